@@ -1,0 +1,1 @@
+"""Versioned views, control socket, HTTP."""

@@ -1,0 +1,1 @@
+"""fared-cli, the operator's tool."""

@@ -1,0 +1,1 @@
+"""The YAML file: model, loading with line numbers, defaults, diff."""

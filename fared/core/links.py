@@ -1,0 +1,43 @@
+"""A local link as the kernel shows it: what every room above agrees to call an interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceAddress:
+    """One address of an interface. ``peer`` is the far end where the kernel knows it."""
+
+    family: int
+    address: int
+    prefix_length: int
+    peer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The state of one network interface.
+
+    ``up`` means administratively up with carrier. ``speed`` is what the hardware says,
+    ``shaped`` the rate of a root tbf/htb queue, both in bytes/s and None where unknown.
+    """
+
+    ifindex: int
+    name: str
+    up: bool
+    mtu: int
+    addresses: tuple[InterfaceAddress, ...] = ()
+    loopback: bool = False
+    speed: float | None = None
+    shaped: float | None = None
+
+    def ipv4(self) -> tuple[InterfaceAddress, ...]:
+        """The IPv4 addresses, primary first."""
+        return tuple(a for a in self.addresses if a.family == 4)
+
+    @property
+    def capacity(self) -> float | None:
+        """What the link can carry by its own account: the lower of speed and shaper, bytes/s."""
+        known = [v for v in (self.speed, self.shaped) if v is not None]
+        return min(known) if known else None

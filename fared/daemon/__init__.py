@@ -1,0 +1,1 @@
+"""The process: loop, sockets, logs, systemd, reload, shutdown."""

@@ -1,0 +1,1 @@
+"""fared-lab: real fabrics in network namespaces."""

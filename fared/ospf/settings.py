@@ -1,0 +1,80 @@
+"""Settings of the OSPF engine: what the config file says, resolved and typed.
+
+Globs are resolved before they come here: an interface's settings travel with the link event
+that announces it (``events.LinkChanged``), so the engine never matches names.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from fared.core.ids import AreaId, RouterId
+
+
+class NetworkType(enum.Enum):
+    """Interface network types this engine runs (RFC 2328 §1.2)."""
+
+    POINT_TO_POINT = "point-to-point"
+    LOOPBACK = "loopback"
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceSettings:
+    """One OSPF interface; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own."""
+
+    area: AreaId
+    network_type: NetworkType = NetworkType.POINT_TO_POINT
+    cost: int = 10
+    hello_interval: int = 10
+    router_dead_interval: int = 40
+    rxmt_interval: float = 5.0
+    inf_trans_delay: int = 1
+    router_priority: int = 1
+    passive: bool = False
+    mtu_ignore: bool = False
+    capacity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AreaSettings:
+    """One area. ``stub`` areas carry no AS-external LSAs."""
+
+    area: AreaId
+    stub: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSettings:
+    """Exponential back-off of originating one LSA: the first is free, then the gaps double.
+
+    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
+    stays bounded by ``maximum``. A quiet ``reset`` seconds returns to a free first origination.
+    """
+
+    initial: float = 0.0
+    minimum: float = 0.05
+    maximum: float = 5.0
+    reset: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnnounceSettings:
+    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
+
+    threshold: float = 0.03
+    minimum_interval: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OspfSettings:
+    """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
+
+    router_id: RouterId
+    hostname: str | None = None
+    areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
+    stub_router: bool = False
+    throttle: ThrottleSettings = ThrottleSettings()
+    announce: AnnounceSettings = AnnounceSettings()
+    min_ls_arrival: float = 0.0
+    """RFC 2328 says 1 s; with an exponential origination throttle it only costs retransmissions."""

@@ -1,0 +1,1 @@
+"""From weights to routes: the best route of each prefix, and what changed since last time."""

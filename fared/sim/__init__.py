@@ -1,0 +1,1 @@
+"""Whole fabrics in one process on a virtual clock."""

@@ -1,0 +1,1 @@
+"""SPF over arrays: distances, the ECMP DAG and the plan that capacities flow through."""

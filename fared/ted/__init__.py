@@ -1,0 +1,1 @@
+"""The traffic engineering database: one graph per area or level, fed by the engines."""

@@ -1,0 +1,91 @@
+"""What an engine tells the TED about one router, and nothing protocol-specific.
+
+An engine turns the LSAs (or LSPs) of one router into one ``NodeBlock`` whenever they change:
+small arrays, made once per arrival, so that building the whole graph is concatenation and not
+a walk over Python objects. The two-way check is the graph's business, not the engine's.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId, Prefix
+
+
+class PathType(enum.IntEnum):
+    """Kinds of routes, most preferred first (RFC 2328 §11)."""
+
+    INTRA_AREA = 1
+    INTER_AREA = 2
+    EXTERNAL_1 = 3
+    EXTERNAL_2 = 4
+    LEVEL_1 = 5
+    LEVEL_2 = 6
+
+    @property
+    def label(self) -> str:
+        """The name promised in JSON: ``intra-area``, ``external-1``..."""
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixAttachment:
+    """A prefix that a node says it reaches, at a metric of its own.
+
+    ``capacity`` is what the announcing node says lies behind it (bytes/s), None where it says
+    nothing: then the node itself is taken to reach it without limit.
+    """
+
+    prefix: Prefix
+    metric: int
+    path_type: PathType = PathType.INTRA_AREA
+    capacity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBlock:
+    """One router as the flooded database describes it: arrays of equal length, one row a link.
+
+    ``capacities`` and ``availables`` are bytes/s, NaN where the router floods none.
+    ``local_ids``/``remote_ids`` tell parallel links apart (OSPF: interface address or index;
+    0 where unknown). ``transit`` is False for a router that must not be passed through
+    (stub-router, overload bit): paths may end there, not cross it.
+    """
+
+    node: NodeId
+    neighbors: NDArray[np.int64]
+    metrics: NDArray[np.int64]
+    capacities: NDArray[np.float64]
+    availables: NDArray[np.float64]
+    local_ids: NDArray[np.int64]
+    remote_ids: NDArray[np.int64]
+    prefixes: tuple[PrefixAttachment, ...] = ()
+    transit: bool = True
+    hostname: str | None = None
+    network: bool = field(default=False)
+    """True for a pseudonode or transit network, whose outgoing links cost and limit nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLink:
+    """A link of this router over which an adjacency is full: where next hops come from.
+
+    ``neighbor`` is the TED vertex at the other end, ``gateway`` the address to send to (0 with
+    family 4 means directly attached), ``local_id`` matches ``NodeBlock.local_ids``.
+    """
+
+    ifindex: int
+    interface: str
+    neighbor: NodeId
+    gateway: int
+    local_id: int
+    metric: int
+    bandwidth: float | None
+    family: int = 4
+    onlink: bool = False

@@ -1,0 +1,1 @@
+"""Path capacity, quantisation to kernel weights, adaptation."""
