@@ -25,7 +25,10 @@ class TeRouterAddress:
 
 @dataclass(frozen=True, slots=True)
 class TeLink:
-    """TE LSA with one link TLV (RFC 3630 §2.4.2); ids are those of RFC 4203 §1.1."""
+    """TE LSA with one link TLV (RFC 3630 §2.4.2); ids are those of RFC 4203 §1.1.
+
+    ``anomalous`` lists the sub-TLV types (27, 28, 30) that came with the A bit of RFC 7471 set.
+    """
 
     link_type: int | None
     link_id: int | None
@@ -34,6 +37,7 @@ class TeLink:
     local_identifier: int | None = None
     remote_identifier: int | None = None
     attributes: TeAttributes = field(default_factory=TeAttributes)
+    anomalous: tuple[int, ...] = ()
     unknown: tuple[tuple[int, bytes], ...] = ()
 
 

@@ -24,11 +24,12 @@ class PacketType(enum.IntEnum):
 
 
 class AuType(enum.IntEnum):
-    """Authentication types of the packet header (RFC 2328 §D)."""
+    """Authentication types of the packet header (RFC 2328 §D, RFC 7474 §3)."""
 
     NULL = 0
     SIMPLE = 1
     CRYPTOGRAPHIC = 2
+    CRYPTOGRAPHIC_EXTENDED = 3
 
 
 class Options(enum.IntFlag):

@@ -1,0 +1,165 @@
+"""LSA bodies to bytes and back: the codec of what ``bodies`` and ``opaque`` describe.
+
+``decode_body`` is called when an LSA is first used for a calculation, not when it is flooded.
+Offsets in its errors count from the start of the LSA.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from fared.core.wire import DecodeError
+from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
+from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink, TeRouterAddress
+from fared.ospf.packet.router_info import decode_router_information, encode_router_information
+from fared.ospf.packet.te import decode_te, encode_te_link, encode_te_router_address
+
+LsaBody = (
+    RouterLsa
+    | NetworkLsa
+    | SummaryLsa
+    | AsExternalLsa
+    | TeRouterAddress
+    | TeLink
+    | RouterInformation
+)
+
+_START: Final = LSA_HEADER_SIZE
+_E_BIT: Final = 0x80
+_METRIC: Final = 0xFFFFFF
+_ROUTER = struct.Struct(">BxH")
+_LINK = struct.Struct(">IIBBH")
+_WORD = struct.Struct(">I")
+_SUMMARY = struct.Struct(">II")
+_EXTERNAL = struct.Struct(">IIII")
+_EXTERNAL_TOS_SIZE: Final = 12
+
+
+def opaque_type(link_state_id: int) -> int:
+    """The opaque type: the high byte of an opaque LSA's link state id (RFC 5250 §3)."""
+    return link_state_id >> 24
+
+
+def opaque_link_state_id(kind: OpaqueType, opaque_id: int) -> int:
+    """The link state id of an opaque LSA; ``opaque_id`` has 24 bits (RFC 5250 §3)."""
+    return kind << 24 | opaque_id & _METRIC
+
+
+def decode_body(lsa: Lsa) -> LsaBody | None:
+    """Decode the body by LS type; None for types this router does not use.
+
+    Raises DecodeError (truncated, length, tlv) and nothing else.
+    """
+    decoder = _DECODERS.get(lsa.header.ls_type)
+    if decoder is not None:
+        return decoder(lsa.raw)
+    if lsa.header.ls_type not in _OPAQUE:
+        return None
+    kind = opaque_type(lsa.header.link_state_id)
+    if kind == OpaqueType.TRAFFIC_ENGINEERING and lsa.header.ls_type == LsType.OPAQUE_AREA:
+        return decode_te(lsa.raw, _START)
+    if kind == OpaqueType.ROUTER_INFORMATION:
+        return decode_router_information(lsa.raw, _START)
+    return None
+
+
+def encode_body(body: LsaBody) -> bytes:
+    """Encode any body this router decodes (what follows the LSA header)."""
+    return _ENCODERS[type(body)](body)
+
+
+def _check_size(raw: bytes, minimum: int, unit: int, what: str) -> None:
+    """Bodies hold ``minimum`` bytes and then whole units."""
+    size = len(raw) - _START
+    if size < minimum:
+        raise DecodeError("truncated", len(raw), f"{what} takes {minimum} bytes, not {size}")
+    if (size - minimum) % unit:
+        raise DecodeError("length", len(raw), f"{what} of {size} bytes does not end with a field")
+
+
+def _decode_router(raw: bytes) -> RouterLsa:
+    """RFC 2328 §A.4.2; metrics for other types of service are read over (§12.4.1)."""
+    _check_size(raw, _ROUTER.size, 4, "router LSA")
+    flags, count = _ROUTER.unpack_from(raw, _START)
+    offset = _START + _ROUTER.size
+    links = []
+    for _ in range(count):
+        if offset + _LINK.size > len(raw):
+            raise DecodeError("truncated", offset, f"router LSA announces {count} links")
+        link_id, link_data, link_type, tos_count, metric = _LINK.unpack_from(raw, offset)
+        links.append(RouterLink(link_type, link_id, link_data, metric))
+        offset += _LINK.size + 4 * tos_count
+    if offset > len(raw):
+        raise DecodeError("truncated", len(raw), "metrics by type of service run past the LSA")
+    if offset < len(raw):
+        raise DecodeError("length", offset, f"{len(raw) - offset} bytes after the last link")
+    return RouterLsa(flags, tuple(links))
+
+
+def encode_router_lsa(body: RouterLsa) -> bytes:
+    """Encode a router LSA body without metrics by type of service."""
+    links = (_LINK.pack(k.link_id, k.link_data, k.link_type, 0, k.metric) for k in body.links)
+    return _ROUTER.pack(body.flags, len(body.links)) + b"".join(links)
+
+
+def _decode_network(raw: bytes) -> NetworkLsa:
+    """RFC 2328 §A.4.3."""
+    _check_size(raw, 4, 4, "network LSA")
+    mask, *routers = (word for (word,) in _WORD.iter_unpack(raw[_START:]))
+    return NetworkLsa(mask, tuple(routers))
+
+
+def encode_network_lsa(body: NetworkLsa) -> bytes:
+    """Encode a network LSA body."""
+    words = (body.network_mask, *body.attached_routers)
+    return struct.pack(f">{len(words)}I", *words)
+
+
+def _decode_summary(raw: bytes) -> SummaryLsa:
+    """RFC 2328 §A.4.4; metrics for other types of service are read over."""
+    _check_size(raw, _SUMMARY.size, 4, "summary LSA")
+    mask, metric = _SUMMARY.unpack_from(raw, _START)
+    return SummaryLsa(mask, metric & _METRIC)
+
+
+def encode_summary_lsa(body: SummaryLsa) -> bytes:
+    """Encode the body of a summary LSA, type 3 or 4."""
+    return _SUMMARY.pack(body.network_mask, body.metric & _METRIC)
+
+
+def _decode_external(raw: bytes) -> AsExternalLsa:
+    """RFC 2328 §A.4.5; metrics for other types of service are read over."""
+    _check_size(raw, _EXTERNAL.size, _EXTERNAL_TOS_SIZE, "AS-external LSA")
+    mask, metric, forwarding, tag = _EXTERNAL.unpack_from(raw, _START)
+    return AsExternalLsa(mask, bool(metric >> 24 & _E_BIT), metric & _METRIC, forwarding, tag)
+
+
+def encode_as_external_lsa(body: AsExternalLsa) -> bytes:
+    """Encode the body of an AS-external LSA (type 5) or its NSSA sibling (type 7)."""
+    metric = body.type_2 * _E_BIT << 24 | body.metric & _METRIC
+    return _EXTERNAL.pack(
+        body.network_mask, metric, body.forwarding_address, body.external_route_tag
+    )
+
+
+_DECODERS: dict[int, Callable[[bytes], LsaBody]] = {
+    LsType.ROUTER: _decode_router,
+    LsType.NETWORK: _decode_network,
+    LsType.SUMMARY_NETWORK: _decode_summary,
+    LsType.SUMMARY_ASBR: _decode_summary,
+    LsType.AS_EXTERNAL: _decode_external,
+    LsType.NSSA_EXTERNAL: _decode_external,
+}
+_OPAQUE = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    RouterLsa: encode_router_lsa,
+    NetworkLsa: encode_network_lsa,
+    SummaryLsa: encode_summary_lsa,
+    AsExternalLsa: encode_as_external_lsa,
+    TeRouterAddress: encode_te_router_address,
+    TeLink: encode_te_link,
+    RouterInformation: encode_router_information,
+}

@@ -1,0 +1,195 @@
+"""OSPF packets to bytes and back (RFC 2328 §A.3).
+
+``decode_packet`` checks what can be checked without knowing the neighbour or the key: version,
+type, lengths, the packet checksum and the shape of the body. LSAs inside an update stay
+undecoded envelopes; whether their own checksum holds is for the flooding procedure to ask.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from fared.core.checksum import internet_checksum
+from fared.core.wire import DecodeError, Reader
+from fared.ospf.packet.lsa import LsaKey, decode_headers, decode_lsa, encode_header
+from fared.ospf.packet.packets import (
+    AuType,
+    DatabaseDescription,
+    Hello,
+    LsAck,
+    LsRequest,
+    LsUpdate,
+    Packet,
+    PacketBody,
+    PacketType,
+)
+
+OSPF_VERSION: Final = 2
+PACKET_HEADER_SIZE: Final = 24
+_AUTHENTICATION: Final = slice(16, 24)
+_MAX_LENGTH: Final = 0xFFFF
+_HEADER = struct.Struct(">BBHIIHH8s")
+_HELLO = struct.Struct(">IHBBIII")
+_DD = struct.Struct(">HBBI")
+_REQUEST = struct.Struct(">III")
+_COUNT = struct.Struct(">I")
+_CHECKSUMMED = (AuType.NULL, AuType.SIMPLE)
+
+
+def packet_length(payload: bytes) -> int:
+    """Length of the OSPF packet by its own header, which must fit the payload.
+
+    What follows it is a digest (RFC 2328 §D.4.3) or an LLS block (RFC 5613). Raises
+    DecodeError ``truncated``, ``version`` or ``length``.
+    """
+    if len(payload) < PACKET_HEADER_SIZE:
+        raise DecodeError("truncated", len(payload), "an OSPF header takes 24 bytes")
+    if payload[0] != OSPF_VERSION:
+        raise DecodeError("version", 0, f"OSPF version {payload[0]} is not 2")
+    length = int.from_bytes(payload[2:4], "big")
+    if length < PACKET_HEADER_SIZE:
+        raise DecodeError("length", 2, f"packet length {length} is below 24")
+    if length > len(payload):
+        raise DecodeError(
+            "truncated", len(payload), f"packet length is {length}, {len(payload)} bytes came"
+        )
+    return length
+
+
+def _checksum(packet: bytes) -> int:
+    """The packet checksum leaves out the 64-bit authentication field (§A.3.1)."""
+    return internet_checksum(packet[: _AUTHENTICATION.start] + packet[_AUTHENTICATION.stop :])
+
+
+def decode_packet(payload: bytes, *, verify_checksum: bool = True) -> Packet:
+    """Decode the payload of one IP datagram.
+
+    The length in the header governs; trailing bytes are left to the caller (authentication).
+    The checksum is verified unless the authentication type replaces it (2 and 3) or
+    ``verify_checksum`` is false. Raises DecodeError and nothing else, codes truncated,
+    version, type, length, auth (unknown authentication type) and checksum.
+    """
+    length = packet_length(payload)
+    packet = payload[:length]
+    _, type_number, _, router_id, area_id, _, au_type, authentication = _HEADER.unpack_from(packet)
+    decoder = _DECODERS.get(type_number)
+    if decoder is None:
+        raise DecodeError("type", 1, f"packet type {type_number} is not 1 to 5")
+    if au_type > AuType.CRYPTOGRAPHIC_EXTENDED:
+        raise DecodeError("auth", 14, f"authentication type {au_type} is not 0 to 3")
+    if verify_checksum and au_type in _CHECKSUMMED and _checksum(packet):
+        raise DecodeError("checksum", 12, "packet checksum does not hold")
+    body = decoder(Reader(packet, PACKET_HEADER_SIZE))
+    return Packet(PacketType(type_number), router_id, area_id, au_type, authentication, body)
+
+
+def encode_packet(
+    router_id: int,
+    area_id: int,
+    body: PacketBody,
+    *,
+    au_type: int = AuType.NULL,
+    authentication: bytes = bytes(8),
+) -> bytes:
+    """Encode one packet, header included; no digest is appended (see ``fared.ospf.auth``).
+
+    The checksum is computed for authentication types 0 and 1 and zero for the cryptographic
+    ones (§D.4). Raises ValueError if the packet would exceed 65,535 bytes.
+    """
+    packet_type, content = _encode_body(body)
+    length = PACKET_HEADER_SIZE + len(content)
+    if length > _MAX_LENGTH:
+        raise ValueError(f"an OSPF packet of {length} bytes does not fit its length field")
+    checksum = 0
+    if au_type in _CHECKSUMMED:
+        blank = _HEADER.pack(
+            OSPF_VERSION, packet_type, length, router_id, area_id, 0, au_type, bytes(8)
+        )
+        checksum = internet_checksum(blank + content)
+    head = _HEADER.pack(
+        OSPF_VERSION, packet_type, length, router_id, area_id, checksum, au_type, authentication
+    )
+    return head + content
+
+
+def _words(reader: Reader, what: str) -> tuple[int, ...]:
+    """Read 32-bit ids to the end of the slice."""
+    if reader.remaining % 4:
+        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes of {what}")
+    count = reader.remaining // 4
+    return struct.unpack(f">{count}I", reader.rest())
+
+
+def _decode_hello(reader: Reader) -> Hello:
+    mask, interval, options, priority, dead, dr, bdr = _HELLO.unpack(
+        reader.take(_HELLO.size, "hello")
+    )
+    neighbors = _words(reader, "neighbours")
+    return Hello(mask, interval, options, priority, dead, dr, bdr, neighbors)
+
+
+def _decode_dd(reader: Reader) -> DatabaseDescription:
+    mtu, options, flags, sequence = _DD.unpack(reader.take(_DD.size, "database description"))
+    return DatabaseDescription(mtu, options, flags, sequence, decode_headers(reader))
+
+
+def _decode_request(reader: Reader) -> LsRequest:
+    if reader.remaining % _REQUEST.size:
+        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes of requests")
+    return LsRequest(tuple(LsaKey(*key) for key in _REQUEST.iter_unpack(reader.rest())))
+
+
+def _decode_update(reader: Reader) -> LsUpdate:
+    start = reader.offset
+    count = reader.u32("number of LSAs")
+    if count * 20 > reader.remaining:
+        raise DecodeError("length", start, f"{count} LSAs announced in {reader.remaining} bytes")
+    lsas = tuple(decode_lsa(reader) for _ in range(count))
+    if reader.remaining:
+        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes after the last LSA")
+    return LsUpdate(lsas)
+
+
+def _decode_ack(reader: Reader) -> LsAck:
+    return LsAck(decode_headers(reader))
+
+
+_DECODERS: dict[int, Callable[[Reader], PacketBody]] = {
+    PacketType.HELLO: _decode_hello,
+    PacketType.DATABASE_DESCRIPTION: _decode_dd,
+    PacketType.LS_REQUEST: _decode_request,
+    PacketType.LS_UPDATE: _decode_update,
+    PacketType.LS_ACK: _decode_ack,
+}
+
+
+def _encode_body(body: PacketBody) -> tuple[PacketType, bytes]:
+    match body:
+        case Hello():
+            return PacketType.HELLO, _encode_hello(body)
+        case DatabaseDescription():
+            fixed = _DD.pack(body.interface_mtu, body.options, body.flags, body.dd_sequence_number)
+            headers = b"".join(map(encode_header, body.lsa_headers))
+            return PacketType.DATABASE_DESCRIPTION, fixed + headers
+        case LsRequest():
+            return PacketType.LS_REQUEST, b"".join(_REQUEST.pack(*key) for key in body.requests)
+        case LsUpdate():
+            lsas = b"".join(lsa.raw for lsa in body.lsas)
+            return PacketType.LS_UPDATE, _COUNT.pack(len(body.lsas)) + lsas
+        case LsAck():
+            return PacketType.LS_ACK, b"".join(map(encode_header, body.lsa_headers))
+
+
+def _encode_hello(hello: Hello) -> bytes:
+    fixed = _HELLO.pack(
+        hello.network_mask,
+        hello.hello_interval,
+        hello.options,
+        hello.router_priority,
+        hello.router_dead_interval,
+        hello.designated_router,
+        hello.backup_designated_router,
+    )
+    return fixed + struct.pack(f">{len(hello.neighbors)}I", *hello.neighbors)

@@ -1,0 +1,55 @@
+"""Router information LSA: capabilities (RFC 7770 §2) and the dynamic hostname (RFC 5642)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fared.core.wire import DecodeError
+from fared.ospf.packet.opaque import RouterInformation
+from fared.ospf.packet.tlv import read_tlvs, write_tlv
+
+_CAPABILITIES: Final = 1
+_HOSTNAME: Final = 7
+_MAX_HOSTNAME: Final = 255
+
+
+def _printable(value: bytes) -> str:
+    """A peer's name, safe for terminals and JSON: what is not printable becomes an escape."""
+    text = value.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def decode_router_information(data: bytes, start: int) -> RouterInformation:
+    """Decode the TLVs from ``start`` to the end of ``data``.
+
+    Of the capabilities only the first 32 bits are kept: no others are assigned. A TLV that
+    comes twice counts once, the first time. Raises DecodeError ``tlv``.
+    """
+    capabilities: int | None = None
+    hostname: str | None = None
+    unknown: list[tuple[int, bytes]] = []
+    for tlv in read_tlvs(data, start, len(data)):
+        value = data[tlv.start : tlv.end]
+        if tlv.type == _CAPABILITIES:
+            if not value or tlv.size % 4:
+                raise DecodeError("tlv", tlv.start, f"capabilities of {tlv.size} bytes")
+            if capabilities is None:
+                capabilities = int.from_bytes(value[:4], "big")
+        elif tlv.type == _HOSTNAME:
+            if not 0 < tlv.size <= _MAX_HOSTNAME:
+                raise DecodeError("tlv", tlv.start, f"hostname of {tlv.size} bytes")
+            hostname = hostname or _printable(value)
+        else:
+            unknown.append((tlv.type, value))
+    return RouterInformation(capabilities, hostname, tuple(unknown))
+
+
+def encode_router_information(body: RouterInformation) -> bytes:
+    """Encode the body. A hostname beyond 255 bytes is cut, an empty one left out (RFC 5642 §3)."""
+    parts = []
+    if body.capabilities is not None:
+        parts.append(write_tlv(_CAPABILITIES, body.capabilities.to_bytes(4, "big")))
+    if body.hostname:
+        parts.append(write_tlv(_HOSTNAME, body.hostname.encode()[:_MAX_HOSTNAME]))
+    parts += (write_tlv(kind, value) for kind, value in body.unknown)
+    return b"".join(parts)
