@@ -1,0 +1,78 @@
+"""How long each change took from its first sign to the kernel, and why it happened.
+
+Every input that changes something carries the time of its first sign; the causes gathered
+since the last computation ride along with it into the FIB and end as one record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+MAX_CAUSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceRecord:
+    """One change. Times are on the router's clock, durations in seconds.
+
+    ``waited`` is what the SPF back-off added, ``computed`` SPF, weights and RIB,
+    ``planned`` the FIB plan, ``programmed`` the kernel; ``total`` from first sign to done.
+    """
+
+    at: float
+    causes: tuple[str, ...]
+    spf_ran: bool
+    routes: int
+    operations: int
+    waited: float
+    computed: float
+    planned: float
+    programmed: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpfRecord:
+    """One run of the solver: an entry of ``show spf log``."""
+
+    at: float
+    causes: tuple[str, ...]
+    spf_ran: bool
+    nodes: int
+    edges: int
+    routes: int
+    computed: float
+    backoff: str
+
+
+@dataclass(slots=True)
+class PendingChange:
+    """What has been seen since the last computation."""
+
+    since: float | None = None
+    causes: list[str] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, cause: str, since: float) -> None:
+        """Remember one more cause; the earliest sign counts."""
+        self.since = since if self.since is None else min(self.since, since)
+        if cause in self.causes:
+            return
+        if len(self.causes) < MAX_CAUSES:
+            self.causes.append(cause)
+        else:
+            self.more += 1
+
+    def summary(self) -> tuple[str, ...]:
+        """The causes for people."""
+        return (*self.causes, f"and {self.more} more") if self.more else tuple(self.causes)
+
+
+@dataclass(slots=True)
+class Journal:
+    """The last changes and SPF runs, and counts since start."""
+
+    changes: deque[ConvergenceRecord] = field(default_factory=lambda: deque(maxlen=256))
+    spf_runs: deque[SpfRecord] = field(default_factory=lambda: deque(maxlen=256))
+    counts: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,102 @@
+"""Inputs and outputs of a whole router, on top of those of its engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fared.fib.model import FibOperation, FibState, OperationResult
+from fared.ospf import events as ospf
+from fared.router.convergence import SpfRecord
+from fared.router.settings import RouterSettings
+
+
+@dataclass(frozen=True, slots=True)
+class FibAdopted:
+    """What the kernel held of ours before this process computed anything."""
+
+    state: FibState
+
+
+@dataclass(frozen=True, slots=True)
+class FibAudited:
+    """What the kernel holds now: the router repairs every difference."""
+
+    state: FibState
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A computed change on its way to the kernel: what ``show convergence`` will tell of it."""
+
+    record: SpfRecord
+    since: float
+    planned: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyFib:
+    """Output: apply these operations in order and answer with FibApplied."""
+
+    operations: tuple[FibOperation, ...]
+    cause: str
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FibApplied:
+    """The kernel's answers to an ``ApplyFib``, and the seconds it took."""
+
+    request: ApplyFib
+    results: tuple[OperationResult, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinksKnown:
+    """Every link that exists at start has been announced with LinkChanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterSettingsApplied:
+    """New settings after a reload; interfaces whose own settings changed come separately."""
+
+    settings: RouterSettings
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawRequested:
+    """Remove every route, group and next hop of ours: the last act of a clean exit."""
+
+
+Input = (
+    ospf.PacketReceived
+    | ospf.LinkChanged
+    | ospf.LinkRemoved
+    | ospf.LoadMeasured
+    | ospf.ShutdownRequested
+    | FibAdopted
+    | FibAudited
+    | FibApplied
+    | LinksKnown
+    | RouterSettingsApplied
+    | WithdrawRequested
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StageReached:
+    """A start-up stage was reached, ``seconds`` after the router began."""
+
+    stage: str
+    seconds: float
+
+
+Output = (
+    ospf.SendPacket
+    | ospf.JoinGroup
+    | ospf.LeaveGroup
+    | ospf.NeighborChanged
+    | ospf.LogRecord
+    | ApplyFib
+    | StageReached
+)

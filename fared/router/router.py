@@ -1,0 +1,268 @@
+"""One whole router without I/O: what the daemon runs on sockets and ``sim`` on a virtual clock.
+
+The way of a change (design: data flows one way): the engine says what was flooded, the solver
+turns it into routes, the FIB planner into kernel operations. This module only decides *when*:
+
+- a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
+  ``LOSS_GAP`` after the run before it;
+- a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF;
+- until start-up has the whole database, routes adopted from a previous life stay as they are.
+
+Same contract as the engine: ``handle``, ``tick``, ``next_deadline``, ``drain``. ``stopwatch``
+only measures durations for people; nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fared.core.backoff import SpfBackoff
+from fared.core.ids import NodeId
+from fared.fib.model import FibOperation, FibState
+from fared.fib.planner import FibPlanner
+from fared.ospf import events as ospf
+from fared.ospf.engine import OspfEngine, Rng
+from fared.rib.solver import RouteSolver
+from fared.router import events
+from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
+from fared.router.settings import RouterSettings
+from fared.router.stages import AdjacencyProgress, Stage, StartUp
+
+LOSS_GAP = 0.01
+CAPACITY_GAP = 0.01
+
+
+class Router:
+    """Engine, solver and FIB planner of one router, and the timing between them."""
+
+    def __init__(
+        self, settings: RouterSettings, rng: Rng, now: float, stopwatch: Callable[[], float]
+    ) -> None:
+        self.settings = settings
+        self.engine = OspfEngine(settings.ospf, rng)
+        self.solver = RouteSolver(NodeId(settings.ospf.router_id), settings.solver)
+        self.planner = FibPlanner(settings.fib)
+        self.backoff = SpfBackoff(settings.backoff)
+        self.startup = StartUp(now, settings.start_deadline)
+        self.journal = Journal()
+        self._stopwatch = stopwatch
+        self._outputs: list[events.Output] = []
+        self._pending = PendingChange()
+        self._capacity_at: float | None = None
+        self._last_run = float("-inf")
+        self._held = False
+        self._swept = False
+        self._stopping = False
+        self._link_counts: dict[tuple[int, int], int] = {}
+
+    # -- the contract -----------------------------------------------------------------------
+
+    def handle(self, event: events.Input, now: float) -> None:
+        """Take one input and do everything that follows from it now."""
+        match event:
+            case events.FibAdopted(state):
+                self.planner.adopt(state)
+                self._held = bool(state.routes)
+            case events.FibAudited(state):
+                self._audit(state)
+            case events.FibApplied():
+                self._applied(event, now)
+            case events.LinksKnown():
+                self._reach(Stage.LINKS_KNOWN, now)
+            case events.RouterSettingsApplied(settings):
+                self._apply_settings(settings, now)
+            case events.WithdrawRequested():
+                self._stopping = True
+                self._emit_fib(self.planner.withdraw(), "clean exit")
+            case ospf.LinkChanged(link) if not link.up:
+                self.planner.link_lost(link.ifindex)
+                self.engine.handle(event, now)
+            case ospf.LinkRemoved(ifindex):
+                self.planner.link_lost(ifindex)
+                self.engine.handle(event, now)
+            case _:
+                self.engine.handle(event, now)
+        self._turn(now)
+
+    def tick(self, now: float) -> None:
+        """Do what has become due."""
+        self.engine.tick(now)
+        if not self._held and not self._stopping:
+            self._emit_fib(self.planner.tick(now), "retry or tidy")
+        self._turn(now)
+
+    def next_deadline(self) -> float | None:
+        """When ``tick`` wants to be called next, if nothing comes in before."""
+        candidates = [self.engine.next_deadline(), self.backoff.next_deadline(), self._capacity_at]
+        if not self._held and not self._stopping:
+            candidates.append(self.planner.next_deadline())
+        if self.startup.stage is Stage.LINKS_KNOWN:
+            candidates.append(self.startup.began + self.startup.deadline)
+        known = [deadline for deadline in candidates if deadline is not None]
+        return min(known) if known else None
+
+    def drain(self) -> list[events.Output]:
+        """What to send, apply and log, in order."""
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    # -- the turn ---------------------------------------------------------------------------
+
+    def _turn(self, now: float) -> None:
+        for output in self.engine.drain():
+            match output:
+                case ospf.TedUpdated():
+                    self._ted_updated(output, now)
+                case ospf.LocalLinksChanged():
+                    self._local_links_changed(output, now)
+                case _:
+                    self._outputs.append(output)
+        if self._stopping:
+            return
+        if self.backoff.due(now):
+            self.backoff.ran()
+            self._compute(now)
+        elif self._capacity_at is not None and self._capacity_at <= now:
+            self._compute(now)
+        if not self.startup.ready:
+            self._advance(now)
+
+    def _ted_updated(self, update: ospf.TedUpdated, now: float) -> None:
+        self.solver.put_block(update.area, update.node, update.block)
+        self._pending.add(update.cause, update.since)
+        if not update.topology:
+            if self._capacity_at is None:
+                self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
+            return
+        key = (update.area, update.node)
+        count = 0 if update.block is None else len(update.block.neighbors)
+        lost = count < self._link_counts.get(key, 0)
+        self._link_counts[key] = count
+        self._schedule(now, lost=lost)
+
+    def _local_links_changed(self, change: ospf.LocalLinksChanged, now: float) -> None:
+        before = self._link_counts.get((change.area, -1), 0)
+        self._link_counts[change.area, -1] = len(change.links)
+        self.solver.set_local_links(change.area, change.links)
+        self._pending.add(change.cause, change.since)
+        self._schedule(now, lost=len(change.links) < before)
+
+    def _schedule(self, now: float, *, lost: bool) -> None:
+        self.backoff.event(now)
+        if lost:
+            at = max(now, self._last_run + LOSS_GAP)
+            if self.backoff.spf_at is None or self.backoff.spf_at > at:
+                self.backoff.spf_at = at
+
+    def _compute(self, now: float) -> None:
+        """Solve, plan, and hand the difference to the kernel."""
+        pending, self._pending = self._pending, PendingChange()
+        self._capacity_at = None
+        self._last_run = now
+        started = self._stopwatch()
+        update = self.solver.solve()
+        solved = self._stopwatch()
+        record = SpfRecord(
+            at=now,
+            causes=pending.summary(),
+            spf_ran=update.spf_ran,
+            nodes=update.nodes,
+            edges=update.edges,
+            routes=len(update.changed),
+            computed=solved - started,
+            backoff=self.backoff.state.value,
+        )
+        self.journal.spf_runs.append(record)
+        self.journal.counts["spf" if update.spf_ran else "capacity"] += 1
+        if self._held:
+            return
+        operations = self.planner.update(update.changed, now)
+        planned = self._stopwatch()
+        if operations:
+            since = now if pending.since is None else pending.since
+            change = events.Change(record, since, planned - solved)
+            cause = "; ".join(record.causes)
+            self._outputs.append(events.ApplyFib(tuple(operations), cause, change))
+
+    # -- the kernel -------------------------------------------------------------------------
+
+    def _emit_fib(self, operations: list[FibOperation], cause: str) -> None:
+        if operations:
+            self._outputs.append(events.ApplyFib(tuple(operations), cause))
+
+    def _applied(self, event: events.FibApplied, now: float) -> None:
+        self.planner.results(list(event.results))
+        change = event.request.change
+        if change is None:
+            return
+        record = change.record
+        self.journal.changes.append(
+            ConvergenceRecord(
+                at=record.at,
+                causes=record.causes,
+                spf_ran=record.spf_ran,
+                routes=record.routes,
+                operations=len(event.request.operations),
+                waited=max(0.0, record.at - change.since),
+                computed=record.computed,
+                planned=change.planned,
+                programmed=event.seconds,
+                total=max(0.0, now - change.since),
+            )
+        )
+
+    def _audit(self, state: FibState) -> None:
+        if self._held or self._stopping or not self.startup.ready:
+            return
+        drift, operations = self.planner.reconcile(state)
+        self.journal.counts["drift"] += drift
+        if drift:
+            fields: dict[str, object] = {"objects": drift}
+            self._outputs.append(ospf.LogRecord("warning", "fib-drift-repaired", fields))
+        self._emit_fib(operations, "repair of foreign changes")
+
+    # -- settings and start-up --------------------------------------------------------------
+
+    def _apply_settings(self, settings: RouterSettings, now: float) -> None:
+        self.settings = settings
+        self.engine.handle(ospf.SettingsApplied(settings.ospf), now)
+        self.solver.apply_settings(settings.solver)
+        self.backoff.settings = settings.backoff
+        self._pending.add("configuration", now)
+        self.backoff.urgent(now)
+
+    def _reach(self, stage: Stage, now: float) -> None:
+        if self.startup.reach(stage, now):
+            self._outputs.append(events.StageReached(stage.label, self.startup.reached[stage]))
+
+    def progress(self) -> AdjacencyProgress:
+        """How many interfaces await a neighbor, have a full one, or are forming one."""
+        return AdjacencyProgress(*self.engine.adjacency_progress())
+
+    def _advance(self, now: float) -> None:
+        """Go through the start-up stages as far as they are reached."""
+        startup = self.startup
+        if startup.stage is Stage.LINKS_KNOWN and startup.adjacencies_up(self.progress(), now):
+            self._reach(Stage.ADJACENCIES_UP, now)
+        if startup.stage is Stage.ADJACENCIES_UP and startup.lsdb_in_sync(self.progress()):
+            self._reach(Stage.LSDB_IN_SYNC, now)
+        if startup.stage is Stage.LSDB_IN_SYNC:
+            self._first_spf(now)
+        if startup.stage is Stage.FIRST_SPF and self.planner.in_sync():
+            if self._swept:
+                self._reach(Stage.FIB_IN_SYNC, now)
+                self._reach(Stage.READY, now)
+            else:
+                self._swept = True
+                self._emit_fib(self.planner.sweep(now), "sweep of stale objects")
+                self._advance(now)
+
+    def _first_spf(self, now: float) -> None:
+        """Bring the table up to date with the whole database, whatever the back-off says."""
+        held, self._held = self._held, False
+        self.backoff.ran()
+        self._compute(now)
+        if held:
+            operations = self.planner.update(dict(self.solver.routes), now)
+            self._emit_fib(operations, "adopted routes brought up to date")
+        self._reach(Stage.FIRST_SPF, now)

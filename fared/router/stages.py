@@ -1,0 +1,75 @@
+"""Start-up in named stages, and when a router may say that it is ready.
+
+A restarted router finds its old routes in the kernel, still forwarding. Routes computed from a
+database that is only half there would be worse than those, so what was adopted stays untouched
+until the last neighbor is full; only then is the table brought up to date, and what nobody
+wants any more is swept. A router that adopted nothing programs what it has as soon as it has it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Stage(enum.IntEnum):
+    """Start-up stages in the order in which they are reached."""
+
+    STARTING = 0
+    LINKS_KNOWN = 1
+    ADJACENCIES_UP = 2
+    LSDB_IN_SYNC = 3
+    FIRST_SPF = 4
+    FIB_IN_SYNC = 5
+    READY = 6
+
+    @property
+    def label(self) -> str:
+        """The name in metrics, logs and ``show status``."""
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacencyProgress:
+    """How far the neighbors are: interfaces that could have one, and what they have."""
+
+    expected: int
+    full: int
+    forming: int
+
+
+@dataclass(slots=True)
+class StartUp:
+    """The present stage and when each was reached (seconds since ``began``)."""
+
+    began: float
+    deadline: float
+    stage: Stage = Stage.STARTING
+    reached: dict[Stage, float] = field(default_factory=dict)
+
+    def reach(self, stage: Stage, now: float) -> bool:
+        """Move to the next stage; False where it is not the next one."""
+        if stage != self.stage + 1:
+            return False
+        self.stage = stage
+        self.reached[stage] = now - self.began
+        return True
+
+    @property
+    def ready(self) -> bool:
+        """Whether start-up is over."""
+        return self.stage is Stage.READY
+
+    def adjacencies_up(self, progress: AdjacencyProgress, now: float) -> bool:
+        """Whether waiting for neighbors is over.
+
+        Either every interface that could have a full neighbor has one, or the dead interval has
+        passed without any still forming: whoever has not spoken by then is down.
+        """
+        if progress.full >= progress.expected > 0:
+            return True
+        return now - self.began >= self.deadline and progress.forming == 0
+
+    def lsdb_in_sync(self, progress: AdjacencyProgress) -> bool:
+        """Whether no database exchange is under way."""
+        return progress.forming == 0
