@@ -1,0 +1,130 @@
+"""Network namespaces by name, as ``ip netns`` knows them, and work done inside them.
+
+A process started, or a socket opened, while a thread is in a namespace belongs to it for good:
+so the lab enters, opens and leaves, and needs no helper processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fared.lab import syscalls
+from fared.lab.errors import LabError
+
+DIRECTORY = Path("/run/netns")
+_TOOL_DEADLINE = 30.0
+
+
+@dataclass(frozen=True)
+class Netns:
+    """One named network namespace."""
+
+    name: str
+
+    @classmethod
+    def create(cls, name: str) -> Netns:
+        """Make the namespace, with its loopback up. Raises LabError if the name is taken."""
+        DIRECTORY.mkdir(parents=True, exist_ok=True)
+        made = cls(name)
+        try:
+            made.path.touch(0o444, exist_ok=False)
+        except FileExistsError:
+            raise LabError(f"network namespace {name} exists already") from None
+        with _returning():
+            syscalls.unshare(syscalls.CLONE_NEWNET)
+            syscalls.mount("/proc/self/ns/net", str(made.path), "", syscalls.MS_BIND)
+        made.ip("link", "set", "dev", "lo", "up")
+        return made
+
+    @property
+    def path(self) -> Path:
+        """The file that keeps the namespace alive and by which others enter it."""
+        return DIRECTORY / self.name
+
+    def delete(self) -> None:
+        """Unname it; the kernel frees it, interfaces included, with its last process."""
+        with contextlib.suppress(OSError):
+            syscalls.unmount(str(self.path))
+        self.path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Put the calling thread into the namespace; do not await or fork threads inside."""
+        with _returning():
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                syscalls.setns(descriptor, syscalls.CLONE_NEWNET)
+            finally:
+                os.close(descriptor)
+            yield
+
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """Open a socket that lives in the namespace."""
+        with self.entered():
+            return socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol)
+
+    def run(
+        self, arguments: Sequence[str], *, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a short program to its end; with ``check`` a failure raises LabError."""
+        with self.entered():
+            done = subprocess.run(
+                arguments,
+                input=stdin,
+                capture_output=True,
+                text=True,
+                timeout=_TOOL_DEADLINE,
+                check=False,
+            )
+        if check and done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()
+            raise LabError(f"{self.name}: {' '.join(arguments)}: {said or done.returncode}")
+        return done
+
+    def ip(self, *arguments: str) -> str:
+        """Run ``ip`` in the namespace; return what it prints."""
+        return self.run(["ip", *arguments]).stdout
+
+    def batch(self, tool: str, lines: Iterable[str]) -> None:
+        """Feed many commands to one ``ip`` or ``tc`` process."""
+        text = "\n".join(lines)
+        if text:
+            self.run([tool, "-batch", "-"], stdin=text + "\n")
+
+    def sysctl(self, key: str, value: object) -> None:
+        """Set a network sysctl of the namespace, ``ipv4.ip_forward`` for example."""
+        with self.entered():
+            Path("/proc/sys/net", *key.split(".")).write_text(str(value), "ascii")
+
+    def start(self, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
+        """Start a program that stays; its output is appended to a file.
+
+        It gets its own session: the terminal's Ctrl-C is for the lab, which ends it in order.
+        """
+        with self.entered(), output.open("ab") as sink:
+            return subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+
+@contextlib.contextmanager
+def _returning() -> Iterator[None]:
+    """Bring the calling thread back to the network namespace it is in now."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        try:
+            syscalls.setns(home, syscalls.CLONE_NEWNET)
+        finally:
+            os.close(home)
