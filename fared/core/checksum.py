@@ -5,8 +5,9 @@ CPython does at memory speed instead of a bytecode loop per byte:
 
 - 2**16 is 1 modulo 2**16 - 1, so the ones' complement sum of 16-bit words is the number the
   words spell, modulo 65535.
-- 256**k is 1 + 255 k modulo 255**2, so that number modulo 65025 is the plain byte sum plus
-  255 times the byte sum weighted by the distance to the end: both halves of Fletcher at once.
+- 256**k is 1 + 255 k modulo 255**2, so the number the bytes spell is, modulo 65025, their plain
+  sum plus 255 times their sum weighted by position: both halves of Fletcher. Reading the bytes
+  backwards gives the weights in the other order, and the difference cancels the plain sum.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 _ONES = 0xFFFF
 _MODULUS = 255
 _SQUARE = _MODULUS * _MODULUS
+_HALF = 128
+"""The inverse of 2 modulo 255."""
 
 
 def internet_checksum(data: bytes) -> int:
@@ -27,11 +30,17 @@ def internet_checksum(data: bytes) -> int:
 
 
 def _fletcher_sums(data: bytes) -> tuple[int, int]:
-    """The sums C0 and C1 of RFC 905 annex B, modulo 255."""
-    plain = sum(data)
-    # The last byte has distance 0 here and weight 1 in the RFC, hence the one more plain sum.
-    weighted = (int.from_bytes(data, "big") - plain) % _SQUARE // _MODULUS + plain
-    return plain % _MODULUS, weighted % _MODULUS
+    """The sums C0 and C1 of RFC 905 annex B, modulo 255.
+
+    With n bytes b_i: C0 is the sum of b_i, C1 the sum of (n - i) b_i.
+    """
+    size = len(data)
+    forward = int.from_bytes(data, "big") % _SQUARE  # C0 + 255 * sum of (n - 1 - i) b_i
+    backward = int.from_bytes(data, "little") % _SQUARE  # C0 + 255 * sum of i b_i
+    c0 = forward % _MODULUS
+    difference = (forward - backward) % _SQUARE // _MODULUS  # (n - 1) C0 - 2 * sum of i b_i
+    by_index = ((size - 1) * c0 - difference) * _HALF
+    return c0, (size * c0 - by_index) % _MODULUS
 
 
 def fletcher16(data: bytes, checksum_offset: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class RouterLinkType(enum.IntEnum):
@@ -15,9 +16,11 @@ class RouterLinkType(enum.IntEnum):
     VIRTUAL = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RouterLink:
-    """One link of a router LSA. ``link_id`` and ``link_data`` mean what §12.4.1 says by type."""
+class RouterLink(NamedTuple):
+    """One link of a router LSA. ``link_id`` and ``link_data`` mean what §12.4.1 says by type.
+
+    A tuple, as a large fabric has a hundred thousand of them to make when its LSDB arrives.
+    """
 
     link_type: int
     link_id: int

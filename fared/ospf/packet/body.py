@@ -85,7 +85,19 @@ def _decode_router(raw: bytes) -> RouterLsa:
     _check_size(raw, _ROUTER.size, 4, "router LSA")
     flags, count = _ROUTER.unpack_from(raw, _START)
     offset = _START + _ROUTER.size
-    links = []
+    if len(raw) - offset == count * _LINK.size:
+        plain = _LINK.iter_unpack(raw[offset:])
+        links = [
+            RouterLink(kind, id_, data, metric) for id_, data, kind, tos, metric in plain if not tos
+        ]
+        if len(links) == count:
+            return RouterLsa(flags, tuple(links))
+    return RouterLsa(flags, _decode_tos_links(raw, offset, count))
+
+
+def _decode_tos_links(raw: bytes, offset: int, count: int) -> tuple[RouterLink, ...]:
+    """Links one by one: the way for the rare LSA with metrics by type of service, or a bad one."""
+    links: list[RouterLink] = []
     for _ in range(count):
         if offset + _LINK.size > len(raw):
             raise DecodeError("truncated", offset, f"router LSA announces {count} links")
@@ -96,7 +108,7 @@ def _decode_router(raw: bytes) -> RouterLsa:
         raise DecodeError("truncated", len(raw), "metrics by type of service run past the LSA")
     if offset < len(raw):
         raise DecodeError("length", offset, f"{len(raw) - offset} bytes after the last link")
-    return RouterLsa(flags, tuple(links))
+    return tuple(links)
 
 
 def encode_router_lsa(body: RouterLsa) -> bytes:
