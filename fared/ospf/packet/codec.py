@@ -58,8 +58,8 @@ def packet_length(payload: bytes) -> int:
     return length
 
 
-def _checksum(packet: bytes) -> int:
-    """The packet checksum leaves out the 64-bit authentication field (§A.3.1)."""
+def packet_checksum(packet: bytes) -> int:
+    """The packet checksum; it leaves out the 64-bit authentication field (§A.3.1)."""
     return internet_checksum(packet[: _AUTHENTICATION.start] + packet[_AUTHENTICATION.stop :])
 
 
@@ -79,7 +79,7 @@ def decode_packet(payload: bytes, *, verify_checksum: bool = True) -> Packet:
         raise DecodeError("type", 1, f"packet type {type_number} is not 1 to 5")
     if au_type > AuType.CRYPTOGRAPHIC_EXTENDED:
         raise DecodeError("auth", 14, f"authentication type {au_type} is not 0 to 3")
-    if verify_checksum and au_type in _CHECKSUMMED and _checksum(packet):
+    if verify_checksum and au_type in _CHECKSUMMED and packet_checksum(packet):
         raise DecodeError("checksum", 12, "packet checksum does not hold")
     body = decoder(Reader(packet, PACKET_HEADER_SIZE))
     return Packet(PacketType(type_number), router_id, area_id, au_type, authentication, body)

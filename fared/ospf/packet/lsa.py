@@ -155,7 +155,18 @@ def with_age(lsa: Lsa, age: int) -> Lsa:
     """The same instance at another age; the checksum does not cover the age (§12.1.7)."""
     if age == lsa.header.ls_age:
         return lsa
-    return Lsa(replace(lsa.header, ls_age=age), _U16.pack(age) + lsa.raw[2:])
+    old = lsa.header
+    header = LsaHeader(
+        age,
+        old.options,
+        old.ls_type,
+        old.link_state_id,
+        old.advertising_router,
+        old.ls_sequence_number,
+        old.ls_checksum,
+        old.length,
+    )
+    return Lsa(header, _U16.pack(age) + lsa.raw[2:])
 
 
 def lsa_checksum_ok(lsa: Lsa) -> bool:
