@@ -6,8 +6,9 @@ the kernel room (or the simulated kernel) applies operations in order and answer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fared.core.ids import Prefix
 from fared.rib.model import HopKey
@@ -72,11 +73,17 @@ FibOperation = PutNextHop | PutGroup | PutRoute | DeleteRoute | DeleteGroup | De
 
 @dataclass(slots=True)
 class FibState:
-    """Next hops, groups and routes of ours, by id and prefix."""
+    """Next hops, groups and routes of ours, by id and prefix.
+
+    ``resilient`` names the groups that are resilient ones (the type of a group cannot change),
+    ``reserved`` ids of our range that somebody else took: those are never touched.
+    """
 
     nexthops: dict[int, HopKey] = field(default_factory=dict)
     groups: dict[int, tuple[Member, ...]] = field(default_factory=dict)
     routes: dict[Prefix, int] = field(default_factory=dict)
+    resilient: set[int] = field(default_factory=set)
+    reserved: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +93,13 @@ class OperationResult:
     operation: FibOperation
     error: int = 0
     message: str = ""
+
+
+class ForwardingTable(Protocol):
+    """What carries operations out: the kernel, or a simulation of it."""
+
+    def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
+        """Carry out in order; one failing does not stop the rest. One answer an operation."""
+
+    def dump(self) -> FibState:
+        """Everything of ours that is there now."""

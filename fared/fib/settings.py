@@ -1,0 +1,41 @@
+"""Settings of the FIB planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ID_BASE = 0x0FA0_0000
+"""First id of fared's own range in the kernel's one id space of next hops and groups.
+
+262144000 in decimal: far above what people and iproute2 hand out (from 1 up) and what FRR uses
+by default, below 2^31 so that every tool prints it as a positive number.
+"""
+ID_COUNT = 0x0010_0000
+
+
+@dataclass(frozen=True, slots=True)
+class FibSettings:
+    """How the planner lays out next hops and groups; times are seconds.
+
+    ``id_base``/``id_count``: the id range; the lower half is for next hops, the upper for groups.
+    ``coalesce_delay``: quiet time before identical groups are merged and unused objects removed.
+    ``coalesce_limit``: how long constant change may put that off.
+    ``retry_initial``/``retry_limit``: back-off of what the kernel refused, doubling.
+    """
+
+    id_base: int = ID_BASE
+    id_count: int = ID_COUNT
+    resilient: bool = False
+    coalesce_delay: float = 5.0
+    coalesce_limit: float = 30.0
+    retry_initial: float = 1.0
+    retry_limit: float = 30.0
+
+    @property
+    def group_base(self) -> int:
+        """First id used for groups."""
+        return self.id_base + self.id_count // 2
+
+    def owns(self, object_id: int) -> bool:
+        """Whether an id lies in the range."""
+        return self.id_base <= object_id < self.id_base + self.id_count

@@ -1,0 +1,161 @@
+"""A kernel FIB in memory, with the kernel's rules, for simulations and tests.
+
+The rules were measured on Linux 6.18: a group needs its members to exist, a deleted next hop
+takes direct routes and its memberships with it, an emptied group goes together with its routes,
+and a link without carrier silently loses its next hops and takes no new ones.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Sequence
+
+from fared.core.ids import Prefix
+from fared.fib.model import (
+    DeleteGroup,
+    DeleteNextHop,
+    DeleteRoute,
+    FibOperation,
+    FibState,
+    Member,
+    OperationResult,
+    PutGroup,
+    PutNextHop,
+    PutRoute,
+)
+from fared.rib.model import HopKey
+
+_MAX_WEIGHT = 65535
+_Answer = tuple[int, str]
+_OK: _Answer = (0, "")
+
+
+class SimulatedFib:
+    """Carries out operations as the kernel would; ``state`` is what it holds.
+
+    ``applied`` counts operations. ``refuse`` maps an object (HopKey, group id or Prefix) to the
+    errno that writing it must fail with, to play faults.
+    """
+
+    def __init__(self) -> None:
+        self.state = FibState()
+        self.down: set[int] = set()
+        self.refuse: dict[HopKey | int | Prefix, int] = {}
+        self.applied = 0
+
+    def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
+        """Carry out in order, one answer an operation; a failing one does not stop the rest."""
+        return [OperationResult(op, *self._apply(op)) for op in operations]
+
+    def dump(self) -> FibState:
+        """A copy of what is there."""
+        state = self.state
+        return FibState(
+            nexthops=dict(state.nexthops),
+            groups=dict(state.groups),
+            routes=dict(state.routes),
+            resilient=set(state.resilient),
+            reserved=set(state.reserved),
+        )
+
+    def link_down(self, ifindex: int) -> None:
+        """The carrier is lost: next hops go, without any notice."""
+        self.down.add(ifindex)
+        self._remove([i for i, hop in self.state.nexthops.items() if hop[0] == ifindex])
+
+    def link_up(self, ifindex: int) -> None:
+        """The carrier is back. Nothing returns by itself."""
+        self.down.discard(ifindex)
+
+    def path(self, prefix: Prefix) -> dict[HopKey, int] | None:
+        """Where packets to a prefix go: next hops with weights (1 for a direct one)."""
+        target = self.state.routes.get(prefix)
+        if target is None:
+            return None
+        members = self.state.groups.get(target, (Member(target, 1),))
+        return {self.state.nexthops[m.nexthop_id]: m.weight for m in members}
+
+    def _apply(self, operation: FibOperation) -> _Answer:
+        self.applied += 1
+        match operation:
+            case PutNextHop():
+                return self._put_nexthop(operation)
+            case PutGroup():
+                return self._put_group(operation)
+            case PutRoute():
+                return self._put_route(operation)
+        return self._delete(operation)
+
+    def _delete(self, operation: DeleteRoute | DeleteGroup | DeleteNextHop) -> _Answer:
+        state = self.state
+        match operation:
+            case DeleteRoute(prefix):
+                found = state.routes.pop(prefix, None) is not None
+                return _OK if found else (errno.ESRCH, "No such process")
+            case DeleteGroup(group_id) if group_id in state.groups:
+                self._remove_group(group_id)
+                return _OK
+            case DeleteNextHop(nexthop_id) if nexthop_id in state.nexthops:
+                self._remove([nexthop_id])
+                return _OK
+        return errno.ENOENT, "No such file or directory"
+
+    def _put_route(self, operation: PutRoute) -> _Answer:
+        prefix, target = operation.prefix, operation.nexthop_id
+        if prefix in self.refuse:
+            return self.refuse[prefix], "refused"
+        if target not in self.state.nexthops and target not in self.state.groups:
+            return errno.EINVAL, "Nexthop id does not exist"
+        self.state.routes[prefix] = target
+        return _OK
+
+    def _put_nexthop(self, operation: PutNextHop) -> _Answer:
+        if operation.hop in self.refuse:
+            return self.refuse[operation.hop], "refused"
+        if operation.hop[0] in self.down:
+            return errno.ENETDOWN, "Carrier for nexthop device is down"
+        if operation.nexthop_id in self.state.groups:
+            return errno.EINVAL, "Can not replace a nexthop group with a nexthop"
+        self.state.nexthops[operation.nexthop_id] = operation.hop
+        return _OK
+
+    def _put_group(self, operation: PutGroup) -> _Answer:
+        group_id, members = operation.group_id, operation.members
+        if group_id in self.refuse:
+            return self.refuse[group_id], "refused"
+        ids = {m.nexthop_id for m in members}
+        if not members or len(ids) != len(members) or group_id in self.state.nexthops:
+            return errno.EINVAL, "Invalid nexthop group"
+        if not ids <= self.state.nexthops.keys():
+            return errno.EINVAL, "Invalid nexthop id"
+        if not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
+            return errno.EINVAL, "Invalid value for weight"
+        if group_id in self.state.groups and (
+            operation.resilient != (group_id in self.state.resilient)
+        ):
+            return errno.EINVAL, "Can not replace a nexthop group with one of a different type"
+        self.state.groups[group_id] = members
+        if operation.resilient:
+            self.state.resilient.add(group_id)
+        return _OK
+
+    def _remove(self, nexthop_ids: Iterable[int]) -> None:
+        gone = set(nexthop_ids)
+        for nexthop_id in gone:
+            del self.state.nexthops[nexthop_id]
+        self._remove_routes(gone)
+        for group_id, members in list(self.state.groups.items()):
+            left = tuple(m for m in members if m.nexthop_id not in gone)
+            if left:
+                self.state.groups[group_id] = left
+            else:
+                self._remove_group(group_id)
+
+    def _remove_group(self, group_id: int) -> None:
+        del self.state.groups[group_id]
+        self.state.resilient.discard(group_id)
+        self._remove_routes({group_id})
+
+    def _remove_routes(self, targets: set[int]) -> None:
+        for prefix in [p for p, target in self.state.routes.items() if target in targets]:
+            del self.state.routes[prefix]

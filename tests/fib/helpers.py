@@ -1,0 +1,86 @@
+"""Small words for planner tests: routes by interface and weight, and a planner with its kernel."""
+
+from fared.core.ids import Prefix, ipv4_prefix
+from fared.fib.model import FibOperation
+from fared.fib.planner import FibPlanner
+from fared.fib.settings import FibSettings
+from fared.fib.simulated import SimulatedFib
+from fared.rib.model import HopKey, NextHop, NextHopSet, Route
+from fared.ted.model import PathType
+
+
+def hop_key(ifindex: int) -> HopKey:
+    return (ifindex, 4, 0x0A000000 + ifindex, False)
+
+
+def hops(weights: dict[int, int]) -> NextHopSet:
+    """``{ifindex: weight}`` as a next-hop set."""
+    return NextHopSet(
+        tuple(
+            NextHop(i, f"e{i}", 4, 0x0A000000 + i, 1, None, None, weight)
+            for i, weight in sorted(weights.items())
+        )
+    )
+
+
+def prefix(number: int) -> Prefix:
+    return ipv4_prefix(0xC0000000 + (number << 8), 24)
+
+
+def route(number: int, nexthops: NextHopSet) -> Route:
+    return Route(prefix(number), 10, PathType.INTRA_AREA, 0, nexthops, (1,))
+
+
+def routes(numbers, weights: dict[int, int]) -> dict[Prefix, Route | None]:
+    shared = hops(weights)
+    return {prefix(n): route(n, shared) for n in numbers}
+
+
+class Bench:
+    """A planner whose operations go straight to a simulated kernel, and a clock."""
+
+    def __init__(self, kernel: SimulatedFib | None = None, **settings) -> None:
+        self.kernel = kernel or SimulatedFib()
+        self.planner = FibPlanner(FibSettings(**settings))
+        self.planner.adopt(self.kernel.dump())
+        self.now = 0.0
+
+    def carry_out(self, operations: list[FibOperation]) -> list[FibOperation]:
+        """Apply with all follow-ups; return everything that was written."""
+        done = list(operations)
+        for _ in range(50):
+            if not operations:
+                return done
+            results = self.kernel.apply(operations)
+            operations = self.planner.results(results, self.now)
+            done += operations
+        raise AssertionError("follow-ups do not come to an end")
+
+    def update(self, changed) -> list[FibOperation]:
+        return self.carry_out(self.planner.update(changed, self.now))
+
+    def put(self, numbers, weights: dict[int, int]) -> list[FibOperation]:
+        return self.update(routes(numbers, weights))
+
+    def remove(self, numbers) -> list[FibOperation]:
+        return self.update({prefix(n): None for n in numbers})
+
+    def wait(self, seconds: float) -> list[FibOperation]:
+        """Let time pass, ticking at each deadline."""
+        end, done = self.now + seconds, []
+        for _ in range(1000):
+            deadline = self.planner.next_deadline()
+            if deadline is None or deadline > end:
+                self.now = end
+                return done
+            self.now = max(self.now, deadline)
+            done += self.carry_out(self.planner.tick(self.now))
+        raise AssertionError("deadlines do not come to an end")
+
+    def lose(self, ifindex: int) -> list[FibOperation]:
+        self.kernel.link_down(ifindex)
+        return self.carry_out(self.planner.link_lost(ifindex, self.now))
+
+    def restore(self, ifindex: int) -> list[FibOperation]:
+        self.kernel.link_up(ifindex)
+        return self.carry_out(self.planner.link_restored(ifindex, self.now))

@@ -1,0 +1,312 @@
+"""What the planner writes, and above all what it does not write."""
+
+import errno
+from collections import Counter
+
+from fared.fib.model import DeleteGroup, DeleteNextHop, FibState, Member, PutGroup, PutRoute
+from fared.fib.simulated import SimulatedFib
+from tests.fib.helpers import Bench, hop_key, hops, prefix, route, routes
+
+
+def kinds(operations):
+    return Counter(type(op).__name__ for op in operations)
+
+
+def test_routes_with_the_same_weights_share_one_group():
+    bench = Bench()
+    done = bench.put(range(100), {1: 10, 2: 10, 3: 5})
+    assert kinds(done) == {"PutNextHop": 3, "PutGroup": 1, "PutRoute": 100}
+    assert [type(op).__name__ for op in done[:4]] == ["PutNextHop"] * 3 + ["PutGroup"]
+    assert bench.kernel.path(prefix(7)) == {hop_key(1): 10, hop_key(2): 10, hop_key(3): 5}
+
+
+def test_a_capacity_change_of_all_users_is_one_group_replace_and_no_route():
+    bench = Bench()
+    bench.put(range(1000), {1: 10, 2: 10, 3: 10, 4: 10})
+    done = bench.put(range(1000), {1: 10, 2: 10, 3: 10, 4: 2})
+    assert kinds(done) == {"PutGroup": 1}
+    assert done[0].replace
+    assert bench.planner.counters["group-rewrite"] == 1
+
+
+def test_an_update_without_a_change_writes_nothing():
+    bench = Bench()
+    bench.put(range(10), {1: 3, 2: 1})
+    assert bench.put(range(10), {1: 3, 2: 1}) == []
+
+
+def test_when_users_split_the_larger_part_keeps_the_group():
+    bench = Bench()
+    bench.put(range(10), {1: 1, 2: 1})
+    group = bench.kernel.state.routes[prefix(0)]
+    done = bench.put(range(7), {1: 1, 2: 3})
+    assert kinds(done) == {"PutGroup": 2, "PutRoute": 3}
+    assert bench.kernel.state.routes[prefix(0)] == group
+    assert [type(op).__name__ for op in done] == ["PutGroup"] + ["PutRoute"] * 3 + ["PutGroup"]
+    assert bench.kernel.path(prefix(9)) == {hop_key(1): 1, hop_key(2): 1}
+
+
+def test_when_users_split_at_a_tie_the_part_that_stays_keeps_the_group():
+    bench = Bench()
+    bench.put(range(10), {1: 1, 2: 1})
+    group = bench.kernel.state.routes[prefix(9)]
+    done = bench.put(range(5), {1: 1, 2: 3})
+    assert kinds(done) == {"PutGroup": 1, "PutRoute": 5}
+    assert bench.kernel.state.routes[prefix(9)] == group
+
+
+def test_movers_join_a_group_that_already_holds_what_they_want():
+    bench = Bench()
+    bench.put(range(10), {1: 1, 2: 1})
+    bench.put(range(10, 20), {1: 1, 2: 3})
+    assert kinds(bench.put(range(3), {1: 1, 2: 3})) == {"PutRoute": 3}
+
+
+def test_identical_groups_are_left_during_the_event_and_merged_in_quiet():
+    bench = Bench()
+    bench.put(range(10), {1: 1, 2: 1})
+    bench.put(range(10, 14), {1: 1, 2: 3})
+    assert kinds(bench.put(range(10), {1: 1, 2: 3})) == {"PutGroup": 1}
+    assert len(bench.kernel.state.groups) == 2
+    assert kinds(bench.wait(5.1)) == {"PutRoute": 4, "DeleteGroup": 1}
+    assert len(bench.kernel.state.groups) == 1
+    assert bench.planner.counters["coalesced-group"] == 1
+
+
+def test_constant_change_puts_merging_off_but_not_for_ever():
+    bench = Bench()
+    bench.put(range(4), {1: 1, 2: 1})
+    bench.put(range(4, 6), {1: 1, 2: 2})
+    for step in range(40):
+        bench.put(range(6), {1: 1, 2: 10 + step})
+        bench.wait(1.0)
+    assert len(bench.kernel.state.groups) == 1
+
+
+def test_four_one_four_next_hops_never_touches_a_route():
+    bench = Bench()
+    bench.put(range(500), {1: 1, 2: 1, 3: 1, 4: 1})
+    done = bench.put(range(500), {3: 1})
+    done += bench.wait(60.0)
+    done += bench.put(range(500), {1: 1, 2: 1, 3: 1, 4: 1})
+    assert kinds(done)["PutRoute"] == 0
+    assert kinds(done)["PutGroup"] == 2
+
+
+def test_a_new_route_with_one_next_hop_needs_no_group():
+    bench = Bench()
+    assert kinds(bench.put([1], {3: 7})) == {"PutNextHop": 1, "PutRoute": 1}
+    assert bench.kernel.state.groups == {}
+
+
+def test_unused_objects_go_in_quiet_routes_at_once():
+    bench = Bench()
+    bench.put(range(3), {1: 1, 2: 1})
+    assert kinds(bench.remove(range(3))) == {"DeleteRoute": 3}
+    done = bench.wait(5.1)
+    assert [type(op) for op in done] == [DeleteGroup, DeleteNextHop, DeleteNextHop]
+    assert bench.kernel.dump() == FibState()
+    assert bench.planner.next_deadline() is None
+
+
+def test_a_lost_link_needs_no_write_and_what_is_left_is_known():
+    """The kernel shrinks groups itself; the routes computed afterwards agree with that."""
+    bench = Bench()
+    bench.put(range(10), {1: 5, 2: 5, 3: 5})
+    bench.put([10], {3: 1})
+    assert bench.lose(3) == []
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 5, hop_key(2): 5}
+    assert bench.put(range(10), {1: 5, 2: 5}) == []
+    assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
+
+
+def test_a_returning_link_gets_its_next_hops_groups_and_routes_back():
+    bench = Bench()
+    bench.put(range(10), {1: 5, 2: 5, 3: 5})
+    bench.put([10], {3: 1})
+    bench.lose(3)
+    done = bench.restore(3)
+    assert kinds(done) == {"PutNextHop": 1, "PutGroup": 1, "PutRoute": 1}
+    assert bench.kernel.path(prefix(10)) == {hop_key(3): 1}
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 5, hop_key(2): 5, hop_key(3): 5}
+
+
+def test_a_group_emptied_by_the_kernel_is_made_again_with_its_routes():
+    bench = Bench()
+    bench.put(range(10), {1: 5, 2: 5})
+    bench.lose(1)
+    bench.lose(2)
+    assert bench.kernel.state.routes == {}
+    bench.restore(2)
+    assert bench.kernel.path(prefix(3)) == {hop_key(2): 1}
+
+
+def test_a_restart_into_an_unchanged_network_writes_nothing():
+    before = Bench()
+    before.put(range(10), {1: 5, 2: 5, 3: 5})
+    before.put(range(10, 20), {1: 1, 3: 5})
+    before.put([20], {2: 1})
+    after = Bench(before.kernel)
+    assert after.put(range(10, 20), {1: 1, 3: 5}) == []
+    assert after.put(range(10), {1: 5, 2: 5, 3: 5}) == []
+    assert after.put([20], {2: 1}) == []
+    assert after.carry_out(after.planner.sweep(1.0)) == []
+    assert after.wait(100.0) == []
+
+
+def test_sweep_removes_what_a_former_process_left_and_nothing_before_it():
+    before = Bench()
+    before.put(range(10), {1: 5, 2: 5, 3: 5})
+    before.put(range(10, 20), {1: 1, 4: 5})
+    after = Bench(before.kernel)
+    after.put(range(10), {1: 5, 2: 5, 3: 5})
+    assert after.wait(60.0) == []
+    assert len(after.kernel.state.routes) == 20
+    done = after.carry_out(after.planner.sweep(after.now))
+    assert kinds(done) == {"DeleteRoute": 10, "DeleteGroup": 1, "DeleteNextHop": 1}
+
+
+def test_groups_of_the_other_type_are_not_rewritten_but_left():
+    """The kernel refuses to change a group between hash-threshold and resilient."""
+    before = Bench()
+    before.put(range(10), {1: 5, 2: 5})
+    after = Bench(before.kernel, resilient=True)
+    done = after.put(range(10), {1: 5, 2: 5})
+    assert kinds(done) == {"PutGroup": 1, "PutRoute": 10}
+    assert kinds(after.carry_out(after.planner.sweep(0.0))) == {"DeleteGroup": 1}
+    assert after.planner.failed == 0
+
+
+def test_ids_taken_by_others_are_not_used():
+    kernel = SimulatedFib()
+    bench = Bench(kernel)
+    base, groups = bench.planner.settings.id_base, bench.planner.settings.group_base
+    kernel.state.reserved = {base, groups}
+    bench.planner.adopt(kernel.dump())
+    bench.put([1], {1: 1, 2: 1})
+    assert base not in kernel.state.nexthops
+    assert groups not in kernel.state.groups
+
+
+def test_reconcile_counts_and_repairs_what_others_broke():
+    bench = Bench()
+    bench.put(range(10), {1: 5, 2: 5, 3: 5})
+    group = bench.kernel.state.routes[prefix(0)]
+    bench.kernel.apply([DeleteGroup(group)])
+    drift, operations = bench.planner.reconcile(bench.kernel.dump(), 0.0)
+    assert drift == 11
+    bench.carry_out(operations)
+    assert len(bench.kernel.state.routes) == 10
+    assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
+
+
+def test_reconcile_removes_what_nobody_wants():
+    bench = Bench()
+    bench.put(range(2), {1: 5, 2: 5})
+    nexthop = next(iter(bench.kernel.state.nexthops))
+    bench.kernel.apply([PutRoute(prefix(77), nexthop)])
+    drift, operations = bench.planner.reconcile(bench.kernel.dump(), 0.0)
+    assert drift == 1
+    bench.carry_out(operations)
+    assert prefix(77) not in bench.kernel.state.routes
+
+
+def test_reconcile_restores_changed_weights_and_next_hops():
+    bench = Bench()
+    bench.put(range(2), {1: 5, 2: 5})
+    state = bench.kernel.state
+    first, second = state.nexthops
+    group = state.routes[prefix(0)]
+    state.groups[group] = (Member(first, 9), Member(second, 5))
+    state.nexthops[first] = hop_key(8)
+    drift, operations = bench.planner.reconcile(bench.kernel.dump(), 0.0)
+    bench.carry_out(operations)
+    assert drift == 2
+    assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(2): 5}
+
+
+def test_a_refused_next_hop_is_left_out_and_retried_with_growing_pauses():
+    """The carrier may be gone before the planner hears of it."""
+    bench = Bench()
+    bench.kernel.down.add(2)
+    bench.put(range(3), {1: 5, 2: 5, 3: 5})
+    assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(3): 5}
+    assert bench.planner.next_deadline() == 1.0
+    bench.wait(1.5)
+    assert bench.planner.next_deadline() == 3.0
+    bench.kernel.down.clear()
+    bench.wait(2.0)
+    assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(2): 5, hop_key(3): 5}
+    assert bench.planner.failed == 0
+
+
+def test_a_refused_route_keeps_what_it_had_and_is_retried():
+    bench = Bench()
+    bench.put(range(4), {1: 5, 2: 5})
+    bench.kernel.refuse[prefix(1)] = errno.EEXIST
+    bench.put([1], {3: 5, 4: 5})
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 5, hop_key(2): 5}
+    bench.wait(20.0)
+    assert prefix(1) in bench.kernel.state.routes
+    del bench.kernel.refuse[prefix(1)]
+    bench.wait(40.0)
+    assert bench.kernel.path(prefix(1)) == {hop_key(3): 5, hop_key(4): 5}
+
+
+def test_a_group_that_lost_members_behind_our_back_is_repaired_at_once():
+    bench = Bench()
+    bench.put(range(4), {1: 5, 2: 5, 3: 5})
+    third = max(bench.kernel.state.nexthops)
+    bench.kernel.apply([DeleteNextHop(third)])
+    bench.put(range(4), {1: 5, 2: 5, 3: 4})
+    assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(2): 5, hop_key(3): 4}
+
+
+def test_a_group_that_is_always_refused_does_not_spin():
+    bench = Bench()
+    bench.kernel.refuse[bench.planner.settings.group_base] = errno.ENOMEM
+    bench.put(range(4), {1: 5, 2: 5, 3: 5})
+    bench.kernel.applied = 0
+    bench.wait(100.0)
+    assert bench.kernel.applied < 100
+    bench.kernel.refuse.clear()
+    bench.wait(31.0)
+    assert len(bench.kernel.state.routes) == 4
+    assert bench.planner.failed == 0
+
+
+def test_withdraw_removes_routes_first_and_leaves_nothing():
+    bench = Bench()
+    bench.put(range(5), {1: 5, 2: 5, 3: 5})
+    done = bench.carry_out(bench.planner.withdraw())
+    names = [type(op).__name__ for op in done]
+    assert names == ["DeleteRoute"] * 5 + ["DeleteGroup"] + ["DeleteNextHop"] * 3
+    assert bench.kernel.dump() == FibState()
+
+
+def test_two_neighbors_behind_the_same_next_hop_add_up():
+    """The kernel refuses the same member twice."""
+    bench = Bench()
+    twice = hops({1: 2})
+    both = type(twice)(twice.hops + twice.hops + hops({2: 3}).hops)
+    bench.update({prefix(1): route(1, both)})
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 4, hop_key(2): 3}
+
+
+def test_swapped_vectors_never_send_a_route_the_wrong_way():
+    """Two groups whose minorities change places: each is rewritten only once it was left."""
+    bench = Bench()
+    bench.put(range(10), {1: 1, 2: 1})
+    bench.put(range(10, 20), {3: 1, 4: 1})
+    change = {**routes(range(8), {3: 1, 4: 1}), **routes(range(10, 18), {1: 1, 2: 1})}
+    operations = bench.planner.update(change, 0.0)
+    ways = ({hop_key(1): 1, hop_key(2): 1}, {hop_key(3): 1, hop_key(4): 1})
+    for operation in operations:
+        bench.kernel.apply([operation])
+        for n in (8, 9):
+            assert bench.kernel.path(prefix(n)) == ways[0]
+        for n in (18, 19):
+            assert bench.kernel.path(prefix(n)) == ways[1]
+    assert bench.kernel.path(prefix(0)) == ways[1]
+    assert bench.kernel.path(prefix(10)) == ways[0]
+    assert sum(isinstance(op, PutGroup) for op in operations) <= 4
