@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
 from fared.core.ids import NodeId
-from fared.fib.model import FibOperation, FibState
+from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine, Rng
@@ -53,7 +53,9 @@ class Router:
         self._held = False
         self._swept = False
         self._stopping = False
+        self._lost_links: set[int] = set()
         self._link_counts: dict[tuple[int, int], int] = {}
+        self._unanswered = 0
 
     # -- the contract -----------------------------------------------------------------------
 
@@ -64,7 +66,7 @@ class Router:
                 self.planner.adopt(state)
                 self._held = bool(state.routes)
             case events.FibAudited(state):
-                self._audit(state)
+                self._audit(state, now)
             case events.FibApplied():
                 self._applied(event, now)
             case events.LinksKnown():
@@ -74,11 +76,11 @@ class Router:
             case events.WithdrawRequested():
                 self._stopping = True
                 self._emit_fib(self.planner.withdraw(), "clean exit")
-            case ospf.LinkChanged(link) if not link.up:
-                self.planner.link_lost(link.ifindex)
+            case ospf.LinkChanged(link):
+                self._link_state(link.ifindex, now, up=link.up)
                 self.engine.handle(event, now)
             case ospf.LinkRemoved(ifindex):
-                self.planner.link_lost(ifindex)
+                self._link_state(ifindex, now, up=False)
                 self.engine.handle(event, now)
             case _:
                 self.engine.handle(event, now)
@@ -105,6 +107,17 @@ class Router:
         """What to send, apply and log, in order."""
         outputs, self._outputs = self._outputs, []
         return outputs
+
+    def _link_state(self, ifindex: int, now: float, *, up: bool) -> None:
+        """Follow what the kernel did with next hops when a link's state changed."""
+        if up == (ifindex not in self._lost_links):
+            return
+        if up:
+            self._lost_links.discard(ifindex)
+            self._emit_fib(self.planner.link_restored(ifindex, now), "link restored")
+        else:
+            self._lost_links.add(ifindex)
+            self._emit_fib(self.planner.link_lost(ifindex, now), "link lost")
 
     # -- the turn ---------------------------------------------------------------------------
 
@@ -181,17 +194,23 @@ class Router:
         if operations:
             since = now if pending.since is None else pending.since
             change = events.Change(record, since, planned - solved)
-            cause = "; ".join(record.causes)
-            self._outputs.append(events.ApplyFib(tuple(operations), cause, change))
+            self._emit_fib(operations, "; ".join(record.causes), change)
 
     # -- the kernel -------------------------------------------------------------------------
 
-    def _emit_fib(self, operations: list[FibOperation], cause: str) -> None:
+    def _emit_fib(
+        self, operations: list[FibOperation], cause: str, change: events.Change | None = None
+    ) -> None:
         if operations:
-            self._outputs.append(events.ApplyFib(tuple(operations), cause))
+            self._unanswered += 1
+            self._outputs.append(events.ApplyFib(tuple(operations), cause, change))
 
     def _applied(self, event: events.FibApplied, now: float) -> None:
-        self.planner.results(list(event.results))
+        self._unanswered -= 1
+        self._emit_fib(self.planner.results(event.results, now), "again after a refusal")
+        for result in event.results:
+            if result.error:
+                self._log_refusal(result)
         change = event.request.change
         if change is None:
             return
@@ -211,10 +230,18 @@ class Router:
             )
         )
 
-    def _audit(self, state: FibState) -> None:
-        if self._held or self._stopping or not self.startup.ready:
+    def _log_refusal(self, result: OperationResult) -> None:
+        fields: dict[str, object] = {
+            "operation": str(result.operation),
+            "error": result.error,
+            "message": result.message,
+        }
+        self._outputs.append(ospf.LogRecord("warning", "fib-operation-refused", fields))
+
+    def _audit(self, state: FibState, now: float) -> None:
+        if self._stopping or not self.startup.ready or self._unanswered:
             return
-        drift, operations = self.planner.reconcile(state)
+        drift, operations = self.planner.reconcile(state, now)
         self.journal.counts["drift"] += drift
         if drift:
             fields: dict[str, object] = {"objects": drift}
@@ -248,7 +275,7 @@ class Router:
             self._reach(Stage.LSDB_IN_SYNC, now)
         if startup.stage is Stage.LSDB_IN_SYNC:
             self._first_spf(now)
-        if startup.stage is Stage.FIRST_SPF and self.planner.in_sync():
+        if startup.stage is Stage.FIRST_SPF and not self._unanswered:
             if self._swept:
                 self._reach(Stage.FIB_IN_SYNC, now)
                 self._reach(Stage.READY, now)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fared.core.links import InterfaceAddress, Link
-from fared.fib.simulated import SimulatedKernel
+from fared.fib.simulated import SimulatedFib
 from fared.ospf import events as ospf
 from fared.ospf.settings import InterfaceSettings
 from fared.router import events
@@ -68,7 +68,7 @@ class Node:
     name: str
     settings: RouterSettings
     ports: dict[int, Port] = field(default_factory=dict)
-    kernel: SimulatedKernel = field(default_factory=SimulatedKernel)
+    kernel: SimulatedFib = field(default_factory=SimulatedFib)
     router: Router | None = None
     wake_at: float | None = None
     logs: list[ospf.LogRecord] = field(default_factory=list)
@@ -187,8 +187,10 @@ class Network:
 
     def _announce(self, port: Port) -> None:
         node = self.nodes[port.node]
-        if not port.up:
-            node.kernel.link_lost(port.ifindex)
+        if port.up:
+            node.kernel.link_up(port.ifindex)
+        else:
+            node.kernel.link_down(port.ifindex)
         if node.router is not None:
             self.input(port.node, ospf.LinkChanged(port.link(), port.settings))
 
