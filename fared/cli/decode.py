@@ -1,0 +1,173 @@
+"""``fared-cli decode``: what is in a packet, by the daemon's own codecs, without a daemon."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from fared.ospf.auth import AuthKey
+
+Json = dict[str, Any]
+
+_HEX_NOISE = str.maketrans("", "", " \t\r\n:")
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+
+@click.command(name="decode")
+@click.option("--proto", type=click.Choice(["ospf", "isis"]), required=True, help="Protocol.")
+@click.option(
+    "--form",
+    type=click.Choice(["packet", "lsa", "tlvs"]),
+    default="packet",
+    show_default=True,
+    help="What the bytes are: a packet (an IPv4 header may stand in front), one LSA, or the "
+    "TLVs of an opaque LSA.",
+)
+@click.option(
+    "--auth",
+    metavar="ALGORITHM:ID:KEY",
+    help="Verify the authentication: md5:1:KEY, hmac-sha256:1:KEY, cleartext:KEY.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (fared-decode/1).")
+@click.option("--reencode", is_flag=True, help="Encode again, print the hex and compare.")
+@click.argument("source", metavar="HEX|-|FILE.pcap")
+@click.pass_context
+def decode(
+    ctx: click.Context,
+    proto: str,
+    form: str,
+    auth: str | None,
+    source: str,
+    *,
+    as_json: bool,
+    reencode: bool,
+) -> None:
+    """Decode a packet given as HEX, as lines of hex on standard input, or in a capture.
+
+    Lines (-) give one JSON document each, captures one document a packet; a malformed one
+    never stops the rest. Empty lines and lines that start with # are skipped. Exit code 0:
+    all well formed, 1: something was malformed, 2: usage.
+    """
+    if proto == "isis":
+        raise click.UsageError("decoding IS-IS is not built in yet; use --proto ospf")
+    key = _parse_key(auth, form)
+    documents = _documents(source, form, key, reencode=reencode)
+    bad = 0
+    seen = 0
+    for document in documents:
+        seen += 1
+        bad += not document["ok"]
+        _print(document, as_json=as_json or source == "-")
+    if not seen and source != "-":
+        click.echo(f"{source}: no OSPF packets", err=True)
+        bad = 1
+    ctx.exit(1 if bad else 0)
+
+
+def _parse_key(auth: str | None, form: str) -> AuthKey | None:
+    from fared.cli.decode_ospf import parse_auth  # noqa: PLC0415 - --help needs no codecs
+
+    if auth is None:
+        return None
+    if form != "packet":
+        raise click.UsageError("--auth needs --form packet: only packets are authenticated")
+    try:
+        return parse_auth(auth)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--auth") from error
+
+
+def _documents(source: str, form: str, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
+    if source == "-":
+        for line in sys.stdin:
+            if line.strip() and not line.lstrip().startswith("#"):
+                yield _from_hex(line, form, key, reencode=reencode)
+    elif _HEX_DIGITS.issuperset(source.translate(_HEX_NOISE)):
+        yield _from_hex(source, form, key, reencode=reencode)
+    elif not Path(source).is_file():
+        raise click.UsageError(
+            f"{source!r} is neither hexadecimal nor a file; give hex digits, - or a pcap file"
+        )
+    elif form != "packet":
+        raise click.UsageError("a capture holds packets: leave --form out")
+    else:
+        yield from _from_capture(Path(source), key, reencode=reencode)
+
+
+def _from_hex(text: str, form: str, key: AuthKey | None, *, reencode: bool) -> Json:
+    """A string that stops being hexadecimal is a packet cut short there."""
+    from fared.cli.decode_ospf import decode_document, failure  # noqa: PLC0415
+    from fared.core.wire import DecodeError  # noqa: PLC0415
+
+    digits = text.translate(_HEX_NOISE)
+    good = next((i for i, c in enumerate(digits) if c not in _HEX_DIGITS), len(digits))
+    if good != len(digits) or good % 2:
+        what = "an odd number of hex digits" if good == len(digits) else "not a hex digit"
+        error = DecodeError("truncated", good // 2, what)
+        return {"format": "fared-decode/1", "proto": "ospf", "form": form, **failure(error)}
+    return decode_document(bytes.fromhex(digits), form, key=key, reencode=reencode)
+
+
+def _from_capture(path: Path, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
+    from fared.cli.capture import CaptureError, read_capture  # noqa: PLC0415
+    from fared.cli.decode_ospf import decode_document  # noqa: PLC0415
+    from fared.core.ids import dotted  # noqa: PLC0415
+
+    try:
+        for datagram in read_capture(path):
+            document = decode_document(
+                datagram.payload, "packet", key=key, reencode=reencode, source=datagram.source
+            )
+            yield {
+                **document,
+                "frame": datagram.frame,
+                "time": datagram.time,
+                "source": dotted(datagram.source),
+                "destination": dotted(datagram.destination),
+            }
+    except CaptureError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _print(document: Json, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(document, allow_nan=False))
+        return
+    if "frame" in document:
+        click.echo("frame {frame}  {time:.6f}  {source} > {destination}".format(**document))
+    if not document["ok"]:
+        error = document["error"]
+        click.echo(
+            f"malformed ({error['code']}) at byte {error['offset']}: {error['message']}", err=True
+        )
+        return
+    skipped = ("format", "proto", "form", "ok", "frame", "time", "source", "destination")
+    shown = {name: value for name, value in document.items() if name not in skipped}
+    click.echo("\n".join(_text_lines(shown, "")))
+
+
+def _text_lines(value: Json, indent: str) -> Iterator[str]:
+    """Indented text; lists of plain values on one line, records one below the other."""
+    for name, item in value.items():
+        if item is None or item == []:
+            continue
+        if isinstance(item, dict):
+            yield f"{indent}{name}:"
+            yield from _text_lines(item, indent + "  ")
+        elif isinstance(item, list) and isinstance(item[0], dict):
+            yield f"{indent}{name}:"
+            for record in item:
+                lines = _text_lines(record, indent + "    ")
+                first = next(lines, "")
+                yield f"{indent}  - {first.lstrip()}"
+                yield from lines
+        elif isinstance(item, list):
+            yield f"{indent}{name}: {', '.join(map(str, item))}"
+        else:
+            yield f"{indent}{name}: {item}"
