@@ -28,6 +28,8 @@ class TeLink:
     """TE LSA with one link TLV (RFC 3630 §2.4.2); ids are those of RFC 4203 §1.1.
 
     ``anomalous`` lists the sub-TLV types (27, 28, 30) that came with the A bit of RFC 7471 set.
+    ``router_address`` is that of a router address TLV in the same LSA: RFC 3630 §2.4 wants one
+    TLV an LSA, FRR sends both.
     """
 
     link_type: int | None
@@ -39,6 +41,7 @@ class TeLink:
     attributes: TeAttributes = field(default_factory=TeAttributes)
     anomalous: tuple[int, ...] = ()
     unknown: tuple[tuple[int, bytes], ...] = ()
+    router_address: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

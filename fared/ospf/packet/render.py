@@ -217,7 +217,9 @@ def _te_router_address(body: TeRouterAddress) -> Json:
 def _te_link(body: TeLink) -> Json:
     te = body.attributes
     unreserved = te.unreserved_bandwidth
+    address = None if body.router_address is None else dotted(body.router_address)
     return {
+        **({} if address is None else {"te_router_address": address}),
         "te_link": {
             "link_type": body.link_type,
             "link_id": None if body.link_id is None else dotted(body.link_id),
@@ -239,7 +241,7 @@ def _te_link(body: TeLink) -> Json:
             "utilized_bandwidth": _number(te.utilized_bandwidth),
             "anomalous": list(body.anomalous),
             "unknown": _unknown(body.unknown),
-        }
+        },
     }
 
 

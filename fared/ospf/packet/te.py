@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import struct
+from dataclasses import replace
 from typing import Final
 
 from fared.core.wire import DecodeError
@@ -75,21 +76,23 @@ _Fields = dict[int, tuple[float, ...]]
 
 
 def decode_te(data: bytes, start: int) -> TeRouterAddress | TeLink | None:
-    """Decode the one top-level TLV of a TE LSA (RFC 3630 §2.4); None if it is neither.
+    """Decode a TE LSA; None if it has neither TLV.
 
-    Raises DecodeError ``tlv``.
+    RFC 3630 §2.4 allows one top-level TLV. FRR puts its router address in front of each link,
+    so both are taken, the first of each. Raises DecodeError ``tlv``.
     """
-    found: TeRouterAddress | TeLink | None = None
+    address: int | None = None
+    link: TeLink | None = None
     for tlv in read_tlvs(data, start, len(data)):
-        if found is not None:
-            continue  # "contains one top-level TLV": of more, the first; all must be well formed
-        if tlv.type == _ROUTER_ADDRESS:
+        if tlv.type == _ROUTER_ADDRESS and address is None:
             if tlv.size != _WORD.size:
                 raise DecodeError("tlv", tlv.start, f"router address of {tlv.size} bytes")
-            found = TeRouterAddress(*_WORD.unpack_from(data, tlv.start))
-        elif tlv.type == _LINK:
-            found = _decode_link(data, tlv)
-    return found
+            (address,) = _WORD.unpack_from(data, tlv.start)
+        elif tlv.type == _LINK and link is None:
+            link = _decode_link(data, tlv)
+    if link is not None:
+        return link if address is None else replace(link, router_address=address)
+    return None if address is None else TeRouterAddress(address)
 
 
 def _decode_link(data: bytes, link: Tlv) -> TeLink:
@@ -175,6 +178,8 @@ def encode_te_router_address(body: TeRouterAddress) -> bytes:
 def encode_te_link(body: TeLink) -> bytes:
     """Encode a TE LSA body with one link TLV, sub-TLVs in the order of their types.
 
+    The router address TLV goes in front if ``router_address`` is set, as FRR does it.
+
     Delays beyond 24 bits and losses beyond 50.33 % are clipped to the largest value that can
     be said (RFC 7471 §4.1.3, §4.4.3).
     """
@@ -195,7 +200,10 @@ def encode_te_link(body: TeLink) -> bytes:
     parts |= _encode_measured(body.attributes, anomalous)
     triplets = [write_tlv(kind, parts[kind]) for kind in sorted(parts)]
     triplets += (write_tlv(kind, value) for kind, value in body.unknown)
-    return write_tlv(_LINK, b"".join(triplets))
+    link = write_tlv(_LINK, b"".join(triplets))
+    if body.router_address is None:
+        return link
+    return encode_te_router_address(TeRouterAddress(body.router_address)) + link
 
 
 def _addresses(addresses: tuple[int, ...]) -> bytes:
