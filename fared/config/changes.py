@@ -1,0 +1,63 @@
+"""What a reload would change, and how much each change disturbs."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NamedTuple
+
+from fared.config.model import Config
+
+
+class Action(enum.StrEnum):
+    """What applying a change does, from harmless to not possible while running."""
+
+    UPDATE_IN_PLACE = "update-in-place"
+    BOUNCE_ADJACENCY = "bounce-adjacency"
+    RESTART_REQUIRED = "restart-required"
+
+
+class Change(NamedTuple):
+    """One difference; ``old`` or ``new`` None: the entry is only in the other one."""
+
+    path: tuple[str, ...]
+    old: Any
+    new: Any
+    action: Action
+
+
+_RESTART = {"router-id", "fib", "api"}
+_IN_PLACE_OF_RESTART = {("fib", "on-exit")}
+_BOUNCING = {"network-type", "hello-interval", "dead-interval", "passive"}
+"""Interface leaves that both ends must agree on, or that end an adjacency."""
+_MISSING = object()
+
+
+def diff(old: Config, new: Config) -> list[Change]:
+    """Compare two configurations leaf by leaf; a default equals the same value written out."""
+    changes: list[Change] = []
+    _compare((), old.document(), new.document(), changes)
+    return changes
+
+
+def _compare(path: tuple[str, ...], old: object, new: object, into: list[Change]) -> None:
+    if old == new:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            _compare((*path, str(key)), old.get(key, _MISSING), new.get(key, _MISSING), into)
+        return
+    before = None if old is _MISSING else old
+    after = None if new is _MISSING else new
+    into.append(Change(path, before, after, _action(path, removed=new is _MISSING)))
+
+
+def _action(path: tuple[str, ...], *, removed: bool) -> Action:
+    if path in _IN_PLACE_OF_RESTART:
+        return Action.UPDATE_IN_PLACE
+    if path[0] in _RESTART or path == ("ospf",):
+        return Action.RESTART_REQUIRED
+    if path[:2] == ("ospf", "areas"):
+        # ospf areas AREA [type | interfaces IFNAME [leaf]]
+        bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed
+        return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
+    return Action.UPDATE_IN_PLACE

@@ -1,0 +1,50 @@
+"""Engine settings as the file means them."""
+
+import pytest
+
+from fared.config import load_text
+from fared.config.convert import interface_settings, to_ospf_settings
+from fared.core.ids import AreaId, RouterId
+from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType
+
+CONFIG = load_text("""
+interfaces: {"swp*": {bandwidth: 100G}}
+ospf:
+  stub-router: true
+  areas:
+    1: {type: stub, interfaces: {"swp*": {cost: 7, hello-interval: 2, mtu-ignore: true}}}
+    0: {interfaces: {lo: {passive: true}}}
+adaptive: {announce-threshold: 4%}
+""")
+
+
+def test_engine_settings_carry_the_resolved_identity():
+    """Router id and hostname come from the daemon, the rest from the file."""
+    settings = to_ospf_settings(CONFIG, 0x0A000001, "leaf1")
+    assert settings.router_id == RouterId(0x0A000001)
+    assert settings.hostname == "leaf1"
+    assert settings.areas == (AreaSettings(AreaId(0)), AreaSettings(AreaId(1), stub=True))
+    assert settings.stub_router
+    assert settings.announce.threshold == 0.04
+
+
+def test_interface_settings_are_resolved_per_name():
+    """A glob becomes the settings of one interface, with the operator's bandwidth."""
+    assert interface_settings(CONFIG, "swp1") == InterfaceSettings(
+        area=AreaId(1),
+        cost=7,
+        hello_interval=2,
+        router_dead_interval=8,
+        mtu_ignore=True,
+        capacity=100e9 / 8,
+    )
+    loopback = interface_settings(CONFIG, "lo")
+    assert loopback is not None
+    assert loopback.network_type is NetworkType.LOOPBACK
+    assert interface_settings(CONFIG, "eth0") is None
+
+
+def test_without_an_ospf_section_there_is_no_engine():
+    """The daemon asks only where the file has the section."""
+    with pytest.raises(ValueError, match="no ospf section"):
+        to_ospf_settings(load_text(""), 1, None)
