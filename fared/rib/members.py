@@ -1,0 +1,263 @@
+"""From rows of path capacities to weighted next hops over this router's own links.
+
+The weights rooms think in neighbors; the kernel thinks in links. Parallel links to one
+neighbor share its weight in proportion to what each of them can carry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.rib.model import NextHop, NextHopSet
+from fared.ted.assemble import snap
+from fared.weights.path_capacity import Row, WeightMode, fill_unknown
+from fared.weights.quantise import quantise_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fared.rib.settings import SolverSettings
+    from fared.spf.plan import Plan
+    from fared.ted.assemble import Rows
+    from fared.ted.model import LocalLink
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """This router's usable links in one area, M of them, for the H first hops of a plan.
+
+    ``links`` ascend by (neighbor, local id, ifindex); ``column`` (M,) is the first hop each
+    serves; ``share`` (M,) its part of that first hop's capacity; ``local`` (H,) what this
+    router can send to each first hop, bytes/s, NaN unknown; ``usable`` (H,) whether any link
+    serves it. ``output`` (M,) is the order of ``hop_key``.
+    """
+
+    links: tuple[LocalLink, ...]
+    column: NDArray[np.int64]
+    share: NDArray[np.float64]
+    local: NDArray[np.float64]
+    usable: NDArray[np.bool_]
+    output: NDArray[np.int64]
+
+    def identity(self) -> tuple[object, ...]:
+        """Equal for tables that turn equal rows into equal next hops."""
+        return (self.links, self.column.tobytes(), self.share.tobytes())
+
+
+def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]:
+    """The first hop that each link serves, -1 for none.
+
+    A link belongs to a first hop if the router's own description has it, by id, toward that
+    neighbor (or toward the transit network before it) at the least metric. Links whose ids are
+    not described are matched by neighbor.
+    """
+    graph = plan.graph
+    by_id: dict[tuple[int, int], int] = {}
+    by_neighbor: dict[int, int] = {}
+    for hop, (node, edge) in enumerate(zip(plan.hops.tolist(), plan.via.tolist(), strict=True)):
+        neighbor, via = int(graph.nodes[node]), int(graph.nodes[graph.dst[edge]])
+        low = int(np.searchsorted(rows.neighbors, via))
+        high = int(np.searchsorted(rows.neighbors, via, side="right"))
+        least = rows.metrics[low:high] == rows.metrics[low:high].min(initial=1 << 62)
+        for local_id in rows.local_ids[low:high][least].tolist():
+            by_id[neighbor, local_id] = hop
+        if via == neighbor or neighbor not in by_neighbor:
+            by_neighbor[neighbor] = hop
+    described = set(rows.local_ids.tolist()) - {0}
+    least_metric: dict[int, int] = {}
+    for link in links:
+        known = least_metric.get(link.neighbor, link.metric)
+        least_metric[link.neighbor] = min(known, link.metric)
+    found = []
+    for link in links:
+        hop = by_id.get((link.neighbor, link.local_id), -1) if link.local_id else -1
+        if hop < 0 and link.local_id not in described:
+            cheapest = link.metric == least_metric[link.neighbor]
+            hop = by_neighbor.get(link.neighbor, -1) if cheapest else -1
+        found.append(hop)
+    return found
+
+
+def _own_capacities(
+    rows: Rows, links: Sequence[LocalLink], settings: SolverSettings
+) -> NDArray[np.float64]:
+    """What each link carries by our own description, else by its bandwidth; NaN unknown."""
+    position = {
+        (neighbor, local_id): at
+        for at, (neighbor, local_id) in enumerate(
+            zip(rows.neighbors.tolist(), rows.local_ids.tolist(), strict=True)
+        )
+    }
+    by_id = {local_id: at for at, local_id in enumerate(rows.local_ids.tolist()) if local_id}
+    at = np.array(
+        [position.get((link.neighbor, link.local_id), by_id.get(link.local_id, -1)) for link in links],
+        np.int64,
+    )
+    width = np.array(
+        [np.nan if link.bandwidth is None else link.bandwidth for link in links], np.float64
+    )
+    if not len(rows.capacities):
+        return snap(width)
+    capacity = np.where(at >= 0, rows.capacities[at], np.nan)
+    capacity = np.where(np.isnan(capacity), snap(width), capacity)
+    if settings.weights is not WeightMode.AVAILABLE:
+        return capacity
+    available = np.where(at >= 0, rows.availables[at], np.nan)
+    return np.fmax(np.where(np.isnan(available), capacity, available), capacity * settings.floor)
+
+
+def build_members(
+    plan: Plan,
+    rows: Rows,
+    links: tuple[LocalLink, ...],
+    edges: NDArray[np.float64],
+    settings: SolverSettings,
+) -> Members:
+    """Match local links to the first hops of a plan.
+
+    ``edges`` (E,) are the capacities in the graph: they know the far end's view of a link
+    whose capacity this end does not know.
+    """
+    columns = _columns_of(plan, rows, links)
+    order = sorted(
+        (at for at, column in enumerate(columns) if column >= 0),
+        key=lambda at: (links[at].neighbor, links[at].local_id, links[at].ifindex),
+    )
+    used = tuple(links[at] for at in order)
+    column = np.array([columns[at] for at in order], np.int64)
+    size = len(plan.hops)
+    own = _own_capacities(rows, used, settings)
+    known = ~np.isnan(own)
+    count = np.bincount(column, minlength=size)
+    count_known = np.bincount(column, known, size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.bincount(column, np.where(known, own, 0.0), size) / count_known
+    mean = np.where(count_known > 0, mean, edges[plan.via] / np.maximum(count, 1))
+    own = np.where(known, own, mean[column])
+    local = np.bincount(column, own, size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = own / local[column]
+    share = np.where(np.isfinite(share), share, 1.0 / np.maximum(count, 1)[column])
+    keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in used]
+    output = np.array(sorted(range(len(used)), key=keys.__getitem__), np.int64)
+    return Members(used, column, share, np.where(count > 0, local, np.nan), count > 0, output)
+
+
+class SetBuilder:
+    """Makes next-hop sets out of rows and hands out the same object for the same content."""
+
+    def __init__(self, members: Members, settings: SolverSettings) -> None:
+        self.members = members
+        self._settings = settings
+        self._sets: dict[bytes, NextHopSet | None] = {}
+        self._hops: dict[tuple[int, float, int], NextHop] = {}
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def build(
+        self,
+        bound: NDArray[np.float64],
+        unknown: NDArray[np.bool_],
+        present: NDArray[np.bool_],
+        limit: float = np.inf,
+    ) -> list[NextHopSet | None]:
+        """Next-hop sets of many rows; all arrays (K, H), values already clipped by ``local``.
+
+        ``limit`` (bytes/s) lies behind all paths alike: it is shown and does not weigh. None
+        for a row without any usable link.
+        """
+        size = bound.shape[1]
+        packed = np.empty((len(bound), size + 1))
+        # One float a first hop tells all: -1 absent, below -1 unknown (and its bound).
+        packed[:, :size] = np.where(present, np.where(unknown, -2.0 - bound, bound), -1.0)
+        packed[:, size] = limit
+        keys = [row.tobytes() for row in packed]
+        fresh: dict[bytes, int] = {}
+        for at, key in enumerate(keys):
+            if key not in self._sets and key not in fresh:
+                fresh[key] = at
+        if fresh:
+            at = np.fromiter(fresh.values(), np.int64, len(fresh))
+            made = self._make(bound[at], unknown[at], present[at], limit)
+            self._sets.update(zip(fresh, made, strict=True))
+        return [self._sets[key] for key in keys]
+
+    def _make(
+        self,
+        bound: NDArray[np.float64],
+        unknown: NDArray[np.bool_],
+        present: NDArray[np.bool_],
+        limit: float,
+    ) -> list[NextHopSet | None]:
+        values = bound
+        doubtful = np.flatnonzero((unknown & present).any(axis=1))
+        if len(doubtful):
+            values = bound.copy()
+            for row in doubtful.tolist():
+                values[row] = fill_unknown(Row(bound[row], unknown[row], present[row]))
+        members = self.members
+        capacity = values[:, members.column] * members.share
+        weights = self.weigh(capacity, present[:, members.column])
+        capacity = np.minimum(capacity, limit)
+        shown = np.where(unknown[:, members.column], np.nan, capacity)[:, members.output]
+        weights = weights[:, members.output]
+        return [
+            self._hop_set(row, shares)
+            for row, shares in zip(shown.tolist(), weights.tolist(), strict=True)
+        ]
+
+    def weigh(
+        self, capacity: NDArray[np.float64], present: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Integer weights (K, M). No row that has members is left without any.
+
+        Of more than ``max_paths`` members the first in (neighbor, local id) order are taken:
+        a choice that does not move when capacities do.
+        """
+        settings = self._settings
+        if present.shape[1] > settings.max_paths:
+            present = present & (np.cumsum(present, axis=1) <= settings.max_paths)
+        if settings.weights is WeightMode.NONE:
+            return present.astype(np.int64)
+        weights = quantise_rows(
+            np.where(present, capacity, 0.0),
+            settings.max_weight,
+            settings.tolerance,
+            settings.search_members,
+        )
+        empty = ~weights.any(axis=1)
+        weights[empty] = present[empty]
+        return weights
+
+    def _hop_set(self, capacities: list[float], weights: list[int]) -> NextHopSet | None:
+        hops, output = self._hops, self.members.output.tolist()
+        chosen = []
+        for place, weight in enumerate(weights):
+            if weight:
+                capacity = capacities[place]
+                key = (place, capacity if capacity == capacity else -1.0, weight)  # noqa: PLR0124
+                hop = hops.get(key)
+                if hop is None:
+                    hop = hops[key] = self._hop(output[place], capacity, weight)
+                chosen.append(hop)
+        return NextHopSet(tuple(chosen)) if chosen else None
+
+    def _hop(self, member: int, capacity: float, weight: int) -> NextHop:
+        link = self.members.links[member]
+        return NextHop(
+            ifindex=link.ifindex,
+            interface=link.interface,
+            family=link.family,
+            gateway=link.gateway,
+            neighbor=link.neighbor,
+            bandwidth=link.bandwidth,
+            capacity=None if np.isnan(capacity) else capacity,
+            weight=weight,
+            onlink=link.onlink,
+        )

@@ -1,0 +1,37 @@
+"""What an operator can set about route computation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fared.weights.path_capacity import WeightMode
+from fared.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
+
+_SEARCH_MEMBERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SolverSettings:
+    """``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for small ones.
+
+    ``floor``: in available mode no link counts as less than this part of its capacity.
+    """
+
+    max_paths: int = 64
+    weights: WeightMode = WeightMode.CAPACITY
+    max_weight: int = DEFAULT_MAX_WEIGHT
+    tolerance: float = DEFAULT_TOLERANCE
+    floor: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.max_paths < 1 or not 1 <= self.max_weight <= 0xFFFF:
+            raise ValueError("max_paths is at least 1 and max_weight 1..65535")
+        object.__setattr__(self, "weights", WeightMode(self.weights))
+
+    @property
+    def search_members(self) -> int:
+        """Groups up to this size get the smallest good weights, larger ones plain floors.
+
+        Available bandwidth is noise in its last digits: there the search is not worth it.
+        """
+        return 0 if self.weights is WeightMode.AVAILABLE else _SEARCH_MEMBERS

@@ -1,0 +1,314 @@
+"""Shortest paths as a plan: distances, the ECMP DAG, and how to carry values along it.
+
+A plan depends on the topology only. It lists, level by level, which "slots" feed which: a
+slot is one pair (node, first hop) such that some shortest path from the root to the node
+begins with that first hop. A capacity change is then one sweep over a few index arrays.
+
+Equal metrics everywhere (the usual fabric) take a breadth-first search over whole frontiers;
+anything else label-correcting rounds. Routers that may not be crossed (stub router, overload)
+can be reached, and the root itself is always left, RFC 6987 and RFC 5305 §4 alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.ted.graph import Graph, out_edges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNREACHABLE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One level: slots ``low`` to ``high - 1`` are fed by pairs (source slot, edge).
+
+    ``source``, ``edge`` (K,); ``target`` (K,) counts from ``low``, or is None where pair i
+    simply feeds slot ``low + i``. ``seeds`` are slots of direct neighbors, fed without limit.
+    """
+
+    low: int
+    high: int
+    source: NDArray[np.int64]
+    edge: NDArray[np.int64]
+    target: NDArray[np.int64] | None
+    seeds: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Shortest paths from ``root`` (an index of ``graph``); N nodes, H first hops, S slots.
+
+    ``distance`` (N,), UNREACHABLE where there is no path. ``hops`` (H,) are the neighbors that
+    begin a shortest path, ``via`` (H,) the root's edge toward them (toward the transit network
+    where that lies between), in ascending order of neighbor. ``slot_node``, ``slot_hop`` (S,);
+    the slots of node n are ``slot_start[n]`` to ``slot_start[n] + slot_count[n] - 1``,
+    ascending by hop. ``row_of`` (N,): the node whose row of weights serves n. ``levels`` are the
+    edges of the DAG, grouped by the depth of their heads.
+    """
+
+    graph: Graph
+    root: int
+    distance: NDArray[np.int64]
+    hops: NDArray[np.int64]
+    via: NDArray[np.int64]
+    slot_node: NDArray[np.int64]
+    slot_hop: NDArray[np.int64]
+    slot_start: NDArray[np.int64]
+    slot_count: NDArray[np.int64]
+    steps: tuple[Step, ...]
+    row_of: NDArray[np.int64]
+    levels: tuple[NDArray[np.int64], ...]
+
+    @property
+    def dag(self) -> NDArray[np.int64]:
+        """All edges on shortest paths."""
+        return np.concatenate(self.levels or (np.empty(0, np.int64),))
+
+    def first_hops(self, node: int) -> NDArray[np.int64]:
+        """Indexes of the neighbors with which shortest paths to ``node`` begin."""
+        low = int(self.slot_start[node])
+        return self.hops[self.slot_hop[low : low + int(self.slot_count[node])]]
+
+    def edges_into(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The edges of the DAG whose head is one of ``nodes``."""
+        graph = self.graph
+        back = graph.reverse[out_edges(graph.indptr, nodes)]
+        tail, head = graph.src[back], graph.dst[back]
+        usable = (graph.transit[tail] | (tail == self.root)) & (self.distance[tail] != UNREACHABLE)
+        back, tail, head = back[usable], tail[usable], head[usable]
+        on_path = self.distance[tail] + graph.metric[back] == self.distance[head]
+        back = back[on_path]
+        if graph.uniform:
+            return back
+        return back[np.isin(back, self.dag)]
+
+
+@dataclass(slots=True)
+class _Level:
+    nodes: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+def build_plan(graph: Graph, root: int) -> Plan:
+    """Compute shortest paths from ``root``, an index of ``graph``."""
+    if graph.uniform:
+        distance, levels = _breadth_first(graph, root)
+    else:
+        distance, levels = _label_correcting(graph, root)
+    hops, via, seed_node = _first_hops(graph, root, levels)
+    builder = _SlotBuilder(graph, root, len(hops), seed_node)
+    for level in levels:
+        builder.add(level)
+    dag = np.concatenate([level.edges for level in levels] or [np.empty(0, np.int64)])
+    empty = [np.empty(0, np.int64)]
+    return Plan(
+        graph=graph,
+        root=root,
+        distance=distance,
+        hops=hops,
+        via=via,
+        slot_node=np.concatenate(builder.slot_node or empty),
+        slot_hop=builder.slot_hop(),
+        slot_start=builder.start,
+        slot_count=builder.count,
+        steps=tuple(builder.steps),
+        row_of=_rows(graph, root, dag, builder.count),
+        levels=tuple(level.edges for level in levels),
+    )
+
+
+def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
+    size = len(graph.nodes)
+    depth = np.full(size, -1, np.int64)
+    depth[root] = 0
+    levels: list[_Level] = []
+    frontier = np.array([root])
+    left = size - 1
+    while len(frontier) and left:
+        edges = out_edges(graph.indptr, frontier)
+        heads = graph.dst[edges]
+        fresh = depth[heads] < 0
+        edges = edges[fresh]
+        if not len(edges):
+            break
+        depth[heads[fresh]] = len(levels) + 1
+        nodes = np.flatnonzero(depth == len(levels) + 1)
+        levels.append(_Level(nodes, edges))
+        left -= len(nodes)
+        frontier = nodes[graph.transit[nodes]]
+    distance = np.where(depth >= 0, depth * graph.uniform, UNREACHABLE)
+    return distance, levels
+
+
+def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
+    distance = np.full(len(graph.nodes), UNREACHABLE)
+    distance[root] = 0
+    frontier = np.array([root])
+    while len(frontier):
+        edges = out_edges(graph.indptr, frontier)
+        heads = graph.dst[edges]
+        better = distance.copy()
+        np.minimum.at(better, heads, distance[graph.src[edges]] + graph.metric[edges])
+        improved = np.flatnonzero(better < distance)
+        distance = better
+        frontier = improved[graph.transit[improved]]
+    crossed = graph.transit & (distance != UNREACHABLE)
+    crossed[root] = True
+    edges = np.flatnonzero(crossed[graph.src])
+    heads = graph.dst[edges]
+    on_path = distance[graph.src[edges]] + graph.metric[edges] == distance[heads]
+    edges = edges[on_path & (heads != root)]
+    return distance, _by_depth(graph, root, _without_loops(graph, root, distance, edges))
+
+
+def _without_loops(
+    graph: Graph, root: int, distance: NDArray[np.int64], edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Drop edges of metric 0 that would close a loop among nodes at the same distance.
+
+    Out of transit networks they are harmless. IS-IS permits them between routers: there a node
+    is taken to be reached over as few of them as possible, at the price of some equal paths.
+    """
+    free = graph.metric[edges] == 0
+    if not (free & ~graph.network[graph.src[edges]]).any():
+        return edges
+    rank = np.full(len(distance), len(distance), np.int64)
+    rank[graph.dst[edges[~free]]] = 0
+    rank[root] = 0
+    zero = edges[free]
+    for _ in range(len(distance)):
+        before = rank.copy()
+        np.minimum.at(rank, graph.dst[zero], before[graph.src[zero]] + 1)
+        if np.array_equal(before, rank):
+            break
+    return edges[~free | (rank[graph.src[edges]] < rank[graph.dst[edges]])]
+
+
+def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[_Level]:
+    """Group DAG edges by the longest number of edges from the root to their head."""
+    size = len(graph.nodes)
+    tails, heads = graph.src[edges], graph.dst[edges]
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=size))))
+    waiting = np.bincount(heads, minlength=size)
+    depth = np.zeros(size, np.int64)
+    frontier = np.array([root])
+    level = 0
+    while len(frontier):
+        level += 1
+        reached = heads[out_edges(indptr, frontier)]
+        waiting -= np.bincount(reached, minlength=size)
+        touched = np.unique(reached)
+        frontier = touched[waiting[touched] == 0]
+        depth[frontier] = level
+    order = np.argsort(depth[heads], kind="stable")
+    bounds = np.searchsorted(depth[heads][order], np.arange(1, level + 1))
+    groups = [edges[part] for part in np.split(order, bounds[1:]) if len(part)]
+    return [_Level(np.unique(graph.dst[group]), group) for group in groups]
+
+
+def _first_hops(
+    graph: Graph, root: int, levels: list[_Level]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Find the first hops: neighbors, the root's edges toward them, and once more the neighbors.
+
+    RFC 2328 §16.1.1: behind a directly attached transit network the next hops are the routers
+    on it.
+    """
+    found: list[tuple[int, int]] = []
+    edges = np.concatenate([level.edges for level in levels] or [np.empty(0, np.int64)])
+    mine = edges[graph.src[edges] == root]
+    lans = graph.network[graph.dst[mine]]
+    found.extend(zip(graph.dst[mine[~lans]].tolist(), mine[~lans].tolist(), strict=True))
+    for edge in mine[lans].tolist():
+        beyond = edges[graph.src[edges] == graph.dst[edge]]
+        found.extend((head, edge) for head in graph.dst[beyond].tolist())
+    found.sort()
+    hops = np.array([node for node, _ in found], np.int64)
+    return hops, np.array([edge for _, edge in found], np.int64), hops
+
+
+class _SlotBuilder:
+    """Lays out the slots level by level."""
+
+    def __init__(self, graph: Graph, root: int, hops: int, seeds: NDArray[np.int64]) -> None:
+        self._graph = graph
+        self._root = root
+        self._hops = hops
+        self._seeds = seeds
+        self._position = np.zeros(len(graph.nodes), np.int64)
+        self.start = np.zeros(len(graph.nodes), np.int64)
+        self.count = np.zeros(len(graph.nodes), np.int64)
+        self.slot_node: list[NDArray[np.int64]] = []
+        self._slot_hop = np.empty(0, np.int64)
+        self.steps: list[Step] = []
+
+    def slot_hop(self) -> NDArray[np.int64]:
+        """First hop of every slot so far."""
+        return self._slot_hop
+
+    def add(self, level: _Level) -> None:
+        """Append the slots of one level and the step that feeds them."""
+        graph, low, width = self._graph, len(self._slot_hop), self._hops
+        self._position[level.nodes] = np.arange(len(level.nodes))
+        edges = level.edges[graph.src[level.edges] != self._root]
+        source, edge = self._expand(edges)
+        key = self._position[graph.dst[edge]] * width + self._slot_hop[source]
+        seeded = np.flatnonzero(np.isin(self._seeds, level.nodes))
+        seed_key = self._position[self._seeds[seeded]] * width + seeded
+        present = np.zeros(len(level.nodes) * width, bool)
+        present[key] = True
+        present[seed_key] = True
+        slots = np.flatnonzero(present)
+        place = np.cumsum(present) - 1
+        target: NDArray[np.int64] | None = place[key]
+        if len(key) == len(slots) and not len(seeded):
+            order = np.empty(len(key), np.int64)
+            order[target] = np.arange(len(key))
+            source, edge, target = source[order], edge[order], None
+        position, hop = np.divmod(slots, max(width, 1))
+        count = np.bincount(position, minlength=len(level.nodes))
+        self.start[level.nodes] = low + np.cumsum(count) - count
+        self.count[level.nodes] = count
+        self.slot_node.append(level.nodes[position])
+        self._slot_hop = np.concatenate((self._slot_hop, hop))
+        high = low + len(slots)
+        self.steps.append(Step(low, high, source, edge, target, low + place[seed_key]))
+
+    def _expand(
+        self, edges: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pair every edge with every slot of its tail."""
+        tails = self._graph.src[edges]
+        counts = self.count[tails]
+        first = self.start[tails]
+        if len(counts) and counts.min() == 1 == counts.max():
+            return first, edges
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        return np.arange(total) + np.repeat(first - ends + counts, counts), np.repeat(edges, counts)
+
+
+def _rows(
+    graph: Graph, root: int, dag: NDArray[np.int64], slots: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """A node with exactly one predecessor on the DAG shares that predecessor's row.
+
+    What lies behind a node that all paths share limits all of them alike, so it must not even
+    out the weights before it. Makes thousands of rows a few at a transit node, too.
+    """
+    size = len(graph.nodes)
+    tails, heads = graph.src[dag], graph.dst[dag]
+    parent = np.arange(size)
+    only = (np.bincount(heads, minlength=size)[heads] == 1) & (tails != root) & (slots[tails] > 0)
+    parent[heads[only]] = tails[only]
+    while True:
+        further = parent[parent]
+        if np.array_equal(further, parent):
+            return parent
+        parent = further

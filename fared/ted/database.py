@@ -1,0 +1,154 @@
+"""The traffic engineering database of one area or level: router blocks in, a graph out.
+
+Two speeds: a block whose links are the same writes floats into the graph that is already
+there and counts ``capacity_generation``; anything else drops the graph, which is built again
+at the next call of ``graph()``, and counts ``generation``.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.ted.assemble import Assembly, Rows, assemble, snap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId
+    from fared.ted.graph import Graph
+    from fared.ted.model import NodeBlock
+
+_COMPACT_ABOVE = 1024
+
+
+class Change(enum.Flag):
+    """What a block changed compared with the one before it."""
+
+    NONE = 0
+    CAPACITY = enum.auto()
+    PREFIXES = enum.auto()
+    TOPOLOGY = enum.auto()
+
+
+def _same_links(old: NodeBlock, new: NodeBlock) -> bool:
+    """Whether only floats can differ; what is unknown must stay unknown, too."""
+    return (
+        old.transit == new.transit
+        and old.network == new.network
+        and np.array_equal(old.neighbors, new.neighbors)
+        and np.array_equal(old.metrics, new.metrics)
+        and np.array_equal(old.local_ids, new.local_ids)
+        and np.array_equal(old.remote_ids, new.remote_ids)
+        and np.array_equal(np.isnan(old.capacities), np.isnan(new.capacities))
+    )
+
+
+class Ted:
+    """The database of one area. Iteration orders and results do not depend on arrival order."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.capacity_generation = 0
+        self._rows: dict[NodeId, Rows] = {}
+        self._slots: dict[int, int] = {}
+        self._assembly: Assembly | None = None
+
+    @property
+    def blocks(self) -> Mapping[NodeId, NodeBlock]:
+        """The present block of each node, in ascending order of node id."""
+        return {node: self._rows[node].block for node in sorted(self._rows)}
+
+    def block(self, node: NodeId) -> NodeBlock | None:
+        """The present block of one node."""
+        rows = self._rows.get(node)
+        return rows.block if rows is not None else None
+
+    def links(self, node: NodeId) -> Rows | None:
+        """The links of one node as used by the graph: sorted, float32 noise removed."""
+        return self._rows.get(node)
+
+    def put(self, block: NodeBlock) -> Change:
+        """Take the newest block of a node; say what it changed."""
+        old = self._rows.get(block.node)
+        if old is None:
+            self._insert(block)
+            return Change.TOPOLOGY | Change.PREFIXES
+        prefixes = Change.NONE if block.prefixes == old.block.prefixes else Change.PREFIXES
+        if _same_links(old.block, block):
+            return self._write(old, block) | prefixes
+        self._insert(block)
+        return Change.TOPOLOGY | prefixes
+
+    def remove(self, node: NodeId) -> Change:
+        """Forget a node."""
+        if self._rows.pop(node, None) is None:
+            return Change.NONE
+        self._touch()
+        return Change.TOPOLOGY | Change.PREFIXES
+
+    def graph(self) -> Graph:
+        """The graph of the present blocks; the same object until the topology changes."""
+        if self._assembly is None:
+            if len(self._slots) > 2 * len(self._rows) + _COMPACT_ABOVE:
+                self._renumber()
+            nodes = sorted(self._rows)
+            slots = np.array([self._slots[node] for node in nodes], np.int64)
+            routers = [self._rows[node] for node in nodes]
+            self._assembly = assemble(routers, slots, len(self._slots))
+        return self._assembly.graph
+
+    def _touch(self) -> None:
+        self._assembly = None
+        self.generation += 1
+
+    def _slot(self, node: int) -> int:
+        return self._slots.setdefault(node, len(self._slots))
+
+    def _neighbor_slots(self, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self._slot(node) for node in neighbors.tolist()], np.int64)
+
+    def _insert(self, block: NodeBlock) -> None:
+        self._slot(block.node)
+        order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
+        neighbors = block.neighbors[order]
+        self._rows[block.node] = Rows(
+            block=block,
+            order=order,
+            neighbors=neighbors,
+            slots=self._neighbor_slots(neighbors),
+            metrics=block.metrics[order],
+            local_ids=block.local_ids[order],
+            remote_ids=block.remote_ids[order],
+            capacities=snap(block.capacities[order]),
+            availables=snap(block.availables[order]),
+        )
+        self._touch()
+
+    def _write(self, rows: Rows, block: NodeBlock) -> Change:
+        rows.block = block
+        capacities = snap(block.capacities[rows.order])
+        availables = snap(block.availables[rows.order])
+        if np.array_equal(capacities, rows.capacities, equal_nan=True) and np.array_equal(
+            availables, rows.availables, equal_nan=True
+        ):
+            return Change.NONE
+        rows.capacities, rows.availables = capacities, availables
+        if self._assembly is not None:
+            index = self._assembly.graph.index(block.node)
+            if index is not None:
+                self._assembly.write(index, rows)
+        self.capacity_generation += 1
+        return Change.CAPACITY
+
+    def _renumber(self) -> None:
+        """Forget the numbers of nodes that nobody lists any more."""
+        self._slots = {}
+        for node in sorted(self._rows):
+            self._slot(node)
+        for rows in self._rows.values():
+            rows.slots = self._neighbor_slots(rows.neighbors)

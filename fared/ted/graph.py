@@ -1,0 +1,69 @@
+"""The merged graph of one area as arrays: what SPF and path capacity compute on.
+
+Nodes are in ascending order of their ids, so an index order is an id order and results do not
+depend on the order in which routers were heard. Parallel links are one edge here (node
+granularity): the least metric, and the capacities of those links that have it summed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A directed graph in compressed rows; N nodes, E edges, both ends agree on every edge.
+
+    ``nodes`` (N,) ids ascending; ``indptr`` (N+1,) first edge of each node; ``src``, ``dst``,
+    ``metric``, ``reverse`` (E,), edges sorted by (src, dst), ``reverse[e]`` the opposite edge.
+    ``capacity`` and ``available`` (E,) are bytes/s, NaN unknown, infinite out of a transit
+    network; the owner writes them in place, everything else never changes.
+    ``uniform`` is the metric that all edges share, 0 if they differ.
+    """
+
+    nodes: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    metric: NDArray[np.int64]
+    reverse: NDArray[np.int64]
+    capacity: NDArray[np.float64]
+    available: NDArray[np.float64]
+    transit: NDArray[np.bool_]
+    network: NDArray[np.bool_]
+    uniform: int
+
+    def index(self, node: int) -> int | None:
+        """The index of a node id, or None."""
+        at = int(np.searchsorted(self.nodes, node))
+        return at if at < len(self.nodes) and self.nodes[at] == node else None
+
+    def indexes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Indexes of many node ids at once, -1 for those not in the graph."""
+        if not len(self.nodes):
+            return np.full(len(nodes), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
+        return np.where(self.nodes[at] == nodes, at, -1)
+
+    def edge(self, tail: int, head: int) -> int | None:
+        """The edge between two node indexes, or None."""
+        low, high = int(self.indptr[tail]), int(self.indptr[tail + 1])
+        at = low + int(np.searchsorted(self.dst[low:high], head))
+        return at if at < high and self.dst[at] == head else None
+
+
+def out_edges(indptr: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of all edges that leave ``nodes``, in the order of the nodes."""
+    if len(nodes) == 1:
+        return np.arange(indptr[nodes[0]], indptr[nodes[0] + 1])
+    first = indptr[nodes]
+    counts = indptr[nodes + 1] - first
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(first - ends + counts, counts)

@@ -1,0 +1,132 @@
+"""Capacities to small integer weights for the kernel, at a bounded loss.
+
+With integer shares q for true capacities w a pair achieves ``sum(q) / max(q / w)``: rounding a
+small member up overloads it and slows everything, rounding down costs next to nothing. So all
+rounding here is down. For weights up to M the loss is below ``n / (sum(q) + n)``, whatever the
+smallest member; a member below 1/M of the largest gets no share at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DEFAULT_MAX_WEIGHT = 256
+DEFAULT_TOLERANCE = 0.005
+_SEARCH_EFFORT = 4096
+_FINE_UNITS = ((8e9, 1e3), (8e6, 1.0))
+
+
+def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Bytes/s (K, n) to integers, the unit chosen by the largest of each row.
+
+    Mb/s; kb/s where no member reaches 8 Gb/s and b/s where none reaches 8 Mb/s, so that slow
+    lab links keep their ratio. In each unit an IEEE single (what peers flood) rounds exactly.
+    """
+    bits = rows * 8.0
+    largest = bits.max(axis=1, initial=0.0)
+    unit = np.full(len(rows), 1e6)
+    for below, size in _FINE_UNITS:
+        unit[largest < below] = size
+    return np.rint(bits / unit[:, None]).astype(np.int64)
+
+
+def quantise_rows(
+    rows: NDArray[np.float64],
+    max_weight: int = DEFAULT_MAX_WEIGHT,
+    tolerance: float = DEFAULT_TOLERANCE,
+    search_up_to: int = 16,
+) -> NDArray[np.int64]:
+    """Quantise many rows of capacities (K, n), bytes/s, zero where there is no member.
+
+    Rows whose ratio fits into ``max_weight`` come out exact. Of the others those with at most
+    ``search_up_to`` members are searched for the smallest vector within ``tolerance`` of the
+    optimum, the rest floored; the result of a row never depends on the other rows.
+    """
+    units = to_units(rows)
+    divisor = np.gcd.reduce(units, axis=1) if units.shape[1] else np.zeros(len(units), np.int64)
+    units //= np.maximum(divisor, 1)[:, None]
+    largest = units.max(axis=1, initial=0)
+    coarse = np.flatnonzero(largest > max_weight)
+    if not len(coarse):
+        return units
+    members = (units[coarse] > 0).sum(axis=1)
+    few = members <= search_up_to
+    many = coarse[~few]
+    if len(many):
+        floors = units[many] * max_weight // largest[many][:, None]
+        units[many] = floors // np.gcd.reduce(floors, axis=1)[:, None]
+    for row in coarse[few].tolist():
+        units[row] = reduce_weights(tuple(units[row].tolist()), max_weight, tolerance)
+    return units
+
+
+@functools.lru_cache(maxsize=4096)
+def reduce_weights(
+    weights: tuple[int, ...],
+    max_weight: int = DEFAULT_MAX_WEIGHT,
+    tolerance: float = DEFAULT_TOLERANCE,
+) -> tuple[int, ...]:
+    """The smallest integer weights within ``tolerance`` of the best, none above ``max_weight``.
+
+    An optimal vector always has the form ``floor(k * w / w_j)``, so trying k and j finds it.
+    With many distinct values only the largest is tried as w_j.
+    """
+    positive = [w for w in weights if w > 0]
+    if not positive:
+        return (0,) * len(weights)
+    divisor = math.gcd(*positive)
+    largest = max(positive) // divisor
+    if largest <= max_weight:
+        return tuple(w // divisor for w in weights)
+    exact = np.array([w // divisor for w in weights], np.int64)
+    distinct = sorted({w // divisor for w in positive})
+    bases = distinct if len(distinct) * max_weight <= _SEARCH_EFFORT else [largest]
+    tried = [
+        np.arange(1, max(max_weight * base // largest, 1) + 1)[:, None] * exact // base
+        for base in bases
+    ]
+    candidates = np.concatenate([q[(q.max(axis=1) <= max_weight) & q.any(axis=1)] for q in tried])
+    best = candidates[_best(candidates, exact, tolerance)]
+    return tuple((best // np.gcd.reduce(best)).tolist())
+
+
+def _best(
+    candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float
+) -> int:
+    total = candidates.sum(axis=1)
+    load = np.divide(
+        candidates, exact, out=np.zeros(candidates.shape), where=np.broadcast_to(exact > 0, candidates.shape)
+    ).max(axis=1)
+    achieved = total / load
+    good = np.flatnonzero(achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12))
+    if len(good):
+        return int(good[np.argmin(total[good])])
+    return int(np.argmax(achieved))
+
+
+def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> float:
+    """Throughput with these weights relative to the sum of the capacities, 0..1."""
+    load = max((q / w for q, w in zip(weights, capacities, strict=True) if q), default=0.0)
+    return sum(weights) / load / sum(capacities) if load else 0.0
+
+
+def dhondt(weights: tuple[float, ...], buckets: int) -> tuple[int, ...]:
+    """Divide the buckets of a resilient group by D'Hondt: the sum is ``buckets`` exactly.
+
+    Each bucket goes to the member whose load per capacity stays least, which again never
+    overloads a small member for the sake of rounding.
+    """
+    capacity = np.array(weights, np.float64)
+    if not (capacity > 0).any():
+        return (0,) * len(weights)
+    share = np.floor(capacity * (buckets / capacity.sum())).astype(np.int64)
+    for _ in range(buckets - int(share.sum())):
+        share[np.argmax(capacity / (share + 1))] += 1
+    return tuple(share.tolist())
