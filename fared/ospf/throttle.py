@@ -1,0 +1,38 @@
+"""Exponential back-off of originating one LSA.
+
+RFC 2328's fixed MinLSInterval of 5 s makes the second of two failures wait. Here the first
+origination is free and the gaps then double up to the configured maximum, so single events are
+flooded at once and a flapping link still costs a bounded number of LSAs.
+"""
+
+from __future__ import annotations
+
+from fared.ospf.settings import ThrottleSettings
+
+
+class LsaThrottle:
+    """The gap state of one LSA; times in seconds."""
+
+    __slots__ = ("_gap", "_last", "_settings")
+
+    def __init__(self, settings: ThrottleSettings) -> None:
+        self._settings = settings
+        self._last: float | None = None
+        self._gap = 0.0
+
+    def _quiet(self, requested: float) -> bool:
+        return self._last is None or requested - self._last >= self._settings.reset
+
+    def due(self, requested: float) -> float:
+        """When an origination asked for at ``requested`` may go out."""
+        if self._last is None or self._quiet(requested):
+            return requested + self._settings.initial
+        return self._last + self._gap
+
+    def sent(self, requested: float, now: float) -> None:
+        """Note an origination, asked for at ``requested``, and lengthen the gap to the next."""
+        if self._quiet(requested):
+            self._gap = self._settings.minimum
+        else:
+            self._gap = min(max(self._gap * 2, self._settings.minimum), self._settings.maximum)
+        self._last = now

@@ -1,0 +1,57 @@
+"""When a changed bandwidth of a link is flooded again.
+
+Load moves all the time and each announcement costs every router of the area a computation, so
+small changes stay local. Less bandwidth is told at once, since others send too much until they
+know; more bandwidth may wait, and waiting damps oscillation. A changed capacity is a fact
+about the link and not load: it is always told at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """Capacity and outbound load of one link, bytes/s. ``capacity`` None: not known."""
+
+    capacity: float | None
+    utilized: float = 0.0
+
+    @property
+    def available(self) -> float | None:
+        """What is left of the capacity (RFC 7471 §4.6); never below zero."""
+        return None if self.capacity is None else max(0.0, self.capacity - self.utilized)
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What was flooded last, and when."""
+
+    bandwidth: Bandwidth
+    at: float
+
+
+def announce_at(
+    announced: Announced | None,
+    current: Bandwidth,
+    *,
+    threshold: float,
+    minimum_interval: float,
+    now: float,
+) -> float | None:
+    """Return when ``current`` is to be flooded: ``now``, a later time, or None for not at all.
+
+    ``threshold`` is a fraction of the link's capacity; a change of the available bandwidth must
+    exceed it. ``minimum_interval`` (seconds) is the least time from the last announcement to
+    one that raises the available bandwidth.
+    """
+    if announced is None or announced.bandwidth.capacity != current.capacity:
+        return now
+    before, after = announced.bandwidth.available, current.available
+    if before is None or after is None or current.capacity is None:
+        return None
+    change = after - before
+    if abs(change) <= threshold * current.capacity:
+        return None
+    return now if change < 0 else max(now, announced.at + minimum_interval)
