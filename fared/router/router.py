@@ -56,6 +56,7 @@ class Router:
         self._lost_links: set[int] = set()
         self._link_counts: dict[tuple[int, int], int] = {}
         self._unanswered = 0
+        self._now = now
 
     # -- the contract -----------------------------------------------------------------------
 
@@ -84,14 +85,14 @@ class Router:
                 self.engine.handle(event, now)
             case _:
                 self.engine.handle(event, now)
-        self._turn(now)
+        self._now = now
 
     def tick(self, now: float) -> None:
         """Do what has become due."""
         self.engine.tick(now)
         if not self._held and not self._stopping:
             self._emit_fib(self.planner.tick(now), "retry or tidy")
-        self._turn(now)
+        self._now = now
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
@@ -104,7 +105,12 @@ class Router:
         return min(known) if known else None
 
     def drain(self) -> list[events.Output]:
-        """What to send, apply and log, in order."""
+        """What to send, apply and log, in order.
+
+        What several inputs caused is worked out here, once: a burst of packets handled before
+        one ``drain`` is flooded in full packets and computed in one run.
+        """
+        self._turn(self._now)
         outputs, self._outputs = self._outputs, []
         return outputs
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fared.core.backoff import BackoffSettings
-from fared.fib.planner import FibSettings
+from fared.fib.settings import FibSettings
 from fared.ospf.settings import OspfSettings
-from fared.rib.solver import SolverSettings
+from fared.rib.settings import SolverSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
 from fared.ospf.settings import InterfaceSettings, NetworkType, OspfSettings
-from fared.rib.solver import SolverSettings
+from fared.rib.settings import SolverSettings
 from fared.router.settings import RouterSettings
 from fared.sim.network import Network
 

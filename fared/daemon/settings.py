@@ -1,0 +1,63 @@
+"""From the configuration to the settings of the rooms: the one place where both are known."""
+
+from __future__ import annotations
+
+from fared.config import Config
+from fared.config.convert import to_ospf_settings
+from fared.core.backoff import BackoffSettings
+from fared.core.links import Link
+from fared.fib.settings import FibSettings
+from fared.rib.settings import SolverSettings
+from fared.router.settings import RouterSettings
+from fared.weights.path_capacity import WeightMode
+
+LOOPBACK_NET = 127 << 24
+
+
+def router_settings(config: Config, router_id: int, hostname: str) -> RouterSettings:
+    """Build the settings of the router. ``config`` must have an ospf section (ValueError)."""
+    ospf = config.ospf
+    if ospf is None:
+        raise ValueError("the configuration has no ospf section")
+    dead_intervals = [
+        interface.dead_interval
+        for area in ospf.areas.values()
+        for interface in area.interfaces.values()
+        if not interface.passive
+    ]
+    return RouterSettings(
+        ospf=to_ospf_settings(config, router_id, hostname),
+        solver=SolverSettings(
+            max_paths=ospf.max_paths, weights=weight_mode(config), floor=config.adaptive.floor
+        ),
+        fib=FibSettings(resilient=config.fib.group_type == "resilient"),
+        backoff=BackoffSettings(
+            initial_delay=ospf.spf.initial_delay,
+            short_delay=ospf.spf.short_delay,
+            long_delay=ospf.spf.long_delay,
+            holddown=ospf.spf.holddown,
+            time_to_learn=ospf.spf.time_to_learn,
+        ),
+        start_deadline=float(max(dead_intervals, default=0)),
+    )
+
+
+def weight_mode(config: Config) -> WeightMode:
+    """What the weights follow: nothing (plain ECMP), capacity, or available capacity."""
+    if not config.adaptive.enabled:
+        return WeightMode.NONE
+    return WeightMode(config.adaptive.metric)
+
+
+def router_id_of(config: Config, links: list[Link]) -> int | None:
+    """The configured router id, else the highest loopback address; None where there is neither."""
+    if config.router_id is not None:
+        return int(config.router_id)
+    addresses = [
+        address.address
+        for link in links
+        if link.loopback
+        for address in link.ipv4()
+        if address.address >> 24 << 24 != LOOPBACK_NET
+    ]
+    return max(addresses, default=None)
