@@ -95,7 +95,10 @@ def _own_capacities(
     }
     by_id = {local_id: at for at, local_id in enumerate(rows.local_ids.tolist()) if local_id}
     at = np.array(
-        [position.get((link.neighbor, link.local_id), by_id.get(link.local_id, -1)) for link in links],
+        [
+            position.get((link.neighbor, link.local_id), by_id.get(link.local_id, -1))
+            for link in links
+        ],
         np.int64,
     )
     width = np.array(
@@ -105,7 +108,7 @@ def _own_capacities(
         return snap(width)
     capacity = np.where(at >= 0, rows.capacities[at], np.nan)
     capacity = np.where(np.isnan(capacity), snap(width), capacity)
-    if settings.weights is not WeightMode.AVAILABLE:
+    if settings.mode is not WeightMode.AVAILABLE:
         return capacity
     available = np.where(at >= 0, rows.availables[at], np.nan)
     return np.fmax(np.where(np.isnan(available), capacity, available), capacity * settings.floor)
@@ -212,9 +215,7 @@ class SetBuilder:
             for row, shares in zip(shown.tolist(), weights.tolist(), strict=True)
         ]
 
-    def weigh(
-        self, capacity: NDArray[np.float64], present: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
+    def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Integer weights (K, M). No row that has members is left without any.
 
         Of more than ``max_paths`` members the first in (neighbor, local id) order are taken:
@@ -223,7 +224,7 @@ class SetBuilder:
         settings = self._settings
         if present.shape[1] > settings.max_paths:
             present = present & (np.cumsum(present, axis=1) <= settings.max_paths)
-        if settings.weights is WeightMode.NONE:
+        if settings.mode is WeightMode.NONE:
             return present.astype(np.int64)
         weights = quantise_rows(
             np.where(present, capacity, 0.0),
@@ -261,3 +262,18 @@ class SetBuilder:
             weight=weight,
             onlink=link.onlink,
         )
+
+
+def join_members(parts: Sequence[Members]) -> Members:
+    """Lay the members of several areas side by side, their first hops counted on."""
+    links = tuple(link for part in parts for link in part.links)
+    offsets = np.cumsum([0, *(len(part.local) for part in parts[:-1])])
+    keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in links]
+    return Members(
+        links=links,
+        column=np.concatenate([p.column + at for p, at in zip(parts, offsets, strict=True)]),
+        share=np.concatenate([part.share for part in parts]),
+        local=np.concatenate([part.local for part in parts]),
+        usable=np.concatenate([part.usable for part in parts]),
+        output=np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64),
+    )

@@ -12,13 +12,15 @@ _SEARCH_MEMBERS = 16
 
 @dataclass(frozen=True, slots=True)
 class SolverSettings:
-    """``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for small ones.
+    """How routes are weighed.
+
+    ``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for smaller ones.
 
     ``floor``: in available mode no link counts as less than this part of its capacity.
     """
 
     max_paths: int = 64
-    weights: WeightMode = WeightMode.CAPACITY
+    mode: WeightMode = WeightMode.CAPACITY
     max_weight: int = DEFAULT_MAX_WEIGHT
     tolerance: float = DEFAULT_TOLERANCE
     floor: float = 0.02
@@ -26,7 +28,7 @@ class SolverSettings:
     def __post_init__(self) -> None:
         if self.max_paths < 1 or not 1 <= self.max_weight <= 0xFFFF:
             raise ValueError("max_paths is at least 1 and max_weight 1..65535")
-        object.__setattr__(self, "weights", WeightMode(self.weights))
+        object.__setattr__(self, "mode", WeightMode(self.mode))
 
     @property
     def search_members(self) -> int:
@@ -34,4 +36,4 @@ class SolverSettings:
 
         Available bandwidth is noise in its last digits: there the search is not worth it.
         """
-        return 0 if self.weights is WeightMode.AVAILABLE else _SEARCH_MEMBERS
+        return 0 if self.mode is WeightMode.AVAILABLE else _SEARCH_MEMBERS

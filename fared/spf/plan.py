@@ -280,9 +280,7 @@ class _SlotBuilder:
         high = low + len(slots)
         self.steps.append(Step(low, high, source, edge, target, low + place[seed_key]))
 
-    def _expand(
-        self, edges: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _expand(self, edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pair every edge with every slot of its tail."""
         tails = self._graph.src[edges]
         counts = self.count[tails]

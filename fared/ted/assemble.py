@@ -118,14 +118,10 @@ class Assembly:
             return np.where(count > 0, total * (np.bincount(edge, minlength=size) / count), np.nan)
 
 
-def _reverse_edges(
-    src: NDArray[np.int64], dst: NDArray[np.int64], size: int
-) -> NDArray[np.int64]:
+def _reverse_edges(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """For edges sorted by (src, dst): the position of the opposite edge, -1 if there is none."""
     forward = src * size + dst
-    by_head = np.argsort(
-        dst.astype(np.uint16) if size < _RADIX_SORT_LIMIT else dst, kind="stable"
-    )
+    by_head = np.argsort(dst.astype(np.uint16) if size < _RADIX_SORT_LIMIT else dst, kind="stable")
     backward = (dst * size + src)[by_head]
     if np.array_equal(forward, backward):
         return by_head

@@ -97,12 +97,13 @@ def reduce_weights(
     return tuple((best // np.gcd.reduce(best)).tolist())
 
 
-def _best(
-    candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float
-) -> int:
+def _best(candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float) -> int:
     total = candidates.sum(axis=1)
     load = np.divide(
-        candidates, exact, out=np.zeros(candidates.shape), where=np.broadcast_to(exact > 0, candidates.shape)
+        candidates,
+        exact,
+        out=np.zeros(candidates.shape),
+        where=np.broadcast_to(exact > 0, candidates.shape),
     ).max(axis=1)
     achieved = total / load
     good = np.flatnonzero(achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12))

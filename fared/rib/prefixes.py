@@ -1,0 +1,188 @@
+"""Which node, in which area, serves each prefix: preference over arrays, not over objects.
+
+A fabric announces each of its point-to-point links as a prefix at both ends, so there are far
+more announcements than routers. They are kept as small arrays a router, concatenated when one
+of them changes, and compared by one integer key each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.ted.model import PathType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId, Prefix
+    from fared.ted.model import PrefixAttachment
+
+NO_ROUTE = np.iinfo(np.int64).max
+NOBODY = -1
+SEVERAL = -2
+_TYPE_SHIFT = 58
+_METRIC_SHIFT = 34
+_OWN = 1 << 62
+_COMPACT_ABOVE = 4096
+_LOCAL_TYPES = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Announcements:
+    """Equal-length arrays, one row an announcement; ``capacity`` infinite where none is told."""
+
+    prefix: NDArray[np.int64]
+    metric: NDArray[np.int64]
+    path_type: NDArray[np.int64]
+    capacity: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """How this router reaches the announcing nodes, by owner number (O,).
+
+    ``distance`` is NO_ROUTE where it does not; ``own`` marks this router itself, ``direct``
+    this router and the transit networks it is on: what they announce is connected.
+    """
+
+    distance: NDArray[np.int64]
+    own: NDArray[np.bool_]
+    direct: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """The best announcements of each prefix, by prefix number (P,).
+
+    ``key`` compares routes, NO_ROUTE without one; ``owner`` is the one node to route to,
+    NOBODY, or SEVERAL: then (or where a capacity is announced) ``shared`` lists
+    (owner, announced capacity) in order of owner. ``row`` is one of the best announcements.
+    """
+
+    key: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    row: NDArray[np.int64]
+    shared: dict[int, tuple[tuple[int, float], ...]]
+
+
+class PrefixTable:
+    """All announcements of all areas. Owners and prefixes are numbered as they come."""
+
+    def __init__(self) -> None:
+        self.prefixes: list[Prefix] = []
+        self.owners: list[tuple[int, NodeId]] = []
+        self._prefix_number: dict[Prefix, int] = {}
+        self._owner_number: dict[tuple[int, NodeId], int] = {}
+        self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
+        self._arrays: dict[int, _Announcements] = {}
+        self._all: _Announcements | None = None
+        self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
+
+    def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
+        """Replace what a node announces in an area."""
+        owner = self._owner_number.setdefault((area, node), len(self.owners))
+        if owner == len(self.owners):
+            self.owners.append((area, node))
+        self._announced.pop(owner, None)
+        self._arrays.pop(owner, None)
+        if prefixes:
+            self._announced[owner] = prefixes
+            self._arrays[owner] = self._to_arrays(prefixes)
+        self._all = None
+
+    def compact(self) -> bool:
+        """Number everything afresh if most numbers are of prefixes and owners long gone."""
+        live = sum(len(prefixes) for prefixes in self._announced.values())
+        stale_owners = len(self.owners) > 2 * len(self._announced) + _COMPACT_ABOVE
+        if len(self.prefixes) <= live + _COMPACT_ABOVE and not stale_owners:
+            return False
+        announced = {self.owners[owner]: what for owner, what in sorted(self._announced.items())}
+        PrefixTable.__init__(self)
+        for (area, node), prefixes in announced.items():
+            self.put(area, node, prefixes)
+        return True
+
+    def announcement(self, row: int) -> tuple[int, PathType, int]:
+        """Metric, path type and owner of one announcement of the last selection."""
+        table = self._concatenated()
+        return (
+            int(table.metric[row]),
+            PathType(int(table.path_type[row])),
+            int(self._row_owner[row]),
+        )
+
+    def _to_arrays(self, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
+        numbers = self._prefix_number
+        rows = []
+        for attachment in prefixes:
+            number = numbers.setdefault(attachment.prefix, len(numbers))
+            if number == len(self.prefixes):
+                self.prefixes.append(attachment.prefix)
+            rows.append((number, attachment.metric, int(attachment.path_type)))
+        table = np.array(rows, np.int64)
+        capacity = np.array(
+            [np.inf if item.capacity is None else item.capacity for item in prefixes], np.float64
+        )
+        return _Announcements(table[:, 0], table[:, 1], table[:, 2], capacity)
+
+    def _concatenated(self) -> _Announcements:
+        if self._all is None:
+            owners = sorted(self._arrays)
+            parts = [self._arrays[owner] for owner in owners]
+            none: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+            self._row_owner = np.repeat(
+                np.array(owners, np.int64), [len(part.prefix) for part in parts]
+            )
+            self._all = _Announcements(
+                np.concatenate([part.prefix for part in parts] or none),
+                np.concatenate([part.metric for part in parts] or none),
+                np.concatenate([part.path_type for part in parts] or none),
+                np.concatenate([part.capacity for part in parts] or [np.empty(0)]),
+            )
+        return self._all
+
+    def select(self, reach: Reach) -> Selection:
+        """Find the best announcements of every prefix (RFC 2328 §11 and §16.4.1 order)."""
+        table = self._concatenated()
+        owner, size = self._row_owner, len(self.prefixes)
+        key = _keys(table, owner, reach)
+        best = np.full(size, NO_ROUTE)
+        np.minimum.at(best, table.prefix, key)
+        chosen = np.flatnonzero((key == best[table.prefix]) & (key != NO_ROUTE))
+        prefix = table.prefix[chosen]
+        count = np.bincount(prefix, minlength=size)
+        served = np.full(size, NOBODY)
+        served[prefix] = owner[chosen]
+        row = np.full(size, -1)
+        row[prefix] = chosen
+        limited = np.isfinite(table.capacity[chosen]) & ~reach.direct[owner[chosen]]
+        several = count > 1
+        several[prefix[limited]] = True
+        served[several] = SEVERAL
+        shared: dict[int, list[tuple[int, float]]] = {}
+        for at in chosen[several[prefix]].tolist():
+            entry = (int(owner[at]), float(table.capacity[at]))
+            shared.setdefault(int(table.prefix[at]), []).append(entry)
+        return Selection(best, served, row, {p: tuple(sorted(s)) for p, s in shared.items()})
+
+
+def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDArray[np.int64]:
+    """One integer an announcement; the least is the best, equal ones share the load.
+
+    By path type, then total metric; for external type 2 its own metric before the distance.
+    What this router itself announces as its own comes before everything; a summary that it
+    merely passes on from another area is no route at all.
+    """
+    distance = reach.distance[owner]
+    reached = distance != NO_ROUTE
+    distance = np.where(reached, distance, 0)
+    external = table.path_type == PathType.EXTERNAL_2
+    cost = np.where(external, (table.metric << _METRIC_SHIFT) + distance, distance + table.metric)
+    key = (table.path_type << _TYPE_SHIFT) + cost
+    direct = reach.direct[owner] & np.isin(table.path_type, _LOCAL_TYPES)
+    key = np.where(direct, cost - _OWN, key)
+    passed_on = reach.own[owner] & (table.path_type == PathType.INTER_AREA)
+    return np.where(reached & ~passed_on, key, NO_ROUTE)

@@ -1,0 +1,303 @@
+"""The route solver: what the engines say of routers in, changed routes out.
+
+It owns one ``AreaSolver`` per area (graph, plan, path capacities) and the table of announced
+prefixes, and combines them: preference among path types, the nearest of several announcing
+nodes, equal ones joined. Routes are only made for prefixes whose best announcement or
+next-hop set became another one. No clock, no I/O: the daemon and the offline tool share it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.rib.area import AreaSolver
+from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
+from fared.rib.join import join_areas
+from fared.rib.model import Route
+from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
+from fared.rib.settings import SolverSettings
+from fared.spf.plan import UNREACHABLE
+from fared.ted.database import Change
+from fared.ted.model import PathType
+from fared.weights.path_capacity import WeightMode, merged_flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId, Prefix
+    from fared.rib.model import NextHopSet
+    from fared.ted.database import Ted
+    from fared.ted.model import LocalLink, NodeBlock
+
+__all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
+
+_Shared = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RibUpdate:
+    """The outcome of one run: ``changed`` maps to None where a route is gone.
+
+    ``spf_ran`` is False when present plans sufficed; ``areas`` are those computed. ``nodes``,
+    ``edges`` (directed, both ends agreeing) and ``destinations`` (reached) count all areas.
+    """
+
+    changed: dict[Prefix, Route | None]
+    spf_ran: bool
+    areas: tuple[int, ...]
+    nodes: int
+    edges: int
+    destinations: int
+
+
+class RouteSolver:
+    """Routes of one router (or, offline, of any router of the database)."""
+
+    def __init__(self, root: NodeId, settings: SolverSettings) -> None:
+        self.root = root
+        self.settings = settings
+        self._areas: dict[int, AreaSolver] = {}
+        self._table = PrefixTable()
+        self._routes: dict[Prefix, Route] = {}
+        self._selection: Selection | None = None
+        self._indexes: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._direct = np.empty(0, bool)
+        self._shared_sets: dict[_Shared, NextHopSet | None] = {}
+        self._announcements_changed = False
+        self._all_changed = False
+
+    @property
+    def routes(self) -> Mapping[Prefix, Route]:
+        """The present best routes, connected ones included."""
+        return MappingProxyType(self._routes)
+
+    def ted(self, area: int) -> Ted:
+        """The database of one area. Raises KeyError for an area never heard of."""
+        return self._areas[area].ted
+
+    @property
+    def areas(self) -> tuple[int, ...]:
+        """The areas that have been fed, ascending."""
+        return tuple(sorted(self._areas))
+
+    def _area(self, area: int) -> AreaSolver:
+        if area not in self._areas:
+            self._areas[area] = AreaSolver(self.root)
+        return self._areas[area]
+
+    def put_block(self, area: int, node: NodeId, block: NodeBlock | None) -> None:
+        """Take the newest description of a router in an area; None: it is gone."""
+        ted = self._area(area).ted
+        change = ted.remove(node) if block is None else ted.put(block)
+        if Change.PREFIXES in change:
+            self._table.put(area, node, () if block is None else block.prefixes)
+            self._announcements_changed = True
+
+    def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
+        """Take the full adjacencies of this router in an area."""
+        self._area(area).links = links
+
+    def apply_settings(self, settings: SolverSettings) -> None:
+        """Weigh by other settings from the next run on."""
+        if settings != self.settings:
+            self.settings = settings
+            self._all_changed = True
+            for solver in self._areas.values():
+                solver.forget()
+
+    def solve(self) -> RibUpdate:
+        """Compute what changed since the last run."""
+        changes = {}
+        for area in sorted(self._areas):
+            change = self._areas[area].update(self.settings)
+            if change is not None:
+                changes[area] = change
+        if self._table.compact():
+            self._all_changed = True
+        spf_ran = any(change.spf_ran for change in changes.values())
+        changed: dict[Prefix, Route | None] = {}
+        if spf_ran or self._announcements_changed or self._all_changed:
+            changed = self._select_again({area: c.nodes for area, c in changes.items()})
+        elif any(change.any for change in changes.values()):
+            changed = self._refresh({area: c.nodes for area, c in changes.items()})
+        self._announcements_changed = self._all_changed = False
+        solved = [s.solution for s in self._areas.values() if s.solution is not None]
+        return RibUpdate(
+            changed=changed,
+            spf_ran=spf_ran,
+            areas=tuple(changes),
+            nodes=sum(len(solution.plan.distance) for solution in solved),
+            edges=sum(len(solution.plan.graph.src) for solution in solved),
+            destinations=sum(solver.reached() for solver in self._areas.values()),
+        )
+
+    def _reach(self) -> Reach:
+        """Locate all announcing nodes in the present plans."""
+        owners = self._table.owners
+        areas = np.array([area for area, _ in owners], np.int64)
+        nodes = np.array([node for _, node in owners], np.int64)
+        distance = np.full(len(owners), NO_ROUTE)
+        own = np.zeros(len(owners), bool)
+        direct = np.zeros(len(owners), bool)
+        self._indexes = {}
+        for area, solver in self._areas.items():
+            if solver.solution is None:
+                continue
+            plan = solver.solution.plan
+            at = np.flatnonzero(areas == area)
+            index = plan.graph.indexes(nodes[at])
+            at, index = at[index >= 0], index[index >= 0]
+            self._indexes[area] = (at, index)
+            distance[at] = plan.distance[index]
+            mine = slice(int(plan.graph.indptr[plan.root]), int(plan.graph.indptr[plan.root + 1]))
+            attached = np.zeros(len(plan.distance), bool)
+            attached[plan.graph.dst[mine]] = True
+            own[at] = index == plan.root
+            direct[at] = own[at] | (attached & plan.graph.network)[index]
+        assert UNREACHABLE == NO_ROUTE
+        return Reach(distance, own, direct)
+
+    def _touched(self, nodes: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Mark the owners (O,) whose next-hop set is another object."""
+        touched = np.zeros(len(self._table.owners), bool)
+        for area, mask in nodes.items():
+            if area in self._indexes:
+                at, index = self._indexes[area]
+                touched[at] = mask[index]
+        return touched
+
+    def _select_again(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
+        reach = self._reach()
+        old, new = self._selection, self._table.select(reach)
+        self._selection, self._direct = new, reach.direct
+        shared_sets, self._shared_sets = self._shared_sets, {}
+        if old is None or self._all_changed:
+            return self._replace_all()
+        size = len(old.key)
+        different = np.ones(len(new.key), bool)
+        different[:size] = (new.key[:size] != old.key) | (new.owner[:size] != old.owner)
+        touched = self._touched(nodes)
+        single = new.owner >= 0
+        different[single] |= touched[new.owner[single]]
+        for number, shared in new.shared.items():
+            same = old.shared.get(number) == shared and shared in shared_sets
+            if not same or self._shared_set(shared) is not shared_sets[shared]:
+                different[number] = True
+        return self._publish(np.flatnonzero(different).tolist())
+
+    def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
+        """Renew the routes whose next-hop set changed; which node serves them did not."""
+        selection = self._selection
+        assert selection is not None
+        touched = np.append(self._touched(nodes), [False, False])  # SEVERAL and NOBODY
+        different = np.flatnonzero(touched[selection.owner]).tolist()
+        shared_sets, self._shared_sets = self._shared_sets, {}
+        for number, shared in selection.shared.items():
+            if self._shared_set(shared) is not shared_sets.get(shared):
+                different.append(number)
+        return self._publish(different)
+
+    def _replace_all(self) -> dict[Prefix, Route | None]:
+        changed: dict[Prefix, Route | None] = {}
+        routes: dict[Prefix, Route] = {}
+        for number, prefix in enumerate(self._table.prefixes):
+            route = self._route(number)
+            if route is not None:
+                routes[prefix] = route
+                if self._routes.get(prefix) != route:
+                    changed[prefix] = route
+        changed.update({prefix: None for prefix in self._routes if prefix not in routes})
+        self._routes = routes
+        return changed
+
+    def _publish(self, numbers: Iterable[int]) -> dict[Prefix, Route | None]:
+        changed: dict[Prefix, Route | None] = {}
+        routes, prefixes = self._routes, self._table.prefixes
+        for number in numbers:
+            prefix, route = prefixes[number], self._route(number)
+            if route is not None:
+                if routes.get(prefix) == route:
+                    continue
+                routes[prefix] = changed[prefix] = route
+            elif routes.pop(prefix, None) is not None:
+                changed[prefix] = None
+        return changed
+
+    def _route(self, number: int) -> Route | None:
+        selection, table = self._selection, self._table
+        assert selection is not None
+        served = int(selection.owner[number])
+        if served == NOBODY:
+            return None
+        metric, path_type, owner = table.announcement(int(selection.row[number]))
+        area, node = table.owners[owner]
+        prefix = table.prefixes[number]
+        if self._direct[owner] and path_type is not PathType.INTER_AREA:
+            return Route(prefix, metric, path_type, area, None, (node,))
+        solver = self._areas[area]
+        assert solver.solution is not None
+        plan = solver.solution.plan
+        if path_type is not PathType.EXTERNAL_2:
+            metric += int(plan.distance[solver.ted.graph().index(node)])
+        if served == SEVERAL:
+            shared = selection.shared[number]
+            found = self._shared_set(shared)
+            ends = [table.owners[end] for end, _ in shared]
+            areas = {at for at, _ in ends}
+            nodes = tuple(sorted({end for _, end in ends}))
+            if found is None:
+                return None
+            return Route(prefix, metric, path_type, area if len(areas) == 1 else None, found, nodes)
+        found = solver.set_of(int(plan.graph.indexes(np.array([node]))[0]))
+        return None if found is None else Route(prefix, metric, path_type, area, found, (node,))
+
+    def _shared_set(self, shared: _Shared) -> NextHopSet | None:
+        """The next-hop set toward several nodes; made once a run for all their prefixes."""
+        if shared in self._shared_sets:
+            return self._shared_sets[shared]
+        by_area: dict[int, list[tuple[int, float]]] = {}
+        for owner, capacity in shared:
+            area, node = self._table.owners[owner]
+            index = self._areas[area].ted.graph().index(node)
+            assert index is not None
+            by_area.setdefault(area, []).append((index, capacity))
+        found = join_areas(self._areas, by_area, self.settings)
+        self._shared_sets[shared] = found
+        return found
+
+    def path_capacity(self, prefix: Prefix) -> float | None:
+        """What this router can carry to a prefix over all its paths together, bytes/s.
+
+        This is what a border router announces along with a prefix. None where it is unknown,
+        unlimited (connected) or there is no route.
+        """
+        route = self._routes.get(prefix)
+        if route is None or route.nexthops is None or route.area is None:
+            return None
+        solution = self._areas[route.area].solution
+        assert solution is not None
+        flow = merged_flow(solution.plan, solution.capacity)
+        ends = solution.plan.graph.indexes(np.array(route.destinations, np.int64))
+        total = float(flow[ends].sum())
+        shown = [hop.capacity for hop in route.nexthops.hops]
+        if any(capacity is None for capacity in shown) or not np.isfinite(total):
+            return None
+        return min(total, sum(capacity for capacity in shown if capacity is not None))
+
+    def explain(self, prefix: Prefix) -> Explanation | None:
+        """Why the route to a prefix is what it is; None without a route."""
+        route = self._routes.get(prefix)
+        if route is None:
+            return None
+        return explain_route(self._areas, route)
+
+    def spf_view(self, area: int) -> dict[NodeId, SpfNode]:
+        """Distance and first hops of every reachable node of an area."""
+        solver = self._areas.get(area)
+        return {} if solver is None or solver.solution is None else view_spf(solver.solution.plan)
