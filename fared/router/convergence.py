@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
+from fared.core.ids import Prefix
+
 MAX_CAUSES = 8
 
 
@@ -76,3 +78,5 @@ class Journal:
     changes: deque[ConvergenceRecord] = field(default_factory=lambda: deque(maxlen=256))
     spf_runs: deque[SpfRecord] = field(default_factory=lambda: deque(maxlen=256))
     counts: Counter[str] = field(default_factory=Counter)
+    last_change: dict[Prefix, SpfRecord] = field(default_factory=dict)
+    """The run that last changed each route; a route that is gone keeps its entry."""

@@ -192,6 +192,7 @@ class Router:
             backoff=self.backoff.state.value,
         )
         self.journal.spf_runs.append(record)
+        self.journal.last_change.update(dict.fromkeys(update.changed, record))
         self.journal.counts["spf" if update.spf_ran else "capacity"] += 1
         if self._held:
             return

@@ -1,0 +1,104 @@
+"""Views of the kernel's forwarding table: what was put there, and what differs from it."""
+
+from __future__ import annotations
+
+from fared.api import schema
+from fared.api.views.context import ViewContext, gateway
+from fared.core.ids import Prefix
+from fared.fib.model import FibState, Member
+from fared.rib.model import HopKey
+
+
+def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
+    """``show fib`` or ``show fib diff``."""
+    settings = context.config.fib
+    document: schema.Fib = {
+        "format": "fared-fib/1",
+        "table": settings.table,
+        "protocol": settings.protocol,
+        "metric": settings.metric,
+    }
+    believed = context.router.planner.believed
+    if diff:
+        document["diff"] = differences(context, believed, context.dump())
+        return document
+    users: dict[int, int] = {}
+    for target in believed.routes.values():
+        users[target] = users.get(target, 0) + 1
+    document["nexthops"] = [
+        {
+            "id": nexthop_id,
+            "interface": _interface(context, hop),
+            "address": gateway(hop[1], hop[2]),
+            "onlink": hop[3],
+        }
+        for nexthop_id, hop in sorted(believed.nexthops.items())
+    ]
+    document["groups"] = [
+        {
+            "id": group_id,
+            "type": "resilient" if group_id in believed.resilient else "hash-threshold",
+            "routes": users.get(group_id, 0),
+            "members": [_member(context, believed, member) for member in members],
+        }
+        for group_id, members in sorted(believed.groups.items())
+    ]
+    document["routes"] = [
+        {"prefix": str(prefix), "nexthop_id": target}
+        for prefix, target in sorted(believed.routes.items())
+    ]
+    return document
+
+
+def _interface(context: ViewContext, hop: HopKey) -> str:
+    return context.interface_names.get(hop[0], f"if{hop[0]}")
+
+
+def _member(context: ViewContext, state: FibState, member: Member) -> schema.FibMember:
+    hop = state.nexthops.get(member.nexthop_id, (0, 4, 0, False))
+    return {
+        "nexthop_id": member.nexthop_id,
+        "interface": _interface(context, hop),
+        "address": gateway(hop[1], hop[2]),
+        "weight": member.weight,
+    }
+
+
+def differences(
+    context: ViewContext, wanted: FibState, found: FibState
+) -> list[schema.FibDifference]:
+    """Compare two tables object by object."""
+    rows: list[schema.FibDifference] = []
+
+    def compare(kind: str, key: str, left: str | None, right: str | None) -> None:
+        if left != right:
+            rows.append({"object": kind, "key": key, "wanted": left, "found": right})
+
+    for prefix in sorted({*wanted.routes, *found.routes}):
+        compare("route", str(prefix), _route(wanted, prefix), _route(found, prefix))
+    for group_id in sorted({*wanted.groups, *found.groups}):
+        left, right = wanted.groups.get(group_id), found.groups.get(group_id)
+        compare("group", str(group_id), _members(left), _members(right))
+    for nexthop_id in sorted({*wanted.nexthops, *found.nexthops}):
+        left_hop, right_hop = wanted.nexthops.get(nexthop_id), found.nexthops.get(nexthop_id)
+        compare("nexthop", str(nexthop_id), _hop(context, left_hop), _hop(context, right_hop))
+    return rows
+
+
+def _route(state: FibState, prefix: Prefix) -> str | None:
+    target = state.routes.get(prefix)
+    return None if target is None else f"nhid {target}"
+
+
+def _members(members: tuple[Member, ...] | None) -> str | None:
+    if members is None:
+        return None
+    return " ".join(f"{member.nexthop_id}:{member.weight}" for member in members)
+
+
+def _hop(context: ViewContext, hop: HopKey | None) -> str | None:
+    if hop is None:
+        return None
+    address = gateway(hop[1], hop[2])
+    via = f"via {address} " if address else ""
+    return f"{via}dev {_interface(context, hop)}"

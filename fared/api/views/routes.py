@@ -1,0 +1,225 @@
+"""Views of what was computed: routes, weight vectors, and why they are as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fared.api import schema
+from fared.api.views.context import ViewContext, finite, gateway
+from fared.core.ids import Prefix, dotted
+from fared.core.units import format_bandwidth
+from fared.rib.explain import ExplainedHop, Explanation
+from fared.rib.model import NextHop, NextHopSet, Route
+
+MAX_EXAMPLES = 3
+
+
+def routes(context: ViewContext, prefix: str | None = None) -> schema.Routes:
+    """``show routes [PREFIX]``. Raises ViewError."""
+    table = context.router.solver.routes
+    chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
+    return {
+        "format": "fared-routes/1",
+        "root": context.root,
+        "af": "ipv4",
+        "routes": [_route(context, table[wanted]) for wanted in chosen],
+    }
+
+
+def _route(context: ViewContext, route: Route) -> schema.Route:
+    hops = route.nexthops.hops if route.nexthops is not None else ()
+    total = sum(hop.weight for hop in hops)
+    return {
+        "prefix": str(route.prefix),
+        "metric": route.metric,
+        "type": route.path_type.label,
+        "area": None if route.area is None else dotted(route.area),
+        "connected": route.nexthops is None,
+        "nexthops": [_hop(context, hop, total) for hop in hops],
+    }
+
+
+def _hop(context: ViewContext, hop: NextHop, total: int) -> schema.RouteNextHop:
+    return {
+        "interface": hop.interface,
+        "address": gateway(hop.family, hop.gateway),
+        "neighbor": context.node(hop.neighbor),
+        "hostname": context.hostnames.get(hop.neighbor),
+        "bandwidth": finite(hop.bandwidth),
+        "capacity": finite(hop.capacity),
+        "weight": hop.weight,
+        "share": round(hop.weight / total, 4),
+    }
+
+
+def weights(context: ViewContext, prefix: str | None = None) -> schema.Weights:
+    """``show weights [PREFIX]``: each distinct vector once. Raises ViewError."""
+    table = context.router.solver.routes
+    chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
+    vectors: dict[Any, tuple[NextHopSet, list[Route]]] = {}
+    for wanted in chosen:
+        route = table[wanted]
+        if route.nexthops is not None and route.nexthops.hops:
+            found = vectors.setdefault(route.nexthops.key, (route.nexthops, []))
+            found[1].append(route)
+    ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0].prefix))
+    return {
+        "format": "fared-weights/1",
+        "root": context.root,
+        "metric": context.weights,
+        "vectors": [_vector(context, hops, users) for hops, users in ordered],
+    }
+
+
+def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schema.WeightVector:
+    wanted = wanted_shares(hops)
+    total = hops.total_weight
+    members: list[schema.WeightMember] = []
+    for hop, want in zip(hops.hops, wanted, strict=True):
+        shown = _hop(context, hop, total)
+        share = hop.weight / total
+        members.append(
+            {
+                "interface": shown["interface"],
+                "address": shown["address"],
+                "neighbor": shown["neighbor"],
+                "hostname": shown["hostname"],
+                "bandwidth": shown["bandwidth"],
+                "capacity": shown["capacity"],
+                "weight": hop.weight,
+                "wanted_share": round(want, 6),
+                "share": round(share, 6),
+                "ecmp_share": round(1 / len(hops.hops), 6),
+                "error": round(share / want - 1, 6) if want else 0.0,
+            }
+        )
+    destinations = sorted({node for route in users for node in route.destinations})
+    return {
+        "prefixes": len(users),
+        "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
+        "destinations": [context.hostnames.get(n) or context.node(n) for n in destinations],
+        "quantization_error": round(quantization_error(hops), 6),
+        "members": members,
+    }
+
+
+def wanted_shares(hops: NextHopSet) -> list[float]:
+    """Shares as the capacities would have them; the weights' own where capacities are unknown."""
+    capacities = [finite(hop.capacity) for hop in hops.hops]
+    known = [capacity for capacity in capacities if capacity is not None]
+    if len(known) < len(capacities) or not sum(known):
+        return [hop.weight / hops.total_weight for hop in hops.hops]
+    return [capacity / sum(known) for capacity in known]
+
+
+def quantization_error(hops: NextHopSet) -> float:
+    """Throughput lost to integer weights (algorithm: sum(q) / max(q/w) against sum(w))."""
+    pairs = list(zip(wanted_shares(hops), (hop.weight for hop in hops.hops), strict=True))
+    worst = max((weight / want for want, weight in pairs if want), default=0.0)
+    return max(0.0, 1 - hops.total_weight / worst) if worst else 0.0
+
+
+def explain(context: ViewContext, prefix: str) -> schema.Explain:
+    """``explain PREFIX``: why these next hops, and what limits each. Raises ViewError."""
+    found = context.find_route(prefix)
+    explanation = context.router.solver.explain(found)
+    assert explanation is not None, "a route that is in the table can be explained"
+    route = explanation.route
+    return {
+        "format": "fared-explain/1",
+        "root": context.root,
+        "prefix": str(found),
+        "metric": route.metric,
+        "type": route.path_type.label,
+        "area": None if route.area is None else dotted(route.area),
+        "connected": route.nexthops is None,
+        "destinations": [
+            {"id": context.node(node), "hostname": context.hostnames.get(node)}
+            for node in route.destinations
+        ],
+        "nexthops": [_explained(context, hop, explanation) for hop in explanation.hops],
+        "weights": context.weights,
+        "summary": _summary(context, explanation),
+        "last_change": _last_change(context, found),
+    }
+
+
+def _explained(
+    context: ViewContext, explained: ExplainedHop, explanation: Explanation
+) -> schema.ExplainNextHop:
+    hop = explained.hop
+    shown = _hop(context, hop, 1)
+    limit: schema.LimitingLink | None = None
+    if len(explained.limits) == 1:
+        link = explained.limits[0]
+        limit = {
+            "from": context.node(link.tail),
+            "from_hostname": context.hostnames.get(link.tail),
+            "to": context.node(link.head),
+            "to_hostname": context.hostnames.get(link.head),
+            "capacity": finite(link.capacity),
+        }
+    return {
+        "interface": shown["interface"],
+        "address": shown["address"],
+        "neighbor": shown["neighbor"],
+        "hostname": shown["hostname"],
+        "bandwidth": shown["bandwidth"],
+        "capacity": shown["capacity"],
+        "limiting_link": limit,
+        "weight": hop.weight,
+        "share": round(explained.share, 4),
+        "ecmp_share": round(explained.ecmp_share, 4),
+        "reason": _reason(context, explained, explanation),
+    }
+
+
+def _reason(context: ViewContext, explained: ExplainedHop, explanation: Explanation) -> str:
+    if context.weights == "none":
+        return "plain ECMP: adaptive routing is off, every next hop weighs 1"
+    if explained.hop.capacity is None:
+        return "capacity unknown: no router on the path floods it; weighs like its siblings"
+    capacity = format_bandwidth(explained.hop.capacity)
+    if not explained.limits:
+        return f"carries {capacity}"
+    names = [
+        f"{_name(context, link.tail)} -> {_name(context, link.head)} "
+        f"({format_bandwidth(link.capacity)})"
+        for link in explained.limits[:MAX_EXAMPLES]
+    ]
+    more = len(explained.limits) - len(names)
+    others = f" and {more} more" if more else ""
+    local = explained.limits[0].tail == context.router.solver.root
+    where = "its own link, " if local and len(names) == 1 else ""
+    del explanation
+    return f"carries {capacity}, limited by {where}{', '.join(names)}{others}"
+
+
+def _name(context: ViewContext, node: int) -> str:
+    return context.hostnames.get(node) or context.node(node)
+
+
+def _summary(context: ViewContext, explanation: Explanation) -> str:
+    route = explanation.route
+    where = " and ".join(_name(context, node) for node in route.destinations)
+    if route.nexthops is None:
+        return f"{route.prefix} is connected here."
+    count = len(explanation.hops)
+    known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
+    text = (
+        f"{route.prefix} is behind {where}, {count} next hop{'s' if count > 1 else ''} "
+        f"at metric {route.metric}."
+    )
+    if len(known) == count and count > 1:
+        total = sum(known)
+        plain = count * min(known)
+        gain = f", plain ECMP could fill only {format_bandwidth(plain)}" if plain < total else ""
+        text += f" Together they carry {format_bandwidth(total)}{gain}."
+    return text
+
+
+def _last_change(context: ViewContext, prefix: Prefix) -> dict[str, Any] | None:
+    found = context.router.journal.last_change.get(prefix)
+    if found is None:
+        return None
+    return {"at": context.unix(found.at), "causes": list(found.causes)}
