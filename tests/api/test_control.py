@@ -1,0 +1,233 @@
+"""The control socket: questions in lines, answers in lines, and no client that matters."""
+
+import asyncio
+import json
+import socket
+import stat
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
+from fared.api.control import MAX_REQUEST, CommandError, ControlServer, SocketInUse
+from fared.api.encode import encode
+
+
+def answers(command, args):
+    match command:
+        case "show status":
+            return {"format": "fared-status/1", "args": args}
+        case "show routes":
+            return later({"format": "fared-routes/1", "routes": [{"n": n} for n in range(50_000)]})
+        case "explain":
+            raise CommandError("not-found", "no route to 10.0.0.0/8")
+        case "show nan":
+            return {"value": float("nan")}
+    raise RuntimeError(command)
+
+
+async def later(document):
+    await asyncio.sleep(0)
+    return document
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "fared.sock"
+
+
+@asynccontextmanager
+async def serving(path, dispatcher=answers, on_error=None):
+    server = ControlServer(str(path), dispatcher, on_error)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+async def ask(path, command, what=None, args=None):
+    client = ControlClient(str(path), timeout=10)
+    return await asyncio.to_thread(client.request, command, what, args)
+
+
+async def raw(path, data: bytes) -> list[bytes]:
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(data)
+    writer.write_eof()
+    lines = (await reader.read()).splitlines()
+    writer.close()
+    return lines
+
+
+async def test_a_request_is_answered_with_a_document(path):
+    """The client gets what the dispatcher gives, arguments included."""
+    async with serving(path):
+        document = await ask(path, "show", "status", {"x": 1})
+        assert document == {"format": "fared-status/1", "args": {"x": 1}}
+
+
+async def test_large_answers_arrive_whole_and_the_loop_keeps_turning(path):
+    """A dispatcher may be a coroutine; a big table is written in pieces."""
+    async with serving(path):
+        document = await ask(path, "show", "routes")
+        assert len(document["routes"]) == 50_000
+
+
+async def test_several_requests_on_one_connection(path):
+    """Each line is answered in turn."""
+    async with serving(path):
+        line = b'{"command": "show status"}\n'
+        lines = await raw(path, line * 3)
+        assert [json.loads(answer)["ok"] for answer in lines] == [True] * 3
+
+
+async def test_errors_have_a_code_and_a_message(path):
+    """A refusal is the dispatcher's; a crash in it is 'internal' and is told to the daemon."""
+    seen = []
+    async with serving(path, on_error=lambda command, error: seen.append((command, error))):
+        with pytest.raises(DaemonRefusedError, match="no route") as refused:
+            await ask(path, "explain")
+        assert refused.value.code == "not-found"
+        with pytest.raises(DaemonRefusedError, match="RuntimeError") as refused:
+            await ask(path, "boom")
+        assert refused.value.code == "internal"
+        with pytest.raises(DaemonRefusedError, match="not JSON"):
+            await ask(path, "show", "nan")
+    assert len(seen) == 2
+    assert seen[0][0] == "boom"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"nonsense", b"[]", b"{}", b'{"command": 1}', b'{"command":"a","args":[]}', b"[" * 9999],
+)
+async def test_malformed_requests_are_answered_not_obeyed(path, line):
+    """Whatever the line holds, the answer is bad-request and the connection goes on."""
+    async with serving(path):
+        lines = await raw(path, line + b"\n" + b'{"command": "show status"}\n')
+        first, second = map(json.loads, lines)
+        assert first["error"]["code"] == "bad-request"
+        assert second["ok"]
+
+
+async def test_a_request_has_a_bounded_size(path):
+    """Endless lines are cut off with an explanation."""
+    async with serving(path):
+        lines = await raw(path, b"x" * (MAX_REQUEST + 10_000))
+        assert "too large" in json.loads(lines[0])["error"]["message"]
+        assert (await ask(path, "show", "status"))["format"] == "fared-status/1"
+
+
+async def test_clients_that_vanish_or_never_read_cost_nothing(path):
+    """Half a line, a full buffer, a crowd: the next client is served all the same."""
+    async with serving(path) as server:
+        stuck = []
+        for _ in range(10):
+            reader, writer = await asyncio.open_unix_connection(str(path))
+            writer.write(b'{"command": "show routes"}\n' * 20)
+            stuck.append((reader, writer))
+        _, half = await asyncio.open_unix_connection(str(path))
+        half.write(b'{"comm')
+        half.transport.abort()
+        assert (await ask(path, "show", "status"))["format"] == "fared-status/1"
+        await server.stop()
+        for _, writer in stuck:
+            writer.transport.abort()
+
+
+async def test_the_socket_is_for_owner_and_group(path):
+    """Mode 0660 from its first moment; gone after a stop."""
+    async with serving(path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert not path.exists()
+
+
+async def test_a_second_daemon_is_refused_and_the_first_lives_on(path):
+    """Two daemons on one socket would be two daemons on one routing table."""
+    async with serving(path):
+        with pytest.raises(SocketInUse, match="another daemon is listening"):
+            await ControlServer(str(path), answers).start()
+        assert (await ask(path, "show", "status"))["format"] == "fared-status/1"
+
+
+async def test_the_socket_of_a_dead_daemon_is_replaced(path):
+    """A crash leaves the file behind; it is no reason not to start."""
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    async with serving(path):
+        assert (await ask(path, "show", "status"))["format"] == "fared-status/1"
+
+
+async def test_a_file_in_the_way_is_left_alone(path):
+    """What is not a socket is not removed."""
+    path.parent.mkdir()
+    path.write_text("precious")
+    with pytest.raises(OSError, match="not a socket"):
+        await ControlServer(str(path), answers).start()
+    assert path.read_text() == "precious"
+
+
+async def test_stop_does_not_remove_the_successors_socket(path):
+    """A socket that somebody else has put there meanwhile stays."""
+    async with serving(path):
+        path.unlink()
+        async with serving(path):
+            pass
+        other = socket.socket(socket.AF_UNIX)
+        other.bind(str(path))
+    assert path.exists()
+    other.close()
+
+
+def test_without_a_daemon_the_client_says_what_to_do(tmp_path):
+    """Not running, not there, not allowed: three clear sentences."""
+    with pytest.raises(DaemonUnreachableError, match="not running"):
+        ControlClient(str(tmp_path / "none.sock")).request("show", "status")
+
+
+def test_a_daemon_that_hangs_up_or_hangs_is_unreachable(tmp_path):
+    """A cut answer is not taken for an answer; a silent daemon is given up on."""
+    path = tmp_path / "mute.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def cut():
+            connection, _ = listener.accept()
+            connection.recv(100)
+            connection.sendall(b'{"ok": tr')
+            connection.close()
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        with pytest.raises(DaemonUnreachableError, match="cut short"):
+            ControlClient(str(path)).request("show", "status")
+        thread.join()
+        with pytest.raises(DaemonUnreachableError, match="does not answer"):
+            ControlClient(str(path), timeout=0.05).request("show", "status")
+
+
+async def test_encoding_gives_way_to_other_tasks():
+    """A neighbor's hello does not wait for somebody's table of routes."""
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counter = asyncio.create_task(count())
+    document = {
+        "routes": [{"n": n, "hops": [{"a": 1}] * 8} for n in range(20_000)],
+        "x": {},
+        "e": [],
+    }
+    text = await encode(document)
+    counter.cancel()
+    assert json.loads(text) == document
+    assert turns > 3
