@@ -14,6 +14,7 @@ import numpy as np
 from fared.rib.members import Members, SetBuilder, build_members
 from fared.spf.plan import UNREACHABLE, Plan, build_plan
 from fared.ted.database import Ted
+from fared.ted.graph import runs
 from fared.weights.path_capacity import (
     Flow,
     Row,
@@ -230,8 +231,7 @@ def _matrix(
     """Rows of some nodes over all first hops: bound, unknown, present, each (K, H)."""
     width = len(plan.hops)
     counts = plan.slot_count[nodes]
-    ends = np.cumsum(counts)
-    slots = np.arange(int(ends[-1])) + np.repeat(plan.slot_start[nodes] - ends + counts, counts)
+    slots = runs(plan.slot_start[nodes], counts)
     slots = slots[usable[plan.slot_hop[slots]]]
     line = np.zeros(len(plan.distance), np.int64)
     line[nodes] = np.arange(len(nodes))

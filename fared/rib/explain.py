@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.spf.plan import UNREACHABLE, Plan
 from fared.ted.model import PathType
 from fared.weights.path_capacity import node_row
-from fared.spf.plan import UNREACHABLE, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +48,10 @@ class ExplainedHop:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A route and its reasons. ``shared_node``: the node that all paths have in common nearest
-    to the root, which the weights refer to (None: the destination itself).
+    """A route and its reasons.
+
+    ``shared_node``: the node nearest to the root that all paths have in common, to which the
+    weights refer; None where that is the destination itself.
     """
 
     prefix: Prefix

@@ -186,8 +186,8 @@ class SetBuilder:
             if key not in self._sets and key not in fresh:
                 fresh[key] = at
         if fresh:
-            at = np.fromiter(fresh.values(), np.int64, len(fresh))
-            made = self._make(bound[at], unknown[at], present[at], limit)
+            new = np.fromiter(fresh.values(), np.int64, len(fresh))
+            made = self._make(bound[new], unknown[new], present[new], limit)
             self._sets.update(zip(fresh, made, strict=True))
         return [self._sets[key] for key in keys]
 

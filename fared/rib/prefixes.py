@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.spf.plan import UNREACHABLE
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId, Prefix
     from fared.ted.model import PrefixAttachment
 
-NO_ROUTE = np.iinfo(np.int64).max
+NO_ROUTE = UNREACHABLE
 NOBODY = -1
 SEVERAL = -2
 _TYPE_SHIFT = 58

@@ -20,7 +20,6 @@ from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
 from fared.rib.settings import SolverSettings
-from fared.spf.plan import UNREACHABLE
 from fared.ted.database import Change
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode, merged_flow
@@ -160,7 +159,6 @@ class RouteSolver:
             attached[plan.graph.dst[mine]] = True
             own[at] = index == plan.root
             direct[at] = own[at] | (attached & plan.graph.network)[index]
-        assert UNREACHABLE == NO_ROUTE
         return Reach(distance, own, direct)
 
     def _touched(self, nodes: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.bool_]:

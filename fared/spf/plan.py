@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.ted.graph import Graph, out_edges
+from fared.ted.graph import Graph, out_edges, runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,8 @@ class Plan:
     def first_hops(self, node: int) -> NDArray[np.int64]:
         """Indexes of the neighbors with which shortest paths to ``node`` begin."""
         low = int(self.slot_start[node])
-        return self.hops[self.slot_hop[low : low + int(self.slot_count[node])]]
+        nodes: NDArray[np.int64] = self.hops[self.slot_hop[low : low + int(self.slot_count[node])]]
+        return nodes
 
     def edges_into(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The edges of the DAG whose head is one of ``nodes``."""
@@ -83,10 +84,8 @@ class Plan:
         usable = (graph.transit[tail] | (tail == self.root)) & (self.distance[tail] != UNREACHABLE)
         back, tail, head = back[usable], tail[usable], head[usable]
         on_path = self.distance[tail] + graph.metric[back] == self.distance[head]
-        back = back[on_path]
-        if graph.uniform:
-            return back
-        return back[np.isin(back, self.dag)]
+        found: NDArray[np.int64] = back[on_path]
+        return found if graph.metric[found].all() else found[np.isin(found, self.dag)]
 
 
 @dataclass(slots=True)
@@ -287,9 +286,7 @@ class _SlotBuilder:
         first = self.start[tails]
         if len(counts) and counts.min() == 1 == counts.max():
             return first, edges
-        ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(ends) else 0
-        return np.arange(total) + np.repeat(first - ends + counts, counts), np.repeat(edges, counts)
+        return runs(first, counts), np.repeat(edges, counts)
 
 
 def _rows(

@@ -159,7 +159,7 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
     number = np.where(two_way, np.cumsum(two_way) - 1, -1)
     row_edge = np.full(len(head), -1, np.int64)
     row_edge[kept] = np.where(metric[kept] == least[merged], number[merged], -1)
-    partner = _partners(routers, kept, starts, merged, reverse, len(head))
+    partner = _partners(routers, kept, starts, merged, reverse[merged])
     src, dst, least = src[two_way], dst[two_way], least[two_way]
     uniform = int(least[0]) if len(least) and (least == least[0]).all() else 0
     graph = Graph(
@@ -214,18 +214,17 @@ def _partners(
     kept: NDArray[np.int64],
     starts: NDArray[np.int64],
     merged: NDArray[np.int64],
-    reverse: NDArray[np.int64],
-    size: int,
+    back: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """For each row the row of the same link at the other end, -1 if one-way.
 
-    Parallel links are told apart by their ids where both ends give them, else by position.
+    ``kept`` are the rows that make runs, ``starts`` and ``merged`` as of ``_merge``, ``back`` the
+    opposite run of each. Parallel links are told apart by their ids where both ends give them, else by position.
     """
-    partner = np.full(size, -1, np.int64)
+    partner = np.full(sum(len(rows.slots) for rows in routers), -1, np.int64)
     if not len(starts):
         return partner
     counts = np.diff(np.append(starts, len(kept)))
-    back = reverse[merged]
     place = np.arange(len(kept)) - starts[merged]
     place = np.minimum(place, counts[back] - 1)
     partner[kept] = np.where(back >= 0, kept[np.minimum(starts[back] + place, len(kept) - 1)], -1)

@@ -61,9 +61,15 @@ class Graph:
 def out_edges(indptr: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions of all edges that leave ``nodes``, in the order of the nodes."""
     if len(nodes) == 1:
-        return np.arange(indptr[nodes[0]], indptr[nodes[0] + 1])
+        return np.arange(int(indptr[nodes[0]]), int(indptr[nodes[0] + 1]))
     first = indptr[nodes]
     counts = indptr[nodes + 1] - first
+    return runs(first, counts)
+
+
+def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Consecutive integers from each ``first``, ``counts`` of them, laid end to end."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(first - ends + counts, counts)
+    start: NDArray[np.int64] = first - ends + counts
+    return np.arange(total) + np.repeat(start, counts)

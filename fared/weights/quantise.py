@@ -34,7 +34,8 @@ def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     unit = np.full(len(rows), 1e6)
     for below, size in _FINE_UNITS:
         unit[largest < below] = size
-    return np.rint(bits / unit[:, None]).astype(np.int64)
+    units: NDArray[np.int64] = np.rint(bits / unit[:, None]).astype(np.int64)
+    return units
 
 
 def quantise_rows(
