@@ -100,7 +100,10 @@ class Netns:
     def sysctl(self, key: str, value: object) -> None:
         """Set a network sysctl of the namespace, ``ipv4.ip_forward`` for example."""
         with self.entered():
-            Path("/proc/sys/net", *key.split(".")).write_text(str(value), "ascii")
+            try:
+                Path("/proc/sys/net", *key.split(".")).write_text(str(value), "ascii")
+            except OSError as error:
+                raise LabError(f"{self.name}: net.{key}={value}: {error.strerror}") from error
 
     def start(self, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
         """Start a program that stays; its output is appended to a file.

@@ -80,8 +80,11 @@ def run(payload: Payload) -> int:
     return _wait_forwarding(supervisor)
 
 
-def keep(payload: Payload, log: Path) -> None:
-    """Start ``payload`` in a sandbox that outlives the caller; its output goes to ``log``."""
+def keep(payload: Payload, log: Path, started: Callable[[int], None]) -> None:
+    """Start ``payload`` in a sandbox that outlives the caller; its output goes to ``log``.
+
+    ``started`` is called, in the supervisor, with the payload's process id as seen from outside.
+    """
     _flush()
     child = os.fork()
     if child == 0:
@@ -92,7 +95,7 @@ def keep(payload: Payload, log: Path) -> None:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for target, source in ((0, null), (1, output), (2, output)):
             os.dup2(source, target)
-        _supervise(payload)
+        _supervise(payload, started)
     os.waitpid(child, 0)
 
 
@@ -129,7 +132,7 @@ def _join_and_exit(pid: int, payload: Payload) -> NoReturn:
     os._exit(_wait_forwarding(worker))
 
 
-def _supervise(payload: Payload) -> NoReturn:
+def _supervise(payload: Payload, started: Callable[[int], None] | None = None) -> NoReturn:
     try:
         _new_namespaces()
     except OSError as error:
@@ -141,6 +144,8 @@ def _supervise(payload: Payload) -> NoReturn:
     if child == 0:
         syscalls.die_with_parent()
         _run_and_exit(lambda: _furnished(payload))
+    if started is not None:
+        started(child)
     os._exit(_wait_forwarding(child))
 
 
@@ -153,7 +158,7 @@ def _furnished(payload: Payload) -> int:
 
 
 def _new_namespaces() -> None:
-    flags = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWNET | syscalls.CLONE_NEWPID
+    flags = syscalls.CLONE_NEWNET | syscalls.CLONE_NEWPID
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0:
         syscalls.unshare(flags)
@@ -165,7 +170,12 @@ def _new_namespaces() -> None:
 
 
 def _furnish() -> None:
-    """Give the new namespaces what programs expect: /proc, /run, accounts, a loopback."""
+    """Give the new namespaces what programs expect: /proc, /run, accounts, a loopback.
+
+    The mount namespace is made here, in process 1: the supervisor keeps seeing the caller's
+    files and process ids.
+    """
+    syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     with contextlib.suppress(OSError):  # refused in containers that mask parts of /proc
         syscalls.mount("proc", "/proc", "proc")

@@ -1,0 +1,239 @@
+"""Who has which address: a plan computed from the topology alone, the same in every run.
+
+- router N (in the order of the file): router id and loopback 10.255.(N/256).(N%256)/32
+- router to router links, in order: /31s from 10.128.0.0/16, the even address at the first end
+- router to host links, in order: 10.(K/256).(K%256).0/24 from K = 1, the router .1, the host .2
+- interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
+  veth pair the kernel reports carrier loss up to a second late
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+
+from fared.core.ids import BACKBONE, AreaId
+from fared.core.units import BytesPerSecond
+from fared.lab.errors import LabError, TopologyError
+from fared.lab.topology import Link, Node, Topology
+
+_LOOPBACKS = IPv4Network("10.255.0.0/16")
+_FABRIC = IPv4Network("10.128.0.0/16")
+_HOSTS = IPv4Network("10.0.0.0/9")
+_FIRST_INDEX = 10
+_HASH_SPREAD = 2654435761
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a link as its node sees it; ``rate`` is its egress shaper, bytes/s."""
+
+    node: str
+    name: str
+    index: int
+    address: IPv4Interface
+    peer: str
+    peer_port: str
+    peer_address: IPv4Address
+    to_host: bool
+    rate: BytesPerSecond | None
+    area: AreaId
+    cost: int
+    mtu: int
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """Everything the lab configures in one node. Hosts have no number and no loopback."""
+
+    node: Node
+    number: int
+    loopback: IPv4Address | None
+    ports: tuple[Port, ...]
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def router_id(self) -> IPv4Address:
+        """The router id. Raises LabError for a host."""
+        if self.loopback is None:
+            raise LabError(f"{self.name} is a host and has no router id")
+        return self.loopback
+
+    @property
+    def hash_seed(self) -> int:
+        """A multipath hash seed of its own: with one seed all tiers choose alike."""
+        return self.number * _HASH_SPREAD & 0xFFFFFFFF
+
+    @property
+    def home_area(self) -> AreaId:
+        """The area of its loopback and hosts: the one all its fabric links are in, else 0."""
+        areas = {port.area for port in self.ports if not port.to_host}
+        return areas.pop() if len(areas) == 1 else BACKBONE
+
+    @property
+    def fabric_ports(self) -> tuple[Port, ...]:
+        """The ports to other routers."""
+        return tuple(port for port in self.ports if not port.to_host)
+
+    @property
+    def host_prefixes(self) -> tuple[IPv4Network, ...]:
+        """The subnets of the hosts behind this router."""
+        return tuple(port.address.network for port in self.ports if port.to_host)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole fabric, addressed."""
+
+    nodes: Mapping[str, NodePlan]
+
+    @property
+    def routers(self) -> tuple[NodePlan, ...]:
+        """The nodes with a daemon, in the order of the file."""
+        return tuple(node for node in self.nodes.values() if node.node.is_router)
+
+    @property
+    def hosts(self) -> tuple[NodePlan, ...]:
+        """The nodes without."""
+        return tuple(node for node in self.nodes.values() if not node.node.is_router)
+
+    @property
+    def leaves(self) -> tuple[NodePlan, ...]:
+        """The routers with hosts."""
+        return tuple(node for node in self.routers if node.host_prefixes)
+
+    def node(self, name: str) -> NodePlan:
+        """Look a node up. Raises LabError if there is none of that name."""
+        try:
+            return self.nodes[name]
+        except KeyError:
+            known = ", ".join(self.nodes)
+            raise LabError(f"no node {name!r}; there are {known}") from None
+
+    def ports_between(self, a: str, b: str) -> tuple[Port, ...]:
+        """The ports of ``a`` toward ``b``. Raises LabError if the two are not neighbours."""
+        self.node(b)
+        ports = tuple(port for port in self.node(a).ports if port.peer == b)
+        if not ports:
+            peers = ", ".join(sorted({port.peer for port in self.node(a).ports}))
+            raise LabError(f"no link between {a} and {b}; {a} is linked to {peers or 'nothing'}")
+        return ports
+
+    def leaf_of(self, host: str) -> tuple[NodePlan, Port]:
+        """The router a host hangs on, and that router's port to it. Raises LabError."""
+        plan = self.node(host)
+        if plan.node.is_router or not plan.ports:
+            raise LabError(f"{host} is not a host with a link")
+        leaf = self.node(plan.ports[0].peer)
+        return leaf, next(port for port in leaf.ports if port.peer == host)
+
+    def distances(self, target: str) -> dict[str, int]:
+        """Hops from every router to ``target``, by breadth-first search."""
+        found = {target: 0}
+        queue = deque([target])
+        while queue:
+            name = queue.popleft()
+            for port in self.nodes[name].fabric_ports:
+                if port.peer not in found:
+                    found[port.peer] = found[name] + 1
+                    queue.append(port.peer)
+        return found
+
+    def equal_cost_ports(self, source: str, target: str) -> tuple[Port, ...]:
+        """The ports of ``source`` on shortest paths to ``target``, where all costs are equal."""
+        far = self.distances(target)
+        return tuple(
+            port
+            for port in self.nodes[source].fabric_ports
+            if far.get(port.peer, len(far)) == far.get(source, 0) - 1
+        )
+
+
+def make_plan(topology: Topology) -> Plan:
+    """Give every node its addresses. Raises TopologyError when the pools do not suffice."""
+    loopbacks = _numbers(topology)
+    ports: dict[str, list[Port]] = {name: [] for name in topology.nodes}
+    fabric = _FABRIC.subnets(new_prefix=31)
+    hosts = _HOSTS.subnets(new_prefix=24)
+    next(hosts)  # subnets count from 10.0.1.0/24
+    index = _FIRST_INDEX
+    for link in topology.links:
+        first, second = _addresses(topology, link, fabric, hosts)
+        for mine, theirs, address, far in ((0, 1, first, second), (1, 0, second, first)):
+            port = _port(topology, link, (mine, theirs), (address, far), index)
+            ports[port.node].append(port)
+            index += 1
+    plans = {}
+    for name, node in topology.nodes.items():
+        number = loopbacks.get(name, 0)
+        loopback = _LOOPBACKS[number] if number else None
+        plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
+    return Plan({name: _with_home_area(plan) for name, plan in plans.items()})
+
+
+def _numbers(topology: Topology) -> dict[str, int]:
+    routers = [name for name, node in topology.nodes.items() if node.is_router]
+    if len(routers) > 60000:
+        raise TopologyError(f"{topology.origin}: {len(routers)} routers are more than 60000")
+    return {name: number for number, name in enumerate(routers, 1)}
+
+
+def _addresses(
+    topology: Topology, link: Link, fabric: Iterator[IPv4Network], hosts: Iterator[IPv4Network]
+) -> tuple[IPv4Interface, IPv4Interface]:
+    routers = [topology.nodes[end.node].is_router for end in link.ends]
+    pool = fabric if all(routers) else hosts
+    try:
+        subnet = next(pool)
+    except StopIteration:
+        raise TopologyError(f"{topology.origin}: more links than addresses") from None
+    if all(routers):
+        low, high = subnet[0], subnet[1]
+    else:
+        low, high = (subnet[1], subnet[2]) if routers[0] else (subnet[2], subnet[1])
+    length = subnet.prefixlen
+    return IPv4Interface((low, length)), IPv4Interface((high, length))
+
+
+def _port(
+    topology: Topology,
+    link: Link,
+    ends: tuple[int, int],
+    addresses: tuple[IPv4Interface, IPv4Interface],
+    index: int,
+) -> Port:
+    mine, theirs = link.ends[ends[0]], link.ends[ends[1]]
+    node = topology.nodes[mine.node]
+    to_host = not topology.nodes[theirs.node].is_router
+    rate = link.rate
+    if rate is None and link.shaped and node.is_router and not to_host:
+        rate = node.rate
+    return Port(
+        node=mine.node,
+        name=mine.interface,
+        index=index,
+        address=addresses[0],
+        peer=theirs.node,
+        peer_port=theirs.interface,
+        peer_address=addresses[1].ip,
+        to_host=to_host,
+        rate=rate,
+        area=BACKBONE if link.area is None else link.area,
+        cost=link.cost,
+        mtu=link.mtu,
+    )
+
+
+def _with_home_area(plan: NodePlan) -> NodePlan:
+    """Put the host ports of a router into the area the rest of it is in."""
+    home = plan.home_area
+    ports = tuple(
+        Port(**{**vars(port), "area": home}) if port.to_host else port for port in plan.ports
+    )
+    return NodePlan(plan.node, plan.number, plan.loopback, ports)

@@ -1,0 +1,363 @@
+"""A fabric that runs: namespaces, links, daemons, and the hands on them.
+
+``with Fabric.from_file(path) as fabric:`` builds everything, starts the daemons and takes all
+down again; it needs a sandbox (or root). ``Fabric.attach`` gives the hands without the building,
+for commands against a fabric that another process keeps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fared.core.units import BytesPerSecond
+from fared.lab import sandbox, topology
+from fared.lab.addressing import NodePlan, Plan, Port, make_plan
+from fared.lab.errors import LabError
+from fared.lab.kernel_view import KernelView
+from fared.lab.kinds import NodeKind, kind_of
+from fared.lab.kinds.base import Command
+from fared.lab.namespaces import Netns
+from fared.lab.shaping import shape_command
+
+STATE_FILE = "state.json"
+STATE_FORMAT = "fared-lab/1"
+_START_DEADLINE = 30.0
+_STOP_DEADLINE = 5.0
+_POLL = 0.005
+
+
+@dataclass
+class Process:
+    """A program the lab started in a node."""
+
+    name: str
+    pid: int
+    log: Path
+    handle: subprocess.Popen[bytes] | None = None
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        if self.handle is not None:
+            return self.handle.poll() is None
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return state != "Z"
+
+    def resident_bytes(self) -> int:
+        """Its resident memory, bytes; 0 when it has ended."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
+        except OSError:
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def last_words(self, lines: int = 8) -> str:
+        """The end of its output, for error messages."""
+        with contextlib.suppress(OSError):
+            return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-lines:])
+        return ""
+
+
+@dataclass
+class RunningNode:
+    """A node of a fabric: its plan, namespace, files and processes."""
+
+    plan: NodePlan
+    kind: NodeKind
+    netns: Netns
+    directory: Path
+    processes: list[Process] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.plan.name
+
+    def call(self, arguments: Sequence[str]) -> int:
+        """Run a program in the node on the caller's terminal; return its exit code."""
+        with self.netns.entered():
+            try:
+                return subprocess.call(arguments)
+            except OSError as error:
+                raise LabError(f"{arguments[0]}: {error.strerror}") from error
+
+    def cli(self, *arguments: str) -> str:
+        """Run the node's own operator tool; return what it prints. Raises LabError."""
+        return self.netns.run(self.kind.cli(self.directory, arguments)).stdout
+
+
+class Fabric:
+    """All nodes of a topology."""
+
+    def __init__(self, source: topology.Topology, directory: Path) -> None:
+        """Plan the fabric; nothing exists yet. State and logs will be in ``directory``."""
+        self.topology = source
+        self.directory = directory
+        self.plan: Plan = make_plan(source)
+        self.nodes: dict[str, RunningNode] = {
+            name: RunningNode(
+                plan, kind_of(plan.node.kind), Netns(name), directory / "nodes" / name
+            )
+            for name, plan in self.plan.nodes.items()
+        }
+        self._built: list[RunningNode] = []
+        self._views: dict[str, KernelView] = {}
+
+    # -- making one ------------------------------------------------------------------------
+
+    @classmethod
+    def from_file(
+        cls, path: Path | str, *, as_kind: str | None = None, directory: Path | None = None
+    ) -> Fabric:
+        """Read a topology file. ``as_kind`` runs every router as that kind. Raises TopologyError."""
+        source = topology.load(Path(path))
+        return cls.from_topology(source, as_kind=as_kind, directory=directory)
+
+    @classmethod
+    def from_topology(
+        cls, source: topology.Topology, *, as_kind: str | None = None, directory: Path | None = None
+    ) -> Fabric:
+        """Plan a topology that is already read."""
+        if as_kind is not None:
+            source = topology.from_document(source.document, source.origin, as_kind)
+        return cls(source, directory or Path("/run/fared-lab") / source.name)
+
+    @classmethod
+    def attach(cls, directory: Path) -> Fabric:
+        """Take hold of a fabric another process keeps, from its state directory."""
+        state = json.loads((directory / STATE_FILE).read_text("utf-8"))
+        if state.get("format") != STATE_FORMAT:
+            raise LabError(f"{directory}: written by another version of fared-lab")
+        source = topology.from_document(state["topology"], Path(state["origin"]), state["as_kind"])
+        fabric = cls(source, directory)
+        for name, processes in state["processes"].items():
+            node = fabric.nodes[name]
+            node.processes = [Process(p["name"], p["pid"], Path(p["log"])) for p in processes]
+        return fabric
+
+    def write_state(self, as_kind: str | None = None, **more: object) -> None:
+        """Leave in the state directory what ``attach`` needs, and ``more`` for others."""
+        state = {
+            "format": STATE_FORMAT,
+            "name": self.topology.name,
+            "origin": str(self.topology.origin.resolve()),
+            "topology": self.topology.document,
+            "as_kind": as_kind,
+            "processes": {
+                name: [{"name": p.name, "pid": p.pid, "log": str(p.log)} for p in node.processes]
+                for name, node in self.nodes.items()
+            },
+            **more,
+        }
+        path = self.directory / STATE_FILE
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(state, indent=1), "utf-8")
+        part.replace(path)
+
+    def __enter__(self) -> Self:
+        """Build and start; whatever fails, nothing stays."""
+        try:
+            self.build()
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the daemons and remove the namespaces."""
+        self.stop()
+
+    # -- up and down -----------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make namespaces, links, addresses and rates. Raises LabError."""
+        if not sandbox.inside() and os.geteuid() != 0:
+            raise LabError("a fabric needs a sandbox, or root")
+        self._check_programs()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for node in self.nodes.values():
+            Netns.create(node.netns.name)
+            self._built.append(node)
+            for key, value in node.kind.sysctls(node.plan).items():
+                node.netns.sysctl(key, value)
+        if self._built:
+            self._built[0].netns.batch("ip", self._link_commands())
+        for node in self.nodes.values():
+            node.netns.batch("ip", _address_commands(node.plan))
+            node.netns.batch(
+                "tc",
+                [
+                    shape_command(port, port.rate)
+                    for port in node.plan.ports
+                    if port.rate is not None
+                ],
+            )
+
+    def start(self) -> None:
+        """Write the configurations and start the daemons, in step over all nodes."""
+        queues: dict[str, list[Command]] = {}
+        for node in self.nodes.values():
+            node.directory.mkdir(parents=True, exist_ok=True)
+            for file, text in node.kind.files(node.plan, node.directory).items():
+                (node.directory / file).write_text(text, "utf-8")
+            queues[node.name] = list(node.kind.commands(node.plan, node.directory))
+        deadline = time.monotonic() + _START_DEADLINE
+        while any(queues.values()):
+            step = [(self.nodes[name], queue.pop(0)) for name, queue in queues.items() if queue]
+            started = [(node, command, _start(node, command)) for node, command in step]
+            for node, command, process in started:
+                _await_ready(node, command, process, deadline)
+
+    def stop(self) -> None:
+        """End the daemons, in order and then by force, and delete the namespaces."""
+        for view in self._views.values():
+            view.close()
+        self._views.clear()
+        processes = [process for node in self.nodes.values() for process in node.processes]
+        _end(processes)
+        for node in self.nodes.values():
+            node.processes.clear()
+        for node in self._built:
+            node.netns.delete()
+        self._built.clear()
+        shutil.rmtree(self.directory / "nodes", ignore_errors=True)
+
+    def _check_programs(self) -> None:
+        lacking = {
+            f"kind {node.plan.node.kind}: {missing} not installed"
+            for node in self.nodes.values()
+            if (missing := node.kind.missing()) is not None
+        }
+        lacking |= {f"{tool} not installed" for tool in ("ip", "tc") if shutil.which(tool) is None}
+        if lacking:
+            raise LabError("; ".join(sorted(lacking)))
+
+    def _link_commands(self) -> Iterator[str]:
+        for link in self.topology.links:
+            a, b = (self._port(end) for end in link.ends)
+            yield (
+                f"link add name {a.name} index {a.index} mtu {a.mtu} netns {a.node} type veth "
+                f"peer name {b.name} index {b.index} mtu {b.mtu} netns {b.node}"
+            )
+
+    def _port(self, end: topology.Endpoint) -> Port:
+        ports = self.plan.node(end.node).ports
+        return next(port for port in ports if port.name == end.interface)
+
+    # -- hands -----------------------------------------------------------------------------
+
+    def node(self, name: str) -> RunningNode:
+        """Look a node up. Raises LabError."""
+        self.plan.node(name)
+        return self.nodes[name]
+
+    def view(self, name: str) -> KernelView:
+        """What the node's kernel holds, read without asking the daemon."""
+        if name not in self._views:
+            node = self.node(name)
+            self._views[name] = KernelView(node.netns)
+        return self._views[name]
+
+    def views(self, plans: Sequence[NodePlan]) -> Mapping[str, KernelView]:
+        """The kernels of several nodes."""
+        return {plan.name: self.view(plan.name) for plan in plans}
+
+    def fail(self, a: str, b: str) -> None:
+        """Take the links between two nodes down at ``a``: both ends lose carrier."""
+        self._set_links(a, b, "down")
+
+    def heal(self, a: str, b: str) -> None:
+        """Bring the links between two nodes up again, whichever end was taken down."""
+        self._set_links(a, b, "up")
+        self._set_links(b, a, "up")
+
+    def _set_links(self, a: str, b: str, state: str) -> None:
+        for port in self.plan.ports_between(a, b):
+            self.node(a).netns.ip("link", "set", "dev", port.name, state)
+
+    def shape(self, a: str, b: str, rate: BytesPerSecond | None) -> None:
+        """Set what ``a`` can send toward ``b``, bytes/s a link; None removes the limit."""
+        for port in self.plan.ports_between(a, b):
+            self.node(a).netns.run(
+                ["tc", *shape_command(port, rate).split()], check=rate is not None
+            )
+
+
+def _address_commands(plan: NodePlan) -> Iterator[str]:
+    yield "link set dev lo up"
+    if plan.loopback is not None:
+        yield f"addr add {plan.loopback}/32 dev lo"
+    for port in plan.ports:
+        yield f"addr add {port.address} dev {port.name}"
+        yield f"link set dev {port.name} up"
+        if plan.loopback is None:
+            yield f"route add default via {port.peer_address} dev {port.name}"
+
+
+def _start(node: RunningNode, command: Command) -> Process:
+    log = node.directory / f"{command.name}.log"
+    try:
+        handle = node.netns.start(command.arguments, log)
+    except OSError as error:
+        raise LabError(f"{node.name}: cannot start {command.arguments[0]}: {error}") from error
+    process = Process(command.name, handle.pid, log, handle)
+    node.processes.append(process)
+    return process
+
+
+def _await_ready(node: RunningNode, command: Command, process: Process, deadline: float) -> None:
+    while True:
+        ended = None if process.handle is None else process.handle.poll()
+        if not command.lasting and ended == 0:
+            node.processes.remove(process)
+            return
+        if ended is not None:
+            raise LabError(
+                f"{node.name}: {command.name} ended with code {ended}:\n{process.last_words()}"
+            )
+        if command.lasting and (command.ready is None or command.ready.exists()):
+            return
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"{node.name}: {command.name} is not ready after {_START_DEADLINE:.0f} s:\n"
+                f"{process.last_words()}"
+            )
+        time.sleep(_POLL)
+
+
+def _end(processes: Sequence[Process]) -> None:
+    for process in processes:
+        _signal(process, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_DEADLINE
+    while any(process.alive() for process in processes) and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    for process in processes:
+        if process.alive():
+            _signal(process, signal.SIGKILL)
+        if process.handle is not None:
+            process.handle.wait()
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if process.alive():
+            os.kill(process.pid, number)

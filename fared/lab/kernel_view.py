@@ -1,0 +1,281 @@
+"""What a node's kernel holds, read without the daemon's help or code.
+
+The demo and the tests take the kernel's word, not the daemon's: next hops and weights come from
+raw rtnetlink dumps (iproute2 shows only the low byte of a 16-bit weight), counters from
+/proc/net/dev. Routes through next-hop objects and classic multipath routes read alike.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import NamedTuple
+
+from fared.lab.namespaces import Netns
+
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3
+_RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
+_RTM_NEWNEXTHOP, _RTM_GETNEXTHOP = 104, 106
+_REQUEST_DUMP = 0x301
+_DUMP_INTERRUPTED = 0x10
+_SOL_NETLINK, _ADD_MEMBERSHIP, _STRICT = 270, 1, 12
+_GROUPS = (1, 7, 32)  # links, IPv4 routes, next hops
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_NH_ID = 1, 4, 5, 6, 9, 30
+_NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
+_MAIN_TABLE, _UNICAST = 254, 1
+_DEAD = 0x01 | 0x10  # RTNH_F_DEAD, RTNH_F_LINKDOWN
+_ATTRIBUTE_TYPE = 0x3FFF
+_RECHECK = 0.05
+_ATTEMPTS = 20
+
+_Attributes = dict[int, bytes]
+
+
+class Hop(NamedTuple):
+    """One next hop of a route, with its weight as the kernel has it (1 to 65536)."""
+
+    interface: str
+    gateway: str | None
+    weight: int
+
+
+class Counters(NamedTuple):
+    """What an interface has counted since it was made."""
+
+    received_packets: int
+    received_bytes: int
+    sent_packets: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True)
+class _Member:
+    oif: int
+    gateway: bytes | None
+
+
+def shares(hops: tuple[Hop, ...]) -> dict[str, float]:
+    """Return what part of the flows each interface gets by weight; they add up to 1."""
+    total = sum(hop.weight for hop in hops)
+    parts: dict[str, float] = {}
+    for hop in hops:
+        parts[hop.interface] = parts.get(hop.interface, 0.0) + hop.weight / total
+    return parts
+
+
+class KernelView:
+    """The routes, next hops and counters of one network namespace."""
+
+    def __init__(self, netns: Netns) -> None:
+        """Open sockets in the namespace, which must exist."""
+        self.netns = netns
+        self._requests = self._open()
+        self._events = self._open()
+        for group in _GROUPS:
+            self._events.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
+        self._events.setblocking(False)
+
+    def _open(self) -> socket.socket:
+        opened = self.netns.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        opened.setsockopt(_SOL_NETLINK, _STRICT, 1)
+        opened.bind((0, 0))
+        opened.settimeout(5.0)
+        return opened
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._requests.close()
+        self._events.close()
+
+    def fileno(self) -> int:
+        """The event socket: readable when links, routes or next hops have changed."""
+        return self._events.fileno()
+
+    def forget_events(self) -> None:
+        """Read away what has been announced; losing some is fine, they only say "look again"."""
+        try:
+            while self._events.recv(65536):
+                pass
+        except BlockingIOError:
+            pass
+        except OSError:  # ENOBUFS: more was announced than kept
+            self.forget_events()
+
+    def routes(self) -> dict[str, tuple[Hop, ...]]:
+        """Return the IPv4 unicast routes of the main table: prefix to next hops, by interface.
+
+        Of several routes to one prefix the one with the lowest metric counts.
+        """
+        for _ in range(_ATTEMPTS):
+            found = self._routes()
+            if found is not None:
+                return found
+        raise TimeoutError(f"{self.netns.name}: the routing table does not hold still")
+
+    def hops(self, prefix: str | IPv4Network) -> tuple[Hop, ...]:
+        """Return the next hops of one prefix; none if there is no such route."""
+        return self.routes().get(str(prefix), ())
+
+    def counters(self) -> dict[str, Counters]:
+        """Return the counters of every interface."""
+        with self.netns.entered():
+            lines = Path("/proc/thread-self/net/dev").read_text("ascii").splitlines()[2:]
+        result = {}
+        for line in lines:
+            name, _, rest = line.partition(":")
+            values = [int(word) for word in rest.split()]
+            result[name.strip()] = Counters(values[1], values[0], values[9], values[8])
+        return result
+
+    def _routes(self) -> dict[str, tuple[Hop, ...]] | None:
+        """One attempt: None when the tables changed between the two dumps."""
+        with self.netns.entered():
+            names = dict(socket.if_nameindex())
+        members: dict[int, _Member] = {}
+        groups: dict[int, list[tuple[int, int]]] = {}
+        for body in self._dump(_RTM_GETNEXTHOP, struct.pack("=BBBBI", 0, 0, 0, 0, 0), 8):
+            identity = _u32(body, _NHA_ID)
+            if _NHA_GROUP in body:
+                groups[identity] = [
+                    (member, (high << 8 | low) + 1)
+                    for member, low, high, _ in struct.iter_unpack("=IBBH", body[_NHA_GROUP])
+                ]
+            elif _NHA_OIF in body:
+                members[identity] = _Member(_u32(body, _NHA_OIF), body.get(_NHA_GATEWAY))
+        best: dict[str, tuple[int, tuple[Hop, ...]]] = {}
+        request = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
+        for body in self._dump(_RTM_GETROUTE, request, 12):
+            header = body[-1]
+            if header[4] != _MAIN_TABLE or header[7] != _UNICAST or header[8] & _DEAD:
+                continue
+            found = _members_of(body, members, groups)
+            if found is None or any(member.oif not in names for member, _ in found):
+                return None
+            prefix = f"{IPv4Address(body.get(_RTA_DST, bytes(4)))}/{header[1]}"
+            metric = _u32(body, _RTA_PRIORITY) if _RTA_PRIORITY in body else 0
+            if prefix not in best or metric < best[prefix][0]:
+                hops = sorted(_hop(member, weight, names) for member, weight in found)
+                best[prefix] = (metric, tuple(hops))
+        return {prefix: hops for prefix, (_, hops) in best.items()}
+
+    def _dump(self, kind: int, body: bytes, header_size: int) -> list[_Attributes]:
+        """Return the attributes of every object; its fixed header is under key -1."""
+        for _ in range(_ATTEMPTS):
+            header = struct.pack("=IHHII", 16 + len(body), kind, _REQUEST_DUMP, 1, 0)
+            self._requests.send(header + body)
+            objects: list[_Attributes] = []
+            if self._collect(objects, header_size):
+                return objects
+        raise TimeoutError(f"{self.netns.name}: every dump was interrupted")
+
+    def _collect(self, objects: list[_Attributes], header_size: int) -> bool:
+        whole = True
+        while True:
+            data = self._requests.recv(1 << 18)
+            offset = 0
+            while offset + 16 <= len(data):
+                length, kind, flags = struct.unpack_from("=IHH", data, offset)
+                whole = whole and not flags & _DUMP_INTERRUPTED
+                if kind == _NLMSG_DONE:
+                    return whole
+                if kind == _NLMSG_ERROR:
+                    number = -struct.unpack_from("=i", data, offset + 16)[0]
+                    raise OSError(number, f"{self.netns.name}: netlink dump refused")
+                start, end = offset + 16, offset + length
+                attributes = dict(_attributes(data, start + header_size, end))
+                attributes[-1] = data[start : start + header_size]
+                objects.append(attributes)
+                offset += (length + 3) & ~3
+
+
+def _attributes(data: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
+    while offset + 4 <= end:
+        length, kind = struct.unpack_from("=HH", data, offset)
+        if length < 4:
+            return
+        yield kind & _ATTRIBUTE_TYPE, data[offset + 4 : offset + length]
+        offset += (length + 3) & ~3
+
+
+def _u32(attributes: _Attributes, kind: int) -> int:
+    value: int = struct.unpack_from("=I", attributes[kind])[0]
+    return value
+
+
+def _members_of(
+    body: _Attributes, members: dict[int, _Member], groups: dict[int, list[tuple[int, int]]]
+) -> list[tuple[_Member, int]] | None:
+    """Return a route's next hops with weights, or None when it names one not dumped."""
+    if _RTA_NH_ID in body:
+        identity = _u32(body, _RTA_NH_ID)
+        wanted = groups.get(identity, [(identity, 1)])
+        if any(member not in members for member, _ in wanted):
+            return None
+        return [(members[member], weight) for member, weight in wanted]
+    if _RTA_MULTIPATH in body:
+        return list(_multipath(body[_RTA_MULTIPATH]))
+    if _RTA_OIF in body:
+        return [(_Member(_u32(body, _RTA_OIF), body.get(_RTA_GATEWAY)), 1)]
+    return []
+
+
+def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
+    """Yield the live hops of a classic multipath route (struct rtnexthop; its weight is 8 bits).
+
+    Unlike next-hop objects they stay, marked, when their link is down.
+    """
+    offset = 0
+    while offset + 8 <= len(data):
+        length, flags, weight, oif = struct.unpack_from("=HBBi", data, offset)
+        if length < 8:
+            return
+        attributes = dict(_attributes(data, offset + 8, offset + length))
+        if not flags & _DEAD:
+            yield _Member(oif, attributes.get(_RTA_GATEWAY)), weight + 1
+        offset += (length + 3) & ~3
+
+
+def _hop(member: _Member, weight: int, names: dict[int, str]) -> Hop:
+    gateway = None if member.gateway is None else str(IPv4Address(member.gateway))
+    return Hop(names[member.oif], gateway, weight)
+
+
+def wait_until(
+    views: Mapping[str, KernelView],
+    accepts: Callable[[str, KernelView], bool],
+    timeout: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> float | None:
+    """Wait until every kernel is accepted; return when the last one was, or None at the deadline.
+
+    The time is of ``time.monotonic()``. A kernel is looked at when it announces a change, and
+    every 50 ms since it drops next hops of dead links without a word. ``progress`` is told how
+    many of how many are accepted, on each change.
+    """
+    deadline = time.monotonic() + timeout
+    told = -1
+    accepted: dict[str, bool] = {}
+    stale = set(views)
+    while True:
+        for name in stale:
+            views[name].forget_events()
+            accepted[name] = accepts(name, views[name])
+        now = time.monotonic()
+        done = sum(accepted.values())
+        if progress is not None and done != told:
+            told = done
+            progress(done, len(views))
+        if done == len(views):
+            return now
+        if now >= deadline:
+            return None
+        waiting = min(_RECHECK, deadline - now)
+        ready, _, _ = select.select(list(views.values()), [], [], waiting)
+        stale = {name for name, view in views.items() if view in ready}
+        stale = stale or {name for name, good in accepted.items() if not good}

@@ -1,0 +1,60 @@
+"""What the fabric asks of a node kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fared.lab.addressing import NodePlan
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program to run in a node.
+
+    The next command of the node waits until ``ready`` exists, or, where ``lasting`` is false,
+    until the program has ended well.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    ready: Path | None = None
+    lasting: bool = True
+
+
+class NodeKind(Protocol):
+    """How a node is configured, started and spoken to. Kinds hold no state."""
+
+    def missing(self) -> str | None:
+        """Say what is not installed, or None."""
+
+    def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
+        """Return the network sysctls the lab sets before anything starts."""
+
+    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
+        """Return the generated configuration: file name in the node's directory to text."""
+
+    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
+        """Return what to run, in order."""
+
+    def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
+        """Return the operator's tool of the node with these arguments. Raises LabError."""
+
+
+def router_sysctls(plan: NodePlan) -> dict[str, object]:
+    """Return what a router needs whose daemon does not see to it.
+
+    Every node gets a multipath hash seed of its own: namespaces of one host share the kernel's
+    secret, and a fabric whose tiers all choose alike uses one link of each.
+    """
+    return {
+        "ipv4.ip_forward": 1,
+        "ipv4.fib_multipath_hash_policy": 1,
+        "ipv4.fib_multipath_hash_seed": plan.hash_seed,
+        "ipv4.nexthop_compat_mode": 0,
+        "ipv4.igmp_max_memberships": 4096,
+        "ipv4.conf.all.rp_filter": 0,
+        "ipv4.conf.default.rp_filter": 0,
+    }

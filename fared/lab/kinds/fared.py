@@ -1,0 +1,84 @@
+"""A router with our own daemon."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fared.core.ids import dotted
+from fared.lab.addressing import NodePlan
+from fared.lab.kinds.base import Command
+
+_CONFIG = "fared.yaml"
+_SOCKET = "fared.sock"
+
+
+class Fared:
+    """The kind ``fared``."""
+
+    def missing(self) -> str | None:
+        """Nothing: the daemon comes with the lab."""
+        return None
+
+    def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
+        """Return only what the daemon leaves alone; forwarding and hashing it sets itself."""
+        del plan
+        return {"ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
+
+    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
+        """Return the daemon's YAML file."""
+        if plan.node.startup_config is not None:
+            return {_CONFIG: plan.node.startup_config.read_text("utf-8")}
+        text = yaml.safe_dump(configuration(plan, directory / _SOCKET), sort_keys=False)
+        return {_CONFIG: text}
+
+    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
+        """Start the daemon of the same installation; it is up when its control socket is."""
+        del plan
+        arguments = (*_program("fared"), "-c", str(directory / _CONFIG))
+        return (Command("fared", arguments, directory / _SOCKET),)
+
+    def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
+        """Run ``fared-cli`` against the node's control socket."""
+        return [*_program("fared-cli"), "-s", str(directory / _SOCKET), *arguments]
+
+
+def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
+    """Return the generated configuration of a node, as the YAML file holds it."""
+    areas: dict[str, Any] = {}
+
+    def area(number: int) -> dict[str, Any]:
+        return areas.setdefault(dotted(number), {"interfaces": {}})["interfaces"]  # type: ignore[no-any-return]
+
+    area(plan.home_area)["lo"] = {"passive": True}
+    for port in plan.ports:
+        if port.to_host:
+            area(port.area)[port.name] = {"passive": True, "cost": port.cost}
+        else:
+            area(port.area)[port.name] = {
+                "network-type": "point-to-point",
+                "cost": port.cost,
+                "hello-interval": 1,
+                "dead-interval": 4,
+            }
+    return {
+        "router-id": str(plan.router_id),
+        "hostname": plan.name,
+        "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
+        "ospf": {"areas": areas},
+        "api": {"socket": str(control_socket), "http": "off"},
+        "log": {"level": "info", "format": "json"},
+    }
+
+
+def _program(name: str) -> tuple[str, ...]:
+    """Return how to start a program of this installation, even when it is not on PATH."""
+    beside = Path(sys.executable).parent / name
+    if beside.exists():
+        return (str(beside),)
+    module = {"fared": "fared.daemon.main", "fared-cli": "fared.cli.main"}[name]
+    return (sys.executable, "-m", module)

@@ -1,0 +1,129 @@
+"""A router with FRR's zebra and ospfd, tuned for data centre fabrics."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fared.core.ids import dotted
+from fared.lab.addressing import NodePlan, Port
+from fared.lab.kinds.base import Command, router_sysctls
+
+_DAEMONS = Path("/usr/lib/frr")
+_VETH_RATE = 10e9 / 8
+
+
+class Frr:
+    """The kind ``frr``."""
+
+    def missing(self) -> str | None:
+        """Debian's package is what is looked for."""
+        absent = [name for name in ("zebra", "ospfd") if not (_DAEMONS / name).exists()]
+        if shutil.which("vtysh") is None:
+            absent.append("vtysh")
+        return f"{', '.join(absent)} (Debian package frr)" if absent else None
+
+    def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
+        """Return what a router needs: FRR leaves sysctls to the administrator."""
+        return router_sysctls(plan)
+
+    def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
+        """Return zebra.conf and ospfd.conf; with a startup-config both stay empty."""
+        del directory
+        if plan.node.startup_config is not None:
+            return {"zebra.conf": f"hostname {plan.name}\n", "ospfd.conf": ""}
+        return {
+            "zebra.conf": "\n".join(_zebra(plan)) + "\n",
+            "ospfd.conf": "\n".join(_ospfd(plan)) + "\n",
+        }
+
+    def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
+        """Start zebra, then ospfd: it looks for zebra's socket only every 10 s."""
+        socket = directory / "zserv"
+        daemons = [
+            Command(
+                name,
+                (
+                    str(_DAEMONS / name),
+                    *("-f", str(directory / f"{name}.conf")),
+                    *("-i", str(directory / f"{name}.pid")),
+                    *("-z", str(socket)),
+                    *("--vty_socket", str(directory)),
+                    *("-P", "0", "--log", "stdout"),
+                ),
+                socket if name == "zebra" else directory / "ospfd.vty",
+            )
+            for name in ("zebra", "ospfd")
+        ]
+        if plan.node.startup_config is not None:
+            load = tuple(self.cli(directory, ["-f", str(plan.node.startup_config)]))
+            daemons.append(Command("vtysh", load, lasting=False))
+        return daemons
+
+    def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
+        """Run vtysh: words are one command, an option and what follows are passed as they are."""
+        tool = ["vtysh", "--vty_socket", str(directory)]
+        if not arguments or arguments[0].startswith("-"):
+            return [*tool, *arguments]
+        return [*tool, "-c", " ".join(arguments)]
+
+
+def _zebra(plan: NodePlan) -> Iterator[str]:
+    """Yield zebra.conf, without next-hop objects.
+
+    On carrier loss the kernel shrinks groups without a word; zebra 8.4 keeps a group it no longer
+    needs for 180 s and, when the link is back, reuses it as if it were still whole.
+    """
+    yield f"hostname {plan.name}"
+    yield "no zebra nexthop kernel enable"
+    for port in plan.fabric_ports:
+        yield f"interface {port.name}"
+        yield from _link_params(port)
+
+
+def _link_params(port: Port) -> Iterator[str]:
+    """Yield the TE attributes, bytes/s.
+
+    FRR refuses a maximum bandwidth that is not above every other one at that moment, and its
+    defaults for those come from an overflowing interface speed: so all are lowered first.
+    """
+    rate = f"{_VETH_RATE if port.rate is None else port.rate:.6g}"
+    yield " link-params"
+    yield "  enable"
+    yield f"  metric {port.cost}"
+    yield "  max-rsv-bw 1"
+    yield from (f"  unrsv-bw {priority} 1" for priority in range(8))
+    yield f"  max-bw {rate}"
+    yield f"  max-rsv-bw {rate}"
+    yield from (f"  unrsv-bw {priority} {rate}" for priority in range(8))
+    yield f"  ava-bw {rate}"
+    yield "  use-bw 0"
+    yield " exit-link-params"
+
+
+def _ospfd(plan: NodePlan) -> Iterator[str]:
+    yield f"hostname {plan.name}"
+    for port in plan.ports:
+        yield f"interface {port.name}"
+        yield f" ip ospf area {dotted(port.area)}"
+        yield f" ip ospf cost {port.cost}"
+        if port.to_host:
+            yield " ip ospf passive"
+            continue
+        yield " ip ospf network point-to-point"
+        yield " ip ospf hello-interval 1"
+        yield " ip ospf dead-interval 4"
+        yield " ip ospf retransmit-interval 1"
+    yield "interface lo"
+    yield f" ip ospf area {dotted(plan.home_area)}"
+    yield " ip ospf passive"
+    yield "router ospf"
+    yield f" ospf router-id {plan.router_id}"
+    yield " maximum-paths 64"
+    yield " timers throttle spf 0 50 500"
+    yield " timers throttle lsa all 0"
+    yield " timers lsa min-arrival 0"
+    yield " capability opaque"
+    yield " mpls-te on"
+    yield f" mpls-te router-address {plan.router_id}"

@@ -1,0 +1,171 @@
+"""``fared-lab``: real fabrics on one machine, from containerlab topology files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fared.core.units import format_bandwidth, parse_bandwidth
+from fared.lab import keeper, topology
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+
+_VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+class _Group(click.Group):
+    """Turns what the lab refuses into a line on stderr and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except LabError as error:
+            click.echo(f"fared-lab: {error}", err=True)
+            sys.exit(error.exit_code)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--lab", "name", metavar="NAME", help="Which lab, when several are up.")
+@click.version_option(package_name="fared")
+@click.pass_context
+def main(context: click.Context, name: str | None) -> None:
+    """Build fabrics in network namespaces from containerlab topology files."""
+    context.obj = name
+
+
+_as_kind = click.option(
+    "--as",
+    "as_kind",
+    type=click.Choice(topology.ROUTER_KINDS),
+    help="Run every router as this kind instead of its own.",
+)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_as_kind
+def up(file: Path, as_kind: str | None) -> None:
+    """Build the fabric of FILE and leave it running."""
+    lab = keeper.up(topology.load(file), as_kind)
+    click.echo(f"lab {lab.name} is up; state and logs in {lab.directory}")
+
+
+@main.command()
+@click.pass_obj
+def down(name: str | None) -> None:
+    """End the lab: daemons, namespaces, everything."""
+    lab = keeper.choose(name)
+    keeper.down(lab)
+    click.echo(f"lab {lab.name} is down")
+
+
+@main.command()
+@click.pass_obj
+def status(name: str | None) -> None:
+    """Show the nodes of the lab and the processes in them."""
+    _exit(keeper.choose(name).run(_status))
+
+
+def _status(fabric: Fabric) -> int:
+    table = Table(title=f"lab {fabric.topology.name}", box=None)
+    for heading in ("node", "kind", "router id", "links", "processes", "memory"):
+        table.add_column(heading, justify="right" if heading in ("links", "memory") else "left")
+    healthy = True
+    for node in fabric.nodes.values():
+        running = [process for process in node.processes if process.alive()]
+        healthy = healthy and len(running) == len(node.processes)
+        words = [
+            f"{process.name} {process.pid if process.alive() else 'ended'}"
+            for process in node.processes
+        ]
+        memory = sum(process.resident_bytes() for process in running)
+        table.add_row(
+            node.name,
+            node.plan.node.kind,
+            str(node.plan.loopback or ""),
+            str(len(node.plan.ports)),
+            ", ".join(words),
+            f"{memory / 1e6:.1f} MB" if running else "",
+        )
+    Console().print(table)
+    return 0 if healthy else 1
+
+
+@main.command(name="exec", context_settings=_VERBATIM)
+@click.argument("node")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def exec_(name: str | None, node: str, command: tuple[str, ...]) -> None:
+    """Run COMMAND in the network namespace of NODE."""
+    _exit(keeper.choose(name).run(lambda fabric: fabric.node(node).call(command)))
+
+
+@main.command(context_settings=_VERBATIM)
+@click.argument("node")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
+    """Run the operator's tool of NODE: fared-cli, vtysh or birdc."""
+
+    def speak(fabric: Fabric) -> int:
+        target = fabric.node(node)
+        return target.call(target.kind.cli(target.directory, arguments))
+
+    _exit(keeper.choose(name).run(speak))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.pass_obj
+def fail(name: str | None, a: str, b: str) -> None:
+    """Take the link between A and B down, at A."""
+    _do(name, lambda fabric: fabric.fail(a, b))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.pass_obj
+def heal(name: str | None, a: str, b: str) -> None:
+    """Bring the link between A and B up again."""
+    _do(name, lambda fabric: fabric.heal(a, b))
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.argument("rate")
+@click.pass_obj
+def shape(name: str | None, a: str, b: str, rate: str) -> None:
+    """Limit what A sends toward B to RATE (25M, 1G, ...), or to nothing with `off`."""
+    try:
+        value = None if rate in {"off", "none"} else parse_bandwidth(rate)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="RATE") from error
+    _do(name, lambda fabric: fabric.shape(a, b, value))
+    limit = "unlimited" if value is None else format_bandwidth(value)
+    click.echo(f"{a} to {b}: {limit}")
+
+
+def _do(name: str | None, action: Callable[[Fabric], None]) -> None:
+    def run(fabric: Fabric) -> int:
+        action(fabric)
+        return 0
+
+    code = keeper.choose(name).run(run)
+    if code:
+        sys.exit(code)
+
+
+def _exit(code: int) -> None:
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Link rates: a token bucket at the egress of a port, which the daemon reads as its capacity."""
+
+from __future__ import annotations
+
+from fared.core.units import BytesPerSecond
+from fared.lab.addressing import Port
+
+_QUEUE_SECONDS = 0.05
+_BURST_SECONDS = 0.005
+_LEAST_BURST = 16_000
+
+
+def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
+    """Return the ``tc`` command, without ``tc`` itself, that sets a port's rate or frees it."""
+    if rate is None:
+        return f"qdisc del dev {port.name} root"
+    burst = max(_LEAST_BURST, round(rate * _BURST_SECONDS))
+    queue = max(2 * port.mtu, round(rate * _QUEUE_SECONDS))
+    return (
+        f"qdisc replace dev {port.name} root handle 1: "
+        f"tbf rate {round(rate * 8)}bit burst {burst} limit {burst + queue}"
+    )

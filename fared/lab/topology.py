@@ -1,0 +1,291 @@
+"""Topology files: containerlab's own format, read and checked.
+
+The same file runs under containerlab where Docker is and under ``fared-lab`` where it is not.
+containerlab knows our nodes as ``kind: linux`` with an image; what runs in them here is said by
+the label ``fared-lab.kind`` (``fared``, ``frr``, ``bird``; no label: a host). The literal kinds
+``fared``, ``frr`` and ``bird`` are taken too, for files that only the lab shall run. Inheritance
+is containerlab's: defaults, then kind, then group, then the node; labels are merged.
+
+What else the lab reads, from places containerlab leaves to the user:
+
+- link ``vars``: ``rate`` (``100M``, ``none``), ``area``, ``cost``
+- label ``fared-lab.rate``: the default rate of a node's links to other routers
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+import yaml
+
+from fared.core.ids import BACKBONE, AreaId, parse_area
+from fared.core.units import BytesPerSecond, parse_bandwidth
+from fared.lab.errors import TopologyError
+
+ROUTER_KINDS = ("fared", "frr", "bird")
+HOST_KIND = "linux"
+KINDS = (*ROUTER_KINDS, HOST_KIND)
+KIND_LABEL = "fared-lab.kind"
+RATE_LABEL = "fared-lab.rate"
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
+_INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
+_UNSHAPED = ("none", "off")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One end of a link, written ``node:interface`` in the file."""
+
+    node: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.interface}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none."""
+
+    ends: tuple[Endpoint, Endpoint]
+    rate: BytesPerSecond | None = None
+    shaped: bool = True
+    area: AreaId | None = None
+    cost: int = 10
+    mtu: int = 1500
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with everything it inherits."""
+
+    name: str
+    kind: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    startup_config: Path | None = None
+    rate: BytesPerSecond | None = None
+
+    @property
+    def is_router(self) -> bool:
+        """Whether a routing daemon runs in it."""
+        return self.kind in ROUTER_KINDS
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A checked topology: every endpoint names a node, no interface is used twice."""
+
+    name: str
+    nodes: Mapping[str, Node]
+    links: tuple[Link, ...]
+    origin: Path
+    document: Mapping[str, Any]
+
+
+def load(path: Path) -> Topology:
+    """Read a topology file. Raises TopologyError, listing every fault found."""
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise TopologyError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise TopologyError(f"{path}: not YAML: {error}") from error
+    return from_document(document, path)
+
+
+def from_document(document: object, origin: Path, as_kind: str | None = None) -> Topology:
+    """Check a parsed file; ``as_kind`` runs every router as that kind instead of its own.
+
+    ``origin`` is where paths in it are relative to. Raises TopologyError.
+    """
+    try:
+        file = _File.model_validate(document)
+    except pydantic.ValidationError as error:
+        raise TopologyError(_listing(origin, map(_pydantic_fault, error.errors()))) from error
+    faults: list[str] = []
+    nodes = {name: _node(name, file.topology, origin, faults) for name in file.topology.nodes}
+    links = [_link(number, raw, faults) for number, raw in enumerate(file.topology.links, 1)]
+    topology = Topology(
+        file.name,
+        {name: _as(node, as_kind) for name, node in nodes.items()},
+        tuple(link for link in links if link is not None),
+        origin,
+        document if isinstance(document, dict) else {},
+    )
+    _check_links(topology, faults)
+    if faults:
+        raise TopologyError(_listing(origin, faults))
+    return topology
+
+
+def _as(node: Node, kind: str | None) -> Node:
+    if kind is None or not node.is_router or node.kind == kind:
+        return node
+    return Node(node.name, kind, node.labels, None, node.rate)
+
+
+# -- the file as written ---------------------------------------------------------------------
+
+
+def _text(value: object) -> object:
+    """YAML reads ``1`` and ``off`` as other things than the text a label is."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+_Text = Annotated[str, pydantic.BeforeValidator(_text)]
+
+
+class _NodeConfig(pydantic.BaseModel):
+    """What the lab reads of a node; the rest is containerlab's business."""
+
+    kind: str | None = None
+    group: str | None = None
+    labels: dict[str, _Text] = pydantic.Field(default_factory=dict)
+    startup_config: str | None = pydantic.Field(default=None, alias="startup-config")
+
+
+class _LinkVars(pydantic.BaseModel):
+    rate: _Text | None = None
+    area: int | str | None = None
+    cost: Annotated[int, pydantic.Field(ge=1, le=65535)] = 10
+
+
+class _LinkConfig(pydantic.BaseModel):
+    endpoints: Annotated[list[str], pydantic.Field(min_length=2, max_length=2)]
+    vars: _LinkVars = _LinkVars()
+    mtu: Annotated[int, pydantic.Field(ge=576, le=65535)] = 1500
+
+
+class _Topology(pydantic.BaseModel):
+    nodes: dict[str, _NodeConfig | None]
+    links: list[_LinkConfig] = pydantic.Field(default_factory=list)
+    defaults: _NodeConfig = _NodeConfig()
+    kinds: dict[str, _NodeConfig | None] = pydantic.Field(default_factory=dict)
+    groups: dict[str, _NodeConfig | None] = pydantic.Field(default_factory=dict)
+
+
+class _File(pydantic.BaseModel):
+    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
+    topology: _Topology
+
+
+# -- checks ----------------------------------------------------------------------------------
+
+
+def _pydantic_fault(error: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    return f"{place or 'file'}: {error['msg']}"
+
+
+def _listing(origin: Path, faults: Iterable[str]) -> str:
+    listed = list(faults)
+    if len(listed) == 1:
+        return f"{origin}: {listed[0]}"
+    return "\n".join([f"{origin}: {len(listed)} faults", *(f"  {fault}" for fault in listed)])
+
+
+def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> Node:
+    own = topology.nodes[name] or _NodeConfig()
+    defaults = topology.defaults
+    kind = own.kind or defaults.kind or HOST_KIND
+    group = own.group or defaults.group
+    if group is not None and topology.groups and group not in topology.groups:
+        faults.append(f"node {name}: no group {group!r}{_nearest(group, topology.groups)}")
+    layers = [
+        defaults,
+        topology.kinds.get(kind) or _NodeConfig(),
+        (topology.groups.get(group) if group else None) or _NodeConfig(),
+        own,
+    ]
+    kind = next((layer.kind for layer in reversed(layers) if layer.kind), HOST_KIND)
+    labels = {key: value for layer in layers for key, value in layer.labels.items()}
+    if kind == HOST_KIND:
+        kind = labels.get(KIND_LABEL, kind)
+    if kind not in KINDS:
+        faults.append(f"node {name}: kind {kind!r} is none of {', '.join(KINDS)}")
+    if not _NODE_NAME.fullmatch(name):
+        faults.append(f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)")
+    rate, _ = _rate(labels.get(RATE_LABEL), f"node {name}: label {RATE_LABEL}", faults)
+    startup = next((s for layer in reversed(layers) if (s := layer.startup_config)), None)
+    path = origin.parent / startup if startup else None
+    if path is not None and not path.is_file():
+        faults.append(f"node {name}: startup-config {startup}: no such file")
+    return Node(name, kind, labels, path, rate)
+
+
+def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:
+    """Return the rate, if one is given, and whether the link may be shaped at all."""
+    if text is None:
+        return None, True
+    if text.lower() in _UNSHAPED:
+        return None, False
+    try:
+        return parse_bandwidth(text), True
+    except ValueError as error:
+        faults.append(f"{place}: {error}")
+        return None, True
+
+
+def _link(number: int, raw: _LinkConfig, faults: list[str]) -> Link | None:
+    place = f"link {number}"
+    ends = []
+    for text in raw.endpoints:
+        node, colon, interface = text.partition(":")
+        if not colon or not node or not _INTERFACE_NAME.fullmatch(interface):
+            faults.append(
+                f"{place}: endpoint {text!r} is not node:interface (interface of 1 to 15 characters)"
+            )
+        else:
+            ends.append(Endpoint(node, interface))
+    rate, shaped = _rate(raw.vars.rate, f"{place}: rate", faults)
+    area: AreaId | None = None
+    if raw.vars.area is not None:
+        try:
+            area = parse_area(raw.vars.area)
+        except ValueError as error:
+            faults.append(f"{place}: area {raw.vars.area!r}: {error}")
+            area = BACKBONE
+    if len(ends) != 2:
+        return None
+    return Link((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu)
+
+
+def _check_links(topology: Topology, faults: list[str]) -> None:
+    used: dict[Endpoint, int] = {}
+    host_links: dict[str, int] = {}
+    for number, link in enumerate(topology.links, 1):
+        for end in link.ends:
+            if end.node not in topology.nodes:
+                near = _nearest(end.node, topology.nodes)
+                faults.append(f"link {number}: no node {end.node!r}{near}")
+                continue
+            if end.interface == "lo":
+                faults.append(f"link {number}: {end}: lo is the loopback")
+            if end in used:
+                faults.append(f"link {number}: {end} is used by link {used[end]} already")
+            used.setdefault(end, number)
+            if not topology.nodes[end.node].is_router:
+                host_links[end.node] = host_links.get(end.node, 0) + 1
+        if link.ends[0].node == link.ends[1].node:
+            faults.append(f"link {number}: both ends are at {link.ends[0].node}")
+        elif all(e.node in topology.nodes and e.node in host_links for e in link.ends):
+            faults.append(f"link {number}: joins two hosts; a host needs a router")
+    faults.extend(
+        f"node {name}: a host has one link, this one {count}"
+        for name, count in host_links.items()
+        if count > 1
+    )
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
