@@ -184,20 +184,20 @@ def _decode_tlvs_form(data: bytes) -> Json:
     order: list[list[int]] = []
     unknown: list[Json] = []
     encoded = b""
-    for tlv in read_tlvs(data, 0, len(data)):
-        order.append([tlv.type, tlv.size])
-        one = data[: tlv.end]
-        start = tlv.start - 4
-        value = data[tlv.start : tlv.end]
-        body = decode_te(one, start) if tlv.type in _TE_TLVS else None
+    for kind, first, last in read_tlvs(data, 0, len(data)):
+        order.append([kind, last - first])
+        one = data[:last]
+        start = first - 4
+        value = data[first:last]
+        body = decode_te(one, start) if kind in _TE_TLVS else None
         if isinstance(body, TeRouterAddress | TeLink):
             tlvs |= render_body(body)
             encoded += encode_body(body)
-        elif tlv.type == _HOSTNAME_TLV:
+        elif kind == _HOSTNAME_TLV:
             information = decode_router_information(one, start)
             tlvs["hostname"] = information.hostname
             encoded += encode_router_information(information)
         else:
-            unknown.append({"type": tlv.type, "hex": value.hex()})
-            encoded += write_tlv(tlv.type, value)
+            unknown.append({"type": kind, "hex": value.hex()})
+            encoded += write_tlv(kind, value)
     return {"tlvs": {**tlvs, "unknown": unknown}, "tlv_order": order, "bytes": (data, encoded)}

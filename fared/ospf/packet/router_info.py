@@ -28,19 +28,19 @@ def decode_router_information(data: bytes, start: int) -> RouterInformation:
     capabilities: int | None = None
     hostname: str | None = None
     unknown: list[tuple[int, bytes]] = []
-    for tlv in read_tlvs(data, start, len(data)):
-        value = data[tlv.start : tlv.end]
-        if tlv.type == _CAPABILITIES:
-            if not value or tlv.size % 4:
-                raise DecodeError("tlv", tlv.start, f"capabilities of {tlv.size} bytes")
+    for kind, first, last in read_tlvs(data, start, len(data)):
+        value = data[first:last]
+        if kind == _CAPABILITIES:
+            if not value or len(value) % 4:
+                raise DecodeError("tlv", first, f"capabilities of {len(value)} bytes")
             if capabilities is None:
                 capabilities = int.from_bytes(value[:4], "big")
-        elif tlv.type == _HOSTNAME:
-            if not 0 < tlv.size <= _MAX_HOSTNAME:
-                raise DecodeError("tlv", tlv.start, f"hostname of {tlv.size} bytes")
+        elif kind == _HOSTNAME:
+            if not 0 < len(value) <= _MAX_HOSTNAME:
+                raise DecodeError("tlv", first, f"hostname of {len(value)} bytes")
             hostname = hostname or _printable(value)
         else:
-            unknown.append((tlv.type, value))
+            unknown.append((kind, value))
     return RouterInformation(capabilities, hostname, tuple(unknown))
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from fared.core.wire import DecodeError
 from fared.ospf.packet.opaque import TeLink, TeRouterAddress
-from fared.ospf.packet.tlv import Tlv, read_tlvs, write_tlv
+from fared.ospf.packet.tlv import read_tlvs, write_tlv
 from fared.te.attributes import TeAttributes
 
 _ROUTER_ADDRESS: Final = 1
@@ -83,24 +83,23 @@ def decode_te(data: bytes, start: int) -> TeRouterAddress | TeLink | None:
     """
     address: int | None = None
     link: TeLink | None = None
-    for tlv in read_tlvs(data, start, len(data)):
-        if tlv.type == _ROUTER_ADDRESS and address is None:
-            if tlv.size != _WORD.size:
-                raise DecodeError("tlv", tlv.start, f"router address of {tlv.size} bytes")
-            (address,) = _WORD.unpack_from(data, tlv.start)
-        elif tlv.type == _LINK and link is None:
-            link = _decode_link(data, tlv)
+    for kind, value, end in read_tlvs(data, start, len(data)):
+        if kind == _ROUTER_ADDRESS and address is None:
+            if end - value != _WORD.size:
+                raise DecodeError("tlv", value, f"router address of {end - value} bytes")
+            (address,) = _WORD.unpack_from(data, value)
+        elif kind == _LINK and link is None:
+            link = _decode_link(data, value, end)
     if link is not None:
         return link if address is None else replace(link, router_address=address)
     return None if address is None else TeRouterAddress(address)
 
 
-def _decode_link(data: bytes, link: Tlv) -> TeLink:
+def _decode_link(data: bytes, first: int, last: int) -> TeLink:
     """A sub-TLV that comes twice counts once, the first time."""
     fields: _Fields = {}
     unknown: list[tuple[int, bytes]] = []
-    for tlv in read_tlvs(data, link.start, link.end):
-        kind, start, end = tlv
+    for kind, start, end in read_tlvs(data, first, last):
         shape = _SHAPES.get(kind)
         if shape is not None:
             if end - start != shape.size:

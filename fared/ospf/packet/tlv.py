@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from fared.core.wire import DecodeError
 
@@ -16,21 +16,8 @@ _HEAD = struct.Struct(">HH")
 _ALIGN: Final = 4
 
 
-class Tlv(NamedTuple):
-    """One triplet; its value is ``data[start:end]`` of what was read."""
-
-    type: int
-    start: int
-    end: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the value, without padding."""
-        return self.end - self.start
-
-
-def read_tlvs(data: bytes, start: int, end: int) -> Iterator[Tlv]:
-    """Walk the triplets between two offsets.
+def read_tlvs(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Walk the triplets between two offsets: type, and where the value starts and ends.
 
     Padding missing after the very last value is forgiven. Raises DecodeError ``tlv`` at the
     triplet that does not fit.
@@ -45,7 +32,7 @@ def read_tlvs(data: bytes, start: int, end: int) -> Iterator[Tlv]:
             raise DecodeError(
                 "tlv", offset, f"TLV {kind} claims {length} bytes, {end - value} are left"
             )
-        yield Tlv(kind, value, value + length)
+        yield kind, value, value + length
         offset = value + length + -length % _ALIGN
 
 

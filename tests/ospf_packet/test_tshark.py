@@ -1,0 +1,121 @@
+"""A second opinion: what we encode, Wireshark decodes without complaint and with our values."""
+
+import shutil
+import subprocess
+
+import dpkt
+import pytest
+
+from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
+from fared.ospf.packet.body import encode_body
+from fared.ospf.packet.codec import encode_packet
+from fared.ospf.packet.lsa import encode_lsa
+from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
+from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
+from fared.te.attributes import TeAttributes
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+ATTRIBUTES = TeAttributes(
+    te_metric=10,
+    max_bandwidth=50e9,
+    max_reservable_bandwidth=25e9,
+    unreserved_bandwidth=(1e9,) * 8,
+    admin_group=0xAB,
+    delay=10,
+    min_max_delay=(5, 20),
+    delay_variation=3,
+    loss=0.003,
+    residual_bandwidth=40e9,
+    available_bandwidth=30e9,
+    utilized_bandwidth=10e9,
+)
+TE_LINK = TeLink(
+    1, 0x0AFF0002, (0x0A800000,), (0x0A800001,), 3, 7, ATTRIBUTES, router_address=0x0AFF0001
+)
+BODIES = [
+    (
+        1,
+        0x0AFF0001,
+        RouterLsa(3, (RouterLink(1, 0x0AFF0002, 0x0A800000, 10), RouterLink(3, 1, 2, 3))),
+    ),
+    (2, 0x0A000001, NetworkLsa(0xFFFFFF00, (0x0AFF0001, 0x0AFF0002))),
+    (3, 0x0A020000, SummaryLsa(0xFFFFFF00, 20)),
+    (4, 0x0AFF0009, SummaryLsa(0, 20)),
+    (5, 0, AsExternalLsa(0, True, 7, 0, 42)),
+    (7, 0, AsExternalLsa(0, False, 7, 1, 42)),
+    (10, 1 << 24, TeRouterAddress(0x0AFF0001)),
+    (10, 1 << 24 | 1, TE_LINK),
+    (10, 4 << 24, RouterInformation(1 << 28, "leaf1")),
+]
+
+
+def lsas():
+    return tuple(
+        encode_lsa(
+            ls_age=1,
+            options=0x42,
+            ls_type=ls_type,
+            link_state_id=link_state_id,
+            advertising_router=0x0AFF0001,
+            ls_sequence_number=-0x7FFFFFFF,
+            body=encode_body(body),
+        )
+        for ls_type, link_state_id, body in BODIES
+    )
+
+
+@pytest.fixture(scope="module")
+def dissected(tmp_path_factory):
+    """One packet of each type, as ``tshark -V`` prints them."""
+    headers = tuple(lsa.header for lsa in lsas())
+    packets = [
+        Hello(0xFFFFFF00, 10, 2, 1, 40, 0x0A000001, 0x0A000002, (0x0AFF0002,)),
+        DatabaseDescription(1500, 0x42, 7, 0x12345678, headers),
+        LsRequest(tuple(header.key for header in headers)),
+        LsUpdate(lsas()),
+        LsAck(headers),
+    ]
+    path = tmp_path_factory.mktemp("tshark") / "ours.pcap"
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file, linktype=101)
+        for body in packets:
+            ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\xe0\0\0\5", p=89, ttl=1)
+            ip.data = encode_packet(0x0AFF0001, 0, body)
+            ip.len = 20 + len(ip.data)
+            writer.writepkt(bytes(ip), ts=1)
+    run = subprocess.run(
+        ["tshark", "-n", "-r", path, "-V"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return run.stdout
+
+
+def test_nothing_is_malformed(dissected):
+    assert "Malformed" not in dissected
+    assert "Expert Info (Error" not in dissected
+    assert "Expert Info (Warning" not in dissected
+
+
+def test_every_packet_checksum_is_right(dissected):
+    assert dissected.count("[correct]") == 5
+    assert "incorrect" not in dissected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Message Type: Hello Packet (1)",
+        "Active Neighbor: 10.255.0.2",
+        "DD Sequence: 305419896",
+        "Type: PTP",
+        "Link State ID: 10.2.0.0",
+        "External Route Tag: 42",
+        "Dynamic Hostname: leaf1",
+        "MPLS/TE Router ID: 10.255.0.1",
+        "Min Delay: 5",
+        "Max Delay: 20",
+        "Delay Variation: 3",
+    ],
+)
+def test_values_are_ours(dissected, line):
+    assert line in dissected
