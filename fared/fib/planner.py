@@ -296,6 +296,9 @@ class FibPlanner:
     def _confirmed(self, operation: FibOperation) -> None:
         if isinstance(operation, PutRoute):
             self._displaced.pop(operation.prefix, None)
+            # Two lists may be on their way at once, and the answer to the first undo the belief.
+            if self._belief.state.routes.get(operation.prefix) != operation.nexthop_id:
+                self._belief.set_route(operation.prefix, operation.nexthop_id)
         if self._backoffs:
             self._backoffs.pop(_key(operation), None)
 

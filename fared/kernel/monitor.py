@@ -1,0 +1,230 @@
+"""Watches the kernel: interfaces, addresses, shapers, and whether others touch our FIB objects.
+
+Two sockets, so that a flood of route messages can never push a lost carrier out of the queue.
+The second carries a socket filter that drops the echoes of our own changes inside the kernel:
+installing 10,000 routes does not wake this process once. When a queue overflows (ENOBUFS) the
+tables are read again and the differences delivered, followed by ``Overflow``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fared.core.links import Link
+from fared.kernel.capacity import LinkSpeeds
+from fared.kernel.linktable import RTM_GETADDR, RTM_GETLINK, LinkTable
+from fared.kernel.netlink import RequestSocket, messages, open_socket
+
+_RTM_NEWROUTE, _RTM_DELROUTE = 24, 25
+_RTM_NEWNEXTHOP, _RTM_DELNEXTHOP = 104, 105
+_LINK_GROUPS = (1, 4, 5, 9)  # RTNLGRP_LINK, TC, IPV4_IFADDR, IPV6_IFADDR
+_FIB_GROUPS = (7, 11, 32)  # RTNLGRP_IPV4_ROUTE, IPV6_ROUTE, NEXTHOP
+_PROTOCOL_OFFSET = {_RTM_NEWROUTE: 5, _RTM_DELROUTE: 5, _RTM_NEWNEXTHOP: 2, _RTM_DELNEXTHOP: 2}
+_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP = 270, 1
+_SO_ATTACH_FILTER = 26
+_RECEIVE_SIZE = 1 << 16
+_BUFFER = 16 << 20
+_DRAIN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged:
+    """An interface appeared (``previous`` None) or is not what it was."""
+
+    link: Link
+    previous: Link | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRemoved:
+    """An interface is gone; ``link`` is how it was last."""
+
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class FibDisturbed:
+    """Somebody else changed ``objects`` next hops, groups or routes of our protocol number."""
+
+    objects: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """Messages were lost. ``source`` ``links``: already read again; ``fib``: reconcile."""
+
+    source: str
+
+
+KernelEvent = LinkChanged | LinkRemoved | FibDisturbed | Overflow
+
+
+class KernelMonitor:
+    """Calls ``callback`` for every change in the namespace it was made in.
+
+    ``fib_port``: ``KernelFib.port_id``, whose echoes are not reported; ``protocol``: our number
+    in the FIB. ``links`` holds all interfaces from the start; only changes are reported.
+    """
+
+    def __init__(
+        self,
+        callback: Callable[[KernelEvent], None],
+        *,
+        protocol: int = 201,
+        fib_port: int | None = None,
+    ) -> None:
+        self._callback = callback
+        self._protocol = protocol
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._table = LinkTable()
+        self._request = RequestSocket()
+        self._speeds = LinkSpeeds()
+        # Subscribed before the tables are read: what changes meanwhile is seen twice, not never.
+        self._link_socket = _subscribe(_LINK_GROUPS)
+        self._fib_socket = _subscribe(_FIB_GROUPS, fib_port)
+        self._read_all()
+
+    @property
+    def links(self) -> Mapping[int, Link]:
+        """All interfaces by ifindex."""
+        return self._table.links
+
+    def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Report changes from now on."""
+        self._loop = loop or asyncio.get_running_loop()
+        self._loop.add_reader(self._link_socket, self._links_readable)
+        self._loop.add_reader(self._fib_socket, self._fib_readable)
+
+    def close(self) -> None:
+        """Stop and close everything."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._link_socket)
+            self._loop.remove_reader(self._fib_socket)
+        for closable in (self._link_socket, self._fib_socket, self._request, self._speeds):
+            closable.close()
+
+    def refresh_speeds(self) -> None:
+        """Ask for all speeds, of which the kernel announces no change; report what changed.
+
+        Links that are down keep what they had: hardware tells nothing without carrier.
+        """
+        speeds = self._speeds.all()
+        for ifindex, link in list(self._table.links.items()):
+            speed = speeds.get(ifindex)
+            if link.up and link.speed != speed:
+                self._table.set_speed(ifindex, speed)
+                self._callback(LinkChanged(self._table.links[ifindex], link))
+
+    def resync(self) -> None:
+        """Read everything again and report the differences."""
+        before = dict(self._table.links)
+        self._read_all()
+        after = self._table.links
+        for ifindex, link in before.items():
+            if ifindex not in after:
+                self._callback(LinkRemoved(link))
+        for ifindex, link in list(after.items()):
+            if before.get(ifindex) != link:
+                self._callback(LinkChanged(link, before.get(ifindex)))
+
+    def _read_all(self) -> None:
+        table = LinkTable()
+        for kind, body in self._request.dump(RTM_GETLINK, bytes(16)):
+            table.take(kind, body)
+        table.shapers.load(self._request)
+        for kind, body in self._request.dump(RTM_GETADDR, bytes(8)):
+            table.take(kind, body)
+        speeds = self._speeds.all()
+        for ifindex, link in list(table.links.items()):
+            known = self._table.links.get(ifindex)
+            kept = known.speed if known is not None and not link.up else None
+            table.set_speed(ifindex, speeds.get(ifindex, kept))
+        self._table = table
+
+    def _links_readable(self) -> None:
+        for _ in range(_DRAIN):
+            try:
+                received = self._link_socket.recv(_RECEIVE_SIZE)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                self.resync()
+                self._callback(Overflow("links"))
+                continue
+            for kind, _, _, _, body in messages(received):
+                self._take(kind, body)
+
+    def _take(self, kind: int, body: bytes) -> None:
+        links = self._table.links
+        ifindex = _ifindex_of(body)
+        previous = links.get(ifindex)
+        if self._table.take(kind, body) is None:
+            return
+        link = links.get(ifindex)
+        if link is None:
+            if previous is not None:
+                self._callback(LinkRemoved(previous))
+            return
+        if link.up and (previous is None or not previous.up):
+            self._table.set_speed(ifindex, self._speeds.of(ifindex))
+            link = links[ifindex]
+        if link != previous:
+            self._callback(LinkChanged(link, previous))
+
+    def _fib_readable(self) -> None:
+        disturbed = 0
+        for _ in range(_DRAIN):
+            try:
+                received = self._fib_socket.recv(_RECEIVE_SIZE)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                self._callback(Overflow("fib"))
+                continue
+            for kind, _, _, _, body in messages(received):
+                offset = _PROTOCOL_OFFSET.get(kind)
+                disturbed += offset is not None and body[offset] == self._protocol
+        if disturbed:
+            self._callback(FibDisturbed(disturbed))
+
+
+def _ifindex_of(body: bytes) -> int:
+    """The interface index: at the same place in link, address and tc messages."""
+    return int(struct.unpack_from("=i", body, 4)[0]) if len(body) >= 8 else 0
+
+
+def _subscribe(groups: tuple[int, ...], ignored_port: int | None = None) -> socket.socket:
+    sock = open_socket(receive_buffer=_BUFFER)
+    sock.setblocking(False)
+    if ignored_port is not None:
+        _drop_echoes(sock, ignored_port)
+    for group in groups:
+        sock.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
+    return sock
+
+
+def _drop_echoes(sock: socket.socket, port: int) -> None:
+    """Attach a classic BPF program: drop messages of which nlmsg_pid is ``port``."""
+    # A word load reads network order, the header is in host order: so the constant is swapped.
+    program = b"".join(
+        struct.pack("=HBBI", *instruction)
+        for instruction in (
+            (0x20, 0, 0, 12),  # ld word at 12, nlmsg_pid
+            (0x15, 0, 1, socket.htonl(port)),  # equal: next, else skip one
+            (0x06, 0, 0, 0),  # drop
+            (0x06, 0, 0, 0xFFFFFFFF),  # keep
+        )
+    )
+    buffer = ctypes.create_string_buffer(program)
+    fprog = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)

@@ -1,0 +1,199 @@
+"""What the monitor reports when interfaces, addresses, shapers and FIB objects change."""
+
+import asyncio
+import socket
+import subprocess
+import time
+
+import pytest
+
+from fared.core.ids import parse_dotted, parse_prefix
+from fared.core.links import InterfaceAddress
+from fared.fib.model import PutNextHop, PutRoute
+from fared.fib.settings import FibSettings
+from fared.kernel.fib import KernelFib
+from fared.kernel.monitor import (
+    FibDisturbed,
+    KernelMonitor,
+    LinkChanged,
+    LinkRemoved,
+    Overflow,
+)
+from tests.kernel.netns import inside, run
+from tests.kernel.waiting import until
+
+pytestmark = pytest.mark.netns
+BASE = FibSettings().id_base
+GBIT = 1e9 / 8
+
+
+class Watched:
+    """Two namespaces joined by e0, the first one watched."""
+
+    def __init__(self, namespaces) -> None:
+        self.name, self.far = namespaces.add(), namespaces.add()
+        self.ifindex, _ = namespaces.pair(self.name, self.far, "e0", 0)
+        self.events = []
+        with inside(self.name):
+            self.fib = KernelFib()
+            self.monitor = KernelMonitor(self.events.append, fib_port=self.fib.port_id)
+        self.monitor.start()
+
+    @property
+    def link(self):
+        return self.monitor.links[self.ifindex]
+
+    async def run(self, command: str, namespace: str | None = None) -> None:
+        await asyncio.to_thread(run, command, namespace or self.name)
+
+    def close(self) -> None:
+        self.monitor.close()
+        self.fib.close()
+
+
+@pytest.fixture
+async def watched(namespaces):
+    made = Watched(namespaces)
+    yield made
+    made.close()
+
+
+async def test_links_are_known_from_the_start(watched):
+    await until(lambda: watched.link.up)
+    assert watched.link.name == "e0"
+    assert watched.link.mtu == 1500
+    assert watched.link.ipv4() == (InterfaceAddress(4, parse_dotted("10.0.0.1"), 24),)
+    assert watched.link.speed == 10 * GBIT
+    assert watched.link.shaped is None
+    loopback = watched.monitor.links[1]
+    assert loopback.loopback
+    assert loopback.up
+
+
+async def test_a_lost_carrier_is_reported_and_so_is_its_return(watched):
+    await until(lambda: watched.link.up)
+    watched.events.clear()
+    await watched.run("ip link set e0 down", watched.far)
+    await until(lambda: not watched.link.up)
+    changes = [e for e in watched.events if isinstance(e, LinkChanged)]
+    assert changes[0].previous.up
+    await watched.run("ip link set e0 up", watched.far)
+    await until(lambda: watched.link.up)
+    assert watched.events[-1].link.speed == 10 * GBIT
+
+
+async def test_addresses_come_and_go_primary_first(watched):
+    await watched.run("ip address add 10.0.0.7/24 dev e0")
+    await until(lambda: len(watched.link.ipv4()) == 2)
+    assert [a.address & 0xFF for a in watched.link.ipv4()] == [1, 7]
+    await watched.run("ip address add 10.9.0.1 peer 10.9.0.2/32 dev e0")
+    peer = InterfaceAddress(4, parse_dotted("10.9.0.1"), 32, parse_dotted("10.9.0.2"))
+    await until(lambda: peer in watched.link.addresses)
+    await watched.run("ip address del 10.0.0.7/24 dev e0")
+    await until(lambda: len(watched.link.ipv4()) == 2)
+
+
+async def test_ipv6_addresses_appear_when_they_may_be_used(watched):
+    await watched.run("ip address add fd00::5/64 dev e0")
+    wanted = parse_prefix("fd00::5/128").network
+    await until(lambda: any(a.address == wanted for a in watched.link.addresses))
+
+
+async def test_a_shaper_at_the_root_changes_capacity_at_once(watched):
+    await watched.run("tc qdisc add dev e0 root handle 1: tbf rate 200mbit burst 64k latency 50ms")
+    await until(lambda: watched.link.shaped == 0.2 * GBIT)
+    assert watched.link.capacity == 0.2 * GBIT
+    await watched.run("tc qdisc change dev e0 root handle 1: tbf rate 40gbit burst 9m latency 50ms")
+    await until(lambda: watched.link.shaped == 40 * GBIT)
+    assert watched.link.capacity == 10 * GBIT
+    await watched.run("tc qdisc del dev e0 root")
+    await until(lambda: watched.link.shaped is None)
+
+
+async def test_htb_classes_at_the_top_add_up(watched):
+    await watched.run("tc qdisc add dev e0 root handle 1: htb default 10")
+    await watched.run("tc class add dev e0 parent 1: classid 1:10 htb rate 100mbit")
+    await until(lambda: watched.link.shaped == 0.1 * GBIT)
+    await watched.run("tc class add dev e0 parent 1: classid 1:20 htb rate 300mbit")
+    await watched.run("tc class add dev e0 parent 1:20 classid 1:21 htb rate 50mbit")
+    await until(lambda: watched.link.shaped == 0.4 * GBIT)
+    watched.monitor.resync()
+    assert watched.link.shaped == 0.4 * GBIT
+    await watched.run("tc class change dev e0 parent 1: classid 1:10 htb rate 200mbit")
+    await until(lambda: watched.link.shaped == 0.5 * GBIT)
+    await watched.run(
+        "tc qdisc replace dev e0 root handle 2: tbf rate 50mbit burst 9k latency 50ms"
+    )
+    await until(lambda: watched.link.shaped == 0.05 * GBIT)
+
+
+async def test_a_shaper_that_is_there_at_start_is_read(watched):
+    await watched.run("tc qdisc add dev e0 root handle 1: tbf rate 200mbit burst 64k latency 50ms")
+    with inside(watched.name):
+        second = KernelMonitor(lambda _: None)
+    assert second.links[watched.ifindex].shaped == 0.2 * GBIT
+    second.close()
+
+
+async def test_interfaces_appear_and_disappear(watched):
+    await watched.run("ip link add d0 index 77 type dummy")
+    await until(lambda: 77 in watched.monitor.links)
+    await watched.run("ip link set d0 mtu 9000")
+    await until(lambda: watched.monitor.links[77].mtu == 9000)
+    await watched.run("ip link del d0")
+    await until(lambda: 77 not in watched.monitor.links)
+    assert any(isinstance(e, LinkRemoved) and e.link.name == "d0" for e in watched.events)
+
+
+async def test_own_changes_of_the_fib_are_not_reported_those_of_others_are(watched):
+    hop = (watched.ifindex, 4, parse_dotted("10.0.0.2"), False)
+    await until(lambda: watched.link.up)
+    results = watched.fib.apply(
+        [PutNextHop(BASE, hop), PutRoute(parse_prefix("198.18.0.0/24"), BASE)]
+    )
+    assert [r.error for r in results] == [0, 0]
+    await watched.run("ip route add 198.18.1.0/24 via 10.0.0.2")
+    await watched.run("ip route del 198.18.0.0/24 metric 20")
+    await until(lambda: any(isinstance(e, FibDisturbed) for e in watched.events))
+    assert [e for e in watched.events if isinstance(e, FibDisturbed)] == [FibDisturbed(1)]
+
+
+async def test_after_an_overflow_everything_is_read_again(watched):
+    """The queue is made tiny, and events are sent while nobody reads."""
+    watched.monitor._link_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    await until(lambda: watched.link.up)
+    for n in range(30):  # no await: the loop does not run
+        run(f"ip link add x{n} index {500 + n} type dummy", watched.name)
+    await until(lambda: Overflow("links") in watched.events)
+    assert all(500 + n in watched.monitor.links for n in range(30))
+    await watched.run("ip link del x3")
+    await until(lambda: 503 not in watched.monitor.links)
+
+
+async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
+    """Bounded loosely here because machines are shared; bench/fib.py measures it."""
+    await until(lambda: watched.link.up)
+    best = 1.0
+    for _ in range(5):
+        seen = []
+        watched.monitor._callback = lambda _, seen=seen: seen.append(time.perf_counter())
+        done = []
+
+        def fail(done=done):
+            command = ["ip", "netns", "exec", watched.far, "ip", "link", "set", "e0", "down"]
+            subprocess.run(command, check=True, timeout=10)
+            done.append(time.perf_counter())
+
+        await asyncio.to_thread(fail)
+        await until(lambda: not watched.link.up)
+        best = min(best, seen[0] - done[0])
+        await watched.run("ip link set e0 up", watched.far)
+        await until(lambda: watched.link.up)
+    assert best < 0.05
+
+
+async def test_speeds_are_asked_for_again_on_request(watched):
+    await watched.run("ip tuntap add mode tap name t0")
+    await until(lambda: any(link.name == "t0" for link in watched.monitor.links.values()))
+    watched.monitor.refresh_speeds()
+    assert watched.link.speed == 10 * GBIT

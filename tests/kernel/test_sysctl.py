@@ -1,0 +1,79 @@
+"""Settings of the kernel: checked, corrected, or left alone, and always told."""
+
+import pytest
+
+from fared.kernel.sysctl import SysctlMode, apply_sysctls, hash_seed, wanted_sysctls
+from tests.kernel.netns import inside
+
+PATHS = {
+    "net/ipv4/ip_forward": "0",
+    "net/ipv4/fib_multipath_hash_policy": "1",
+    "net/ipv4/fib_multipath_hash_seed": "0",
+    "net/ipv4/nexthop_compat_mode": "1",
+    "net/ipv4/igmp_max_memberships": "100",
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    "net/ipv4/conf/swp1.100/rp_filter": "1",
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for path, value in PATHS.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(value + "\n")
+    return tmp_path
+
+
+def rows(mode, tree):
+    wanted = wanted_sysctls(0x0AFF0001, ["swp1.100"])
+    return {row.name: row for row in apply_sysctls(mode, wanted, tree)}
+
+
+def test_set_corrects_what_is_wrong_and_leaves_what_is_right(tree):
+    found = rows(SysctlMode.SET, tree)
+    assert all(row.ok for row in found.values())
+    assert found["net.ipv4.ip_forward"].action == "set"
+    assert found["net.ipv4.fib_multipath_hash_policy"].action == "none"
+    assert found["net.ipv4.igmp_max_memberships"].found == "100"
+    assert found["net.ipv4.conf.swp1/100.rp_filter"].action == "set"
+    assert (tree / "net/ipv4/fib_multipath_hash_seed").read_text() == f"{hash_seed(0x0AFF0001)}\n"
+    assert (tree / "net/ipv4/conf/swp1.100/rp_filter").read_text() == "2\n"
+    assert {row.action for row in rows(SysctlMode.SET, tree).values()} == {"none"}
+
+
+def test_check_reports_and_touches_nothing(tree):
+    found = rows(SysctlMode.CHECK, tree)
+    wrong = [name for name, row in found.items() if not row.ok]
+    assert wrong == [
+        "net.ipv4.ip_forward",
+        "net.ipv4.fib_multipath_hash_seed",
+        "net.ipv4.nexthop_compat_mode",
+        "net.ipv4.conf.swp1/100.rp_filter",
+    ]
+    assert {found[name].action for name in wrong} == {"left"}
+    assert (tree / "net/ipv4/ip_forward").read_text() == "0\n"
+
+
+def test_ignore_does_not_even_look(tree):
+    assert rows(SysctlMode.IGNORE, tree) == {}
+
+
+def test_a_setting_this_kernel_lacks_is_told_and_tolerated(tree):
+    (tree / "net/ipv4/fib_multipath_hash_seed").unlink()
+    row = rows(SysctlMode.SET, tree)["net.ipv4.fib_multipath_hash_seed"]
+    assert (row.action, row.found, row.ok) == ("missing", None, False)
+
+
+def test_every_router_has_a_seed_of_its_own():
+    assert len({hash_seed(router) for router in range(1000)}) == 1000
+    assert all(0 < hash_seed(router) < 1 << 32 for router in range(1000))
+
+
+@pytest.mark.netns
+def test_in_a_namespace_they_take_effect(namespaces):
+    with inside(namespaces.add()):
+        wanted = wanted_sysctls(0x0AFF0001, ["lo"], ipv6=True)
+        assert [row.name for row in apply_sysctls(SysctlMode.SET, wanted) if not row.ok] == []
+        again = apply_sysctls(SysctlMode.CHECK, wanted)
+    assert {row.action for row in again} == {"none"}
