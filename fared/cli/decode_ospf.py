@@ -6,7 +6,9 @@ Offsets in errors count from the first byte that was given, IP header included.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fared.cli.capture import OSPF_PROTOCOL, is_ipv4, parse_ipv4
@@ -73,11 +75,20 @@ def decode_document(
             content = _decode_lsa_form(data) if form == "lsa" else _decode_tlvs_form(data)
     except DecodeError as error:
         return {**document, **failure(error)}
-    original, encoded = content.pop("bytes")
+    original, encode = content.pop("bytes")
     document |= {"ok": True, **content}
     if reencode:
-        document |= {"reencoded": encoded.hex(), "identical": encoded == original}
+        document |= _compare(original, encode)
     return document
+
+
+def _compare(original: bytes, encode: Callable[[], bytes]) -> Json:
+    """The encoding again; null if it outgrew its length field, as added padding can do."""
+    try:
+        encoded = encode()
+    except ValueError:
+        return {"reencoded": None, "identical": False}
+    return {"reencoded": encoded.hex(), "identical": encoded == original}
 
 
 def failure(error: DecodeError) -> Json:
@@ -109,7 +120,7 @@ def _decode_packet_form(data: bytes, key: AuthKey | None, source: int) -> Json:
     return {
         "packet": render_packet(packet),
         "auth": _render_auth(info, key),
-        "bytes": (data, _reencode_packet(packet, data, info, key, source)),
+        "bytes": (data, partial(_reencode_packet, packet, data, info, key, source)),
     }
 
 
@@ -175,7 +186,7 @@ def _decode_lsa_form(data: bytes) -> Json:
     if reader.remaining:
         raise DecodeError("length", reader.offset, f"{reader.remaining} bytes after the LSA")
     decode_body(lsa)
-    return {"lsa": render_lsa(lsa), "bytes": (data, _reencode_lsa(lsa).raw)}
+    return {"lsa": render_lsa(lsa), "bytes": (data, lambda: _reencode_lsa(lsa).raw)}
 
 
 def _decode_tlvs_form(data: bytes) -> Json:
@@ -200,4 +211,8 @@ def _decode_tlvs_form(data: bytes) -> Json:
         else:
             unknown.append({"type": kind, "hex": value.hex()})
             encoded += write_tlv(kind, value)
-    return {"tlvs": {**tlvs, "unknown": unknown}, "tlv_order": order, "bytes": (data, encoded)}
+    return {
+        "tlvs": {**tlvs, "unknown": unknown},
+        "tlv_order": order,
+        "bytes": (data, lambda: encoded),
+    }
