@@ -1,0 +1,57 @@
+"""Numbers of the JSON documents written for people: used by the command line and the page."""
+
+from __future__ import annotations
+
+from fared.core.units import format_bandwidth
+
+DASH = "-"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def bandwidth(bytes_per_second: float | None) -> str:
+    """Write bytes/s as ``400G``."""
+    return format_bandwidth(bytes_per_second)
+
+
+def share(ratio: float | None) -> str:
+    """Write a ratio as ``7.7%``, or ``25%`` where that is exact."""
+    if ratio is None:
+        return DASH
+    percent = ratio * 100
+    return f"{percent:.0f}%" if abs(percent - round(percent)) < 0.05 else f"{percent:.1f}%"
+
+
+def duration(seconds: float | None) -> str:
+    """Write seconds as ``350us``, ``12.4ms``, ``1.5s``, ``2m13s``, ``4h02m`` or ``3d04h``."""
+    if seconds is None:
+        return DASH
+    if seconds < 0:
+        return "0s"
+    if seconds < _MINUTE:
+        return _short(seconds)
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m{whole % _MINUTE:02d}s"
+    if whole < _DAY:
+        return f"{whole // _HOUR}h{whole % _HOUR // _MINUTE:02d}m"
+    return f"{whole // _DAY}d{whole % _DAY // _HOUR:02d}h"
+
+
+def _short(seconds: float) -> str:
+    if seconds == 0:
+        return "0s"
+    if seconds < 0.0009995:
+        return f"{seconds * 1e6:.0f}us"
+    if seconds < 0.9995:
+        return f"{float(f'{seconds * 1e3:.3g}'):g}ms"
+    return f"{float(f'{seconds:.2g}') if seconds < 9.95 else round(seconds):g}s"
+
+
+def yes_no(value: bool) -> str:  # noqa: FBT001 - the value is what is shown
+    """Write a truth value."""
+    return "yes" if value else "no"
+
+
+def router(router_id: str, hostname: str | None) -> str:
+    """Name a router by its hostname where it has one."""
+    return hostname or router_id

@@ -1,0 +1,581 @@
+"""Fixture documents: leaf L1 of a fabric with four spines, one of whose links runs at a quarter."""
+
+from typing import Any
+
+GBIT = 1e9 / 8
+NOW = 1_790_000_000.0
+Json = dict[str, Any]
+
+
+def hop(spine: int, capacity: float | None, weight: int, share: float, **more: Any) -> Json:
+    return {
+        "interface": f"swp{spine}",
+        "address": f"10.128.0.{2 * spine - 2}",
+        "neighbor": f"10.255.0.{spine}",
+        "hostname": f"spine{spine}",
+        "bandwidth": 400 * GBIT,
+        "capacity": capacity,
+        "weight": weight,
+        "share": share,
+        **more,
+    }
+
+
+DEGRADED = [hop(1, 100 * GBIT, 1, 1 / 13)] + [hop(s, 400 * GBIT, 4, 4 / 13) for s in (2, 3, 4)]
+EQUAL = [hop(s, 400 * GBIT, 1, 0.25) for s in (1, 2, 3, 4)]
+
+STATUS: Json = {
+    "format": "fared-status/1",
+    "version": "0.1.0",
+    "router_id": "10.255.0.5",
+    "hostname": "leaf1",
+    "pid": 4242,
+    "started_at": NOW - 93_784,
+    "uptime": 93_784.2,
+    "ready": True,
+    "stage": "ready",
+    "stages": [
+        {"stage": "links-known", "seconds": 0.012},
+        {"stage": "adjacencies-up", "seconds": 1.04},
+        {"stage": "ready", "seconds": 1.21},
+    ],
+    "drained": False,
+    "weights": "capacity",
+    "config": {
+        "file": "/etc/fared/fared.yaml",
+        "loaded_at": NOW - 600,
+        "last_reload_ok": False,
+        "last_reload_error": "/etc/fared/fared.yaml:3:1: unknown key",
+    },
+    "ospf": {
+        "stub_router": False,
+        "areas": [
+            {
+                "area": "0.0.0.0",
+                "type": "normal",
+                "interfaces": 5,
+                "neighbors": 4,
+                "full": 4,
+                "lsas": 76,
+                "checksum": "0x0012a4f3",
+            }
+        ],
+    },
+    "spf": {"runs": 41, "backoff": "quiet", "last_at": NOW - 133, "last_duration": 0.00042},
+    "routes": {"total": 12, "connected": 5, "weighted": 1},
+    "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
+    "event_loop_lag": 0.0004,
+}
+
+
+def interface(name: str, index: int, **more: Any) -> Json:
+    return {
+        "interface": name,
+        "ifindex": index,
+        "up": True,
+        "proto": "ospf",
+        "area": "0.0.0.0",
+        "network_type": "point-to-point",
+        "state": "Point-to-Point",
+        "passive": False,
+        "cost": 10,
+        "mtu": 9216,
+        "addresses": [f"10.128.0.{2 * index - 1}/31"],
+        "unnumbered": False,
+        "bandwidth": 400 * GBIT,
+        "bandwidth_source": "speed",
+        "utilized": 123.4 * GBIT,
+        "available": 276.6 * GBIT,
+        "hello_interval": 1,
+        "dead_interval": 4,
+        "neighbors": 1,
+        "full": 1,
+        "flaps": 0,
+        "dampened": False,
+        **more,
+    }
+
+
+INTERFACES: Json = {
+    "format": "fared-interfaces/1",
+    "router_id": "10.255.0.5",
+    "interfaces": [
+        interface(
+            "lo",
+            1,
+            network_type="loopback",
+            state="Loopback",
+            passive=True,
+            bandwidth=None,
+            bandwidth_source=None,
+            utilized=None,
+            available=None,
+            neighbors=0,
+            full=0,
+            cost=0,
+            addresses=["10.255.0.5/32"],
+        ),
+        interface("swp1", 2, bandwidth=100 * GBIT, bandwidth_source="shaper", flaps=3),
+        interface("swp2", 3),
+        interface("swp3", 4, up=False, state="Down", full=0, neighbors=0, utilized=0.0),
+    ],
+}
+
+
+def neighbor(spine: int, **more: Any) -> Json:
+    return {
+        "proto": "ospf",
+        "router_id": f"10.255.0.{spine}",
+        "hostname": f"spine{spine}",
+        "area": "0.0.0.0",
+        "interface": f"swp{spine}",
+        "address": f"10.128.0.{2 * spine - 2}",
+        "state": "Full",
+        "uptime": 93_700.0,
+        "dead_in": 3.412,
+        "priority": 1,
+        "flaps": 0,
+        "last_reason": "LoadingDone",
+        "retransmission_list": 0,
+        "request_list": 0,
+        "summary_list": 0,
+        **more,
+    }
+
+
+NEIGHBORS: Json = {
+    "format": "fared-neighbors/1",
+    "router_id": "10.255.0.5",
+    "neighbors": [
+        neighbor(1),
+        neighbor(2, uptime=133.0, flaps=2),
+        neighbor(3, state="ExStart", uptime=0.4, hostname=None, retransmission_list=3),
+        neighbor(4, address="10.128.0.6", dead_in=0.2),
+    ],
+}
+
+
+def lsa(kind: str, id_: str, router: int, **more: Any) -> Json:
+    return {
+        "type": kind,
+        "id": id_,
+        "adv_router": f"10.255.0.{router}",
+        "hostname": f"spine{router}" if router < 5 else "leaf1",
+        "seq": 0x80000007,
+        "age": 812,
+        "checksum": 0xA4F3,
+        "length": 108,
+        "self_originated": router == 5,
+        **more,
+    }
+
+
+DATABASE: Json = {
+    "format": "fared-database/1",
+    "router_id": "10.255.0.5",
+    "areas": [
+        {
+            "area": "0.0.0.0",
+            "type": "normal",
+            "checksum": "0x0012a4f3",
+            "lsas": [
+                lsa("router", "10.255.0.1", 1),
+                lsa("router", "10.255.0.5", 5, age=3, length=132),
+                lsa("te-link", "1.0.0.2", 1),
+            ],
+        }
+    ],
+    "as_scope": [],
+}
+
+DATABASE_DETAIL: Json = {
+    **DATABASE,
+    "areas": [
+        {
+            **DATABASE["areas"][0],
+            "lsas": [
+                lsa(
+                    "router",
+                    "10.255.0.1",
+                    1,
+                    body={
+                        "flags": 0,
+                        "links": [
+                            {"type": 1, "id": "10.255.0.5", "data": "10.128.0.0", "metric": 10}
+                        ],
+                    },
+                )
+            ],
+        }
+    ],
+}
+
+LSDB: Json = {
+    "format": "fared-lsdb/1",
+    "proto": "ospf",
+    "router_id": "10.255.0.5",
+    "interfaces": [],
+    "areas": [{"area": "0.0.0.0", "stub": False, "lsas": [{"hex": "00010001", "age": 1}]}],
+    "as": [],
+}
+
+
+def edge(source: int, target: int, capacity: float, **more: Any) -> Json:
+    return {
+        "from": f"10.255.0.{source}",
+        "to": f"10.255.0.{target}",
+        "metric": 10,
+        "capacity": capacity,
+        "available": capacity * 0.7,
+        **more,
+    }
+
+
+TOPOLOGY: Json = {
+    "format": "fared-topology/1",
+    "router_id": "10.255.0.5",
+    "areas": [
+        {
+            "area": "0.0.0.0",
+            "nodes": [
+                {
+                    "id": f"10.255.0.{n}",
+                    "hostname": name,
+                    "network": False,
+                    "transit": n != 2,
+                    "prefixes": 1 if n < 5 else 2,
+                }
+                for n, name in [(1, "spine1"), (2, "spine2"), (5, "leaf1"), (6, None)]
+            ],
+            "links": [
+                edge(1, 5, 400 * GBIT, two_way=True),
+                edge(1, 6, 100 * GBIT, two_way=True),
+                edge(5, 1, 400 * GBIT, two_way=True),
+                edge(6, 2, 400 * GBIT, two_way=False),
+            ],
+        }
+    ],
+}
+
+SPF: Json = {
+    "format": "fared-spf/1",
+    "root": "10.255.0.5",
+    "backoff": "quiet",
+    "nodes": [
+        {
+            "id": "10.255.0.1",
+            "hostname": "spine1",
+            "area": "0.0.0.0",
+            "metric": 10,
+            "first_hops": ["10.255.0.1"],
+        },
+        {
+            "id": "10.255.0.6",
+            "hostname": None,
+            "area": "0.0.0.0",
+            "metric": 20,
+            "first_hops": [f"10.255.0.{n}" for n in (1, 2, 3, 4)],
+        },
+    ],
+}
+
+SPF_LOG: Json = {
+    "format": "fared-spf/1",
+    "root": "10.255.0.5",
+    "backoff": "quiet",
+    "log": [
+        {
+            "at": NOW - 133,
+            "causes": ["router LSA of spine1 (10.255.0.1): link to leaf2 gone", "and 3 more"],
+            "spf_ran": True,
+            "nodes": 12,
+            "edges": 64,
+            "routes": 3,
+            "duration": 0.00042,
+            "backoff": "short-wait",
+        },
+        {
+            "at": NOW - 12,
+            "causes": ["TE link LSA 1.0.0.2 of spine1"],
+            "spf_ran": False,
+            "nodes": 12,
+            "edges": 64,
+            "routes": 1,
+            "duration": 0.00006,
+            "backoff": "quiet",
+        },
+    ],
+}
+
+
+def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
+    return {
+        "prefix": prefix,
+        "metric": 30,
+        "type": "intra-area",
+        "area": "0.0.0.0",
+        "connected": False,
+        "nexthops": nexthops,
+        **more,
+    }
+
+
+ROUTES: Json = {
+    "format": "fared-routes/1",
+    "root": "10.255.0.5",
+    "af": "ipv4",
+    "routes": [
+        route("10.0.1.0/24", [], metric=10, connected=True),
+        route("10.0.2.0/24", DEGRADED),
+        route("10.0.3.0/24", EQUAL),
+        route("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None),
+    ],
+}
+
+
+def member(base: Json, wanted: float) -> Json:
+    return {
+        **base,
+        "wanted_share": wanted,
+        "ecmp_share": 0.25,
+        "error": base["share"] / wanted - 1,
+    }
+
+
+WEIGHTS: Json = {
+    "format": "fared-weights/1",
+    "root": "10.255.0.5",
+    "metric": "capacity",
+    "vectors": [
+        {
+            "prefixes": 1,
+            "examples": ["10.0.2.0/24"],
+            "destinations": ["10.255.0.6"],
+            "quantization_error": 0.0,
+            "members": [member(h, h["share"]) for h in DEGRADED],
+        },
+        {
+            "prefixes": 6,
+            "examples": ["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"],
+            "destinations": ["10.255.0.7", "10.255.0.8", "10.255.0.9"],
+            "quantization_error": 0.0012,
+            "members": [member(h, 0.2497) for h in EQUAL],
+        },
+    ],
+}
+
+FIB: Json = {
+    "format": "fared-fib/1",
+    "table": 254,
+    "protocol": 201,
+    "metric": 20,
+    "nexthops": [
+        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False}
+        for s in (1, 2, 3, 4)
+    ],
+    "groups": [
+        {
+            "id": 262668288,
+            "type": "hash-threshold",
+            "routes": 1,
+            "members": [
+                {
+                    "nexthop_id": 262144000 + s,
+                    "interface": f"swp{s}",
+                    "address": f"10.128.0.{2 * s - 2}",
+                    "weight": 1 if s == 1 else 4,
+                }
+                for s in (1, 2, 3, 4)
+            ],
+        }
+    ],
+    "routes": [{"prefix": "10.0.2.0/24", "nexthop_id": 262668288}],
+}  # fmt: skip
+
+FIB_DIFF: Json = {
+    "format": "fared-fib/1",
+    "table": 254,
+    "protocol": 201,
+    "metric": 20,
+    "diff": [
+        {"object": "route", "key": "10.0.2.0/24", "wanted": "262668288", "found": None},
+        {"object": "group", "key": "262668288", "wanted": "swp1:1 swp2:4", "found": "swp1:1 swp2:1"},
+    ],
+}  # fmt: skip
+
+EXPLAIN: Json = {
+    "format": "fared-explain/1",
+    "root": "10.255.0.5",
+    "prefix": "10.0.2.0/24",
+    "metric": 30,
+    "type": "intra-area",
+    "area": "0.0.0.0",
+    "connected": False,
+    "destinations": [{"id": "10.255.0.6", "hostname": "leaf2"}],
+    "nexthops": [
+        {
+            **h,
+            "ecmp_share": 0.25,
+            "limiting_link": {
+                "from": h["neighbor"],
+                "from_hostname": h["hostname"],
+                "to": "10.255.0.6",
+                "to_hostname": "leaf2",
+                "capacity": 100 * GBIT,
+            }
+            if h["weight"] == 1
+            else None,
+            "reason": "the link spine1 to leaf2 carries 100G, a quarter of the others"
+            if h["weight"] == 1
+            else "nothing on the way carries less than the local link, 400G",
+        }
+        for h in DEGRADED
+    ],
+    "weights": "capacity",
+    "summary": "Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
+    " because its link to leaf2 is down to 100G.",
+    "last_change": {"at": NOW - 12, "causes": ["TE link LSA 1.0.0.2 of spine1"]},
+}
+
+PATH: Json = {
+    "format": "fared-path/1",
+    "source": "10.255.0.5",
+    "source_hostname": "leaf1",
+    "destination": "10.255.0.6",
+    "destination_hostname": "leaf2",
+    "metric": 20,
+    "capacity": 1300 * GBIT,
+    "edges": [
+        edge(5, 1, 400 * GBIT, from_hostname="leaf1", to_hostname="spine1", share=1 / 13),
+        edge(5, 2, 400 * GBIT, from_hostname="leaf1", to_hostname="spine2", share=4 / 13),
+        edge(1, 6, 100 * GBIT, from_hostname="spine1", to_hostname="leaf2", share=1 / 13),
+        edge(2, 6, 400 * GBIT, from_hostname="spine2", to_hostname="leaf2", share=4 / 13),
+    ],
+}
+
+CONVERGENCE: Json = {
+    "format": "fared-convergence/1",
+    "stages": STATUS["stages"],
+    "changes": [
+        {
+            "at": NOW - 133,
+            "causes": ["router LSA of spine1 (10.255.0.1): link to leaf2 gone"],
+            "spf_ran": True,
+            "routes": 3,
+            "operations": 5,
+            "waited": 0.0,
+            "computed": 0.00042,
+            "planned": 0.00011,
+            "programmed": 0.00035,
+            "total": 0.00091,
+        },
+        {
+            "at": NOW - 12,
+            "causes": ["TE link LSA 1.0.0.2 of spine1"],
+            "spf_ran": False,
+            "routes": 1,
+            "operations": 1,
+            "waited": 0.05,
+            "computed": 0.00006,
+            "planned": 0.00002,
+            "programmed": 0.00011,
+            "total": 0.0503,
+        },
+    ],
+}
+
+TIMERS: Json = {
+    "format": "fared-timers/1",
+    "timers": [
+        {"timer": "hello", "subject": "swp1", "due_in": 0.31},
+        {"timer": "inactivity", "subject": "spine1 on swp1", "due_in": 3.4},
+        {"timer": "refresh", "subject": "router 10.255.0.5", "due_in": 1402.0},
+    ],
+}
+
+COUNTERS: Json = {
+    "format": "fared-counters/1",
+    "counters": [
+        {"group": "packets", "name": "hello received", "value": 374_802},
+        {"group": "packets", "name": "ls-update sent", "value": 91},
+        {"group": "errors", "name": "checksum", "value": 0},
+    ],
+}
+
+LOG: Json = {
+    "format": "fared-log/1",
+    "lines": [
+        {
+            "time": NOW - 133,
+            "level": "warning",
+            "event": "neighbor-changed",
+            "fields": {"interface": "swp1", "from": "Full", "to": "Down"},
+        },
+        {"time": NOW - 12, "level": "info", "event": "fib-programmed", "fields": {"routes": 1}},
+    ],
+}
+
+CONFIG: Json = {
+    "format": "fared-config/1",
+    "file": "/etc/fared/fared.yaml",
+    "loaded_at": NOW - 600,
+    "config": {
+        "router-id": "10.255.0.5",
+        "ospf": {"areas": {"0.0.0.0": {"type": "normal"}}, "max-paths": 64},
+        "fib": {"table": "main"},
+    },
+}
+
+VALIDATE: Json = {
+    "format": "fared-validate/1",
+    "ok": False,
+    "checks": [
+        {"name": "database", "ok": True, "detail": "76 LSAs, all checksums right"},
+        {"name": "kernel", "ok": False, "detail": "route 10.0.2.0/24 is missing"},
+    ],
+}
+
+CONFIG_DIFF: Json = {
+    "format": "fared-config-diff/1",
+    "changes": [
+        {
+            "path": "ospf.areas[0.0.0.0].interfaces.swp1.cost",
+            "old": 10,
+            "new": 20,
+            "action": "update-in-place",
+        },
+        {"path": "router-id", "old": "10.255.0.5", "new": "10.255.0.9", "action": "restart-required"},
+    ],
+}  # fmt: skip
+
+RELOAD: Json = {
+    "format": "fared-reload/1",
+    "applied": True,
+    "changes": CONFIG_DIFF["changes"][:1],
+    "errors": [],
+}
+
+ANSWERS: dict[str, Json] = {
+    "show status": STATUS,
+    "show interfaces": INTERFACES,
+    "show neighbors": NEIGHBORS,
+    "show database": DATABASE,
+    "show lsdb": LSDB,
+    "show topology": TOPOLOGY,
+    "show spf": SPF,
+    "show routes": ROUTES,
+    "show weights": WEIGHTS,
+    "show fib": FIB,
+    "show convergence": CONVERGENCE,
+    "show timers": TIMERS,
+    "show counters": COUNTERS,
+    "show log": LOG,
+    "show config": CONFIG,
+    "explain": EXPLAIN,
+    "path": PATH,
+    "validate": VALIDATE,
+    "config-diff": CONFIG_DIFF,
+    "reload": RELOAD,
+    "drain": {"format": "fared-drain/1", "drained": True},
+    "undrain": {"format": "fared-drain/1", "drained": False},
+}

@@ -1,0 +1,196 @@
+"""HTTP: metrics, health, the same documents as the control socket, and a page."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager
+from dataclasses import fields
+
+import pytest
+
+from fared.api.control import CommandError
+from fared.api.http import App, HttpServer
+from fared.api.metrics import FAMILIES, Metrics, MetricValues
+from tests.api.documents import ANSWERS, NEIGHBORS, ROUTES
+
+
+class Source:
+    def metric_values(self):
+        return MetricValues(
+            ready=1,
+            neighbors={("ospf", "0.0.0.0", "Full"): 4},
+            packets={("ospf", "received", "hello"): 12},
+            link_capacity_bytes_per_second={("swp1",): 5e10},
+        )
+
+
+def answers(command, args):
+    if command == "show log":
+        raise RuntimeError("boom")
+    if command == "explain" and "prefix" not in args:
+        raise CommandError("bad-argument", "which prefix?")
+    if command == "show spf":
+        return {"format": "fared-spf/1", "args": args}
+    return ANSWERS[command]
+
+
+@asynccontextmanager
+async def serving(*, ready=True, dispatcher=answers, on_error=None):
+    app = App(dispatcher, Metrics(Source(), "0.1.0"), lambda: ready, on_error)
+    server = HttpServer("127.0.0.1", 0, app)
+    await server.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        await server.stop()
+
+
+def fetch(url, method="GET"):
+    request = urllib.request.Request(url, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read().decode()
+
+
+async def get(url, method="GET"):
+    return await asyncio.to_thread(fetch, url, method)
+
+
+async def test_metrics_in_the_exposition_format():
+    """Every promised name is there, labelled, with base units."""
+    async with serving() as base:
+        status, headers, text = await get(base + "/metrics")
+    assert status == 200
+    assert headers["content-type"].startswith("text/plain")
+    assert 'fared_build_info{version="0.1.0"} 1.0' in text
+    assert 'fared_neighbors{area="0.0.0.0",proto="ospf",state="Full"} 4.0' in text
+    assert 'fared_packets_total{direction="received",proto="ospf",type="hello"} 12.0' in text
+    assert 'fared_link_capacity_bytes_per_second{interface="swp1"} 5e+10' in text
+    promised = """build_info ready init_stage_seconds neighbors neighbor_transitions_total
+        packets_total packet_errors_total lsdb_entries lsdb_checksum spf_runs_total
+        spf_duration_seconds convergence_seconds routes fib_operations_total fib_drift_routes
+        fib_resyncs_total link_capacity_bytes_per_second link_available_bytes_per_second
+        link_utilization_ratio weight_changes_total weight_quantization_error_ratio
+        event_loop_lag_seconds config_last_reload_success""".split()  # noqa: SIM905
+    for name in promised:
+        assert f"# TYPE fared_{name} " in text, name
+    assert "process_resident_memory_bytes" in text
+
+
+def test_histograms_count_what_happened():
+    """Durations of computations and of each convergence stage."""
+    metrics = Metrics(Source(), "0.1.0")
+    metrics.observe_spf(0.002)
+    metrics.observe_convergence("total", 0.03)
+    text = metrics.render().decode()
+    assert 'fared_spf_duration_seconds_bucket{le="0.0025"} 1.0' in text
+    assert "fared_spf_duration_seconds_count 1.0" in text
+    assert 'fared_convergence_seconds_count{stage="total"} 1.0' in text
+
+
+def test_every_value_has_a_family():
+    """The values the daemon fills in and the families that are exported are the same."""
+    assert {family.name for family in FAMILIES} == {entry.name for entry in fields(MetricValues)}
+
+
+async def test_health_and_readiness():
+    """Alive from the start, ready only when the kernel has the routes."""
+    async with serving(ready=False) as base:
+        assert (await get(base + "/healthz"))[0] == 200
+        status, _, text = await get(base + "/readyz")
+        assert (status, json.loads(text)) == (503, {"ready": False})
+    async with serving() as base:
+        assert (await get(base + "/readyz"))[0] == 200
+
+
+async def test_the_documents_of_the_control_socket():
+    """The same documents, with query parameters as arguments."""
+    async with serving() as base:
+        status, headers, text = await get(base + "/api/v1/routes")
+        assert (status, headers["content-type"]) == (200, "application/json")
+        assert json.loads(text) == ROUTES
+        _, _, text = await get(base + "/api/v1/spf?log=true&x=10.0.0.0%2F8")
+        assert json.loads(text)["args"] == {"log": True, "x": "10.0.0.0/8"}
+        _, _, text = await get(base + "/api/v1/")
+        assert "/api/v1/neighbors" in json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "code"),
+    [
+        ("/nothing", "GET", 404, "not-found"),
+        ("/api/v1/nothing", "GET", 404, "unknown-command"),
+        ("/api/v1/reload", "GET", 404, "unknown-command"),
+        ("/api/v1/explain", "GET", 400, "bad-argument"),
+        ("/api/v1/log", "GET", 500, "internal"),
+        ("/api/v1/routes", "POST", 405, "bad-request"),
+    ],
+)
+async def test_errors_are_json_with_the_fitting_status(path, method, status, code):
+    """Nothing can be changed over HTTP, and failures say what is wrong."""
+    seen = []
+    async with serving(on_error=lambda *what: seen.append(what)) as base:
+        found, _, text = await get(base + path, method)
+    assert found == status
+    assert json.loads(text)["error"]["code"] == code
+    assert bool(seen) == (status == 500)
+
+
+async def test_head_has_no_body():
+    """Probes may use HEAD."""
+    async with serving() as base:
+        status, headers, text = await get(base + "/healthz", "HEAD")
+    assert (status, text, headers["content-length"]) == (200, "", "11")
+
+
+async def test_the_page_shows_the_router():
+    """One look: name, neighbors, links, weights; no scripts and nothing from elsewhere."""
+    async with serving() as base:
+        status, headers, text = await get(base + "/")
+    assert status == 200
+    assert headers["content-type"].startswith("text/html")
+    for word in ("leaf1", "spine1", "Full", "400G", "10.0.2.0/24", "7.7%"):
+        assert word in text
+    assert "<script" not in text
+    assert "default-src 'none'" in headers["content-security-policy"]
+
+
+async def test_the_page_escapes_what_neighbors_say():
+    """A hostname is somebody else's text."""
+    evil = {**NEIGHBORS["neighbors"][0], "hostname": "<script>alert(1)</script>"}
+
+    def dispatcher(command, args):
+        if command == "show neighbors":
+            return {**NEIGHBORS, "neighbors": [evil]}
+        return ANSWERS[command]
+
+    async with serving(dispatcher=dispatcher) as base:
+        _, _, text = await get(base + "/")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+async def test_a_taken_port_is_an_os_error():
+    """uvicorn would leave the process; the daemon gets an exception to report."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        app = App(answers, Metrics(Source(), "0"), lambda: True)
+        with pytest.raises(OSError, match="in use"):
+            await HttpServer("127.0.0.1", taken.getsockname()[1], app).start()
+
+
+def test_http_costs_nothing_when_it_is_off():
+    """Neither uvicorn nor prometheus is imported by the control socket."""
+    code = (
+        "import sys, fared.api.control, fared.api.client, fared.api.schema;"
+        "print([m for m in ('uvicorn', 'prometheus_client', 'h11') if m in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
