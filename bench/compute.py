@@ -7,6 +7,7 @@ weights. Run alone (``python bench/compute.py``) or through the benchmark runner
 
 from __future__ import annotations
 
+# ruff: noqa: E402 - threads are limited before NumPy is loaded
 import os
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -70,8 +71,8 @@ def make_block(
         )
     if link_prefixes:
         for end in neighbors:
-            low, high = sorted((int(node) & 0xFFFF, int(end) & 0xFFFF))
-            number = (low * 4096 + high) if node < end else (low * 4096 + high)
+            low, high = sorted((int(node), int(end)))
+            number = (low & 0xFFFF) * 4096 + (high & 0xFFFF)
             prefixes.append(PrefixAttachment(ipv4_prefix((128 << 24) + number * 2, 31), COST))
     return NodeBlock(
         node=node,

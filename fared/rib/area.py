@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.rib.members import Members, SetBuilder, build_members
+from fared.rib.members import ABSENT, Members, SetBuilder, build_members, pack
 from fared.spf.plan import UNREACHABLE, Plan, build_plan
 from fared.ted.database import Ted
 from fared.ted.graph import runs
 from fared.weights.path_capacity import (
+    Contraction,
     Flow,
     Row,
-    destination_row,
+    contract,
     link_capacities,
     node_row,
     propagate,
@@ -52,17 +53,16 @@ class AreaChange:
 class Solution:
     """All that is known of one area at one time.
 
-    ``capacity`` (E,) in the mode of the settings; ``flow`` per slot before and ``bound``,
-    ``unknown`` (S,) after the root's own links; ``sets`` (N,) of NextHopSet or None, valid at
-    the nodes that stand for a row.
+    ``capacity`` (E,) in the mode of the settings; ``flow`` per slot before and ``packed`` (S,)
+    after the root's own links; ``sets`` (N,) of NextHopSet or None, valid at the nodes that
+    stand for a row.
     """
 
     plan: Plan
     capacity: NDArray[np.float64]
     flow: Flow
     members: Members
-    bound: NDArray[np.float64]
-    unknown: NDArray[np.bool_]
+    packed: NDArray[np.float64]
     sets: NDArray[np.object_]
 
 
@@ -75,6 +75,8 @@ class AreaSolver:
         self.links: tuple[LocalLink, ...] = ()
         self.solution: Solution | None = None
         self._builder: SetBuilder | None = None
+        self._solved_by: SetBuilder | None = None
+        self._contractions: dict[tuple[int, ...], Contraction] = {}
         self._seen: tuple[int, int] = (-1, -1)
         self._seen_links: tuple[LocalLink, ...] = ()
         self._seen_local: tuple[object, ...] = ()
@@ -100,8 +102,7 @@ class AreaSolver:
         plan = build_plan(graph, root) if old is None or spf_ran else old.plan
         capacity = link_capacities(graph, settings.mode, settings.floor)
         members, builder = self._members(plan, capacity, settings)
-        self.solution = self._solve(plan, capacity, members, builder, old)
-        return AreaChange(spf_ran, self._changed(old, self.solution))
+        return AreaChange(spf_ran, self._solve(plan, capacity, members, builder))
 
     def _lost(self, old: Solution | None) -> AreaChange | None:
         """This router is not (or no longer) described in the area: nothing is reachable."""
@@ -141,40 +142,53 @@ class AreaSolver:
         capacity: NDArray[np.float64],
         members: Members,
         builder: SetBuilder,
-        old: Solution | None,
-    ) -> Solution:
+    ) -> NDArray[np.bool_]:
+        """Sweep, find the rows that differ, renew their sets; return the nodes touched (N,)."""
+        old = self.solution
         flow = propagate(plan, capacity)
-        hop = plan.slot_hop
+        doubtful = bool(np.isnan(members.local).any())
         unlimited = np.where(np.isnan(members.local), np.inf, members.local)
-        bound = np.minimum(flow.bound, unlimited[hop])
-        unknown = np.isnan(members.local)[hop]
-        if flow.unknown is not None:
-            unknown |= flow.unknown
-        rows = np.zeros(len(plan.distance), bool)
-        if old is not None and old.plan is plan and old.members.identity() == members.identity():
-            rows[plan.slot_node[(bound != old.bound) | (unknown != old.unknown)]] = True
-            sets = old.sets.copy()
+        packed = np.minimum(flow.bound, unlimited[plan.slot_hop])
+        if flow.unknown is not None or doubtful:
+            unknown = np.isnan(members.local)[plan.slot_hop]
+            if flow.unknown is not None:
+                unknown |= flow.unknown
+            packed = np.where(unknown, -2.0 - packed, packed)
+        size = len(plan.distance)
+        stands = plan.row_of == np.arange(size)
+        same = old is not None and old.plan is plan and self._solved_by is builder
+        if old is not None and same:
+            rows = np.zeros(size, bool)
+            rows[plan.slot_node[packed != old.packed]] = True
+            nodes = np.flatnonzero(rows & stands)
+            sets = old.sets
         else:
-            rows[plan.slot_node] = True
-            sets = np.full(len(rows), None, object)
-        rows &= plan.row_of == np.arange(len(rows))
-        nodes = np.flatnonzero(rows)
-        if len(nodes):
-            found = builder.build(*_matrix(plan, nodes, bound, unknown, members.usable))
-            sets[nodes] = np.array([*found, None], object)[:-1]
-        return Solution(plan, capacity, flow, members, bound, unknown, sets)
+            nodes = np.flatnonzero(stands & (plan.slot_count > 0))
+            sets = np.full(size, None, object)
+        before = sets[nodes].tolist()
+        after = builder.build(_matrix(plan, nodes, packed, members.usable)) if len(nodes) else []
+        if after:
+            sets[nodes] = np.array([*after, None], object)[:-1]
+        self.solution = Solution(plan, capacity, flow, members, packed, sets)
+        self._solved_by = builder
+        self._contractions = {}
+        if old is None or not same:
+            return self._changed(old)
+        renewed = [a is not b for a, b in zip(before, after, strict=True)]
+        mask = np.zeros(size, bool)
+        mask[nodes[np.array(renewed, bool)]] = True
+        return mask[plan.row_of] if mask.any() else mask
 
-    @staticmethod
-    def _changed(old: Solution | None, new: Solution) -> NDArray[np.bool_]:
-        row_of, nodes = new.plan.row_of, new.plan.graph.nodes
+    def _changed(self, old: Solution | None) -> NDArray[np.bool_]:
+        """Compare with the sets of another plan, by node id."""
+        new = self.solution
+        assert new is not None
+        nodes = new.plan.graph.nodes
         if old is None:
             return np.ones(len(nodes), bool)
-        if old.plan is new.plan:
-            pairs = zip(old.sets.tolist(), new.sets.tolist(), strict=True)
-            return np.array([a is not b for a, b in pairs], bool)[row_of]
         at = old.plan.graph.indexes(nodes)
-        before = old.sets[old.plan.row_of][at].tolist() if len(old.sets) else [None] * len(at)
-        after = new.sets[row_of].tolist()
+        before = old.sets[old.plan.row_of[at]].tolist()
+        after = new.sets[new.plan.row_of].tolist()
         return np.array([a is not b for a, b in zip(before, after, strict=True)], bool) | (at < 0)
 
     def set_of(self, node: int) -> NextHopSet | None:
@@ -188,9 +202,11 @@ class AreaSolver:
         """Values toward several nodes at once, clipped by the root's own links."""
         solution = self.solution
         assert solution is not None
-        plan, members = solution.plan, solution.members
-        row = destination_row(plan, solution.flow, solution.capacity, nodes, announced)
-        return clipped(row, members)
+        contraction = self._contractions.get(nodes)
+        if contraction is None:
+            contraction = contract(solution.plan, solution.flow, solution.capacity, nodes)
+            self._contractions[nodes] = contraction
+        return clipped(contraction.announced(announced), solution.members)
 
     def row(self, node: int) -> Row:
         """Values toward the node that stands for this one, clipped by the root's own links."""
@@ -202,9 +218,7 @@ class AreaSolver:
     def build(self, row: Row, limit: float) -> NextHopSet | None:
         """The next-hop set of a row that no single node stands for."""
         assert self._builder is not None
-        return self._builder.build(
-            row.bound[None, :], row.unknown[None, :], row.present[None, :], limit
-        )[0]
+        return self._builder.build(pack(row), limit)[0]
 
     def reached(self) -> int:
         """How many nodes the root reaches, without itself."""
@@ -224,23 +238,17 @@ def clipped(row: Row, members: Members) -> Row:
 def _matrix(
     plan: Plan,
     nodes: NDArray[np.int64],
-    bound: NDArray[np.float64],
-    unknown: NDArray[np.bool_],
+    packed: NDArray[np.float64],
     usable: NDArray[np.bool_],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows of some nodes over all first hops: bound, unknown, present, each (K, H)."""
+) -> NDArray[np.float64]:
+    """Packed rows of some nodes over all first hops (K, H)."""
     width = len(plan.hops)
     counts = plan.slot_count[nodes]
     slots = runs(plan.slot_start[nodes], counts)
-    slots = slots[usable[plan.slot_hop[slots]]]
-    line = np.zeros(len(plan.distance), np.int64)
-    line[nodes] = np.arange(len(nodes))
-    at = line[plan.slot_node[slots]] * width + plan.slot_hop[slots]
-    values = np.zeros(len(nodes) * width)
-    values[at] = bound[slots]
-    doubtful = np.zeros(len(values), bool)
-    doubtful[at] = unknown[slots]
-    present = np.zeros(len(values), bool)
-    present[at] = True
-    shape = (len(nodes), width)
-    return values.reshape(shape), doubtful.reshape(shape), present.reshape(shape)
+    hops = plan.slot_hop[slots]
+    matrix = np.full(len(nodes) * width, ABSENT)
+    matrix[np.repeat(np.arange(0, len(matrix), width), counts) + hops] = packed[slots]
+    shaped = matrix.reshape(len(nodes), width)
+    if not usable.all():
+        shaped[:, ~usable] = ABSENT
+    return shaped

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.rib.members import SetBuilder, join_members
+from fared.rib.members import SetBuilder, join_members, pack
 from fared.weights.path_capacity import Row
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def join_areas(
         np.concatenate([row.present for row, _ in rows.values()]),
     )
     builder = SetBuilder(join_members(parts), settings)
-    return builder.build(joined.bound[None, :], joined.unknown[None, :], joined.present[None, :])[0]
+    return builder.build(pack(joined))[0]

@@ -6,12 +6,14 @@ neighbor share its weight in proportion to what each of them can carry.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.rib.model import NextHop, NextHopSet
+from fared.rib.model import HopKey, NextHop, NextHopSet
 from fared.ted.assemble import snap
 from fared.weights.path_capacity import Row, WeightMode, fill_unknown
 from fared.weights.quantise import quantise_rows
@@ -34,7 +36,8 @@ class Members:
     ``links`` ascend by (neighbor, local id, ifindex); ``column`` (M,) is the first hop each
     serves; ``share`` (M,) its part of that first hop's capacity; ``local`` (H,) what this
     router can send to each first hop, bytes/s, NaN unknown; ``usable`` (H,) whether any link
-    serves it. ``output`` (M,) is the order of ``hop_key``.
+    serves it. ``output`` (M,) is the order of
+    ``hop_key``, ``keys`` these themselves.
     """
 
     links: tuple[LocalLink, ...]
@@ -43,6 +46,7 @@ class Members:
     local: NDArray[np.float64]
     usable: NDArray[np.bool_]
     output: NDArray[np.int64]
+    keys: list[HopKey]
 
     def identity(self) -> tuple[object, ...]:
         """Equal for tables that turn equal rows into equal next hops."""
@@ -56,15 +60,19 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
     neighbor (or toward the transit network before it) at the least metric. Links whose ids are
     not described are matched by neighbor.
     """
-    graph = plan.graph
+    names = plan.graph.nodes
+    ids: dict[int, list[int]] = {}
+    cheapest: dict[int, int] = {}
+    for neighbor, metric, local_id in zip(
+        rows.neighbors.tolist(), rows.metrics.tolist(), rows.local_ids.tolist(), strict=True
+    ):  # ascending by metric for each neighbor
+        if metric == cheapest.setdefault(neighbor, metric):
+            ids.setdefault(neighbor, []).append(local_id)
     by_id: dict[tuple[int, int], int] = {}
     by_neighbor: dict[int, int] = {}
-    for hop, (node, edge) in enumerate(zip(plan.hops.tolist(), plan.via.tolist(), strict=True)):
-        neighbor, via = int(graph.nodes[node]), int(graph.nodes[graph.dst[edge]])
-        low = int(np.searchsorted(rows.neighbors, via))
-        high = int(np.searchsorted(rows.neighbors, via, side="right"))
-        least = rows.metrics[low:high] == rows.metrics[low:high].min(initial=1 << 62)
-        for local_id in rows.local_ids[low:high][least].tolist():
+    ends = names[plan.hops].tolist(), names[plan.graph.dst[plan.via]].tolist()
+    for hop, (neighbor, via) in enumerate(zip(*ends, strict=True)):
+        for local_id in ids.get(via, ()):
             by_id[neighbor, local_id] = hop
         if via == neighbor or neighbor not in by_neighbor:
             by_neighbor[neighbor] = hop
@@ -77,8 +85,8 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
     for link in links:
         hop = by_id.get((link.neighbor, link.local_id), -1) if link.local_id else -1
         if hop < 0 and link.local_id not in described:
-            cheapest = link.metric == least_metric[link.neighbor]
-            hop = by_neighbor.get(link.neighbor, -1) if cheapest else -1
+            least = link.metric == least_metric[link.neighbor]
+            hop = by_neighbor.get(link.neighbor, -1) if least else -1
         found.append(hop)
     return found
 
@@ -146,9 +154,72 @@ def build_members(
     with np.errstate(divide="ignore", invalid="ignore"):
         share = own / local[column]
     share = np.where(np.isfinite(share), share, 1.0 / np.maximum(count, 1)[column])
-    keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in used]
-    output = np.array(sorted(range(len(used)), key=keys.__getitem__), np.int64)
-    return Members(used, column, share, np.where(count > 0, local, np.nan), count > 0, output)
+    local = np.where(count > 0, local, np.nan)
+    return Members(used, column, share, local, count > 0, *_output_order(used))
+
+
+def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[HopKey]]:
+    keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in links]
+    return np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64), keys
+
+
+ABSENT = -1.0
+"""In a packed row: no shortest path begins with this first hop (or no link leads to it)."""
+
+
+def pack(row: Row) -> NDArray[np.float64]:
+    """Write a row as one float a first hop (1, H): its bound, ABSENT, or unknown below that."""
+    known = np.where(row.unknown, -2.0 - row.bound, row.bound)
+    return np.where(row.present, known, ABSENT)[None, :]
+
+
+class SolvedHops(NextHopSet):
+    """A next-hop set that makes its ``NextHop`` objects when first asked for them.
+
+    Most sets are only ever compared by ``key``.
+    """
+
+    def __init__(
+        self, members: Members, capacities: NDArray[np.float64], weights: NDArray[np.int64]
+    ) -> None:
+        self.__dict__.update(_members=members, _capacities=capacities, _weights=weights)
+
+    @cached_property
+    def hops(self) -> tuple[NextHop, ...]:
+        """The next hops; ``capacity`` NaN in the arrays is unknown."""
+        members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
+        capacities = self.__dict__["_capacities"].tolist()
+        return tuple(
+            _next_hop(members.links[at], capacities[at], weights[at])
+            for at in members.output.tolist()
+            if weights[at]
+        )
+
+    @cached_property
+    def key(self) -> tuple[tuple[HopKey, int], ...]:
+        """What the kernel sees of it."""
+        members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
+        keys = members.keys
+        return tuple((keys[at], weights[at]) for at in members.output.tolist() if weights[at])
+
+    @property
+    def total_weight(self) -> int:
+        """Sum of weights."""
+        return int(self.__dict__["_weights"].sum())
+
+
+def _next_hop(link: LocalLink, capacity: float, weight: int) -> NextHop:
+    return NextHop(
+        ifindex=link.ifindex,
+        interface=link.interface,
+        family=link.family,
+        gateway=link.gateway,
+        neighbor=link.neighbor,
+        bandwidth=link.bandwidth,
+        capacity=None if math.isnan(capacity) else capacity,
+        weight=weight,
+        onlink=link.onlink,
+    )
 
 
 class SetBuilder:
@@ -158,61 +229,45 @@ class SetBuilder:
         self.members = members
         self._settings = settings
         self._sets: dict[bytes, NextHopSet | None] = {}
-        self._hops: dict[tuple[int, float, int], NextHop] = {}
 
     def __len__(self) -> int:
         return len(self._sets)
 
-    def build(
-        self,
-        bound: NDArray[np.float64],
-        unknown: NDArray[np.bool_],
-        present: NDArray[np.bool_],
-        limit: float = np.inf,
-    ) -> list[NextHopSet | None]:
-        """Next-hop sets of many rows; all arrays (K, H), values already clipped by ``local``.
+    def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> list[NextHopSet | None]:
+        """Next-hop sets of many packed rows (K, H), already clipped by ``Members.local``.
 
         ``limit`` (bytes/s) lies behind all paths alike: it is shown and does not weigh. None
         for a row without any usable link.
         """
-        size = bound.shape[1]
-        packed = np.empty((len(bound), size + 1))
-        # One float a first hop tells all: -1 absent, below -1 unknown (and its bound).
-        packed[:, :size] = np.where(present, np.where(unknown, -2.0 - bound, bound), -1.0)
-        packed[:, size] = limit
-        keys = [row.tobytes() for row in packed]
-        fresh: dict[bytes, int] = {}
-        for at, key in enumerate(keys):
-            if key not in self._sets and key not in fresh:
-                fresh[key] = at
+        data, width = packed.tobytes(), packed.itemsize * packed.shape[1]
+        suffix = b"" if math.isinf(limit) else str(limit).encode()
+        keys = [data[at : at + width] + suffix for at in range(0, width * len(packed), width)]
+        if not width:
+            return [None] * len(packed)
+        sets = self._sets
+        fresh = {key: at for at, key in enumerate(keys) if key not in sets}
         if fresh:
-            new = np.fromiter(fresh.values(), np.int64, len(fresh))
-            made = self._make(bound[new], unknown[new], present[new], limit)
-            self._sets.update(zip(fresh, made, strict=True))
-        return [self._sets[key] for key in keys]
+            new = packed[np.fromiter(fresh.values(), np.int64, len(fresh))]
+            sets.update(zip(fresh, self._make(new, limit), strict=True))
+        return [sets[key] for key in keys]
 
-    def _make(
-        self,
-        bound: NDArray[np.float64],
-        unknown: NDArray[np.bool_],
-        present: NDArray[np.bool_],
-        limit: float,
-    ) -> list[NextHopSet | None]:
-        values = bound
-        doubtful = np.flatnonzero((unknown & present).any(axis=1))
-        if len(doubtful):
-            values = bound.copy()
-            for row in doubtful.tolist():
-                values[row] = fill_unknown(Row(bound[row], unknown[row], present[row]))
+    def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
         members = self.members
+        present, unknown = packed != ABSENT, packed < ABSENT
+        values = np.where(present, packed, 0.0)
+        doubtful = np.flatnonzero(unknown.any(axis=1))
+        if len(doubtful):
+            values = np.where(unknown, -2.0 - values, values)
+            for row in doubtful.tolist():
+                values[row] = fill_unknown(Row(values[row], unknown[row], present[row]))
         capacity = values[:, members.column] * members.share
         weights = self.weigh(capacity, present[:, members.column])
-        capacity = np.minimum(capacity, limit)
-        shown = np.where(unknown[:, members.column], np.nan, capacity)[:, members.output]
-        weights = weights[:, members.output]
+        shown = np.minimum(capacity, limit)
+        if len(doubtful):
+            shown[unknown[:, members.column]] = np.nan
         return [
-            self._hop_set(row, shares)
-            for row, shares in zip(shown.tolist(), weights.tolist(), strict=True)
+            SolvedHops(members, row, shares) if some else None
+            for row, shares, some in zip(shown, weights, list(weights.any(axis=1)), strict=True)
         ]
 
     def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -224,56 +279,29 @@ class SetBuilder:
         settings = self._settings
         if present.shape[1] > settings.max_paths:
             present = present & (np.cumsum(present, axis=1) <= settings.max_paths)
+            capacity = np.where(present, capacity, 0.0)
         if settings.mode is WeightMode.NONE:
             return present.astype(np.int64)
         weights = quantise_rows(
-            np.where(present, capacity, 0.0),
-            settings.max_weight,
-            settings.tolerance,
-            settings.search_members,
+            capacity, settings.max_weight, settings.tolerance, settings.search_members
         )
         empty = ~weights.any(axis=1)
-        weights[empty] = present[empty]
+        if empty.any():
+            weights[empty] = present[empty]
         return weights
-
-    def _hop_set(self, capacities: list[float], weights: list[int]) -> NextHopSet | None:
-        hops, output = self._hops, self.members.output.tolist()
-        chosen = []
-        for place, weight in enumerate(weights):
-            if weight:
-                capacity = capacities[place]
-                key = (place, capacity if capacity == capacity else -1.0, weight)  # noqa: PLR0124
-                hop = hops.get(key)
-                if hop is None:
-                    hop = hops[key] = self._hop(output[place], capacity, weight)
-                chosen.append(hop)
-        return NextHopSet(tuple(chosen)) if chosen else None
-
-    def _hop(self, member: int, capacity: float, weight: int) -> NextHop:
-        link = self.members.links[member]
-        return NextHop(
-            ifindex=link.ifindex,
-            interface=link.interface,
-            family=link.family,
-            gateway=link.gateway,
-            neighbor=link.neighbor,
-            bandwidth=link.bandwidth,
-            capacity=None if np.isnan(capacity) else capacity,
-            weight=weight,
-            onlink=link.onlink,
-        )
 
 
 def join_members(parts: Sequence[Members]) -> Members:
     """Lay the members of several areas side by side, their first hops counted on."""
     links = tuple(link for part in parts for link in part.links)
     offsets = np.cumsum([0, *(len(part.local) for part in parts[:-1])])
-    keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in links]
+    output, keys = _output_order(links)
     return Members(
         links=links,
         column=np.concatenate([p.column + at for p, at in zip(parts, offsets, strict=True)]),
         share=np.concatenate([part.share for part in parts]),
         local=np.concatenate([part.local for part in parts]),
         usable=np.concatenate([part.usable for part in parts]),
-        output=np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64),
+        output=output,
+        keys=keys,
     )

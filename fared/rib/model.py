@@ -42,11 +42,20 @@ class NextHop:
         return (self.ifindex, self.family, self.gateway, self.onlink)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NextHopSet:
-    """The weighted next hops of one or many routes, sorted by ``hop_key``."""
+    """The weighted next hops of one or many routes, sorted by ``hop_key``.
+
+    Equal content is equal; the solver hands out one object for all routes that share it.
+    """
 
     hops: tuple[NextHop, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NextHopSet) and (self is other or self.hops == other.hops)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def key(self) -> tuple[tuple[HopKey, int], ...]:

@@ -220,8 +220,6 @@ class RouteSolver:
         for number in numbers:
             prefix, route = prefixes[number], self._route(number)
             if route is not None:
-                if routes.get(prefix) == route:
-                    continue
                 routes[prefix] = changed[prefix] = route
             elif routes.pop(prefix, None) is not None:
                 changed[prefix] = None

@@ -270,7 +270,7 @@ class _SlotBuilder:
             order = np.empty(len(key), np.int64)
             order[target] = np.arange(len(key))
             source, edge, target = source[order], edge[order], None
-        position, hop = np.divmod(slots, max(width, 1))
+        position, hop = np.nonzero(present.reshape(len(level.nodes), width))
         count = np.bincount(position, minlength=len(level.nodes))
         self.start[level.nodes] = low + np.cumsum(count) - count
         self.count[level.nodes] = count

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SIGNIFICANT_DIGITS = 7
 _RADIX_SORT_LIMIT = 1 << 16
+_TABLE_PER_EDGE = 16
 
 
 @dataclass(slots=True)
@@ -28,7 +29,7 @@ class Rows:
     """The links of one router sorted by (neighbor, metric, local id); all arrays (K,).
 
     ``order`` maps the block's own order to this one, ``slots`` are the neighbors' numbers in
-    the database's own numbering, ``capacities`` and ``availables`` have float32 noise removed.
+    the database's own numbering, ``capacities`` and ``availables`` have float32 noise removed. ``doubtful``: some capacity is unknown.
     """
 
     block: NodeBlock
@@ -40,6 +41,7 @@ class Rows:
     remote_ids: NDArray[np.int64]
     capacities: NDArray[np.float64]
     availables: NDArray[np.float64]
+    doubtful: bool
 
 
 def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -93,10 +95,11 @@ class Assembly:
         base, end = int(self.graph.indptr[first]), int(self.graph.indptr[last])
         used = self.row_edge[rows] >= 0
         edge = self.row_edge[rows][used] - base
-        partner = self.partner[rows][used]
         capacity = self.capacities[rows][used]
-        far = np.where(partner >= 0, self.capacities[partner], np.nan)
-        capacity = np.where(np.isnan(capacity) & np.isfinite(far), far, capacity)
+        if np.isnan(capacity).any():
+            partner = self.partner[rows][used]
+            far = np.where(partner >= 0, self.capacities[partner], np.nan)
+            capacity = np.where(np.isnan(capacity) & np.isfinite(far), far, capacity)
         available = self.availables[rows][used]
         # How loaded the far direction is says nothing of this one: then all of it is available.
         available = np.where(np.isnan(available), capacity, available)
@@ -121,8 +124,13 @@ class Assembly:
 def _reverse_edges(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """For edges sorted by (src, dst): the position of the opposite edge, -1 if there is none."""
     forward = src * size + dst
+    backward = dst * size + src
+    if size * size <= _TABLE_PER_EDGE * len(src):  # a dense fabric: look up in a table
+        table = np.full(size * size, -1, np.int64)
+        table[forward] = np.arange(len(src))
+        return table[backward]
     by_head = np.argsort(dst.astype(np.uint16) if size < _RADIX_SORT_LIMIT else dst, kind="stable")
-    backward = (dst * size + src)[by_head]
+    backward = backward[by_head]
     if np.array_equal(forward, backward):
         return by_head
     at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
@@ -149,31 +157,35 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
     network = np.array([rows.block.network for rows in routers], bool)
     head = rank[_concat([rows.slots for rows in routers])]
     tail = np.repeat(np.arange(count), lengths)
-    metric = np.where(network[tail], 0, _concat([rows.metrics for rows in routers]))
+    metric = _concat([rows.metrics for rows in routers])
+    if network.any():
+        metric = np.where(network[tail], 0, metric)
     kept = np.flatnonzero((head >= 0) & (head != tail))
     starts, merged = _merge(tail[kept], head[kept], count)
-    src, dst = tail[kept][starts], head[kept][starts]
-    least = np.minimum.reduceat(metric[kept], starts) if len(starts) else metric[kept]
+    first = kept[starts]
+    src, dst, least = tail[first], head[first], metric[first]  # sorted by metric within a run
     reverse = _reverse_edges(src, dst, count)
-    two_way = reverse >= 0  # RFC 2328 §16.1 (2)(b): a link that the other end does not list back
-    number = np.where(two_way, np.cumsum(two_way) - 1, -1)
+    # RFC 2328 §16.1 (2)(b): a link that the other end does not list back does not count.
+    two_way = reverse >= 0
     row_edge = np.full(len(head), -1, np.int64)
+    number = np.where(two_way, np.cumsum(two_way) - 1, -1)
     row_edge[kept] = np.where(metric[kept] == least[merged], number[merged], -1)
     partner = _partners(routers, kept, starts, merged, reverse[merged])
-    src, dst, least = src[two_way], dst[two_way], least[two_way]
-    uniform = int(least[0]) if len(least) and (least == least[0]).all() else 0
+    if not two_way.all():
+        src, dst, least, reverse = (a[two_way] for a in (src, dst, least, reverse))
+        reverse = number[reverse]
     graph = Graph(
         nodes=np.array([rows.block.node for rows in routers], np.int64),
         indptr=np.concatenate(([0], np.cumsum(np.bincount(src, minlength=count)))),
         src=src,
         dst=dst,
         metric=least,
-        reverse=number[reverse[two_way]],
+        reverse=reverse,
         capacity=np.full(len(src), np.nan),
         available=np.full(len(src), np.nan),
         transit=np.array([rows.block.transit for rows in routers], bool),
         network=network,
-        uniform=uniform,
+        uniform=int(least[0]) if len(least) and (least == least[0]).all() else 0,
     )
     return _fill(graph, routers, row_ptr, row_edge, partner)
 
@@ -222,8 +234,8 @@ def _partners(
     opposite run of each. Parallel links are told apart by their ids where both ends give them, else by position.
     """
     partner = np.full(sum(len(rows.slots) for rows in routers), -1, np.int64)
-    if not len(starts):
-        return partner
+    if not any(rows.doubtful for rows in routers):
+        return partner  # nobody will ask: a change of what is unknown assembles anew
     counts = np.diff(np.append(starts, len(kept)))
     place = np.arange(len(kept)) - starts[merged]
     place = np.minimum(place, counts[back] - 1)

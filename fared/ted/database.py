@@ -40,12 +40,35 @@ def _same_links(old: NodeBlock, new: NodeBlock) -> bool:
     return (
         old.transit == new.transit
         and old.network == new.network
-        and np.array_equal(old.neighbors, new.neighbors)
-        and np.array_equal(old.metrics, new.metrics)
-        and np.array_equal(old.local_ids, new.local_ids)
-        and np.array_equal(old.remote_ids, new.remote_ids)
-        and np.array_equal(np.isnan(old.capacities), np.isnan(new.capacities))
+        and _same(old.neighbors, new.neighbors)
+        and _same(old.metrics, new.metrics)
+        and _same(old.local_ids, new.local_ids)
+        and _same(old.remote_ids, new.remote_ids)
+        and _same(np.isnan(old.capacities), np.isnan(new.capacities))
     )
+
+
+def _same(old: NDArray[np.generic], new: NDArray[np.generic]) -> bool:
+    return old is new or (len(old) == len(new) and bool((old == new).all()))
+
+
+def _renewed(
+    old: NDArray[np.float64], new: NDArray[np.float64], kept: NDArray[np.float64], rows: Rows
+) -> NDArray[np.float64]:
+    """Take the values that differ between two blocks into the sorted, snapped array ``kept``.
+
+    Returns ``kept`` itself if none does, else a new array.
+    """
+    places = np.flatnonzero((old != new)[rows.order])
+    if not len(places):
+        return kept
+    values = snap(new[rows.order[places]])
+    before = kept[places]
+    if ((values == before) | (np.isnan(values) & np.isnan(before))).all():
+        return kept
+    result = kept.copy()
+    result[places] = values
+    return result
 
 
 class Ted:
@@ -126,16 +149,15 @@ class Ted:
             remote_ids=block.remote_ids[order],
             capacities=snap(block.capacities[order]),
             availables=snap(block.availables[order]),
+            doubtful=bool(np.isnan(block.capacities).any()),
         )
         self._touch()
 
     def _write(self, rows: Rows, block: NodeBlock) -> Change:
-        rows.block = block
-        capacities = snap(block.capacities[rows.order])
-        availables = snap(block.availables[rows.order])
-        if np.array_equal(capacities, rows.capacities, equal_nan=True) and np.array_equal(
-            availables, rows.availables, equal_nan=True
-        ):
+        old, rows.block = rows.block, block
+        capacities = _renewed(old.capacities, block.capacities, rows.capacities, rows)
+        availables = _renewed(old.availables, block.availables, rows.availables, rows)
+        if capacities is rows.capacities and availables is rows.availables:
             return Change.NONE
         rows.capacities, rows.availables = capacities, availables
         if self._assembly is not None:

@@ -122,42 +122,53 @@ def _empty_row(plan: Plan) -> Row:
     return Row(np.zeros(size), np.zeros(size, bool), np.zeros(size, bool))
 
 
-def destination_row(
-    plan: Plan,
-    flow: Flow,
-    capacity: NDArray[np.float64],
-    nodes: tuple[int, ...],
-    announced: tuple[float, ...],
-) -> Row:
-    """F of a prefix that several nodes reach equally well, contracted into one destination.
+@dataclass(frozen=True, slots=True, eq=False)
+class Contraction:
+    """Several nodes that reach a prefix equally well, as one destination.
 
-    ``nodes`` are indexes, ``announced`` what each says lies behind it (bytes/s, infinite where
-    it says nothing). The links m -> t of one m to several t count together against F(p, m):
-    adding up the rows of the nodes would count what m can carry once for each of them.
+    ``row``: F of the contracted destination; ``ends`` (T, H) F of each node, None where the
+    row is that of one node all paths share.
+    """
+
+    row: Row
+    ends: NDArray[np.float64] | None
+
+    def announced(self, limits: tuple[float, ...]) -> Row:
+        """The row if each node has only so much behind it (bytes/s, infinite if not told)."""
+        if self.ends is None or all(np.isinf(limits)):
+            return self.row
+        behind = np.minimum(self.ends, np.array(limits)[:, None]).sum(axis=0)
+        return Row(np.minimum(self.row.bound, behind), self.row.unknown, self.row.present)
+
+
+def contract(
+    plan: Plan, flow: Flow, capacity: NDArray[np.float64], nodes: tuple[int, ...]
+) -> Contraction:
+    """Contract nodes (indexes) into one destination.
+
+    The links m -> t of one m to several t count together against F(p, m): adding up the rows
+    of the nodes would count what m can carry once for each of them.
     """
     ends = np.array(nodes, np.int64)
     edges = plan.edges_into(ends)
+    edges = edges[~np.isin(plan.graph.src[edges], ends)]
     tails = plan.graph.src[edges]
-    edges, tails = edges[~np.isin(tails, ends)], tails[~np.isin(tails, ends)]
-    single = np.unique(tails)
-    if len(nodes) == 1 or (len(single) == 1 and plan.slot_count[single[0]]):
-        return node_row(plan, flow, int(plan.row_of[ends[0] if len(nodes) == 1 else single[0]]))
+    before = np.unique(tails)
+    if len(before) == 1 and plan.slot_count[before[0]]:
+        return Contraction(node_row(plan, flow, int(plan.row_of[before[0]])), None)
     row = _empty_row(plan)
     limits = capacity[edges]
-    for tail in single.tolist():
+    for tail in before[plan.slot_count[before] > 0].tolist():
         beyond = node_row(plan, flow, tail)
         limit = float(limits[tails == tail].sum())
         row.bound[:] += np.minimum(beyond.bound, np.inf if np.isnan(limit) else limit)
         row.unknown[:] |= beyond.present & (beyond.unknown | np.isnan(limit))
         row.present[:] |= beyond.present
-    behind = np.zeros(len(plan.hops))
-    for node, limit in zip(nodes, announced, strict=True):
-        end = node_row(plan, flow, node)
-        behind += np.minimum(end.bound, limit)
+    rows = [node_row(plan, flow, node) for node in nodes]
+    for end in rows:
         row.present[:] |= end.present
-        row.bound[np.isinf(end.bound) & end.present] = np.inf
-    row.bound[:] = np.minimum(row.bound, behind)
-    return row
+        row.bound[end.present & np.isinf(end.bound) & ~end.unknown] = np.inf
+    return Contraction(row, np.stack([end.bound for end in rows]))
 
 
 def fill_unknown(row: Row) -> NDArray[np.float64]:
