@@ -1,0 +1,103 @@
+"""The Hello protocol (RFC 2328 §9.5, §10.5).
+
+A hello is due by timer, but also at once when a link comes up and when a neighbor is first
+heard or stops hearing us: so an adjacency forms in round trips and not in hello intervals.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fared.ospf.adjacency import Adjacency
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
+from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
+from fared.ospf.packet.packets import Hello, Options, Packet
+from fared.ospf.transmit import Transmitter
+
+_JITTER = 0.1
+
+
+class HelloProtocol:
+    """Sends and receives hellos on all interfaces."""
+
+    def __init__(self, instance: Instance, transmitter: Transmitter, adjacency: Adjacency) -> None:
+        self._instance = instance
+        self._transmitter = transmitter
+        self._adjacency = adjacency
+
+    def start(self, interface: Interface) -> None:
+        """Send the first hello now and the others periodically, a little early at random."""
+        interface.hello_due = True
+        self._arm(interface)
+
+    def stop(self, interface: Interface) -> None:
+        """Send no more."""
+        self._instance.timers.cancel(interface.hello_timer)
+        interface.hello_timer = None
+
+    def _arm(self, interface: Interface) -> None:
+        early = 1 - _JITTER * self._instance.rng.random()
+        due = self._instance.now + interface.settings.hello_interval * early
+        interface.hello_timer = self._instance.timers.arm(due, partial(self._tick, interface))
+
+    def _tick(self, interface: Interface) -> None:
+        interface.hello_due = True
+        self._arm(interface)
+
+    def receive(self, interface: Interface, source: int, packet: Packet, hello: Hello) -> None:
+        """Process a hello that passed the checks of §8.2."""
+        reason = self._mismatch(interface, hello)
+        if reason is not None:
+            self._instance.reject(
+                reason, source, interface=interface.name, router_id=packet.router_id
+            )
+            return
+        neighbor = self._identify(interface, source, packet.router_id)
+        if neighbor is None:
+            return
+        known = neighbor.state
+        neighbor.fire(NeighborEvent.HELLO_RECEIVED)
+        neighbor.priority = hello.router_priority
+        neighbor.designated_router = hello.designated_router
+        neighbor.backup_designated_router = hello.backup_designated_router
+        if self._instance.router_id in hello.neighbors:
+            neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)
+        else:
+            neighbor.fire(NeighborEvent.ONE_WAY_RECEIVED)
+        newly_heard = known < NeighborState.INIT
+        restarted = known >= NeighborState.TWO_WAY and neighbor.state is NeighborState.INIT
+        now_two_way = known < NeighborState.TWO_WAY <= neighbor.state
+        if newly_heard or restarted or now_two_way:
+            interface.hello_due = True
+
+    def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
+        """RFC 2328 §10.5; the network mask means nothing on point-to-point links."""
+        if hello.hello_interval != interface.settings.hello_interval:
+            return "hello-interval-mismatch"
+        if hello.router_dead_interval != interface.settings.router_dead_interval:
+            return "dead-interval-mismatch"
+        ours = self._transmitter.area_options(interface)
+        if (hello.options ^ ours) & Options.E:
+            return "options-mismatch"
+        return None
+
+    def _identify(self, interface: Interface, source: int, router_id: int) -> Neighbor | None:
+        """Find the neighbor by router id; a second one on the link is turned away.
+
+        The same address with another router id is a neighbor that restarted under a new name.
+        """
+        neighbor = interface.neighbors.get(router_id)
+        if neighbor is not None:
+            if neighbor.address != source:
+                neighbor.address = source
+                self._adjacency.readdressed(neighbor)
+            return neighbor
+        for other in list(interface.neighbors.values()):
+            if other.address != source:
+                self._instance.reject(
+                    "second-neighbor", source, interface=interface.name, router_id=router_id
+                )
+                return None
+            other.fire(NeighborEvent.KILL_NBR)
+        return self._adjacency.create(interface, router_id, source)

@@ -1,0 +1,120 @@
+"""What all parts of one OSPF process share: settings, clock reading, timers, outputs, counters.
+
+The parts (hello, exchange, flooding, origination...) are small objects that each know this one
+and the few others they call; the engine wires them and dispatches inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from fared.core.timers import TimerQueue
+from fared.ospf.events import LogRecord, Output
+from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+
+if TYPE_CHECKING:
+    from fared.core.ids import AreaId
+    from fared.ospf.interface import Interface
+    from fared.ospf.settings import AreaSettings, OspfSettings
+
+_LOG_INTERVAL = 60.0
+_LOG_SOURCES = 1024
+
+
+class Rng(Protocol):
+    """The seeded source of jitter and first DD sequence numbers."""
+
+    def random(self) -> float:
+        """Return a float in [0, 1)."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Running totals since the engine began."""
+
+    packets: Counter[tuple[str, str]] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    transitions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    lsas: Counter[str] = field(default_factory=Counter)
+
+
+class Area:
+    """One area: its database and its interfaces (RFC 2328 §6)."""
+
+    __slots__ = ("area_id", "lsdb", "settings")
+
+    def __init__(self, settings: AreaSettings) -> None:
+        self.area_id = settings.area
+        self.settings = settings
+        self.lsdb = Lsdb(Scope.AREA, area=settings.area)
+
+
+class Instance:
+    """The protocol data structure of one router (RFC 2328 §5)."""
+
+    def __init__(self, settings: OspfSettings, rng: Rng) -> None:
+        self.settings = settings
+        self.rng = rng
+        self.now = 0.0
+        self.timers = TimerQueue()
+        self.counters = Counters()
+        self.areas: dict[AreaId, Area] = {}
+        self.interfaces: dict[int, Interface] = {}
+        self.as_scope = Lsdb(Scope.AS)
+        self.exchanging = 0
+        """Neighbors in state Exchange or Loading: while there are any, MaxAge LSAs stay (§14)."""
+        self.dying: dict[LsaEntry, None] = {}
+        """MaxAge LSAs waiting for their last acknowledgment."""
+        self._by_area: dict[AreaId, list[Interface]] | None = None
+        self._outputs: list[Output] = []
+        self._logged: dict[tuple[int, str], float] = {}
+
+    @property
+    def router_id(self) -> int:
+        """This router's id."""
+        return self.settings.router_id
+
+    def emit(self, output: Output) -> None:
+        """Append to what the next ``drain`` returns."""
+        self._outputs.append(output)
+
+    def take_outputs(self) -> list[Output]:
+        """Hand out what was emitted since the last call."""
+        taken, self._outputs = self._outputs, []
+        return taken
+
+    def log(self, level: str, event: str, **fields: object) -> None:
+        """Emit a log record."""
+        self.emit(LogRecord(level, event, fields))
+
+    def reject(self, reason: str, source: int, **fields: object) -> None:
+        """Count something bad from a peer; log the first, then one a minute by source and reason."""
+        self.counters.errors[reason] += 1
+        last = self._logged.get((source, reason))
+        if last is not None and self.now - last < _LOG_INTERVAL:
+            return
+        self._logged.pop((source, reason), None)
+        if len(self._logged) >= _LOG_SOURCES:
+            del self._logged[next(iter(self._logged))]
+        self._logged[source, reason] = self.now
+        self.log("warning", "ospf-rejected", reason=reason, source=source, **fields)
+
+    def add_interface(self, interface: Interface) -> None:
+        """Begin to run OSPF on an interface."""
+        self.interfaces[interface.ifindex] = interface
+        self._by_area = None
+
+    def remove_interface(self, ifindex: int) -> None:
+        """Forget an interface."""
+        del self.interfaces[ifindex]
+        self._by_area = None
+
+    def area_interfaces(self, area: AreaId) -> list[Interface]:
+        """The interfaces of an area, by ifindex."""
+        if self._by_area is None:
+            self._by_area = {}
+            for _, interface in sorted(self.interfaces.items()):
+                self._by_area.setdefault(interface.settings.area, []).append(interface)
+        return self._by_area.get(area, [])

@@ -1,0 +1,133 @@
+"""The interface data structure and its state machine (RFC 2328 §9)."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from fared.core.fsm import Row, TransitionTable
+from fared.core.ids import length_mask
+from fared.core.links import InterfaceAddress, Link
+from fared.core.timers import Timer
+from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.ospf.packet.lsa import LsaHeader, LsaKey
+from fared.ospf.packet.packets import PacketBody
+from fared.ospf.settings import InterfaceSettings, NetworkType
+from fared.te.announce import Announced, Bandwidth
+
+if TYPE_CHECKING:
+    from fared.ospf.neighbor import Neighbor
+
+_HOST_LOOPBACK = 127
+
+
+class InterfaceState(enum.Enum):
+    """Interface states (RFC 2328 §9.1); values are display labels."""
+
+    DOWN = "Down"
+    LOOPBACK = "Loopback"
+    WAITING = "Waiting"
+    POINT_TO_POINT = "Point-to-point"
+    DR_OTHER = "DR Other"
+    BACKUP = "Backup"
+    DR = "DR"
+
+
+class InterfaceEvent(enum.Enum):
+    """What happens to interfaces (RFC 2328 §9.2), by the RFC's names."""
+
+    INTERFACE_UP = "InterfaceUp"
+    WAIT_TIMER = "WaitTimer"
+    BACKUP_SEEN = "BackupSeen"
+    NEIGHBOR_CHANGE = "NeighborChange"
+    LOOP_IND = "LoopInd"
+    UNLOOP_IND = "UnloopInd"
+    INTERFACE_DOWN = "InterfaceDown"
+
+
+class InterfaceAction(enum.Enum):
+    """What the rows of the table ask for."""
+
+    START = enum.auto()
+    RESET = enum.auto()
+
+
+_S, _E, _A = InterfaceState, InterfaceEvent, InterfaceAction
+
+INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction] = TransitionTable(
+    [
+        Row((_S.DOWN,), _E.INTERFACE_UP, _A.START, None),
+        Row(tuple(_S), _E.INTERFACE_DOWN, _A.RESET, _S.DOWN),
+        Row(tuple(s for s in _S if s is not _S.LOOPBACK), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
+        Row((_S.LOOPBACK,), _E.UNLOOP_IND, None, _S.DOWN),
+    ]
+)
+
+
+class Interface:
+    """One interface on which OSPF runs (RFC 2328 §9).
+
+    Neighbors are keyed by router id, which is what identifies them on point-to-point links
+    (§10). ``queue``, ``updates`` and ``acks`` collect what the next drain sends out of here.
+    """
+
+    def __init__(self, link: Link, settings: InterfaceSettings) -> None:
+        self.link = link
+        self.settings = settings
+        self.state = InterfaceState.DOWN
+        self.neighbors: dict[int, Neighbor] = {}
+        self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
+        self.hello_timer: Timer | None = None
+        self.hello_due = False
+        self.queue: list[PacketBody] = []
+        self.updates: dict[LsaKey, LsaEntry] = {}
+        self.acks: dict[LsaKey, LsaHeader] = {}
+        self.utilized = 0.0
+        self.announced: Announced | None = None
+        self.announce_timer: Timer | None = None
+        self.flaps: dict[int, int] = {}
+
+    @property
+    def ifindex(self) -> int:
+        """The kernel's index."""
+        return self.link.ifindex
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.link.name
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is announced as host routes only."""
+        return self.link.loopback or self.settings.network_type is NetworkType.LOOPBACK
+
+    @property
+    def speaks(self) -> bool:
+        """Whether packets are sent and received here."""
+        return self.state not in (_S.DOWN, _S.LOOPBACK) and not self.settings.passive
+
+    @property
+    def addresses(self) -> tuple[InterfaceAddress, ...]:
+        """IPv4 addresses worth announcing: all but 127.0.0.0/8."""
+        return tuple(a for a in self.link.ipv4() if a.address >> 24 != _HOST_LOOPBACK)
+
+    @property
+    def address(self) -> int:
+        """The primary IPv4 address; 0 if there is none."""
+        addresses = self.addresses
+        return addresses[0].address if addresses else 0
+
+    @property
+    def network_mask(self) -> int:
+        """The mask of the primary address; 0 if there is none."""
+        addresses = self.addresses
+        return length_mask(addresses[0].prefix_length) if addresses else 0
+
+    @property
+    def bandwidth(self) -> Bandwidth:
+        """Capacity (configured, else the link's own) and load, bytes/s."""
+        capacity = self.settings.capacity
+        if capacity is None:
+            capacity = self.link.capacity
+        return Bandwidth(capacity, self.utilized)

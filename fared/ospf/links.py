@@ -1,0 +1,175 @@
+"""Local links: running the interface state machine (RFC 2328 §9) as the kernel's links change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fared.core.ids import AreaId
+from fared.core.links import Link
+from fared.ospf.adjacency import Adjacency
+from fared.ospf.database import Database
+from fared.ospf.events import JoinGroup, LeaveGroup
+from fared.ospf.hello import HelloProtocol
+from fared.ospf.instance import Area, Instance
+from fared.ospf.interface import (
+    INTERFACE_TABLE,
+    Interface,
+    InterfaceAction,
+    InterfaceEvent,
+    InterfaceState,
+)
+from fared.ospf.neighbor import NeighborEvent
+from fared.ospf.originate import Originator
+from fared.ospf.settings import AreaSettings, InterfaceSettings
+from fared.ospf.ted import TedBuilder
+from fared.ospf.transmit import Transmitter
+
+
+class LinkManager:
+    """Creates, moves and removes interfaces."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        hello: HelloProtocol,
+        adjacency: Adjacency,
+        originator: Originator,
+        transmitter: Transmitter,
+        database: Database,
+        ted: TedBuilder,
+    ) -> None:
+        self._instance = instance
+        self._hello = hello
+        self._adjacency = adjacency
+        self._originator = originator
+        self._transmitter = transmitter
+        self._database = database
+        self._ted = ted
+        self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
+            InterfaceAction.START: self._start,
+            InterfaceAction.RESET: self._reset,
+        }
+
+    def ensure_area(self, area_id: AreaId) -> None:
+        """Make an area exist."""
+        if area_id in self._instance.areas:
+            return
+        known = {area.area: area for area in self._instance.settings.areas}
+        area = Area(known.get(area_id, AreaSettings(area_id)))
+        self._instance.areas[area_id] = area
+        self._originator.add_area(area)
+
+    def area_changed(self, settings: AreaSettings) -> None:
+        """An area became stub or ceased to be: adjacencies in it form again."""
+        area = self._instance.areas[settings.area]
+        if area.settings == settings:
+            return
+        area.settings = settings
+        for interface in self._instance.area_interfaces(settings.area):
+            self._adjacency.kill_all(interface, NeighborEvent.KILL_NBR)
+            interface.hello_due = interface.speaks
+
+    def changed(self, link: Link, settings: InterfaceSettings | None) -> None:
+        """A link appeared or changed, or OSPF was switched on or off on it."""
+        interface = self._instance.interfaces.get(link.ifindex)
+        if settings is None:
+            if interface is not None:
+                self._drop(interface, polite=link.up)
+            return
+        if interface is not None and _needs_restart(interface, link, settings):
+            self._drop(interface, polite=link.up)
+            interface = None
+        if interface is None:
+            self._add(link, settings)
+        else:
+            self._update(interface, link, settings)
+
+    def removed(self, ifindex: int) -> None:
+        """The kernel has no such link any more."""
+        interface = self._instance.interfaces.get(ifindex)
+        if interface is not None:
+            self._drop(interface, polite=False)
+
+    def load_measured(self, ifindex: int, utilized: float) -> None:
+        """Note the outbound load of a link, bytes/s."""
+        interface = self._instance.interfaces.get(ifindex)
+        if interface is not None:
+            interface.utilized = max(0.0, utilized)
+            self._originator.bandwidth_changed(interface)
+
+    def _add(self, link: Link, settings: InterfaceSettings) -> None:
+        self.ensure_area(settings.area)
+        interface = Interface(link, settings)
+        self._instance.add_interface(interface)
+        if not interface.loopback and not settings.passive:
+            self._originator.add_interface(interface)
+            self._originator.bandwidth_changed(interface)
+        self._follow(interface)
+
+    def _drop(self, interface: Interface, *, polite: bool) -> None:
+        """Stop OSPF on an interface; neighbors are told if the link still carries packets."""
+        if polite and interface.speaks:
+            self._transmitter.goodbye(interface)
+        self._fire(interface, InterfaceEvent.INTERFACE_DOWN)
+        self._instance.timers.cancel(interface.announce_timer)
+        self._instance.remove_interface(interface.ifindex)
+        self._originator.remove_interface(interface)
+
+    def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
+        before = interface.settings, interface.link
+        interface.link, interface.settings = link, settings
+        if (settings, link) == before[::-1]:
+            return
+        self._originator.bandwidth_changed(interface)
+        self._follow(interface)
+        self._originator.link_changed(interface)
+        self._ted.links_changed(settings.area, f"{interface.name} changed")
+
+    def _follow(self, interface: Interface) -> None:
+        """Bring the interface's state in line with its link."""
+        if not interface.link.up:
+            self._fire(interface, InterfaceEvent.INTERFACE_DOWN)
+        elif interface.loopback:
+            self._fire(interface, InterfaceEvent.LOOP_IND)
+        elif interface.address:
+            self._fire(interface, InterfaceEvent.INTERFACE_UP)
+
+    def _fire(self, interface: Interface, event: InterfaceEvent) -> None:
+        transition = INTERFACE_TABLE.find(interface.state, event)
+        if transition is None:
+            return
+        decided = None
+        if transition.action is not None:
+            decided = self._actions[transition.action](interface)
+        target = transition.target or decided
+        if target is None or target is interface.state:
+            return
+        interface.state = target
+        self._originator.link_changed(interface)
+
+    def _start(self, interface: Interface) -> InterfaceState:
+        """InterfaceUp (§9.3)."""
+        if not interface.settings.passive:
+            self._instance.emit(JoinGroup(interface.ifindex))
+            self._hello.start(interface)
+        return InterfaceState.POINT_TO_POINT
+
+    def _reset(self, interface: Interface) -> None:
+        """InterfaceDown (§9.3): timers off, neighbors gone, link-local LSAs forgotten."""
+        if not interface.speaks:
+            return
+        self._hello.stop(interface)
+        self._adjacency.kill_all(interface, NeighborEvent.LL_DOWN)
+        self._database.drop_all(interface.lsdb)
+        self._instance.emit(LeaveGroup(interface.ifindex))
+
+
+def _needs_restart(interface: Interface, link: Link, settings: InterfaceSettings) -> bool:
+    """Whether a change touches what adjacencies are built on."""
+    old = interface.settings
+    return (
+        (old.area, old.network_type, old.passive)
+        != (settings.area, settings.network_type, settings.passive)
+        or interface.link.loopback != link.loopback
+        or (interface.link.up and link.up and interface.link.ipv4()[:1] != link.ipv4()[:1])
+    )

@@ -1,0 +1,87 @@
+"""Link state retransmission lists: what a neighbor has been sent and not acknowledged (§13.6)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fared.ospf.database import MIN_LS_ARRIVAL
+from fared.ospf.instance import Instance
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.neighbor import Neighbor, Retransmission
+from fared.ospf.packet.lsa import LsaKey
+
+_BATCH = 512
+_BATCH_GAP = 0.05
+_SLACK = 0.1
+_HURRIED_WAIT = MIN_LS_ARRIVAL * 1.1
+
+
+class Retransmitter:
+    """Keeps the lists of all neighbors, one timer each."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def enlist(self, neighbor: Neighbor, entry: LsaEntry) -> None:
+        """Send ``entry`` to the neighbor again and again until it acknowledges.
+
+        A neighbor with RFC 2328's MinLSArrival silently drops an instance that follows its
+        predecessor within a second; such a one is repeated soon after that second.
+        """
+        self.delist(neighbor, entry.key)
+        wait = neighbor.interface.settings.rxmt_interval
+        if entry.hurried:
+            wait = min(wait, _HURRIED_WAIT)
+        due = self._instance.now + wait
+        neighbor.retransmissions[entry.key] = Retransmission(entry, due)
+        entry.retransmissions += 1
+        self._arm(neighbor, due)
+
+    def delist(self, neighbor: Neighbor, key: LsaKey) -> Retransmission | None:
+        """Stop repeating; return what was on the list."""
+        listed = neighbor.retransmissions.pop(key, None)
+        if listed is not None:
+            listed.entry.retransmissions -= 1
+            if not neighbor.retransmissions:
+                self._instance.timers.cancel(neighbor.retransmission_timer)
+                neighbor.retransmission_timer = None
+        return listed
+
+    def delist_everywhere(self, entry: LsaEntry) -> None:
+        """RFC 2328 §13 (5)(c): an instance that is replaced is on no list any more."""
+        if entry.retransmissions == 0:
+            return
+        for interface in self._instance.interfaces.values():
+            for neighbor in interface.neighbors.values():
+                listed = neighbor.retransmissions.get(entry.key)
+                if listed is not None and listed.entry is entry:
+                    self.delist(neighbor, entry.key)
+
+    def clear(self, neighbor: Neighbor) -> None:
+        """Empty the list of a neighbor that is lost."""
+        for key in list(neighbor.retransmissions):
+            self.delist(neighbor, key)
+
+    def _arm(self, neighbor: Neighbor, due: float) -> None:
+        timer = neighbor.retransmission_timer
+        if timer is not None and timer.active:
+            if timer.deadline <= due:
+                return
+            self._instance.timers.cancel(timer)
+        neighbor.retransmission_timer = self._instance.timers.arm(
+            due, partial(self._fire, neighbor)
+        )
+
+    def _fire(self, neighbor: Neighbor) -> None:
+        now = self._instance.now
+        interval = neighbor.interface.settings.rxmt_interval
+        horizon = now + interval * _SLACK
+        ready = [item for item in neighbor.retransmissions.values() if item.due <= horizon]
+        for item in ready[:_BATCH]:
+            item.due = now + interval
+            neighbor.direct[item.entry.key] = item.entry
+        self._instance.counters.lsas["retransmitted"] += min(len(ready), _BATCH)
+        if len(ready) > _BATCH:
+            self._arm(neighbor, now + _BATCH_GAP)
+        elif neighbor.retransmissions:
+            self._arm(neighbor, min(item.due for item in neighbor.retransmissions.values()))

@@ -1,0 +1,355 @@
+"""From the link state database to the TED: one ``NodeBlock`` a router, kept up to date cheaply.
+
+A router with 512 links floods 512 TE LSAs which arrive one at a time. So what each LSA says is
+decoded once and kept, a TE LSA that fits its row exactly patches a copy of two arrays, and
+only changes of the router LSA (or links told apart by nothing but their order) match anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.core.ids import AreaId, NodeId, dotted, ipv4_prefix, mask_length
+from fared.core.wire import DecodeError
+from fared.ospf import contents
+from fared.ospf.events import LocalLinksChanged, TedUpdated
+from fared.ospf.instance import Instance
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
+from fared.ospf.packet.lsa import LsaKey, LsType
+from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
+from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
+
+_WORD = 0xFFFFFFFF
+_HIGHEST_INDEX = 0x00FFFFFF
+"""Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
+RowKey = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Router:
+    """What we know of one router in one area."""
+
+    node: NodeId
+    body: RouterLsa | None = None
+    hostname: str | None = None
+    hostname_key: LsaKey | None = None
+    te: dict[LsaKey, TeLink] = field(default_factory=dict)
+    rows: dict[RowKey, int] = field(default_factory=dict)
+    row_of: dict[LsaKey, int] = field(default_factory=dict)
+    block: NodeBlock | None = None
+    emitted: NodeBlock | None = None
+    rebuild: bool = False
+    patched: dict[LsaKey, None] = field(default_factory=dict)
+    cause: str | None = None
+    since: float = 0.0
+
+
+class TedBuilder:
+    """Watches the area databases and emits TedUpdated and LocalLinksChanged at ``flush``."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._routers: dict[tuple[AreaId, int], _Router] = {}
+        self._dirty: dict[tuple[AreaId, int], _Router] = {}
+        self._links_dirty: dict[AreaId, tuple[str, float]] = {}
+        self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
+
+    def lsa_changed(self, entry: LsaEntry) -> None:
+        """Take note of an LSA that is new, different, or at MaxAge."""
+        area = entry.lsdb.area
+        key = entry.key
+        if area is None or key.ls_type not in (LsType.ROUTER, LsType.OPAQUE_AREA):
+            return
+        router = self._routers.get((area, key.advertising_router))
+        if router is None:
+            router = _Router(NodeId(key.advertising_router))
+            self._routers[area, key.advertising_router] = router
+        if key.ls_type == LsType.ROUTER:
+            self._router_lsa(router, entry)
+        elif opaque_type(key.link_state_id) == OpaqueType.TRAFFIC_ENGINEERING:
+            if not self._te_lsa(router, entry):
+                return
+        elif not self._information(router, entry):
+            return
+        if router.cause is None:
+            router.cause, router.since = _describe(entry), self._instance.now
+        self._dirty[area, key.advertising_router] = router
+
+    def links_changed(self, area: AreaId, cause: str) -> None:
+        """The full adjacencies of an area may have changed."""
+        self._links_dirty.setdefault(area, (cause, self._instance.now))
+
+    def all_links_changed(self, cause: str) -> None:
+        """The same for every area."""
+        for area in self._instance.areas:
+            self.links_changed(area, cause)
+
+    def withdraw_all(self) -> list[TedUpdated | LocalLinksChanged]:
+        """Say that nothing is known any more, for a router that starts anew."""
+        now, cause = self._instance.now, "router id changed"
+        gone: list[TedUpdated | LocalLinksChanged] = [
+            TedUpdated(area, router.node, None, topology=True, cause=cause, since=now)
+            for (area, _), router in self._routers.items()
+            if router.emitted is not None
+        ]
+        gone += [LocalLinksChanged(area, (), cause, now) for area in self._links]
+        return gone
+
+    def flush(self) -> None:
+        """Emit what changed since the last call."""
+        dirty, self._dirty = self._dirty, {}
+        for (area, _), router in dirty.items():
+            self._emit(area, router)
+        pending, self._links_dirty = self._links_dirty, {}
+        for area, (cause, since) in pending.items():
+            links = self._local_links(area)
+            if links != self._links.get(area, ()):
+                self._links[area] = links
+                self._instance.emit(LocalLinksChanged(area, links, cause, since))
+
+    # What the LSAs say
+
+    def _body(self, entry: LsaEntry) -> LsaBody | None:
+        """The decoded body; None at MaxAge, or if it cannot be read."""
+        if entry.maxed(self._instance.now):
+            return None
+        if entry.body is None:
+            try:
+                entry.body = decode_body(entry.lsa)
+            except DecodeError as error:
+                source = entry.key.advertising_router
+                self._instance.reject("lsa-body", source, lsa=_describe(entry), what=str(error))
+        return entry.body
+
+    def _router_lsa(self, router: _Router, entry: LsaEntry) -> None:
+        body = self._body(entry)
+        router.body = body if isinstance(body, RouterLsa) else None
+        router.rebuild = True
+
+    def _information(self, router: _Router, entry: LsaEntry) -> bool:
+        body = self._body(entry)
+        name = body.hostname if isinstance(body, RouterInformation) else None
+        if name is None and router.hostname_key != entry.key:
+            return False
+        if name == router.hostname:
+            return False
+        router.hostname = name
+        router.hostname_key = entry.key if name is not None else None
+        if router.block is not None:
+            router.block = replace(router.block, hostname=name)
+        return True
+
+    def _te_lsa(self, router: _Router, entry: LsaEntry) -> bool:
+        """Note what a TE LSA says; return whether it concerns a link at all."""
+        key = entry.key
+        old = router.te.get(key)
+        body = self._body(entry)
+        new = body if isinstance(body, TeLink) else None
+        if new is None and old is None:
+            return False
+        if new is None:
+            del router.te[key]
+        else:
+            router.te[key] = new
+        patchable = (
+            old is not None
+            and new is not None
+            and _identity(old) == _identity(new)
+            and key in router.row_of
+        ) or (old is None and new is not None and self._fits(router, key, new))
+        if patchable:
+            router.patched[key] = None
+        else:
+            router.rebuild = True
+        return True
+
+    def _fits(self, router: _Router, key: LsaKey, link: TeLink) -> bool:
+        """Whether a new TE LSA names exactly one row that none has claimed yet."""
+        for local in link.local_addresses:
+            row = router.rows.get((link.link_id or 0, local))
+            if row is not None and row not in router.row_of.values():
+                router.row_of[key] = row
+                return True
+        return False
+
+    # Blocks
+
+    def _emit(self, area: AreaId, router: _Router) -> None:
+        cause, since = router.cause or "", router.since
+        router.cause = None
+        if router.body is None:
+            router.block = None
+        elif router.rebuild or router.block is None:
+            router.block = _build(router, router.body)
+        elif router.patched:
+            router.block = _patch(router, router.block)
+        router.rebuild = False
+        router.patched.clear()
+        before, router.emitted = router.emitted, router.block
+        if before is router.block or (
+            before is not None and router.block is not None and _equal(before, router.block)
+        ):
+            return
+        topology = before is None or router.block is None or not _same_shape(before, router.block)
+        self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
+
+    def _local_links(self, area: AreaId) -> tuple[LocalLink, ...]:
+        return tuple(
+            LocalLink(
+                ifindex=interface.ifindex,
+                interface=interface.name,
+                neighbor=NodeId(neighbor.router_id),
+                gateway=neighbor.address,
+                local_id=interface.address,
+                metric=contents.link_metric(self._instance, interface),
+                bandwidth=interface.bandwidth.capacity,
+            )
+            for interface in self._instance.area_interfaces(area)
+            for neighbor in contents.full_neighbors(interface)
+        )
+
+
+def _identity(link: TeLink) -> tuple[object, ...]:
+    """What a TE link is matched by, as opposed to what it can carry."""
+    return (
+        link.link_type,
+        link.link_id,
+        link.local_addresses,
+        link.remote_addresses,
+        link.local_identifier,
+        link.remote_identifier,
+    )
+
+
+def _build(router: _Router, body: RouterLsa) -> NodeBlock:
+    """Make a block from the router LSA and match all TE links to its rows."""
+    links = [k for k in body.links if k.link_type == RouterLinkType.POINT_TO_POINT]
+    count = len(links)
+    router.rows = {(k.link_id, k.link_data): row for row, k in enumerate(links)}
+    router.row_of = _match(router, links)
+    block = NodeBlock(
+        node=router.node,
+        neighbors=np.array([k.link_id for k in links], dtype=np.int64),
+        metrics=np.array([k.metric for k in links], dtype=np.int64),
+        capacities=np.full(count, np.nan),
+        availables=np.full(count, np.nan),
+        local_ids=np.array([k.link_data for k in links], dtype=np.int64),
+        remote_ids=np.zeros(count, dtype=np.int64),
+        prefixes=_prefixes(body.links),
+        # RFC 6987 §2: every link at MaxLinkMetric means "do not pass through".
+        transit=not links or any(k.metric != contents.MAX_LINK_METRIC for k in links),
+        hostname=router.hostname,
+    )
+    for key, row in router.row_of.items():
+        _fill(block.capacities, block.availables, block.remote_ids, row, router.te[key])
+    return block
+
+
+def _patch(router: _Router, block: NodeBlock) -> NodeBlock:
+    """Copy the arrays TE LSAs write to and fill in the rows of those that changed."""
+    capacities, availables = block.capacities.copy(), block.availables.copy()
+    remote_ids = block.remote_ids.copy()
+    for key in router.patched:
+        _fill(capacities, availables, remote_ids, router.row_of[key], router.te[key])
+    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+
+
+def _fill(
+    capacities: NDArray[np.float64],
+    availables: NDArray[np.float64],
+    remote_ids: NDArray[np.int64],
+    row: int,
+    link: TeLink,
+) -> None:
+    capacity, available = link.attributes.capacity, link.attributes.available
+    capacities[row] = np.nan if capacity is None else capacity
+    availables[row] = np.nan if available is None else available
+    if link.remote_addresses and link.remote_addresses[0]:
+        remote_ids[row] = link.remote_addresses[0]
+    else:
+        remote_ids[row] = link.remote_identifier or 0
+
+
+def _match(router: _Router, links: list[RouterLink]) -> dict[LsaKey, int]:
+    """Find the row of each TE link: by address, by interface index, then by order (unnumbered)."""
+    matched: dict[LsaKey, int] = {}
+    taken: set[int] = set()
+    left: list[tuple[LsaKey, TeLink]] = []
+    for key, te in sorted(router.te.items()):
+        candidates = [*te.local_addresses, te.local_identifier or 0]
+        found = (router.rows.get((te.link_id or 0, local)) for local in candidates)
+        row = next((r for r in found if r is not None and r not in taken), None)
+        if row is None:
+            left.append((key, te))
+        else:
+            matched[key] = row
+            taken.add(row)
+    if left:
+        _match_by_order(left, links, matched, taken)
+    return matched
+
+
+def _match_by_order(
+    left: list[tuple[LsaKey, TeLink]],
+    links: list[RouterLink],
+    matched: dict[LsaKey, int],
+    taken: set[int],
+) -> None:
+    """Give TE links without a matching address the free unnumbered rows to the same neighbor."""
+    free: dict[int, list[int]] = {}
+    for row, link in enumerate(links):
+        if row not in taken and link.link_data <= _HIGHEST_INDEX:
+            free.setdefault(link.link_id, []).append(row)
+    for key, te in left:
+        rows = free.get(te.link_id or 0)
+        if rows:
+            matched[key] = rows.pop(0)
+
+
+def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixAttachment, ...]:
+    attachments = []
+    for link in links:
+        if link.link_type == RouterLinkType.STUB:
+            length = mask_length(link.link_data & _WORD)
+            if length is not None:
+                attachments.append(PrefixAttachment(ipv4_prefix(link.link_id, length), link.metric))
+    return tuple(attachments)
+
+
+def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks differ in nothing but capacities."""
+    return (
+        a.transit == b.transit
+        and a.prefixes == b.prefixes
+        and a.hostname == b.hostname
+        and np.array_equal(a.neighbors, b.neighbors)
+        and np.array_equal(a.metrics, b.metrics)
+        and np.array_equal(a.local_ids, b.local_ids)
+        and np.array_equal(a.remote_ids, b.remote_ids)
+    )
+
+
+def _equal(a: NodeBlock, b: NodeBlock) -> bool:
+    return (
+        _same_shape(a, b)
+        and np.array_equal(a.capacities, b.capacities, equal_nan=True)
+        and np.array_equal(a.availables, b.availables, equal_nan=True)
+    )
+
+
+def _describe(entry: LsaEntry) -> str:
+    """Name an LSA in words: ``router-lsa 10.255.0.1 seq 0x80000005``."""
+    head = entry.lsa.header
+    number = f"seq {head.ls_sequence_number & _WORD:#010x}"
+    router = dotted(head.advertising_router)
+    if head.ls_type == LsType.ROUTER:
+        return f"router-lsa {router} {number}"
+    kind = "te-link-lsa"
+    if opaque_type(head.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING:
+        kind = "opaque-lsa"
+    return f"{kind} {router}/{head.link_state_id & _HIGHEST_INDEX} {number}"

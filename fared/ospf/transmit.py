@@ -1,0 +1,147 @@
+"""Packets on their way out: everything one drain sends is collected, batched and encoded here.
+
+Hellos go first (a neighbor must know us before anything else counts), then database
+descriptions and requests, then updates, then acknowledgments. An update sent before the
+database description that moves the neighbor to Exchange would be dropped by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fared.core.ids import IPv4
+from fared.ospf.events import SendPacket
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, with_age
+from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
+
+ALL_SPF_ROUTERS = IPv4(0xE0000005)
+_IP_HEADER_SIZE = 20
+_UPDATE_COUNT_SIZE = 4
+_MIN_BODY = 512
+_LABELS = {kind.value: kind.label for kind in PacketType}
+
+
+def body_space(interface: Interface) -> int:
+    """Bytes for the body of a packet that needs no IP fragmentation on this interface."""
+    return max(_MIN_BODY, interface.link.mtu - _IP_HEADER_SIZE - PACKET_HEADER_SIZE)
+
+
+class Transmitter:
+    """Turns what the parts of the engine queued on interfaces into SendPacket outputs."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._encoded: dict[tuple[object, ...], list[bytes]] = {}
+
+    def flush(self) -> None:
+        """Encode and emit all that is queued. Floods out of many interfaces are encoded once."""
+        for interface in list(self._instance.interfaces.values()):
+            self._flush_interface(interface)
+        self._encoded.clear()
+
+    def hello(self, interface: Interface, neighbors: tuple[int, ...]) -> Hello:
+        """The hello of an interface (RFC 2328 §9.5)."""
+        settings = interface.settings
+        return Hello(
+            network_mask=interface.network_mask,
+            hello_interval=settings.hello_interval,
+            options=self.area_options(interface),
+            router_priority=settings.router_priority,
+            router_dead_interval=settings.router_dead_interval,
+            designated_router=0,
+            backup_designated_router=0,
+            neighbors=neighbors,
+        )
+
+    def area_options(self, interface: Interface) -> int:
+        """The E bit, off in stub areas (RFC 2328 §A.2)."""
+        return 0 if self._instance.areas[interface.settings.area].settings.stub else Options.E
+
+    def goodbye(self, interface: Interface) -> None:
+        """Emit at once what is queued and then a hello that lists nobody."""
+        interface.hello_due = False
+        self._flush_interface(interface)
+        self._emit(interface, self._encode(interface, self.hello(interface, ())))
+
+    def _flush_interface(self, interface: Interface) -> None:
+        if not interface.speaks:
+            _discard(interface)
+            return
+        if interface.hello_due:
+            interface.hello_due = False
+            heard = tuple(interface.neighbors)
+            self._emit(interface, self._encode(interface, self.hello(interface, heard)))
+        queue, interface.queue = interface.queue, []
+        for body in queue:
+            self._emit(interface, self._encode(interface, body))
+        updates, interface.updates = interface.updates, {}
+        self._send_updates(interface, updates.values())
+        for neighbor in interface.neighbors.values():
+            direct, neighbor.direct = neighbor.direct, {}
+            self._send_updates(
+                interface, (entry for key, entry in direct.items() if key not in updates)
+            )
+        self._send_acks(interface)
+
+    def _send_updates(self, interface: Interface, entries: Iterable[LsaEntry]) -> None:
+        chosen = tuple(entries)
+        if not chosen:
+            return
+        space = body_space(interface)
+        delay = interface.settings.inf_trans_delay
+        memo = (interface.settings.area, space, delay, *(id(entry) for entry in chosen))
+        packets = self._encoded.get(memo)
+        if packets is None:
+            aged = (self._aged(entry, delay) for entry in chosen)
+            packets = [
+                self._encode(interface, LsUpdate(batch))
+                for batch in _batches(aged, space - _UPDATE_COUNT_SIZE)
+            ]
+            self._encoded[memo] = packets
+        self._instance.counters.lsas["flooded"] += len(chosen)
+        for packet in packets:
+            self._emit(interface, packet)
+
+    def _aged(self, entry: LsaEntry, delay: int) -> Lsa:
+        """RFC 2328 §13.3: the copy sent is InfTransDelay older, MaxAge at most."""
+        return with_age(entry.lsa, min(MAX_AGE, entry.age(self._instance.now) + delay))
+
+    def _send_acks(self, interface: Interface) -> None:
+        acks, interface.acks = tuple(interface.acks.values()), {}
+        step = body_space(interface) // LSA_HEADER_SIZE
+        for start in range(0, len(acks), step):
+            body = LsAck(acks[start : start + step])
+            self._emit(interface, self._encode(interface, body))
+
+    def _encode(self, interface: Interface, body: PacketBody) -> bytes:
+        return encode_packet(self._instance.router_id, interface.settings.area, body)
+
+    def _emit(self, interface: Interface, payload: bytes) -> None:
+        self._instance.counters.packets["sent", _LABELS[payload[1]]] += 1
+        self._instance.emit(SendPacket(interface.ifindex, ALL_SPF_ROUTERS, payload))
+
+
+def _discard(interface: Interface) -> None:
+    """Drop what was queued for an interface that has gone quiet."""
+    interface.hello_due = False
+    interface.queue.clear()
+    interface.updates.clear()
+    interface.acks.clear()
+
+
+def _batches(lsas: Iterable[Lsa], space: int) -> Iterator[tuple[Lsa, ...]]:
+    """Fill packets up to ``space`` bytes; an LSA that is larger travels alone."""
+    batch: list[Lsa] = []
+    used = 0
+    for lsa in lsas:
+        if batch and used + len(lsa.raw) > space:
+            yield tuple(batch)
+            batch, used = [], 0
+        batch.append(lsa)
+        used += len(lsa.raw)
+    if batch:
+        yield tuple(batch)
