@@ -30,7 +30,12 @@ class Vector:
 
 
 class Belief:
-    """Next hops, groups and routes believed to be in the kernel, and who uses what."""
+    """Next hops, groups and routes believed to be in the kernel, and who uses what.
+
+    ``users``: prefixes by the id they point at. ``content``: what each group holds.
+    ``unusable``: groups of the other type, which cannot be rewritten. ``doubtful``: next hops
+    that may be gone, to be written again before the next use.
+    """
 
     def __init__(self, settings: FibSettings) -> None:
         self._settings = settings
@@ -38,6 +43,7 @@ class Belief:
         self.users: dict[int, dict[Prefix, None]] = {}
         self.content: dict[int, Vector] = {}
         self.unusable: set[int] = set()
+        self.doubtful: set[int] = set()
         self._holders: dict[Vector, dict[int, None]] = {}
         self._interned: dict[tuple[Member, ...], Vector] = {}
         self._hop_ids: dict[HopKey, int] = {}
@@ -163,6 +169,7 @@ class Belief:
         Returns the prefixes that lost their route with it.
         """
         gone = set(ids)
+        self.doubtful -= gone
         lost: list[Prefix] = []
         for nexthop_id in gone:
             self.state.nexthops.pop(nexthop_id, None)
@@ -192,6 +199,7 @@ class Belief:
             if hop not in self._hop_ids and nexthop_id not in self._id_hops:
                 self._bind(hop, nexthop_id)
         self.content, self._holders, self.unusable, self.users = {}, {}, set(), {}
+        self.doubtful.clear()
         for group_id, members in actual.groups.items():
             # A group cannot change between hash-threshold and resilient in place.
             if (group_id in actual.resilient) != self._settings.resilient:

@@ -145,9 +145,12 @@ class Plan:
         return PutGroup(group_id, vector.members, replace=replace, resilient=self._resilient)
 
     def _need_nexthops(self, vector: Vector) -> None:
-        present = self._belief.state.nexthops
-        for member in vector.members:
-            hop = self._belief.hop_of(member.nexthop_id)
-            if hop is not None and present.get(member.nexthop_id) != hop:
-                present[member.nexthop_id] = hop
-                self._nexthops.append(PutNextHop(member.nexthop_id, hop))
+        belief = self._belief
+        for nexthop_id, _ in vector.members:
+            hop = belief.hop_of(nexthop_id)
+            if hop is None:  # a second id of an adopted next hop: not ours to write again
+                continue
+            if belief.state.nexthops.get(nexthop_id) != hop or nexthop_id in belief.doubtful:
+                belief.state.nexthops[nexthop_id] = hop
+                belief.doubtful.discard(nexthop_id)
+                self._nexthops.append(PutNextHop(nexthop_id, hop))

@@ -322,8 +322,7 @@ class FibPlanner:
     def _group_refused(self, operation: PutGroup, now: float) -> bool:
         group_id = operation.group_id
         # A member may have been removed behind our back: write all of them again next time.
-        for member in operation.members:
-            self._belief.state.nexthops.pop(member.nexthop_id, None)
+        self._belief.doubtful.update(member.nexthop_id for member in operation.members)
         if operation.replace:
             if group_id in self._belief.content:
                 self._belief.blur_group(group_id)

@@ -5,6 +5,7 @@ import ctypes
 import functools
 import itertools
 import os
+import secrets
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 _count = itertools.count()
+_unique = f"kfib{secrets.token_hex(3)}"
 
 
 def run(command: str, namespace: str | None = None) -> str:
@@ -27,7 +29,7 @@ def run(command: str, namespace: str | None = None) -> str:
 @functools.cache
 def why_not() -> str | None:
     """Why namespaces cannot be made here; None if they can."""
-    name = f"kfibprobe{os.getpid()}"
+    name = f"{_unique}probe"
     done = subprocess.run(
         ["ip", "netns", "add", name], check=False, capture_output=True, text=True, timeout=30
     )
@@ -70,7 +72,7 @@ class Namespaces:
         self._index = itertools.count(100)
 
     def add(self) -> str:
-        name = f"kfib{os.getpid()}x{next(_count)}"
+        name = f"{_unique}x{next(_count)}"
         run(f"ip netns add {name}")
         self.names.append(name)
         run("ip link set lo up", name)

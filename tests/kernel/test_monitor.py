@@ -136,7 +136,7 @@ async def test_a_shaper_that_is_there_at_start_is_read(watched):
 
 
 async def test_interfaces_appear_and_disappear(watched):
-    await watched.run("ip link add d0 index 77 type dummy")
+    await watched.run("ip link add d0 index 77 type veth peer name d1")
     await until(lambda: 77 in watched.monitor.links)
     await watched.run("ip link set d0 mtu 9000")
     await until(lambda: watched.monitor.links[77].mtu == 9000)
@@ -163,7 +163,7 @@ async def test_after_an_overflow_everything_is_read_again(watched):
     watched.monitor._link_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     await until(lambda: watched.link.up)
     for n in range(30):  # no await: the loop does not run
-        run(f"ip link add x{n} index {500 + n} type dummy", watched.name)
+        run(f"ip link add x{n} index {500 + n} type veth peer name y{n}", watched.name)
     await until(lambda: Overflow("links") in watched.events)
     assert all(500 + n in watched.monitor.links for n in range(30))
     await watched.run("ip link del x3")
