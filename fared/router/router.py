@@ -21,7 +21,8 @@ from fared.core.ids import NodeId
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.ospf import events as ospf
-from fared.ospf.engine import OspfEngine, Rng
+from fared.ospf.engine import OspfEngine
+from fared.ospf.instance import Rng
 from fared.rib.solver import RouteSolver
 from fared.router import events
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord

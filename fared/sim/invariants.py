@@ -52,13 +52,18 @@ def same_databases(fabric: Fabric) -> list[str]:
 
 def _database(node: Node) -> set[tuple[str, int, int]]:
     snapshot = node.running.engine.snapshot(0.0)
+    headers = [
+        (database.scope if database.area is None else dotted(database.area), view.lsa.header)
+        for database in snapshot.databases
+        for view in database.lsas
+    ]
     return {
         (
             _describe(area, header),
             header.ls_sequence_number,
             header.ls_checksum,
         )
-        for area, header in snapshot.lsa_headers()
+        for area, header in headers
     }
 
 
