@@ -86,7 +86,7 @@ def te_router_address(instance: Instance) -> bytes:
     return encode_te_router_address(TeRouterAddress(chosen))
 
 
-def te_link(instance: Instance, interface: Interface) -> bytes | None:
+def te_link(interface: Interface) -> bytes | None:
     """The body of the TE LSA of one link; None while there is no full adjacency on it.
 
     Bandwidths are those last decided to be announced, not the load of this moment.

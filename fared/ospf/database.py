@@ -12,6 +12,7 @@ from typing import Protocol
 
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
     LS_REFRESH_TIME,
     LSA_HEADER_SIZE,
@@ -23,6 +24,8 @@ from fared.ospf.packet.lsa import (
 
 MIN_LS_ARRIVAL = 1.0
 """RFC 2328 appendix B: what peers may hold us to."""
+HURRIED = 1.2
+"""Instances this close to each other here may be within MinLSArrival at a neighbor."""
 _REFRESH_JITTER = 0.05
 _CHECK_INTERVAL = 10.0
 _CHECK_ROUNDS = 30
@@ -62,18 +65,19 @@ class Database:
         self._check = _Check([])
         self._checking = False
 
-    def install(self, lsdb: Lsdb, lsa: Lsa, *, flooded_in: bool) -> LsaEntry:
-        """Replace or add an LSA (RFC 2328 §13.2); the caller floods it."""
+    def install(
+        self, lsdb: Lsdb, lsa: Lsa, *, flooded_in: bool, body: LsaBody | None = None
+    ) -> LsaEntry:
+        """Replace or add an LSA (RFC 2328 §13.2), decoded already or not; the caller floods it."""
         instance = self._instance
         entry = LsaEntry(lsdb, lsa, instance.now, flooded_in=flooded_in)
+        entry.body = body
         old = lsdb.entries.get(entry.key)
         changed = True
         if old is not None:
             self._detach(old)
-            entry.hurried = instance.now - old.installed_at < MIN_LS_ARRIVAL
+            entry.hurried = instance.now - old.installed_at < HURRIED
             changed = _contents_differ(old, entry, instance.now)
-            if not changed:
-                entry.body = old.body
         lsdb.entries[entry.key] = entry
         if entry.base_age >= MAX_AGE:
             instance.dying[entry] = None

@@ -29,7 +29,7 @@ from fared.ospf.instance import Instance, Rng
 from fared.ospf.interface import Interface
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.neighbor import Neighbor
+from fared.ospf.neighbor import Neighbor, NeighborState
 from fared.ospf.originate import Originator
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.packets import (
@@ -69,12 +69,12 @@ class OspfEngine:
         self._ted = TedBuilder(instance)
         self._links = LinkManager(
             instance,
-            self._hello,
-            self._adjacency,
-            self._originator,
-            self._transmitter,
-            self._database,
-            self._ted,
+            hello=self._hello,
+            adjacency=self._adjacency,
+            originator=self._originator,
+            transmitter=self._transmitter,
+            database=self._database,
+            ted=self._ted,
         )
         for area in settings.areas:
             self._links.ensure_area(area.area)
@@ -123,6 +123,21 @@ class OspfEngine:
     def snapshot(self, now: float) -> OspfSnapshot:
         """An immutable picture of the whole process."""
         return take_snapshot(self._instance, now)
+
+    def adjacency_progress(self) -> tuple[int, int, int]:
+        """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
+        speaking = [i for i in self._instance.interfaces.values() if i.speaks]
+        states = [[n.state for n in i.neighbors.values()] for i in speaking]
+        full = sum(NeighborState.FULL in found for found in states)
+        settled = (NeighborState.DOWN, NeighborState.FULL)
+        forming = sum(state not in settled for found in states for state in found)
+        return len(speaking), full, forming
+
+    def lsdb_fingerprint(self) -> int:
+        """Compare databases, not contents: changes whenever an LSA is installed or removed."""
+        areas = self._instance.areas.values()
+        headers = (e.lsa.header for lsdb in (a.lsdb for a in areas) for e in lsdb)
+        return hash(frozenset((h.key, h.ls_sequence_number, h.ls_checksum) for h in headers))
 
     # Packets
 
@@ -211,6 +226,8 @@ class OspfEngine:
         old = self._instance
         interfaces = list(old.interfaces.values())
         self._say_goodbye()
+        for interface in interfaces:
+            self._links.removed(interface.ifindex)
         outputs = self._ted.withdraw_all()
         leftovers = [*old.take_outputs(), *outputs]
         counters = old.counters

@@ -11,7 +11,7 @@ from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
-from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
     MAX_AGE,
     MAX_SEQUENCE_NUMBER,
@@ -81,13 +81,18 @@ class Flooding:
                 self._retransmitter.delist(neighbor, header.key)
 
     def install_and_flood(
-        self, lsdb: Lsdb, lsa: Lsa, *, sender: Neighbor | None = None
+        self,
+        lsdb: Lsdb,
+        lsa: Lsa,
+        *,
+        sender: Neighbor | None = None,
+        body: LsaBody | None = None,
     ) -> LsaEntry:
         """Install a new instance and send it on (§13 (5)(b) to (d))."""
         old = lsdb.get(lsa.header.key)
         if old is not None:
             self._retransmitter.delist_everywhere(old)
-        entry = self._database.install(lsdb, lsa, flooded_in=sender is not None)
+        entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
         self.flood(entry, sender)
         return entry
 
@@ -189,11 +194,13 @@ class Flooding:
         ):
             self._instance.counters.lsas["too-soon"] += 1
             return
-        if not self._well_formed(lsa):
+        try:
+            body = _routing_body(lsa)
+        except DecodeError:
             self._reject(neighbor, "lsa-body", lsa)
             return
         # (b), (c), (d)
-        fresh = self.install_and_flood(lsdb, lsa, sender=neighbor)
+        fresh = self.install_and_flood(lsdb, lsa, sender=neighbor, body=body)
         # (e)
         self._ack(neighbor, lsa.header)
         # (f)
@@ -224,19 +231,6 @@ class Flooding:
             self.send_direct(neighbor, entry)
         return True
 
-    def _well_formed(self, lsa: Lsa) -> bool:
-        """Whether the body of an LSA that routes depend on can be read at all.
-
-        Opaque LSAs are flooded whatever they hold (RFC 5250 §3.1).
-        """
-        if lsa.header.ls_type in OPAQUE_TYPES or lsa.header.ls_age >= MAX_AGE:
-            return True
-        try:
-            decode_body(lsa)
-        except DecodeError:
-            return False
-        return True
-
     def _ack(self, neighbor: Neighbor, header: LsaHeader) -> None:
         # RFC 2328 §13.5: on point-to-point links delayed acks, too, go out with the next drain.
         neighbor.interface.acks[header.key] = header
@@ -250,3 +244,13 @@ class Flooding:
             link_state_id=lsa.header.link_state_id,
             advertising_router=lsa.header.advertising_router,
         )
+
+
+def _routing_body(lsa: Lsa) -> LsaBody | None:
+    """Decode the body of an LSA that routes depend on; one that cannot be read goes no further.
+
+    Opaque LSAs are flooded whatever they hold (RFC 5250 §3.1). Raises DecodeError.
+    """
+    if lsa.header.ls_type in OPAQUE_TYPES or lsa.header.ls_age >= MAX_AGE:
+        return None
+    return decode_body(lsa)

@@ -31,6 +31,7 @@ class LinkManager:
     def __init__(
         self,
         instance: Instance,
+        *,
         hello: HelloProtocol,
         adjacency: Adjacency,
         originator: Originator,
@@ -116,10 +117,9 @@ class LinkManager:
         self._originator.remove_interface(interface)
 
     def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
-        before = interface.settings, interface.link
-        interface.link, interface.settings = link, settings
-        if (settings, link) == before[::-1]:
+        if (interface.link, interface.settings) == (link, settings):
             return
+        interface.link, interface.settings = link, settings
         self._originator.bandwidth_changed(interface)
         self._follow(interface)
         self._originator.link_changed(interface)

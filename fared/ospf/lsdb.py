@@ -100,7 +100,9 @@ class Lsdb:
 
     __slots__ = ("area", "entries", "ifindex", "scope")
 
-    def __init__(self, scope: Scope, area: AreaId | None = None, ifindex: int | None = None):
+    def __init__(
+        self, scope: Scope, area: AreaId | None = None, ifindex: int | None = None
+    ) -> None:
         self.scope = scope
         self.area = area
         self.ifindex = ifindex

@@ -35,7 +35,10 @@ _OPAQUE_ID = 0xFFFFFF
 
 
 class Origin:
-    """One LSA of our own. ``build`` returns its body, or None while there should be none."""
+    """One LSA of our own. ``build`` returns its body, or None while there should be none.
+
+    ``vanishes`` says that None can happen: taking an LSA back does not wait for the throttle.
+    """
 
     __slots__ = (
         "build",
@@ -47,6 +50,7 @@ class Origin:
         "requested_at",
         "throttle",
         "timer",
+        "vanishes",
         "wrapping",
     )
 
@@ -68,6 +72,7 @@ class Origin:
         self.timer: Timer | None = None
         self.last_sequence_number: int | None = None
         self.wrapping = False
+        self.vanishes = False
 
 
 OriginKey = tuple[AreaId | None, LsaKey]
@@ -101,11 +106,8 @@ class Originator:
     def add_interface(self, interface: Interface) -> None:
         """Begin to originate the TE LSA of a link; its instance is the ifindex."""
         area = self._instance.areas[interface.settings.area]
-        self._add(
-            area,
-            self._te_key(interface.ifindex),
-            partial(self._te_link, interface.ifindex),
-        )
+        build = partial(self._te_link, interface.ifindex)
+        self._add(area, self._te_key(interface.ifindex), build).vanishes = True
 
     def remove_interface(self, interface: Interface) -> None:
         """Flush what described a link and forget it; call when the link is gone from us."""
@@ -127,14 +129,15 @@ class Originator:
 
     def _te_link(self, ifindex: int) -> bytes | None:
         interface = self._instance.interfaces.get(ifindex)
-        return None if interface is None else contents.te_link(self._instance, interface)
+        return None if interface is None else contents.te_link(interface)
 
-    def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> None:
+    def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> Origin:
         options = 0 if area.settings.stub else int(Options.E)
         throttle = LsaThrottle(self._instance.settings.throttle)
         origin = Origin(area.lsdb, key, options, throttle, build)
         self._origins[area.area_id, key] = origin
         self._mark(origin)
+        return origin
 
     # What changed
 
@@ -151,6 +154,7 @@ class Originator:
     def everything_changed(self) -> None:
         """Settings changed: look at all origins again."""
         for origin in self._origins.values():
+            origin.throttle.configure(self._instance.settings.throttle)
             self._mark(origin)
 
     def bandwidth_changed(self, interface: Interface) -> None:
@@ -216,7 +220,7 @@ class Originator:
         for origin_key, origin in list(self._marked.items()):
             assert origin.requested_at is not None
             due = origin.throttle.due(origin.requested_at)
-            if due > now and origin.build() is not None:
+            if due > now and not (origin.vanishes and origin.build() is None):
                 if origin.timer is None or not origin.timer.active:
                     origin.timer = self._instance.timers.arm(due, _wake)
                 continue

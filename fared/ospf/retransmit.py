@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from fared.ospf.database import MIN_LS_ARRIVAL
+from fared.ospf.database import HURRIED, MIN_LS_ARRIVAL
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.neighbor import Neighbor, Retransmission
+from fared.ospf.neighbor import Neighbor, NeighborState, Retransmission
 from fared.ospf.packet.lsa import LsaKey
 
 _BATCH = 512
@@ -30,7 +30,7 @@ class Retransmitter:
         """
         self.delist(neighbor, entry.key)
         wait = neighbor.interface.settings.rxmt_interval
-        if entry.hurried:
+        if entry.hurried or self._newly_full(neighbor):
             wait = min(wait, _HURRIED_WAIT)
         due = self._instance.now + wait
         neighbor.retransmissions[entry.key] = Retransmission(entry, due)
@@ -61,6 +61,10 @@ class Retransmitter:
         """Empty the list of a neighbor that is lost."""
         for key in list(neighbor.retransmissions):
             self.delist(neighbor, key)
+
+    def _newly_full(self, neighbor: Neighbor) -> bool:
+        """Whether the neighbor may have got the predecessor a moment ago, by asking for it."""
+        return neighbor.state < NeighborState.FULL or self._instance.now - neighbor.since < HURRIED
 
     def _arm(self, neighbor: Neighbor, due: float) -> None:
         timer = neighbor.retransmission_timer

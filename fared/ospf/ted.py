@@ -41,6 +41,7 @@ class _Router:
     te: dict[LsaKey, TeLink] = field(default_factory=dict)
     rows: dict[RowKey, int] = field(default_factory=dict)
     row_of: dict[LsaKey, int] = field(default_factory=dict)
+    claimed: set[int] = field(default_factory=set)
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
@@ -73,8 +74,10 @@ class TedBuilder:
             self._router_lsa(router, entry)
         elif opaque_type(key.link_state_id) == OpaqueType.TRAFFIC_ENGINEERING:
             if not self._te_lsa(router, entry):
+                self._prune(area, router)
                 return
         elif not self._information(router, entry):
+            self._prune(area, router)
             return
         if router.cause is None:
             router.cause, router.since = _describe(entry), self._instance.now
@@ -172,8 +175,9 @@ class TedBuilder:
         """Whether a new TE LSA names exactly one row that none has claimed yet."""
         for local in link.local_addresses:
             row = router.rows.get((link.link_id or 0, local))
-            if row is not None and row not in router.row_of.values():
+            if row is not None and row not in router.claimed:
                 router.row_of[key] = row
+                router.claimed.add(row)
                 return True
         return False
 
@@ -191,12 +195,18 @@ class TedBuilder:
         router.rebuild = False
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
+        self._prune(area, router)
         if before is router.block or (
             before is not None and router.block is not None and _equal(before, router.block)
         ):
             return
         topology = before is None or router.block is None or not _same_shape(before, router.block)
         self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
+
+    def _prune(self, area: AreaId, router: _Router) -> None:
+        """Forget a router of which nothing is left."""
+        if router.body is None and not router.te and router.hostname is None:
+            self._routers.pop((area, router.node), None)
 
     def _local_links(self, area: AreaId) -> tuple[LocalLink, ...]:
         return tuple(
@@ -232,6 +242,7 @@ def _build(router: _Router, body: RouterLsa) -> NodeBlock:
     count = len(links)
     router.rows = {(k.link_id, k.link_data): row for row, k in enumerate(links)}
     router.row_of = _match(router, links)
+    router.claimed = set(router.row_of.values())
     block = NodeBlock(
         node=router.node,
         neighbors=np.array([k.link_id for k in links], dtype=np.int64),
@@ -326,7 +337,6 @@ def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     return (
         a.transit == b.transit
         and a.prefixes == b.prefixes
-        and a.hostname == b.hostname
         and np.array_equal(a.neighbors, b.neighbors)
         and np.array_equal(a.metrics, b.metrics)
         and np.array_equal(a.local_ids, b.local_ids)
@@ -337,6 +347,7 @@ def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
 def _equal(a: NodeBlock, b: NodeBlock) -> bool:
     return (
         _same_shape(a, b)
+        and a.hostname == b.hostname
         and np.array_equal(a.capacities, b.capacities, equal_nan=True)
         and np.array_equal(a.availables, b.availables, equal_nan=True)
     )

@@ -20,6 +20,10 @@ class LsaThrottle:
         self._last: float | None = None
         self._gap = 0.0
 
+    def configure(self, settings: ThrottleSettings) -> None:
+        """Go on under other settings."""
+        self._settings = settings
+
     def _quiet(self, requested: float) -> bool:
         return self._last is None or requested - self._last >= self._settings.reset
 
