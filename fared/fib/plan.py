@@ -61,28 +61,37 @@ class Plan:
 
     def _sort(self, prefixes: Iterable[Prefix]) -> None:
         """Find what each prefix wants and put those that lack it with others of their kind."""
-        routes, content = self._belief.state.routes, self._belief.content
+        routes = self._belief.state.routes
         desired = self._desired
-        vectors: dict[int, Vector] = {}
+        batches: dict[tuple[int, int | None], list[Prefix]] = {}
         for prefix in prefixes:
-            current = routes.get(prefix)
             hops = desired.get(prefix)
-            if hops is None:
-                if current is not None:
-                    self._gone.append(prefix)
-                continue
-            vector = vectors.get(id(hops))
+            current = routes.get(prefix)
+            if hops is not None:
+                batch = batches.get((id(hops), current))
+                if batch is None:
+                    batch = batches[id(hops), current] = []
+                batch.append(prefix)
+            elif current is not None:
+                self._gone.append(prefix)
+        vectors: dict[int, Vector] = {}
+        for (set_id, current), batch in batches.items():
+            vector = vectors.get(set_id)
             if vector is None:
-                vector = vectors[id(hops)] = self._resolve(hops)
-            if not vector.members:
-                continue  # nothing usable now: what is there, if anything, beats a black hole
-            held = content.get(current) if current is not None else None
-            if held is vector:
-                continue
-            if held is not None and current is not None:
-                self._movers.setdefault(current, {}).setdefault(vector, []).append(prefix)
-            elif not self._points_directly(current, vector):
-                self._homeless.setdefault(vector, []).append(prefix)
+                vector = vectors[set_id] = self._resolve(desired[batch[0]])
+            self._sort_batch(vector, current, batch)
+
+    def _sort_batch(self, vector: Vector, current: int | None, batch: list[Prefix]) -> None:
+        """Sort prefixes that all have the same and want the same."""
+        if not vector.members:
+            return  # nothing usable now: what is there, if anything, beats a black hole
+        held = self._belief.content.get(current) if current is not None else None
+        if held is vector:
+            return
+        if held is not None and current is not None:
+            self._movers.setdefault(current, {}).setdefault(vector, []).extend(batch)
+        elif not self._points_directly(current, vector):
+            self._homeless.setdefault(vector, []).extend(batch)
 
     def _points_directly(self, current: int | None, vector: Vector) -> bool:
         members = vector.members
@@ -98,14 +107,14 @@ class Plan:
         that wants no change.
         """
         users = self._belief.users[group_id]
-        moving = {prefix for part in parts.values() for prefix in part}
         leaving = {p for p in self._gone if p in users} if self._gone else set()
-        staying = len(users) - len(moving) - len(leaving)
+        staying = len(users) - sum(map(len, parts.values())) - len(leaving)
         heir = max(parts, key=lambda vector: len(parts[vector]))
         old = self._belief.content[group_id]
         heir_takes = len(parts[heir]) > staying and group_id not in self._belief.unusable
         if heir_takes and staying:
             if old.members:
+                moving = {prefix for part in parts.values() for prefix in part}
                 rest = [p for p in users if p not in moving and p not in leaving]
                 self._homeless.setdefault(old, []).extend(rest)
             else:  # what those who stay follow is unknown, so it cannot be copied

@@ -80,6 +80,7 @@ class FibPlanner:
         self._belief = Belief(self.settings)
         self._down: set[int] = set()
         self._excluded: set[HopKey] = set()
+        self._usable: dict[HopKey, int] = {}
         self._backoffs: dict[HopKey | Prefix | int, _Backoff] = {}
         self._displaced: dict[Prefix, int | None] = {}
         self._swept = True
@@ -120,6 +121,7 @@ class FibPlanner:
         together with their routes. The list is mostly empty: what is left is what is wanted.
         """
         self._down.add(ifindex)
+        self._usable.clear()
         lost = self._belief.lose_nexthops(self._belief.ids_on(ifindex))
         for prefix in lost:
             self._displaced.pop(prefix, None)
@@ -240,11 +242,17 @@ class FibPlanner:
     def _resolve(self, hops: NextHopSet) -> Vector:
         """The members of a next-hop set, without next hops that cannot be installed now."""
         weights: dict[int, int] = {}
+        usable = self._usable
         for hop, weight in hops.key:
-            if hop[0] not in self._down and hop not in self._excluded:
-                hop_id = self._belief.hop_id(hop)
-                weights[hop_id] = min(weights.get(hop_id, 0) + weight, MAX_WEIGHT)
-        return self._belief.intern(tuple(Member(i, w) for i, w in sorted(weights.items())))
+            hop_id = usable.get(hop)
+            if hop_id is None:
+                if hop[0] in self._down or hop in self._excluded:
+                    continue
+                hop_id = usable[hop] = self._belief.hop_id(hop)
+            if hop_id in weights:  # two neighbors behind one next hop
+                weight = min(weights[hop_id] + weight, MAX_WEIGHT)  # noqa: PLW2901
+            weights[hop_id] = weight
+        return self._belief.intern(tuple(map(Member._make, sorted(weights.items()))))
 
     def _touch(self, now: float) -> None:
         """Something changed: housekeeping waits for quiet, but not for ever."""
@@ -308,6 +316,7 @@ class FibPlanner:
         if isinstance(operation, PutNextHop):
             self._belief.lose_nexthops([operation.nexthop_id])
             self._excluded.add(operation.hop)
+            self._usable.clear()
             self._back_off(operation.hop, now)
             return True
         if isinstance(operation, PutGroup):
