@@ -115,6 +115,7 @@ class Fabric:
         }
         self._built: list[RunningNode] = []
         self._views: dict[str, KernelView] = {}
+        self._rates: dict[tuple[str, str], BytesPerSecond | None] = {}
 
     # -- making one ------------------------------------------------------------------------
 
@@ -297,9 +298,13 @@ class Fabric:
     def shape(self, a: str, b: str, rate: BytesPerSecond | None) -> None:
         """Set what ``a`` can send toward ``b``, bytes/s a link; None removes the limit."""
         for port in self.plan.ports_between(a, b):
-            self.node(a).netns.run(
-                ["tc", *shape_command(port, rate).split()], check=rate is not None
-            )
+            command = shape_command(port, rate).split()
+            self.node(a).netns.run(["tc", *command], check=rate is not None)
+            self._rates[a, port.name] = rate
+
+    def rate(self, port: Port) -> BytesPerSecond | None:
+        """What a port may send, as last set through this object, bytes/s; None is unlimited."""
+        return self._rates.get((port.node, port.name), port.rate)
 
 
 def _address_commands(plan: NodePlan) -> Iterator[str]:

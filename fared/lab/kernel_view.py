@@ -20,6 +20,7 @@ from typing import NamedTuple
 from fared.lab.namespaces import Netns
 
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
+_EVENT_BUFFER = 4 << 20
 _RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
 _RTM_NEWNEXTHOP, _RTM_GETNEXTHOP = 104, 106
 _REQUEST_DUMP = 0x301
@@ -33,6 +34,7 @@ _DEAD = 0x01 | 0x10  # RTNH_F_DEAD, RTNH_F_LINKDOWN
 _ATTRIBUTE_TYPE = 0x3FFF
 _RECHECK = 0.05
 _ATTEMPTS = 20
+_MOST_EVENTS = 10_000
 
 _Attributes = dict[int, bytes]
 
@@ -52,6 +54,29 @@ class Counters(NamedTuple):
     received_bytes: int
     sent_packets: int
     sent_bytes: int
+
+
+@dataclass
+class Writes:
+    """What the kernel has announced since the view was opened, or since ``reset``.
+
+    A group that is replaced in place, and a route that is written, each count once. What the
+    kernel drops by itself on carrier loss it does not announce.
+    """
+
+    next_hops: int = 0
+    routes: int = 0
+
+    def count(self, kind: int) -> None:
+        """Count one message by its type."""
+        if kind in (_RTM_NEWNEXTHOP, _RTM_NEWNEXTHOP + 1):
+            self.next_hops += 1
+        elif kind in (_RTM_NEWROUTE, _RTM_NEWROUTE + 1):
+            self.routes += 1
+
+    def reset(self) -> None:
+        """Count from zero again."""
+        self.next_hops = self.routes = 0
 
 
 @dataclass(frozen=True)
@@ -79,7 +104,9 @@ class KernelView:
         self._events = self._open()
         for group in _GROUPS:
             self._events.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
+        self._events.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _EVENT_BUFFER)
         self._events.setblocking(False)
+        self.writes = Writes()
 
     def _open(self) -> socket.socket:
         opened = self.netns.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
@@ -97,15 +124,20 @@ class KernelView:
         """The event socket: readable when links, routes or next hops have changed."""
         return self._events.fileno()
 
-    def forget_events(self) -> None:
-        """Read away what has been announced; losing some is fine, they only say "look again"."""
-        try:
-            while self._events.recv(65536):
-                pass
-        except BlockingIOError:
-            pass
-        except OSError:  # ENOBUFS: more was announced than kept
-            self.forget_events()
+    def read_events(self) -> None:
+        """Count what the kernel has announced since, into ``writes``."""
+        for _ in range(_MOST_EVENTS):
+            try:
+                data = self._events.recv(65536)
+            except BlockingIOError:
+                return
+            except OSError:  # ENOBUFS: more was announced than kept; the counts are too low
+                continue
+            offset = 0
+            while offset + 16 <= len(data):
+                length, kind = struct.unpack_from("=IH", data, offset)
+                self.writes.count(kind)
+                offset += (length + 3) & ~3
 
     def routes(self) -> dict[str, tuple[Hop, ...]]:
         """Return the IPv4 unicast routes of the main table: prefix to next hops, by interface.
@@ -264,7 +296,7 @@ def wait_until(
     stale = set(views)
     while True:
         for name in stale:
-            views[name].forget_events()
+            views[name].read_events()
             accepted[name] = accepts(name, views[name])
         now = time.monotonic()
         done = sum(accepted.values())

@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.lab import keeper, topology
+from fared.lab import keeper, sandbox, topology
+from fared.lab import traffic as traffic_
+from fared.lab.demo import run_demo
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.tables import shares_table
 
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -151,6 +154,60 @@ def shape(name: str | None, a: str, b: str, rate: str) -> None:
     _do(name, lambda fabric: fabric.shape(a, b, value))
     limit = "unlimited" if value is None else format_bandwidth(value)
     click.echo(f"{a} to {b}: {limit}")
+
+
+@main.command()
+@click.option("--from", "source", required=True, metavar="HOST", help="The sending host.")
+@click.option("--to", "destination", required=True, metavar="HOST", help="The receiving host.")
+@click.option("--flows", default=traffic_.DEFAULT_FLOWS, show_default=True, help="Five-tuples.")
+@click.option("--packets-per-flow", default=1, show_default=True)
+@click.option("--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets a second.")
+@click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
+@click.option("--seconds", default=5, show_default=True, help="How long iperf3 runs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def traffic(
+    name: str | None,
+    *,
+    source: str,
+    destination: str,
+    flows: int,
+    packets_per_flow: int,
+    rate: int,
+    streams: int | None,
+    seconds: int,
+    as_json: bool,
+) -> None:
+    """Send many UDP flows between hosts; show each uplink's share against its weight."""
+
+    def send(fabric: Fabric) -> int:
+        if streams is not None:
+            moved = traffic_.transfer(fabric, source, destination, streams=streams, seconds=seconds)
+            goodput = f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput"
+            click.echo(moved.as_json() if as_json else goodput)
+            return 0
+        report = traffic_.measure(
+            fabric, source, destination, flows=flows, packets_per_flow=packets_per_flow, rate=rate
+        )
+        if as_json:
+            click.echo(report.as_json())
+        else:
+            Console().print(shares_table(report))
+        return 0
+
+    _exit(keeper.choose(name).run(send))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_as_kind
+def demo(file: Path, as_kind: str | None) -> None:
+    """Show what the daemon is for on the fabric of FILE, then remove every trace of it."""
+    source = topology.load(file)
+    problem = sandbox.problem()
+    if problem is not None:
+        raise LabError(problem)
+    _exit(sandbox.run(lambda: run_demo(source, as_kind)))
 
 
 def _do(name: str | None, action: Callable[[Fabric], None]) -> None:

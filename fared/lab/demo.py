@@ -1,0 +1,323 @@
+"""The demonstration: one slow link, one dead link, and what the fabric does about each.
+
+A Clos fabric is built with a real daemon in every router. Flows are sent from the first leaf's
+host to the second leaf's, and counted at the uplinks. Then one spine's link to the second leaf
+drops to a quarter of its rate, fails, and heals. Every claim is checked against the kernels:
+weights are read from their tables, shares from their counters; a claim that fails ends the
+demonstration with exit code 1.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from fared.core.units import BytesPerSecond, format_bandwidth
+from fared.lab import keeper, traffic
+from fared.lab.addressing import NodePlan, Port
+from fared.lab.errors import LabError
+from fared.lab.expected import expected_shares, path_capacities
+from fared.lab.fabric import Fabric
+from fared.lab.kernel_view import Hop, KernelView, shares, wait_until
+from fared.lab.tables import shares_table
+from fared.lab.topology import Topology
+
+FLOWS = 20_000
+SHARE_TOLERANCE = 0.02
+_WEIGHT_TOLERANCE = 0.01
+_READY_DEADLINE = 40.0
+_CHANGE_DEADLINE = 15.0
+_SLOWED_TO = 4
+_WIDTH = 80
+
+
+class DemoError(LabError):
+    """Something the demonstration claims did not happen."""
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """Who plays: flows go from source to target, and the link spine to target suffers."""
+
+    source: NodePlan
+    source_host: str
+    target: NodePlan
+    target_host: str
+    prefix: str
+    spine: NodePlan
+    victim: Port
+
+    @property
+    def link(self) -> str:
+        return f"{self.spine.name}-{self.target.name}"
+
+
+def run_demo(topology: Topology, as_kind: str | None = None) -> int:
+    """Run the demonstration inside a sandbox; return 0, or 1 after saying what went wrong."""
+    console = Console(width=min(_WIDTH, Console().width), highlight=False)
+    fabric = Fabric.from_topology(topology, as_kind=as_kind)
+    try:
+        _Demo(fabric, console).run()
+    except LabError as error:
+        console.print(f"[bold red]failed[/]: {error}", soft_wrap=True)
+        _keep_logs(fabric, console)
+        return 1
+    finally:
+        fabric.stop()
+    return 0
+
+
+def _keep_logs(fabric: Fabric, console: Console) -> None:
+    source = fabric.directory / "nodes"
+    if source.is_dir():
+        target = keeper.base_directory() / f"{fabric.topology.name}-failed"
+        shutil.rmtree(target, ignore_errors=True)
+        ignored = shutil.ignore_patterns("*.sock", "*.vty", "zserv", "*.ctl")
+        shutil.copytree(source, target, ignore=ignored)
+        console.print(f"logs and configurations of all nodes: {target}", soft_wrap=True)
+
+
+class _Demo:
+    def __init__(self, fabric: Fabric, console: Console) -> None:
+        self.fabric = fabric
+        self.console = console
+        self.cast = _choose(fabric)
+        self.weighs = all(node.node.kind == "fared" for node in fabric.plan.routers)
+        self.begun = time.monotonic()
+
+    def run(self) -> None:
+        """Tell the whole story."""
+        self._build()
+        self._whole()
+        self._slow()
+        self._dead()
+        self._facts()
+
+    # -- the acts --------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        plan = self.fabric.plan
+        links = len(self.fabric.topology.links)
+        self._headline(f"{self.fabric.topology.name}: {len(plan.routers)} routers, {links} links")
+        begun = time.monotonic()
+        self.fabric.build()
+        self._done(f"{len(plan.nodes)} namespaces and {links} links built", begun)
+        started = time.monotonic()
+        self.fabric.start()
+        kinds = sorted({node.node.kind for node in plan.routers})
+        self._done(f"{len(plan.routers)} daemons running ({', '.join(kinds)})", started)
+        ready = self._await(plan.leaves, self._complete, _READY_DEADLINE, "leaves are ready")
+        every = len(plan.leaves) - 1
+        self._done(
+            f"every leaf's kernel reaches the {every} others over all spines", started, ready
+        )
+
+    def _whole(self) -> None:
+        self._headline("All links whole")
+        self._flows()
+
+    def _slow(self) -> None:
+        cast, slow = self.cast, self._slow_rate()
+        self._headline(f"{cast.link} drops to {format_bandwidth(slow)}bit/s, a quarter")
+        self._reset_writes()
+        begun = time.monotonic()
+        self.fabric.shape(cast.spine.name, cast.target.name, slow)
+        if self.weighs:
+            done = self._await(
+                self._others(), self._weighted, _CHANGE_DEADLINE, "leaves weigh the slow path less"
+            )
+            ratio = self._ratio()
+            self._done(f"{len(self._others())} leaves hold {ratio} in the kernel", begun, done)
+            self._tell_writes()
+        else:
+            self._note("these daemons do not weigh paths: flows still split evenly")
+        self._flows()
+
+    def _dead(self) -> None:
+        cast = self.cast
+        self._headline(f"{cast.link} fails, and heals")
+        a, b = cast.spine.name, cast.target.name
+        begun = time.monotonic()
+        self.fabric.fail(a, b)
+        done = self._await(self._others(), self._avoids, _CHANGE_DEADLINE, "leaves avoid the link")
+        self._done(f"failed: no leaf sends to {b} over {a} any more", begun, done)
+        begun = time.monotonic()
+        self.fabric.heal(a, b)
+        done = self._await(self._others(), self._uses, _CHANGE_DEADLINE, "leaves use the link")
+        self._done("healed: every leaf does again", begun, done)
+        if self.weighs:
+            done = self._await(
+                self._others(), self._weighted, _CHANGE_DEADLINE, "leaves weigh the slow path less"
+            )
+            self._done(f"and with the weights {self._ratio()}", begun, done)
+
+    def _facts(self) -> None:
+        node = self.fabric.node(self.cast.source.name)
+        resident = sum(process.resident_bytes() for process in node.processes)
+        self._headline("Facts")
+        self._note(f"memory of {node.name}'s daemon: {resident / 1e6:.1f} MB resident")
+        before = time.monotonic()
+        self.fabric.stop()
+        self._done("everything stopped and removed", before)
+        self._note(f"{time.monotonic() - self.begun:.1f} s in all")
+
+    # -- what is waited for ------------------------------------------------------------------
+
+    def _complete(self, name: str, view: KernelView) -> bool:
+        """Whether a leaf holds every other leaf's prefix over all equal-cost uplinks."""
+        routes = view.routes()
+        plan = self.fabric.plan
+        return all(
+            _interfaces(routes.get(str(prefix), ()))
+            == _names(plan.equal_cost_ports(name, leaf.name))
+            for leaf in plan.leaves
+            if leaf.name != name
+            for prefix in leaf.host_prefixes
+        )
+
+    def _weighted(self, name: str, view: KernelView) -> bool:
+        """Whether a leaf's weights toward the target say what its paths can carry."""
+        wanted = expected_shares(self._capacities(name))
+        held = shares(view.hops(self.cast.prefix))
+        return wanted.keys() == held.keys() and all(
+            abs(held[port] - share) <= _WEIGHT_TOLERANCE for port, share in wanted.items()
+        )
+
+    def _avoids(self, name: str, view: KernelView) -> bool:
+        return not self._toward_spine(name) & _interfaces(view.hops(self.cast.prefix))
+
+    def _uses(self, name: str, view: KernelView) -> bool:
+        return self._toward_spine(name) <= _interfaces(view.hops(self.cast.prefix))
+
+    def _toward_spine(self, name: str) -> set[str]:
+        ports = self.fabric.plan.node(name).fabric_ports
+        return {port.name for port in ports if port.peer == self.cast.spine.name}
+
+    def _others(self) -> list[NodePlan]:
+        leaves = self.fabric.plan.leaves
+        return [leaf for leaf in leaves if leaf.name != self.cast.target.name]
+
+    def _capacities(self, name: str) -> dict[str, BytesPerSecond]:
+        plan = self.fabric.plan
+        return path_capacities(plan, self.fabric.rate, name, self.cast.target.name)
+
+    def _slow_rate(self) -> BytesPerSecond:
+        rate = self.fabric.rate(self.cast.victim)
+        if rate is None:
+            raise DemoError(f"the link {self.cast.link} has no rate that could drop")
+        return rate / _SLOWED_TO
+
+    def _ratio(self) -> str:
+        """The kernel's weights at the source, as ``1:4:4:4``."""
+        view = self.fabric.view(self.cast.source.name)
+        return ":".join(str(hop.weight) for hop in view.hops(self.cast.prefix))
+
+    def _await(
+        self,
+        plans: list[NodePlan] | tuple[NodePlan, ...],
+        accepts: Callable[[str, KernelView], bool],
+        timeout: float,
+        what: str,
+    ) -> float:
+        views: Mapping[str, KernelView] = self.fabric.views(plans)
+        with self.console.status(what) as status:
+            seen = [0]
+
+            def progress(done: int, total: int) -> None:
+                seen[0] = done
+                status.update(f"{done} of {total} {what}")
+
+            finished = wait_until(views, accepts, timeout, progress)
+        if finished is None:
+            ended = [
+                f"{node.name}: {process.name} has ended:\n{process.last_words()}"
+                for node in self.fabric.nodes.values()
+                for process in node.processes
+                if not process.alive()
+            ]
+            after = f"after {timeout:.0f} s only {seen[0]} of {len(views)} {what}"
+            raise DemoError("\n".join([after, *ended]))
+        return finished
+
+    # -- telling -----------------------------------------------------------------------------
+
+    def _flows(self) -> None:
+        cast = self.cast
+        with self.console.status(f"{FLOWS:,} flows from {cast.source_host} to {cast.target_host}"):
+            report = traffic.measure(self.fabric, cast.source_host, cast.target_host, flows=FLOWS)
+        self.console.print()
+        capacities = self._capacities(cast.source.name)
+        self.console.print(shares_table(report, capacities))
+        # The path whose share is largest for what it carries is full first.
+        full_at = min(capacities[up.interface] / max(up.measured, 1e-9) for up in report.uplinks)
+        whole, first = (format_bandwidth(value) for value in (sum(capacities.values()), full_at))
+        self._note(f"so split, the first path is full at {first}bit/s; all carry {whole}bit/s")
+        if report.worst_error > SHARE_TOLERANCE:
+            raise DemoError(
+                f"a measured share is {report.worst_error:.1%} off its weight, more than "
+                f"{SHARE_TOLERANCE:.0%}"
+            )
+
+    def _reset_writes(self) -> None:
+        for view in self.fabric.views(self._others()).values():
+            view.read_events()
+            view.writes.reset()
+
+    def _tell_writes(self) -> None:
+        views = self.fabric.views(self._others()).values()
+        for view in views:
+            view.read_events()
+        groups = sum(view.writes.next_hops for view in views)
+        routes = sum(view.writes.routes for view in views)
+        self._note(
+            f"written to these {len(views)} kernels for it: "
+            f"{groups} next-hop groups, {routes} routes"
+        )
+
+    def _headline(self, text: str) -> None:
+        self.console.print(f"\n[bold]{text}[/]")
+
+    def _done(self, text: str, begun: float, ended: float | None = None) -> None:
+        seconds = (time.monotonic() if ended is None else ended) - begun
+        time_text = f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+        self.console.print(f"  {text:<64} {time_text:>9}")
+
+    def _note(self, text: str) -> None:
+        self.console.print(f"  {text}")
+
+
+def _choose(fabric: Fabric) -> _Cast:
+    plan = fabric.plan
+    leaves = plan.leaves
+    if len(leaves) < 2:
+        raise DemoError("the demonstration needs two leaves with hosts")
+    source, target = leaves[0], leaves[1]
+    uplinks = plan.equal_cost_ports(source.name, target.name)
+    if len(uplinks) < 2:
+        raise DemoError(f"{source.name} has no two equal paths to {target.name}")
+    spine = plan.node(uplinks[0].peer)
+    victims = [port for port in spine.fabric_ports if port.peer == target.name]
+    if not victims:
+        raise DemoError(f"{spine.name} is not linked to {target.name}")
+    host = {leaf.name: next(p.peer for p in leaf.ports if p.to_host) for leaf in (source, target)}
+    return _Cast(
+        source=source,
+        source_host=host[source.name],
+        target=target,
+        target_host=host[target.name],
+        prefix=str(target.host_prefixes[0]),
+        spine=spine,
+        victim=victims[0],
+    )
+
+
+def _names(ports: tuple[Port, ...]) -> set[str]:
+    return {port.name for port in ports}
+
+
+def _interfaces(hops: tuple[Hop, ...]) -> set[str]:
+    return {hop.interface for hop in hops}

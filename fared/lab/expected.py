@@ -1,0 +1,50 @@
+"""What should come out, computed from the topology and the links' rates alone.
+
+An oracle for the demo and the tests, on purpose unlike the daemon's way: networkx's maximum flow
+over the shortest-path DAG, next hop by next hop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import networkx as nx
+
+from fared.core.units import BytesPerSecond
+from fared.lab.addressing import Plan, Port
+
+VETH_RATE: BytesPerSecond = 10e9 / 8
+"""What an unshaped veth claims to be: 10 Gbit/s."""
+
+
+def path_capacities(
+    plan: Plan, rate: Callable[[Port], BytesPerSecond | None], source: str, target: str
+) -> dict[str, BytesPerSecond]:
+    """Return what each next hop of ``source`` can carry to ``target``: port name to bytes/s.
+
+    Each next hop counts min(own link, maximum flow from there over shortest paths); parallel
+    links share in proportion to their own rate. ``rate`` is asked for a port's egress.
+    """
+    far = plan.distances(target)
+    if source not in far:
+        return {}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, distance in far.items():
+        for port in plan.nodes[name].fabric_ports:
+            if far.get(port.peer) == distance - 1:
+                known = graph.get_edge_data(name, port.peer, {"capacity": 0.0})["capacity"]
+                graph.add_edge(name, port.peer, capacity=known + (rate(port) or VETH_RATE))
+    result = {}
+    for port in plan.equal_cost_ports(source, target):
+        bundle = graph.edges[source, port.peer]["capacity"]
+        beyond = bundle
+        if port.peer != target:
+            beyond = nx.maximum_flow_value(graph, port.peer, target)
+        result[port.name] = min(bundle, beyond) * (rate(port) or VETH_RATE) / bundle
+    return result
+
+
+def expected_shares(capacities: dict[str, BytesPerSecond]) -> dict[str, float]:
+    """Return each port's share of the flows; they add up to 1."""
+    total = sum(capacities.values())
+    return {name: value / total for name, value in capacities.items()} if total else {}
