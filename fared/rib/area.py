@@ -80,6 +80,7 @@ class AreaSolver:
         self._seen: tuple[int, int] = (-1, -1)
         self._seen_links: tuple[LocalLink, ...] = ()
         self._seen_local: tuple[object, ...] = ()
+        self._seen_rows: tuple[object, ...] = (None, None, None)
 
     def forget(self) -> None:
         """Compute everything anew next time (the settings are others now)."""
@@ -116,17 +117,18 @@ class AreaSolver:
         rows = self.ted.links(self.root)
         assert rows is not None
         builder, old = self._builder, self.solution
-        same = (self.links, plan, rows.capacities, rows.availables)
+        names = plan.graph.nodes
+        toward = (names[plan.hops].tobytes(), names[plan.graph.dst[plan.via]].tobytes())
+        same = (rows, rows.capacities, rows.availables)
         if (
             builder is not None
             and old is not None
-            and len(self._seen_local) == len(same)
-            and self.links == self._seen_local[0]
-            and all(a is b for a, b in zip(same[1:], self._seen_local[1:], strict=True))
-            and not np.isnan(rows.capacities).any()
+            and not rows.doubtful
+            and all(a is b for a, b in zip(same, self._seen_rows, strict=True))
+            and self._seen_local == (self.links, toward)
         ):
             return old.members, builder
-        self._seen_local = same
+        self._seen_rows, self._seen_local = same, (self.links, toward)
         members = build_members(plan, rows, self.links, capacity, settings)
         if (
             builder is None

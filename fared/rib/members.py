@@ -154,8 +154,9 @@ def build_members(
     with np.errstate(divide="ignore", invalid="ignore"):
         share = own / local[column]
     share = np.where(np.isfinite(share), share, 1.0 / np.maximum(count, 1)[column])
-    local = np.where(count > 0, local, np.nan)
-    return Members(used, column, share, local, count > 0, *_output_order(used))
+    reach = np.where(count > 0, local, np.nan)
+    output, keys = _output_order(used)
+    return Members(used, column, share, reach, count > 0, output, keys)
 
 
 def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[HopKey]]:
@@ -265,9 +266,10 @@ class SetBuilder:
         shown = np.minimum(capacity, limit)
         if len(doubtful):
             shown[unknown[:, members.column]] = np.nan
+        usable = present[:, members.column].any(axis=1).tolist()
         return [
             SolvedHops(members, row, shares) if some else None
-            for row, shares, some in zip(shown, weights, list(weights.any(axis=1)), strict=True)
+            for row, shares, some in zip(shown, weights, usable, strict=True)
         ]
 
     def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -88,10 +88,14 @@ class Plan:
         return found if graph.metric[found].all() else found[np.isin(found, self.dag)]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Level:
+    """The nodes at one depth, and the DAG edges into them sorted by (head, tail)."""
+
     nodes: NDArray[np.int64]
     edges: NDArray[np.int64]
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
 
 
 def build_plan(graph: Graph, root: int) -> Plan:
@@ -100,11 +104,10 @@ def build_plan(graph: Graph, root: int) -> Plan:
         distance, levels = _breadth_first(graph, root)
     else:
         distance, levels = _label_correcting(graph, root)
-    hops, via, seed_node = _first_hops(graph, root, levels)
-    builder = _SlotBuilder(graph, root, len(hops), seed_node)
+    hops, via = _first_hops(graph, root, levels)
+    builder = _SlotBuilder(graph, root, hops)
     for level in levels:
         builder.add(level)
-    dag = np.concatenate([level.edges for level in levels] or [np.empty(0, np.int64)])
     empty = [np.empty(0, np.int64)]
     return Plan(
         graph=graph,
@@ -117,32 +120,63 @@ def build_plan(graph: Graph, root: int) -> Plan:
         slot_start=builder.start,
         slot_count=builder.count,
         steps=tuple(builder.steps),
-        row_of=_rows(graph, root, dag, builder.count),
+        row_of=builder.row_of,
         levels=tuple(level.edges for level in levels),
     )
 
 
 def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
-    size = len(graph.nodes)
-    depth = np.full(size, -1, np.int64)
+    """Distances and levels where all metrics are equal.
+
+    Each level looks at the edges out of the frontier, or at those into what is left, whichever
+    are fewer: in a Clos fabric that halves the work.
+    """
+    degree = np.diff(graph.indptr)
+    depth = np.full(len(graph.nodes), -1, np.int64)
     depth[root] = 0
     levels: list[_Level] = []
     frontier = np.array([root])
-    left = size - 1
-    while len(frontier) and left:
-        edges = out_edges(graph.indptr, frontier)
-        heads = graph.dst[edges]
-        fresh = depth[heads] < 0
-        edges = edges[fresh]
-        if not len(edges):
+    left = np.flatnonzero(depth < 0)
+    while len(frontier) and len(left):
+        if degree[left].sum() <= degree[frontier].sum():
+            level = _pull(graph, frontier, left, degree)
+        else:
+            level = _push(graph, frontier, depth)
+        if not len(level.nodes):
             break
-        depth[heads[fresh]] = len(levels) + 1
-        nodes = np.flatnonzero(depth == len(levels) + 1)
-        levels.append(_Level(nodes, edges))
-        left -= len(nodes)
-        frontier = nodes[graph.transit[nodes]]
+        levels.append(level)
+        depth[level.nodes] = len(levels)
+        left = left[depth[left] < 0]
+        frontier = level.nodes[graph.transit[level.nodes]]
     distance = np.where(depth >= 0, depth * graph.uniform, UNREACHABLE)
     return distance, levels
+
+
+def _push(graph: Graph, frontier: NDArray[np.int64], depth: NDArray[np.int64]) -> _Level:
+    edges = out_edges(graph.indptr, frontier)
+    edges = edges[depth[graph.dst[edges]] < 0]
+    if len(frontier) > 1:
+        edges = edges[np.argsort(graph.dst[edges], kind="stable")]
+    heads = graph.dst[edges]
+    first = np.ones(len(heads), bool)
+    first[1:] = heads[1:] != heads[:-1]
+    return _Level(heads[first], edges, graph.src[edges], heads)
+
+
+def _pull(
+    graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.int64], degree: NDArray[np.int64]
+) -> _Level:
+    out = out_edges(graph.indptr, left)
+    tails = graph.dst[out]
+    heads = np.repeat(left, degree[left])
+    fed = np.zeros(len(graph.nodes), bool)
+    fed[frontier] = True
+    used = fed[tails]
+    if not used.all():
+        out, tails, heads = out[used], tails[used], heads[used]
+    reached = np.zeros(len(graph.nodes), bool)
+    reached[heads] = True
+    return _Level(left[reached[left]], graph.reverse[out], tails, heads)
 
 
 def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
@@ -186,7 +220,8 @@ def _without_loops(
         np.minimum.at(rank, graph.dst[zero], before[graph.src[zero]] + 1)
         if np.array_equal(before, rank):
             break
-    return edges[~free | (rank[graph.src[edges]] < rank[graph.dst[edges]])]
+    kept: NDArray[np.int64] = edges[~free | (rank[graph.src[edges]] < rank[graph.dst[edges]])]
+    return kept
 
 
 def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[_Level]:
@@ -205,105 +240,102 @@ def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[_Level]
         touched = np.unique(reached)
         frontier = touched[waiting[touched] == 0]
         depth[frontier] = level
-    order = np.argsort(depth[heads], kind="stable")
-    bounds = np.searchsorted(depth[heads][order], np.arange(1, level + 1))
-    groups = [edges[part] for part in np.split(order, bounds[1:]) if len(part)]
-    return [_Level(np.unique(graph.dst[group]), group) for group in groups]
+    order = np.lexsort((tails, heads, depth[heads]))
+    bounds = np.searchsorted(depth[heads][order], np.arange(2, level + 1))
+    return [
+        _Level(np.unique(heads[part]), edges[part], tails[part], heads[part])
+        for part in np.split(order, bounds)
+        if len(part)
+    ]
 
 
 def _first_hops(
     graph: Graph, root: int, levels: list[_Level]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the first hops: neighbors, the root's edges toward them, and once more the neighbors.
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the first hops: neighbors and the root's edges toward them.
 
     RFC 2328 §16.1.1: behind a directly attached transit network the next hops are the routers
     on it.
     """
     found: list[tuple[int, int]] = []
-    edges = np.concatenate([level.edges for level in levels] or [np.empty(0, np.int64)])
-    mine = edges[graph.src[edges] == root]
-    lans = graph.network[graph.dst[mine]]
-    found.extend(zip(graph.dst[mine[~lans]].tolist(), mine[~lans].tolist(), strict=True))
-    for edge in mine[lans].tolist():
-        beyond = edges[graph.src[edges] == graph.dst[edge]]
-        found.extend((head, edge) for head in graph.dst[beyond].tolist())
+    for level in levels[:1] if graph.uniform else levels:
+        mine = level.tails == root
+        for head, edge in zip(level.heads[mine].tolist(), level.edges[mine].tolist(), strict=True):
+            if not graph.network[head]:
+                found.append((head, edge))
+                continue
+            for beyond in levels:
+                on_network = beyond.heads[beyond.tails == head].tolist()
+                found.extend((node, edge) for node in on_network)
     found.sort()
     hops = np.array([node for node, _ in found], np.int64)
-    return hops, np.array([edge for _, edge in found], np.int64), hops
+    return hops, np.array([edge for _, edge in found], np.int64)
 
 
 class _SlotBuilder:
     """Lays out the slots level by level."""
 
-    def __init__(self, graph: Graph, root: int, hops: int, seeds: NDArray[np.int64]) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, root: int, hops: NDArray[np.int64]) -> None:
+        size = len(graph.nodes)
         self._root = root
         self._hops = hops
-        self._seeds = seeds
-        self._position = np.zeros(len(graph.nodes), np.int64)
-        self.start = np.zeros(len(graph.nodes), np.int64)
-        self.count = np.zeros(len(graph.nodes), np.int64)
+        self._position = np.zeros(size, np.int64)
+        self._hop_of = np.empty(0, np.int64)
+        self.start = np.zeros(size, np.int64)
+        self.count = np.zeros(size, np.int64)
+        self.row_of = np.arange(size)
         self.slot_node: list[NDArray[np.int64]] = []
-        self._slot_hop = np.empty(0, np.int64)
         self.steps: list[Step] = []
 
     def slot_hop(self) -> NDArray[np.int64]:
         """First hop of every slot so far."""
-        return self._slot_hop
+        return self._hop_of
 
     def add(self, level: _Level) -> None:
         """Append the slots of one level and the step that feeds them."""
-        graph, low, width = self._graph, len(self._slot_hop), self._hops
-        self._position[level.nodes] = np.arange(len(level.nodes))
-        edges = level.edges[graph.src[level.edges] != self._root]
-        source, edge = self._expand(edges)
-        key = self._position[graph.dst[edge]] * width + self._slot_hop[source]
-        seeded = np.flatnonzero(np.isin(self._seeds, level.nodes))
-        seed_key = self._position[self._seeds[seeded]] * width + seeded
-        present = np.zeros(len(level.nodes) * width, bool)
-        present[key] = True
-        present[seed_key] = True
-        slots = np.flatnonzero(present)
-        place = np.cumsum(present) - 1
-        target: NDArray[np.int64] | None = place[key]
-        if len(key) == len(slots) and not len(seeded):
-            order = np.empty(len(key), np.int64)
-            order[target] = np.arange(len(key))
-            source, edge, target = source[order], edge[order], None
-        position, hop = np.nonzero(present.reshape(len(level.nodes), width))
-        count = np.bincount(position, minlength=len(level.nodes))
+        low, width, size = len(self._hop_of), len(self._hops), len(level.nodes)
+        self._position[level.nodes] = np.arange(size)
+        place = self._position[level.heads]
+        self._share_rows(level, place)
+        source, edge, place = self._expand(level, place)
+        hop = self._hop_of[source]
+        seeds = np.flatnonzero(np.isin(self._hops, level.nodes))
+        key = place * width + hop
+        target: NDArray[np.int64] | None = None
+        if len(seeds) or not (key[1:] > key[:-1]).all():
+            seed_key = self._position[self._hops[seeds]] * width + seeds
+            present = np.zeros(size * width, bool)
+            present[key] = True
+            present[seed_key] = True
+            number = np.cumsum(present) - 1
+            target, seeds = number[key], low + number[seed_key]
+            place, hop = np.nonzero(present.reshape(size, width))
+        count = np.bincount(place, minlength=size)
         self.start[level.nodes] = low + np.cumsum(count) - count
         self.count[level.nodes] = count
-        self.slot_node.append(level.nodes[position])
-        self._slot_hop = np.concatenate((self._slot_hop, hop))
-        high = low + len(slots)
-        self.steps.append(Step(low, high, source, edge, target, low + place[seed_key]))
+        self.slot_node.append(level.nodes[place])
+        self._hop_of = np.concatenate((self._hop_of, hop))
+        self.steps.append(Step(low, low + len(hop), source, edge, target, seeds))
 
-    def _expand(self, edges: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pair every edge with every slot of its tail."""
-        tails = self._graph.src[edges]
-        counts = self.count[tails]
-        first = self.start[tails]
-        if len(counts) and counts.min() == 1 == counts.max():
-            return first, edges
-        return runs(first, counts), np.repeat(edges, counts)
+    def _expand(
+        self, level: _Level, place: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Pair every edge with every slot of its tail; the root itself has none."""
+        counts = self.count[level.tails]
+        first = self.start[level.tails]
+        if counts.min() == 1 == counts.max():
+            return first, level.edges, place
+        return runs(first, counts), np.repeat(level.edges, counts), np.repeat(place, counts)
 
+    def _share_rows(self, level: _Level, place: NDArray[np.int64]) -> None:
+        """A node with exactly one predecessor on the DAG shares that predecessor's row.
 
-def _rows(
-    graph: Graph, root: int, dag: NDArray[np.int64], slots: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """A node with exactly one predecessor on the DAG shares that predecessor's row.
-
-    What lies behind a node that all paths share limits all of them alike, so it must not even
-    out the weights before it. Makes thousands of rows a few at a transit node, too.
-    """
-    size = len(graph.nodes)
-    tails, heads = graph.src[dag], graph.dst[dag]
-    parent = np.arange(size)
-    only = (np.bincount(heads, minlength=size)[heads] == 1) & (tails != root) & (slots[tails] > 0)
-    parent[heads[only]] = tails[only]
-    while True:
-        further = parent[parent]
-        if np.array_equal(further, parent):
-            return parent
-        parent = further
+        What lies behind a node that all paths share limits all of them alike, so it must not
+        even out the weights before it. At a transit node thousands of rows become a few.
+        """
+        degree = np.bincount(place, minlength=len(level.nodes))
+        only = np.flatnonzero(degree == 1)
+        if len(only):
+            tails = level.tails[(np.cumsum(degree) - 1)[only]]
+            behind = self.count[tails] > 0
+            self.row_of[level.nodes[only[behind]]] = self.row_of[tails[behind]]

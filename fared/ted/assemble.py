@@ -128,7 +128,8 @@ def _reverse_edges(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) ->
     if size * size <= _TABLE_PER_EDGE * len(src):  # a dense fabric: look up in a table
         table = np.full(size * size, -1, np.int64)
         table[forward] = np.arange(len(src))
-        return table[backward]
+        found: NDArray[np.int64] = table[backward]
+        return found
     by_head = np.argsort(dst.astype(np.uint16) if size < _RADIX_SORT_LIMIT else dst, kind="stable")
     backward = backward[by_head]
     if np.array_equal(forward, backward):
