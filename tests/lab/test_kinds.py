@@ -1,0 +1,121 @@
+"""Generated configurations: what each daemon is told."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fared.lab import topology
+from fared.lab.addressing import NodePlan, make_plan
+from fared.lab.errors import LabError
+from fared.lab.kinds import kind_of
+
+
+def plan_of(kind: str, **more) -> NodePlan:
+    document = {
+        "name": "x",
+        "topology": {
+            "nodes": {
+                "L1": {"kind": kind, "labels": {"fared-lab.rate": "100M"}, **more},
+                "S1": {"kind": "frr"},
+                "h1": {},
+            },
+            "links": [{"endpoints": ["S1:L1", "L1:S1"]}, {"endpoints": ["L1:h1", "h1:L1"]}],
+        },
+    }
+    return make_plan(topology.from_document(document, Path(__file__))).node("L1")
+
+
+def test_fared_is_told_its_interfaces_and_to_measure_the_rates(tmp_path: Path):
+    """Hosts are announced, not spoken to; the rate is read from the shaper."""
+    files = kind_of("fared").files(plan_of("fared"), tmp_path)
+    assert yaml.safe_load(files["fared.yaml"]) == {
+        "router-id": "10.255.0.1",
+        "hostname": "L1",
+        "interfaces": {"S1": {"bandwidth": "auto"}, "h1": {"bandwidth": "auto"}},
+        "ospf": {
+            "areas": {
+                "0.0.0.0": {
+                    "interfaces": {
+                        "lo": {"passive": True},
+                        "S1": {
+                            "network-type": "point-to-point",
+                            "cost": 10,
+                            "hello-interval": 1,
+                            "dead-interval": 4,
+                        },
+                        "h1": {"passive": True, "cost": 10},
+                    }
+                }
+            }
+        },
+        "api": {"socket": str(tmp_path / "fared.sock"), "http": "off"},
+        "log": {"level": "info", "format": "json"},
+    }
+
+
+def test_frr_lowers_every_bandwidth_before_it_sets_the_maximum(tmp_path: Path):
+    """FRR refuses a maximum that is not above all others at that moment."""
+    lines = [
+        line.strip()
+        for line in kind_of("frr").files(plan_of("frr"), tmp_path)["zebra.conf"].splitlines()
+    ]
+    assert (
+        lines.index("unrsv-bw 7 1")
+        < lines.index("max-bw 1.25e+07")
+        < lines.index("ava-bw 1.25e+07")
+    )
+    assert "no zebra nexthop kernel enable" in lines
+
+
+def test_frr_starts_zebra_first(tmp_path: Path):
+    """ospfd looks for zebra's socket only every ten seconds."""
+    first, second = kind_of("frr").commands(plan_of("frr"), tmp_path)
+    assert (first.name, second.name) == ("zebra", "ospfd")
+    assert first.ready == tmp_path / "zserv"
+
+
+@pytest.mark.peers
+def test_bird_takes_its_configuration(tmp_path: Path):
+    """``bird -p`` parses without starting."""
+    files = kind_of("bird").files(plan_of("bird"), tmp_path)
+    (tmp_path / "bird.conf").write_text(files["bird.conf"])
+    done = subprocess.run(
+        ["bird", "-p", "-c", tmp_path / "bird.conf"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("kind", "file"), [("fared", "fared.yaml"), ("bird", "bird.conf")])
+def test_a_startup_config_is_used_as_it_is(tmp_path: Path, kind: str, file: str):
+    """The generated one is only the default."""
+    own = tmp_path / "own.cfg"
+    own.write_text("mine\n")
+    plan = plan_of(kind, **{"startup-config": str(own)})
+    assert kind_of(kind).files(plan, tmp_path) == {file: "mine\n"}
+
+
+def test_an_integrated_frr_config_is_loaded_through_vtysh(tmp_path: Path):
+    """As FRR's own start script does, after both daemons are up."""
+    own = tmp_path / "frr.conf"
+    own.write_text("router ospf\n")
+    commands = kind_of("frr").commands(plan_of("frr", **{"startup-config": str(own)}), tmp_path)
+    assert commands[-1].arguments[-2:] == ("-f", str(own))
+    assert not commands[-1].lasting
+
+
+def test_every_router_kind_has_its_operator_tool(tmp_path: Path):
+    """``fared-lab cli`` speaks to each in its own tongue; hosts have none."""
+    assert kind_of("frr").cli(tmp_path, ["show", "ip", "route"])[-2:] == ["-c", "show ip route"]
+    assert kind_of("bird").cli(tmp_path, ["show", "route"])[-2:] == ["show", "route"]
+    assert kind_of("fared").cli(tmp_path, ["show", "routes"])[-4:] == [
+        "-s",
+        str(tmp_path / "fared.sock"),
+        "show",
+        "routes",
+    ]
+    with pytest.raises(LabError, match="is a host"):
+        kind_of("linux").cli(tmp_path, ["show"])

@@ -1,0 +1,147 @@
+"""Topology files: what containerlab writes is read, what cannot work is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from fared.lab import topology
+from fared.lab.errors import TopologyError
+from fared.lab.main import main
+
+GOOD = """
+name: two
+topology:
+  defaults: {kind: linux, labels: {fared-lab.rate: 100M}}
+  groups:
+    router: {labels: {fared-lab.kind: fared}}
+  nodes:
+    A: {group: router}
+    B: {group: router, labels: {fared-lab.kind: frr}}
+    h: {}
+  links:
+    - endpoints: ["A:B", "B:A"]
+    - endpoints: ["A:h", "h:A"]
+"""
+
+
+def parse(text: str, **options) -> topology.Topology:
+    return topology.from_document(yaml.safe_load(text), Path("t.clab.yml"), **options)
+
+
+def test_kinds_come_from_labels_so_that_containerlab_takes_the_file_too():
+    """containerlab sees kind linux everywhere; the label says which daemon the lab runs."""
+    read = parse(GOOD)
+    assert {name: node.kind for name, node in read.nodes.items()} == {
+        "A": "fared",
+        "B": "frr",
+        "h": "linux",
+    }
+
+
+def test_literal_kinds_are_taken_as_well():
+    """A file for the lab alone may name the daemon as its kind."""
+    read = parse("name: x\ntopology: {nodes: {A: {kind: bird}, B: {kind: frr}}}")
+    assert [node.kind for node in read.nodes.values()] == ["bird", "frr"]
+
+
+def test_labels_are_merged_from_defaults_kind_group_and_node():
+    """The node wins, the rest is inherited: containerlab's order."""
+    read = parse(
+        """
+name: x
+topology:
+  defaults: {labels: {fared-lab.rate: 1G, a: default}}
+  kinds: {linux: {labels: {a: kind, b: kind}}}
+  groups: {g: {labels: {b: group, c: group}}}
+  nodes: {N: {group: g, labels: {c: node}}}
+"""
+    )
+    labels = read.nodes["N"].labels
+    assert (labels["a"], labels["b"], labels["c"]) == ("kind", "group", "node")
+    assert read.nodes["N"].rate == 1e9 / 8
+
+
+def test_the_routers_can_be_run_as_another_kind():
+    """The same fabric with FRR, to compare; hosts stay hosts."""
+    read = parse(GOOD, as_kind="bird")
+    assert [node.kind for node in read.nodes.values()] == ["bird", "bird", "linux"]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("fared-lab.kind: fared", "fared-lab.kind: fraed"), "kind 'fraed' is none of fared, frr"),
+        (("kind: linux", "kind: nokia_srlinux"), "kind 'nokia_srlinux' is none of"),
+        (('"B:A"', '"C:A"'), "link 1: no node 'C'"),
+        (('"A:h"', '"A:B"'), "link 2: A:B is used by link 1 already"),
+        (('"B:A"', '"B"'), "endpoint 'B' is not node:interface"),
+        (('"B:A"', '"B:a-name-far-too-long"'), "is not node:interface"),
+        (('"B:A"', '"B:lo"'), "lo is the loopback"),
+        (('"B:A"', '"A:other"'), "link 1: both ends are at A"),
+        (("rate: 100M", "rate: fast"), "label fared-lab.rate: 'fast' is not a bandwidth"),
+        (("B: {group: router", "B: {group: ruoter"), "did you mean 'router'?"),
+        (("h: {}", "h: {startup-config: no.cfg}"), "startup-config no.cfg: no such file"),
+        (('["A:B", "B:A"]', '["A:B"]'), "topology.links.0.endpoints"),
+        (("name: two", "name: ''"), "name:"),
+    ],
+)
+def test_faults_are_named_with_their_place(change, complaint):
+    """Each refusal says which node or link, what was found and what was expected."""
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(TopologyError, match=r"t\.clab\.yml") as refused:
+        parse(text)
+    assert complaint in str(refused.value)
+
+
+def test_every_fault_is_listed_not_the_first_only():
+    """Who mends a file wants to mend it once."""
+    text = GOOD.replace('"B:A"', '"C:A"').replace("rate: 100M", "rate: fast")
+    with pytest.raises(TopologyError) as refused:
+        parse(text)
+    assert "no node 'C'" in str(refused.value)
+    assert "'fast' is not a bandwidth" in str(refused.value)
+
+
+def test_hosts_have_one_link_and_it_goes_to_a_router():
+    """A host with two links would need routing of its own."""
+    text = GOOD + '    - endpoints: ["B:h", "h:B"]\n'
+    with pytest.raises(TopologyError, match="node h: a host has one link, this one 2"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("a: [", "not YAML"),
+        ("- a", "valid dictionary"),
+        (GOOD.replace('"B:A"', '"C:A"'), "no node"),
+    ],
+)
+def test_the_command_exits_with_2(tmp_path: Path, content: str, complaint: str):
+    """A wrong file is a usage error, and nothing is built."""
+    file = tmp_path / "bad.clab.yml"
+    file.write_text(content)
+    result = CliRunner().invoke(main, ["up", str(file)])
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+
+
+def test_a_missing_file_exits_with_2(tmp_path: Path):
+    """With its name in the message."""
+    result = CliRunner().invoke(main, ["demo", str(tmp_path / "none.clab.yml")])
+    assert result.exit_code == 2
+    assert "none.clab.yml" in result.stderr
+
+
+def test_the_shipped_fabric_is_figure_1(repository: Path):
+    """4 spines, 8 leaves, each leaf to each spine, one host a leaf."""
+    read = topology.load(repository / "containerlab" / "clos3.clab.yml")
+    kinds = [node.kind for node in read.nodes.values()]
+    assert (kinds.count("fared"), kinds.count("linux"), len(read.links)) == (12, 8, 40)
+    pairs = {frozenset(end.node for end in link.ends) for link in read.links}
+    assert {frozenset((f"S{s}", f"L{n}")) for s in range(1, 5) for n in range(1, 9)} < pairs
