@@ -47,12 +47,8 @@ _ATTRIBUTE = struct.Struct("=HH")
 _U32_ATTRIBUTE = struct.Struct("=HHI")
 
 
-class Message(NamedTuple):
-    """A request to be sent: message type, flags besides REQUEST, and what follows the header."""
-
-    kind: int
-    flags: int
-    body: bytes
+Message = tuple[int, int, bytes]
+"""A request to be sent: message type, flags besides REQUEST, and what follows the header."""
 
 
 class Failure(NamedTuple):
@@ -138,7 +134,7 @@ class RequestSocket:
 
         Raises NetlinkError, or PrivilegeError naming ``purpose``.
         """
-        failure = self.batch([Message(kind, flags, body)]).get(0)
+        failure = self.batch([(kind, flags, body)]).get(0)
         if failure is None:
             return
         if failure.error in (errno.EPERM, errno.EACCES):

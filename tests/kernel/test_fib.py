@@ -92,6 +92,14 @@ def test_what_is_written_is_read_back_with_16_bit_weights(box):
     assert "proto 201 metric 20" in run("ip route show 198.18.0.0/24", box.name)
 
 
+@pytest.mark.parametrize("weight", [0, -1, 65536, 70000])
+def test_a_weight_the_kernel_cannot_hold_is_refused_not_bent(box, weight):
+    nexthop = PutNextHop(BASE, box.hop(0))
+    results = box.fib.apply([nexthop, PutGroup(GROUP, (Member(BASE, weight),), replace=False)])
+    assert errors(results) == [0, errno.EINVAL]
+    assert "weight" in results[1].message
+
+
 def test_resilient_groups_are_created_and_rewritten_in_place(box):
     nexthops = [PutNextHop(BASE + n, box.hop(n)) for n in range(2)]
     first = (Member(BASE, 3), Member(BASE + 1, 1))

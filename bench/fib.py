@@ -1,0 +1,280 @@
+"""How fast the kernel takes routes and weights from us, next to ``ip -batch`` in the same run.
+
+Needs root or a user namespace; everything happens in namespaces of its own, which are removed.
+Our times include planning objects, packing, the kernel's work and reading its answers; those of
+``ip`` include starting it. Run alone (``python bench/fib.py``) or through the runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fared.core.ids import Prefix, format_address
+from fared.fib.model import (
+    DeleteRoute,
+    FibOperation,
+    Member,
+    PutGroup,
+    PutNextHop,
+    PutRoute,
+)
+from fared.fib.planner import FibPlanner
+from fared.fib.settings import FibSettings
+from fared.kernel.fib import KernelFib
+from fared.kernel.monitor import KernelMonitor
+from fared.kernel.netlink import RequestSocket
+from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.rib.model import HopKey, NextHop, NextHopSet, Route
+from fared.ted.model import PathType
+from tests.kernel.netns import Namespaces, inside, why_not
+
+WAYS = 64
+ROUTES = 10_000
+GROUPS = 512
+REPEAT = 5
+EVENTS = 20
+BASE = FibSettings().id_base
+GROUP = FibSettings().group_base
+PREFIXES = [Prefix(4, 0x0B00_0000 + (n << 8), 24) for n in range(ROUTES)]
+Row = dict[str, Any]
+
+
+class Box:
+    """A namespace with one link and 64 gateways behind it."""
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self.name, self.far = namespaces.add(), namespaces.add()
+        self.ifindex, self.far_ifindex = namespaces.pair(self.name, self.far, "e0", 0)
+        with inside(self.name):
+            apply_sysctls(SysctlMode.SET, wanted_sysctls(1))
+            self.fib = KernelFib()
+
+    def gateway(self, way: int) -> int:
+        """Address of the gateway."""
+        return 0x0A00_0080 + way
+
+    def hop(self, way: int) -> HopKey:
+        """Next hop through the gateway."""
+        return (self.ifindex, 4, self.gateway(way), False)
+
+    def hops(self, weights: list[int]) -> NextHopSet:
+        """Next hops through as many gateways as there are weights."""
+        return NextHopSet(
+            tuple(
+                NextHop(self.ifindex, "e0", 4, self.gateway(way), 1, None, None, weight)
+                for way, weight in enumerate(weights)
+            )
+        )
+
+    def apply(self, operations: list[FibOperation]) -> None:
+        """Carry out, and fail if any was refused."""
+        failed = [result for result in self.fib.apply(operations) if result.error]
+        if failed:
+            raise RuntimeError(f"{len(failed)} operations failed: {failed[0]}")
+
+    def ip(self, lines: list[str]) -> float:
+        """Run ``ip -batch`` and return how long it took."""
+        with tempfile.NamedTemporaryFile("w", suffix=".batch") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            command = ["ip", "netns", "exec", self.name, "ip", "-batch", file.name]
+            started = time.perf_counter()
+            subprocess.run(command, check=True, timeout=120, capture_output=True)
+            return time.perf_counter() - started
+
+
+def members(weight: int) -> tuple[Member, ...]:
+    return tuple(Member(BASE + way, 1 + (weight + way) % 200) for way in range(WAYS))
+
+
+def timed(work: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def route_rows(box: Box) -> list[Row]:
+    """Add, re-point and delete 10,000 routes behind a group."""
+    names = [
+        f"{format_address(p.family, p.network)}/{p.length} metric 20 proto 201" for p in PREFIXES
+    ]
+    ours: dict[str, list[float]] = {"add": [], "re-point": [], "delete": []}
+    other: dict[str, list[float]] = {"add": [], "re-point": [], "delete": []}
+    for _ in range(REPEAT):
+        ours["add"].append(timed(lambda: box.apply([PutRoute(p, GROUP) for p in PREFIXES])))
+        ours["re-point"].append(
+            timed(lambda: box.apply([PutRoute(p, GROUP + 1) for p in PREFIXES]))
+        )
+        ours["delete"].append(timed(lambda: box.apply([DeleteRoute(p) for p in PREFIXES])))
+        other["add"].append(box.ip([f"route add {name} nhid {GROUP}" for name in names]))
+        other["re-point"].append(
+            box.ip([f"route replace {name} nhid {GROUP + 1}" for name in names])
+        )
+        other["delete"].append(box.ip([f"route del {name}" for name in names]))
+    found = []
+    for what, times in ours.items():
+        rate, reference = ROUTES / statistics.median(times), ROUTES / statistics.median(other[what])
+        found.append(_row(f"{what} {ROUTES} routes / ip -batch", rate, reference, "routes/s", 1.0))
+    return found
+
+
+def group_row(box: Box) -> Row:
+    """Give 512 groups of 64 members new weights."""
+    ours, other = [], []
+    for turn in range(REPEAT):
+        replaces: list[FibOperation] = [
+            PutGroup(GROUP + g, members(g + 2 * turn + 1), replace=True) for g in range(GROUPS)
+        ]
+        ours.append(timed(lambda replaces=replaces: box.apply(replaces)))  # type: ignore[misc]
+        lines = []
+        for g in range(GROUPS):
+            parts = "/".join(f"{m.nexthop_id},{m.weight}" for m in members(g + 2 * turn + 2))
+            lines.append(f"nexthop replace id {GROUP + g} group {parts} proto 201")
+        other.append(box.ip(lines))
+    microseconds = [statistics.median(times) / GROUPS * 1e6 for times in (ours, other)]
+    name = f"new weights for {GROUPS} groups of {WAYS} / ip -batch"
+    # The kernel's own work is nine tenths of both times, so equal is all there is to win.
+    return _row(name, *microseconds, "us/group", 0.8, less_is_better=True)
+
+
+def capacity_row(box: Box) -> Row:
+    """A link behind 10,000 routes changes capacity: one group, next to rewriting the routes."""
+    planner = FibPlanner(FibSettings())
+    planner.adopt(box.fib.dump())
+
+    def update(weights: list[int]) -> None:
+        hops = box.hops(weights)
+        changed = {p: Route(p, 1, PathType.INTRA_AREA, 0, hops, (1,)) for p in PREFIXES}
+        times.append(timed(lambda: _carry_out(planner, box, changed)))
+
+    times: list[float] = []
+    for turn in range(REPEAT + 1):
+        update([1000] * 7 + [100 + turn])
+    lines = []
+    for prefix in PREFIXES:
+        ways = " ".join(
+            f"nexthop via {format_address(4, box.gateway(way))} dev e0 weight {10 + way % 3}"
+            for way in range(8)
+        )
+        name = f"{format_address(4, prefix.network)}/{prefix.length}"
+        lines.append(f"route replace {name} metric 21 proto 202 {ways}")
+    box.ip(lines)
+    other = statistics.median(box.ip(lines) for _ in range(3))
+    name = "capacity change behind 10000 routes, plan and write / ip -batch of 8-way routes"
+    return _row(
+        name, statistics.median(times[1:]) * 1e3, other * 1e3, "ms", 5.0, less_is_better=True
+    )
+
+
+def _carry_out(planner: FibPlanner, box: Box, changed: dict[Prefix, Route | None]) -> None:
+    operations = planner.update(changed, 0.0)
+    planner.results(box.fib.apply(operations), 0.0)
+
+
+def dump_row(box: Box) -> Row:
+    """Read back everything: what the periodic check costs."""
+    times = [timed(lambda: (box.fib.dump(), None)[1]) for _ in range(REPEAT)]
+    milliseconds = statistics.median(times) * 1e3
+    return {"name": f"read back {ROUTES} routes", "ours": milliseconds, "unit": "ms"}
+
+
+async def event_row(box: Box) -> Row:
+    """From the moment a peer's interface goes down to our callback, one event loop turn included."""
+    loop = asyncio.get_running_loop()
+    with inside(box.name):
+        arrivals: list[float] = []
+        monitor = KernelMonitor(lambda _: arrivals.append(time.perf_counter()))
+    with inside(box.far):
+        request = RequestSocket()
+    monitor.start(loop)
+    times = []
+    for _ in range(EVENTS):
+        await _until(lambda: monitor.links[box.ifindex].up)
+        await asyncio.sleep(0)
+        arrivals.clear()
+        started = time.perf_counter()
+        request.request(16, 0, struct.pack("=BBHiII", 0, 0, 0, box.far_ifindex, 0, 1))
+        await _until(lambda: not monitor.links[box.ifindex].up)
+        times.append(arrivals[0] - started)
+        request.request(16, 0, struct.pack("=BBHiII", 0, 0, 0, box.far_ifindex, 1, 1))
+    monitor.close()
+    request.close()
+    milliseconds = statistics.median(times) * 1e3
+    name = "peer goes down to our callback (median)"
+    return {
+        "name": name,
+        "ours": milliseconds,
+        "unit": "ms",
+        "goal": "<= 1 ms",
+        "met": milliseconds <= 1.0,
+    }
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the link did not change")
+        await asyncio.sleep(0)
+
+
+def _row(
+    name: str, ours: float, other: float, unit: str, least: float, *, less_is_better: bool = False
+) -> Row:
+    ratio = other / ours if less_is_better else ours / other
+    return {
+        "name": name,
+        "ours": ours,
+        "other": other,
+        "unit": unit,
+        "ratio": ratio,
+        "goal": f">= {least:g}x",
+        "met": ratio >= least,
+    }
+
+
+@contextmanager
+def _box() -> Iterator[Box]:
+    namespaces = Namespaces()
+    try:
+        box = Box(namespaces)
+        try:
+            yield box
+        finally:
+            box.fib.close()
+    finally:
+        namespaces.close()
+
+
+def rows() -> list[Row]:
+    """All measurements of the FIB; one row that says why not, where namespaces are impossible."""
+    reason = why_not()
+    if reason is not None:
+        return [{"name": f"skipped: {reason}"}]
+    with _box() as box:
+        box.apply([PutNextHop(BASE + way, box.hop(way)) for way in range(WAYS)])
+        box.apply([PutGroup(GROUP + g, members(g), replace=False) for g in range(GROUPS)])
+        found = [*route_rows(box), group_row(box)]
+        box.fib.clear()
+        found += [capacity_row(box), dump_row(box)]
+        box.fib.clear()
+        found.append(asyncio.run(event_row(box)))
+    return found
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)
