@@ -245,12 +245,14 @@ def _matrix(
 ) -> NDArray[np.float64]:
     """Packed rows of some nodes over all first hops (K, H)."""
     width = len(plan.hops)
-    counts = plan.slot_count[nodes]
-    slots = runs(plan.slot_start[nodes], counts)
-    hops = plan.slot_hop[slots]
-    matrix = np.full(len(nodes) * width, ABSENT)
-    matrix[np.repeat(np.arange(0, len(matrix), width), counts) + hops] = packed[slots]
-    shaped = matrix.reshape(len(nodes), width)
+    counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
+    shaped = np.full((len(nodes), width), ABSENT)
+    full = counts == width  # these rows lie in the slots as they are
+    if full.any():
+        shaped[full] = packed[first[full][:, None] + np.arange(width)]
+    counts, first = counts[~full], first[~full]
+    slots = runs(first, counts)
+    shaped[np.repeat(np.flatnonzero(~full), counts), plan.slot_hop[slots]] = packed[slots]
     if not usable.all():
         shaped[:, ~usable] = ABSENT
     return shaped

@@ -46,12 +46,14 @@ class Reach:
     """How this router reaches the announcing nodes, by owner number (O,).
 
     ``distance`` is NO_ROUTE where it does not; ``own`` marks this router itself, ``direct``
-    this router and the transit networks it is on: what they announce is connected.
+    this router and the transit networks it is on: what they announce is connected. ``index``
+    is the index in the area's graph, -1 for a node that is not in it.
     """
 
     distance: NDArray[np.int64]
     own: NDArray[np.bool_]
     direct: NDArray[np.bool_]
+    index: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,7 @@ class PrefixTable:
         self._arrays: dict[int, _Announcements] = {}
         self._all: _Announcements | None = None
         self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
+        self._owner_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
 
     def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
         """Replace what a node announces in an area."""
@@ -106,14 +109,19 @@ class PrefixTable:
             self.put(area, node, prefixes)
         return True
 
-    def announcement(self, row: int) -> tuple[int, PathType, int]:
-        """Metric, path type and owner of one announcement of the last selection."""
+    def announcements(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Metric, path type and owner of announcements of the last selection."""
         table = self._concatenated()
-        return (
-            int(table.metric[row]),
-            PathType(int(table.path_type[row])),
-            int(self._row_owner[row]),
-        )
+        return table.metric[rows], table.path_type[rows], self._row_owner[rows]
+
+    def owner_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Areas and node ids of all owners (O,)."""
+        if len(self._owner_arrays[0]) != len(self.owners):
+            columns = np.array(self.owners, np.int64).reshape(-1, 2)
+            self._owner_arrays = columns[:, 0], columns[:, 1]
+        return self._owner_arrays
 
     def _to_arrays(self, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
         numbers = self._prefix_number

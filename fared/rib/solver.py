@@ -25,7 +25,7 @@ from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode, merged_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -65,8 +65,7 @@ class RouteSolver:
         self._table = PrefixTable()
         self._routes: dict[Prefix, Route] = {}
         self._selection: Selection | None = None
-        self._indexes: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-        self._direct = np.empty(0, bool)
+        self._reach = self._locate()
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
         self._announcements_changed = False
         self._all_changed = False
@@ -136,15 +135,16 @@ class RouteSolver:
             destinations=sum(solver.reached() for solver in self._areas.values()),
         )
 
-    def _reach(self) -> Reach:
+    def _locate(self) -> Reach:
         """Locate all announcing nodes in the present plans."""
-        owners = self._table.owners
-        areas = np.array([area for area, _ in owners], np.int64)
-        nodes = np.array([node for _, node in owners], np.int64)
-        distance = np.full(len(owners), NO_ROUTE)
-        own = np.zeros(len(owners), bool)
-        direct = np.zeros(len(owners), bool)
-        self._indexes = {}
+        areas, nodes = self._table.owner_arrays()
+        size = len(nodes)
+        reach = Reach(
+            distance=np.full(size, NO_ROUTE),
+            own=np.zeros(size, bool),
+            direct=np.zeros(size, bool),
+            index=np.full(size, -1, np.int64),
+        )
         for area, solver in self._areas.items():
             if solver.solution is None:
                 continue
@@ -152,28 +152,28 @@ class RouteSolver:
             at = np.flatnonzero(areas == area)
             index = plan.graph.indexes(nodes[at])
             at, index = at[index >= 0], index[index >= 0]
-            self._indexes[area] = (at, index)
-            distance[at] = plan.distance[index]
             mine = slice(int(plan.graph.indptr[plan.root]), int(plan.graph.indptr[plan.root + 1]))
             attached = np.zeros(len(plan.distance), bool)
             attached[plan.graph.dst[mine]] = True
-            own[at] = index == plan.root
-            direct[at] = own[at] | (attached & plan.graph.network)[index]
-        return Reach(distance, own, direct)
+            reach.distance[at] = plan.distance[index]
+            reach.own[at] = index == plan.root
+            reach.direct[at] = reach.own[at] | (attached & plan.graph.network)[index]
+            reach.index[at] = index
+        return reach
 
     def _touched(self, nodes: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Mark the owners (O,) whose next-hop set is another object."""
-        touched = np.zeros(len(self._table.owners), bool)
+        areas, _ = self._table.owner_arrays()
+        touched = np.zeros(len(areas), bool)
         for area, mask in nodes.items():
-            if area in self._indexes:
-                at, index = self._indexes[area]
-                touched[at] = mask[index]
+            at = np.flatnonzero((areas == area) & (self._reach.index >= 0))
+            touched[at] = mask[self._reach.index[at]] if len(mask) else False
         return touched
 
     def _select_again(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
-        reach = self._reach()
-        old, new = self._selection, self._table.select(reach)
-        self._selection, self._direct = new, reach.direct
+        self._reach = self._locate()
+        old, new = self._selection, self._table.select(self._reach)
+        self._selection = new
         shared_sets, self._shared_sets = self._shared_sets, {}
         if old is None or self._all_changed:
             return self._replace_all()
@@ -187,71 +187,90 @@ class RouteSolver:
             same = old.shared.get(number) == shared and shared in shared_sets
             if not same or self._shared_set(shared) is not shared_sets[shared]:
                 different[number] = True
-        return self._publish(np.flatnonzero(different).tolist())
+        return self._publish(np.flatnonzero(different))
 
     def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         """Renew the routes whose next-hop set changed; which node serves them did not."""
         selection = self._selection
         assert selection is not None
         touched = np.append(self._touched(nodes), [False, False])  # SEVERAL and NOBODY
-        different = np.flatnonzero(touched[selection.owner]).tolist()
+        different = touched[selection.owner]
         shared_sets, self._shared_sets = self._shared_sets, {}
         for number, shared in selection.shared.items():
             if self._shared_set(shared) is not shared_sets.get(shared):
-                different.append(number)
-        return self._publish(different)
+                different[number] = True
+        return self._publish(np.flatnonzero(different))
 
     def _replace_all(self) -> dict[Prefix, Route | None]:
-        changed: dict[Prefix, Route | None] = {}
-        routes: dict[Prefix, Route] = {}
-        for number, prefix in enumerate(self._table.prefixes):
-            route = self._route(number)
-            if route is not None:
-                routes[prefix] = route
-                if self._routes.get(prefix) != route:
-                    changed[prefix] = route
+        selection = self._selection
+        assert selection is not None
+        routes = dict(self._make_routes(np.flatnonzero(selection.owner != NOBODY)))
+        changed: dict[Prefix, Route | None] = {
+            prefix: route for prefix, route in routes.items() if self._routes.get(prefix) != route
+        }
         changed.update({prefix: None for prefix in self._routes if prefix not in routes})
         self._routes = routes
         return changed
 
-    def _publish(self, numbers: Iterable[int]) -> dict[Prefix, Route | None]:
-        changed: dict[Prefix, Route | None] = {}
-        routes, prefixes = self._routes, self._table.prefixes
-        for number in numbers:
-            prefix, route = prefixes[number], self._route(number)
-            if route is not None:
-                routes[prefix] = changed[prefix] = route
-            elif routes.pop(prefix, None) is not None:
-                changed[prefix] = None
+    def _publish(self, numbers: NDArray[np.int64]) -> dict[Prefix, Route | None]:
+        changed: dict[Prefix, Route | None] = dict(self._make_routes(numbers))
+        prefixes, routes = self._table.prefixes, self._routes
+        routes.update((prefix, route) for prefix, route in changed.items() if route is not None)
+        if len(changed) < len(numbers):
+            for number in numbers.tolist():
+                if prefixes[number] not in changed and prefixes[number] in routes:
+                    del routes[prefixes[number]]
+                    changed[prefixes[number]] = None
         return changed
 
-    def _route(self, number: int) -> Route | None:
+    def _make_routes(self, numbers: NDArray[np.int64]) -> Iterator[tuple[Prefix, Route]]:
+        """Make the routes of these prefixes, leaving out those that have none."""
         selection, table = self._selection, self._table
         assert selection is not None
-        served = int(selection.owner[number])
-        if served == NOBODY:
+        found = numbers[selection.owner[numbers] != NOBODY]
+        metric, path_type, owner = table.announcements(selection.row[found])
+        distance = np.where(path_type == PathType.EXTERNAL_2, 0, self._reach.distance[owner])
+        connected = self._reach.direct[owner]
+        distance = np.where(connected, 0, distance)
+        sets: dict[int, NextHopSet | None] = {}
+        types = {int(item): item for item in PathType}
+        for number, several, end, total, kind, local in zip(
+            found.tolist(),
+            (selection.owner[found] == SEVERAL).tolist(),
+            owner.tolist(),
+            (metric + distance).tolist(),
+            path_type.tolist(),
+            connected.tolist(),
+            strict=True,
+        ):
+            prefix = table.prefixes[number]
+            area, node = table.owners[end]
+            if local:
+                yield prefix, Route(prefix, total, types[kind], area, None, (node,))
+            elif several:
+                route = self._shared_route(number, total, types[kind])
+                if route is not None:
+                    yield prefix, route
+            else:
+                if end not in sets:
+                    sets[end] = self._areas[area].set_of(int(self._reach.index[end]))
+                hops = sets[end]
+                if hops is not None:
+                    yield prefix, Route(prefix, total, types[kind], area, hops, (node,))
+
+    def _shared_route(self, number: int, metric: int, path_type: PathType) -> Route | None:
+        """The route to a prefix that several nodes announce, or one with a capacity of its own."""
+        selection = self._selection
+        assert selection is not None
+        shared = selection.shared[number]
+        hops = self._shared_set(shared)
+        if hops is None:
             return None
-        metric, path_type, owner = table.announcement(int(selection.row[number]))
-        area, node = table.owners[owner]
-        prefix = table.prefixes[number]
-        if self._direct[owner] and path_type is not PathType.INTER_AREA:
-            return Route(prefix, metric, path_type, area, None, (node,))
-        solver = self._areas[area]
-        assert solver.solution is not None
-        plan = solver.solution.plan
-        if path_type is not PathType.EXTERNAL_2:
-            metric += int(plan.distance[solver.ted.graph().index(node)])
-        if served == SEVERAL:
-            shared = selection.shared[number]
-            found = self._shared_set(shared)
-            ends = [table.owners[end] for end, _ in shared]
-            areas = {at for at, _ in ends}
-            nodes = tuple(sorted({end for _, end in ends}))
-            if found is None:
-                return None
-            return Route(prefix, metric, path_type, area if len(areas) == 1 else None, found, nodes)
-        found = solver.set_of(int(plan.graph.indexes(np.array([node]))[0]))
-        return None if found is None else Route(prefix, metric, path_type, area, found, (node,))
+        ends = [self._table.owners[owner] for owner, _ in shared]
+        areas = {area for area, _ in ends}
+        nodes = tuple(sorted({node for _, node in ends}))
+        area = areas.pop() if len(areas) == 1 else None
+        return Route(self._table.prefixes[number], metric, path_type, area, hops, nodes)
 
     def _shared_set(self, shared: _Shared) -> NextHopSet | None:
         """The next-hop set toward several nodes; made once a run for all their prefixes."""

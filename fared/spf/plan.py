@@ -166,17 +166,21 @@ def _push(graph: Graph, frontier: NDArray[np.int64], depth: NDArray[np.int64]) -
 def _pull(
     graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.int64], degree: NDArray[np.int64]
 ) -> _Level:
-    out = out_edges(graph.indptr, left)
-    tails = graph.dst[out]
+    low, high = int(graph.indptr[left[0]]), int(graph.indptr[left[-1] + 1])
+    if int(left[-1]) - int(left[0]) + 1 == len(left):
+        tails, edges = graph.dst[low:high], graph.reverse[low:high]
+    else:
+        out = out_edges(graph.indptr, left)
+        tails, edges = graph.dst[out], graph.reverse[out]
     heads = np.repeat(left, degree[left])
     fed = np.zeros(len(graph.nodes), bool)
     fed[frontier] = True
     used = fed[tails]
     if not used.all():
-        out, tails, heads = out[used], tails[used], heads[used]
+        edges, tails, heads = edges[used], tails[used], heads[used]
     reached = np.zeros(len(graph.nodes), bool)
     reached[heads] = True
-    return _Level(left[reached[left]], graph.reverse[out], tails, heads)
+    return _Level(left[reached[left]], edges, tails, heads)
 
 
 def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
@@ -281,6 +285,7 @@ class _SlotBuilder:
         self._hops = hops
         self._position = np.zeros(size, np.int64)
         self._hop_of = np.empty(0, np.int64)
+        self._single = True
         self.start = np.zeros(size, np.int64)
         self.count = np.zeros(size, np.int64)
         self.row_of = np.arange(size)
@@ -296,12 +301,15 @@ class _SlotBuilder:
         low, width, size = len(self._hop_of), len(self._hops), len(level.nodes)
         self._position[level.nodes] = np.arange(size)
         place = self._position[level.heads]
-        self._share_rows(level, place)
+        count = np.bincount(place, minlength=size)
+        self._share_rows(level, count)
         source, edge, place = self._expand(level, place)
         hop = self._hop_of[source]
         seeds = np.flatnonzero(np.isin(self._hops, level.nodes))
         key = place * width + hop
         target: NDArray[np.int64] | None = None
+        if len(source) != len(level.edges):
+            count = np.bincount(place, minlength=size)
         if len(seeds) or not (key[1:] > key[:-1]).all():
             seed_key = self._position[self._hops[seeds]] * width + seeds
             present = np.zeros(size * width, bool)
@@ -310,10 +318,11 @@ class _SlotBuilder:
             number = np.cumsum(present) - 1
             target, seeds = number[key], low + number[seed_key]
             place, hop = np.nonzero(present.reshape(size, width))
-        count = np.bincount(place, minlength=size)
+            count = np.bincount(place, minlength=size)
         self.start[level.nodes] = low + np.cumsum(count) - count
         self.count[level.nodes] = count
-        self.slot_node.append(level.nodes[place])
+        self.slot_node.append(np.repeat(level.nodes, count))
+        self._single = self._single and int(count.max()) == 1
         self._hop_of = np.concatenate((self._hop_of, hop))
         self.steps.append(Step(low, low + len(hop), source, edge, target, seeds))
 
@@ -321,19 +330,18 @@ class _SlotBuilder:
         self, level: _Level, place: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Pair every edge with every slot of its tail; the root itself has none."""
-        counts = self.count[level.tails]
         first = self.start[level.tails]
-        if counts.min() == 1 == counts.max():
+        if self._single and level.tails[0] != self._root:
             return first, level.edges, place
+        counts = self.count[level.tails]
         return runs(first, counts), np.repeat(level.edges, counts), np.repeat(place, counts)
 
-    def _share_rows(self, level: _Level, place: NDArray[np.int64]) -> None:
+    def _share_rows(self, level: _Level, degree: NDArray[np.int64]) -> None:
         """A node with exactly one predecessor on the DAG shares that predecessor's row.
 
         What lies behind a node that all paths share limits all of them alike, so it must not
         even out the weights before it. At a transit node thousands of rows become a few.
         """
-        degree = np.bincount(place, minlength=len(level.nodes))
         only = np.flatnonzero(degree == 1)
         if len(only):
             tails = level.tails[(np.cumsum(degree) - 1)[only]]
