@@ -1,0 +1,106 @@
+"""``fared-cli``: the operator's tool.
+
+Any unique beginning of a word will do (``fared-cli sh ro``). Data goes to stdout, everything else
+to stderr. Only what a command needs is imported: tables when one is printed, the configuration
+model for ``config check``, the routing code for the offline commands.
+"""
+
+from __future__ import annotations
+
+import click
+
+import fared
+from fared.cli.config import config
+from fared.cli.session import Json, Session, output_options, socket_option
+from fared.cli.show import show
+from fared.cli.words import Lazy, Words
+
+_OFFLINE = ("decode", "spf", "lsdb")
+_LAZY = {
+    "decode": Lazy("fared.cli.decode:decode", "What is in a packet, LSA or capture (offline)."),
+    "spf": Lazy("fared.cli.offline:spf", "Routes of a saved database, and what if (offline)."),
+    "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from a capture (offline)."),
+}
+
+
+@click.group(
+    name="fared-cli",
+    cls=Words,
+    lazy=_LAZY,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 ok, 1 negative result or malformed input, 2 usage, 3 daemon unreachable.",
+)
+@socket_option
+@output_options
+@click.version_option(fared.__version__, prog_name="fared-cli")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Ask and steer a fared daemon. Any unique beginning of a word is enough: sh ro."""
+    session = ctx.ensure_object(Session)
+    if session.as_json:
+        ctx.default_map = {name: {"as_json": True} for name in _OFFLINE}
+
+
+main.add_command(show)
+
+
+@main.command()
+@click.argument("prefix")
+@output_options
+@click.pass_obj
+def explain(session: Session, prefix: str) -> None:
+    """Say why the route to PREFIX is as it is."""
+    session.show(lambda: session.ask("explain", args={"prefix": prefix}))
+
+
+@main.command()
+@click.argument("source", metavar="SRC")
+@click.argument("destination", metavar="DST")
+@output_options
+@click.pass_obj
+def path(session: Session, source: str, destination: str) -> None:
+    """Show all paths from SRC to DST and how traffic splits on them."""
+    args = {"source": source, "destination": destination}
+    session.show(lambda: session.ask("path", args=args))
+
+
+@main.command()
+@output_options
+@click.pass_obj
+def validate(session: Session) -> None:
+    """Check that database, graph, routes and kernel agree; exit 1 if not."""
+    session.show(lambda: session.ask("validate"), bad=lambda document: not document["ok"])
+
+
+main.add_command(config)
+
+
+@main.command()
+@output_options
+@click.pass_obj
+def drain(session: Session) -> None:
+    """Take this router out of transit (others route around it)."""
+    session.show(lambda: session.ask("drain"))
+
+
+@main.command()
+@output_options
+@click.pass_obj
+def undrain(session: Session) -> None:
+    """Put this router back into transit."""
+    session.show(lambda: session.ask("undrain"))
+
+
+@main.command("tech-support")
+@click.pass_obj
+def tech_support(session: Session) -> None:
+    """Print every document of the daemon as one JSON document."""
+    from fared.cli.support import gather  # noqa: PLC0415 - rarely used
+
+    document: Json = gather(session)
+    session.as_json = True
+    session.print(document)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Tables of the way from topology to kernel: graph, SPF, routes, weights, explanation, FIB."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from fared.api import human
+from fared.cli.tables import (
+    ROUTE_TYPES,
+    Json,
+    Renderer,
+    count,
+    emit,
+    facts,
+    gateway,
+    heading,
+    plural_list,
+    styled,
+    table,
+)
+
+_FIRST_HOPS_SHOWN = 4
+_INTERFACES_SHOWN = 8
+_MAIN_TABLES = {254: "main", 253: "default"}
+
+
+# -- topology and SPF ------------------------------------------------------------------------
+
+
+def _topology(document: Json, out: Console, _now: float) -> None:
+    for index, area in enumerate(document["areas"]):
+        names = {n["id"]: human.router(n["id"], n["hostname"]) for n in area["nodes"]}
+        nodes, links = len(area["nodes"]), len(area["links"])
+        title = f"Area {area['area']}, {count(nodes, 'node')}, {count(links, 'link')}"
+        heading(out, title, first=index == 0)
+        grid = table("Node", "Id", ">Prefixes", "")
+        for node in area["nodes"]:
+            kind = "network" if node["network"] else "" if node["transit"] else "no transit"
+            grid.add_row(names[node["id"]], node["id"], str(node["prefixes"]), kind)
+        emit(out, grid)
+        out.print()
+        grid = table("From", "To", ">Metric", ">Capacity", ">Available", "")
+        for link in area["links"]:
+            grid.add_row(
+                names.get(link["from"], link["from"]),
+                names.get(link["to"], link["to"]),
+                str(link["metric"]),
+                human.bandwidth(link["capacity"]),
+                human.bandwidth(link["available"]),
+                "" if link["two_way"] else Text("one way", style="yellow"),
+            )
+        emit(out, grid)
+
+
+def _spf(document: Json, out: Console, now: float) -> None:
+    if "log" in document:
+        _spf_log(document, out, now)
+        return
+    names = {n["id"]: human.router(n["id"], n["hostname"]) for n in document["nodes"]}
+    grid = table("Node", "Id", "Area", ">Metric", "~First hops")
+    for node in document["nodes"]:
+        hops = [names.get(hop, hop) for hop in node["first_hops"]]
+        grid.add_row(
+            names[node["id"]],
+            node["id"],
+            node["area"],
+            str(node["metric"]),
+            plural_list(hops, _FIRST_HOPS_SHOWN),
+        )
+    emit(out, grid)
+
+
+def _spf_log(document: Json, out: Console, now: float) -> None:
+    grid = table(">Ago", "What", ">Took", ">Nodes", ">Routes", "~Because")
+    for run in document["log"]:
+        grid.add_row(
+            human.duration(now - run["at"]),
+            "SPF" if run["spf_ran"] else "capacity",
+            human.duration(run["duration"]),
+            str(run["nodes"]),
+            str(run["routes"]),
+            "; ".join(run["causes"]),
+        )
+    emit(out, grid)
+    out.print(Text(f"back-off: {document['backoff']}", style="dim"))
+
+
+# -- routes and weights ----------------------------------------------------------------------
+
+
+def _routes(document: Json, out: Console, _now: float) -> None:
+    columns = ("Prefix", "Type", ">Metric", "Next hop", "Interface", ">Weight", ">Share", ">Path")
+    grid = table(*columns)
+    for route in document["routes"]:
+        head = (
+            route["prefix"],
+            ROUTE_TYPES.get(route["type"], route["type"]),
+            str(route["metric"]),
+        )
+        if route["connected"]:
+            grid.add_row(*head, Text("connected", style="dim"))
+            continue
+        for index, hop in enumerate(route["nexthops"]):
+            grid.add_row(
+                *(head if index == 0 else ("", "", "")),
+                gateway(hop),
+                hop["interface"],
+                str(hop["weight"]),
+                human.share(hop["share"]),
+                human.bandwidth(hop["capacity"]),
+            )
+    emit(out, grid)
+
+
+def _weights(document: Json, out: Console, _now: float) -> None:
+    out.print(Text(f"weights follow: {document['metric']}", style="dim"))
+    for vector in document["vectors"]:
+        more = vector["prefixes"] - len(vector["examples"])
+        title = ", ".join(vector["examples"]) + (f" and {more} more" if more else "")
+        heading(out, title)
+        grid = table(
+            "Neighbor", "Interface", ">Path", ">Weight", ">Share", ">Wanted", ">Error", ">ECMP"
+        )
+        for hop in vector["members"]:
+            grid.add_row(
+                human.router(hop["neighbor"], hop["hostname"]),
+                hop["interface"],
+                human.bandwidth(hop["capacity"]),
+                str(hop["weight"]),
+                human.share(hop["share"]),
+                human.share(hop["wanted_share"]),
+                human.share(hop["error"]),
+                human.share(hop["ecmp_share"]),
+            )
+        emit(out, grid)
+        if vector["quantization_error"]:
+            lost = human.share(vector["quantization_error"])
+            out.print(Text(f"{lost} of the throughput lost to integer weights", style="dim"))
+
+
+def _explain(document: Json, out: Console, now: float) -> None:
+    area = f", area {document['area']}" if document["area"] else ""
+    to = ", ".join(human.router(d["id"], d["hostname"]) for d in document["destinations"])
+    heading(out, document["prefix"], first=True)
+    out.print(f"{document['type']}{area}, metric {document['metric']}, to {to or 'this router'}")
+    out.print(f"\n{document['summary']}")
+    if document["nexthops"]:
+        out.print()
+        _explain_hops(document, out)
+    change = document["last_change"]
+    if change is not None:
+        ago = human.duration(now - change["at"])
+        out.print(Text(f"\nlast changed {ago} ago: {'; '.join(change['causes'])}", style="dim"))
+
+
+def _explain_hops(document: Json, out: Console) -> None:
+    grid = table(
+        "Neighbor", "Interface", ">Link", ">Path", ">Weight", ">Share", ">ECMP", "Limited by"
+    )
+    for hop in document["nexthops"]:
+        moved = hop["share"] / hop["ecmp_share"] if hop["ecmp_share"] else 1.0
+        style = "yellow" if moved < 0.95 else "green" if moved > 1.05 else ""
+        grid.add_row(
+            human.router(hop["neighbor"], hop["hostname"]),
+            hop["interface"],
+            human.bandwidth(hop["bandwidth"]),
+            human.bandwidth(hop["capacity"]),
+            str(hop["weight"]),
+            Text(human.share(hop["share"]), style=style),
+            human.share(hop["ecmp_share"]),
+            _limit(hop["limiting_link"]),
+        )
+    emit(out, grid)
+    out.print()
+    reasons: dict[str, list[str]] = {}
+    for hop in document["nexthops"]:
+        reasons.setdefault(hop["reason"], []).append(hop["interface"])
+    for reason, interfaces in reasons.items():
+        line = Text(plural_list(interfaces, _INTERFACES_SHOWN), style="bold")
+        line.append(f": {reason}", style="not bold")
+        out.print(line)
+
+
+def _limit(link: Json | None) -> str:
+    if link is None:
+        return human.DASH
+    ends = (("from", "from_hostname"), ("to", "to_hostname"))
+    return " > ".join(human.router(link[end], link[name]) for end, name in ends)
+
+
+def _path(document: Json, out: Console, _now: float) -> None:
+    source = human.router(document["source"], document["source_hostname"])
+    target = human.router(document["destination"], document["destination_hostname"])
+    heading(out, f"{source} to {target}", first=True)
+    out.print(f"metric {document['metric']}, capacity {human.bandwidth(document['capacity'])}\n")
+    grid = table("From", "To", ">Metric", ">Capacity", ">Available", ">Share")
+    last = None
+    for edge in document["edges"]:
+        name = human.router(edge["from"], edge["from_hostname"])
+        grid.add_row(
+            "" if name == last else name,
+            human.router(edge["to"], edge["to_hostname"]),
+            str(edge["metric"]),
+            human.bandwidth(edge["capacity"]),
+            human.bandwidth(edge["available"]),
+            human.share(edge["share"]),
+        )
+        last = name
+    emit(out, grid)
+
+
+# -- the kernel ------------------------------------------------------------------------------
+
+
+def _fib(document: Json, out: Console, _now: float) -> None:
+    if "diff" in document:
+        _fib_diff(document, out)
+        return
+    number = document["table"]
+    facts(
+        out,
+        [
+            ("Table", _MAIN_TABLES.get(number, str(number))),
+            ("Protocol", str(document["protocol"])),
+            ("Metric", str(document["metric"])),
+        ],
+    )
+    out.print()
+    hops = {hop["id"]: f"{gateway(hop)} {hop['interface']}" for hop in document["nexthops"]}
+    grid = table(">Object", "Type", ">Routes", "~Members (weight)")
+    users: dict[int, int] = {}
+    for route in document["routes"]:
+        users[route["nexthop_id"]] = users.get(route["nexthop_id"], 0) + 1
+    for group in document["groups"]:
+        members = ", ".join(f"{m['interface']} ({m['weight']})" for m in group["members"])
+        grid.add_row(str(group["id"]), group["type"], str(group["routes"]), members)
+    for object_id, hop in hops.items():
+        grid.add_row(str(object_id), "next hop", str(users.get(object_id, 0)), hop)
+    emit(out, grid)
+    out.print()
+    grid = table("Prefix", ">Object")
+    for route in document["routes"]:
+        grid.add_row(route["prefix"], str(route["nexthop_id"]))
+    emit(out, grid)
+
+
+def _fib_diff(document: Json, out: Console) -> None:
+    if not document["diff"]:
+        out.print(styled("the kernel holds exactly what was programmed", good=True))
+        return
+    grid = table("Object", "Key", "~Wanted", "~Found")
+    for entry in document["diff"]:
+        grid.add_row(
+            entry["object"],
+            entry["key"],
+            entry["wanted"] or Text("nothing", style="dim"),
+            Text(entry["found"] or "nothing", style="red"),
+        )
+    emit(out, grid)
+
+
+def _convergence(document: Json, out: Console, now: float) -> None:
+    stages = [f"{s['stage']} {human.duration(s['seconds'])}" for s in document["stages"]]
+    out.print(Text(f"start-up: {', '.join(stages) or 'not begun'}\n", style="dim"))
+    grid = table(">Ago", ">Total", ">Waited", ">Computed", ">Kernel", ">Routes", ">Ops", "~Because")
+    for change in document["changes"]:
+        grid.add_row(
+            human.duration(now - change["at"]),
+            Text(human.duration(change["total"]), style="bold"),
+            human.duration(change["waited"]),
+            human.duration(change["computed"] + change["planned"]),
+            human.duration(change["programmed"]),
+            str(change["routes"]),
+            str(change["operations"]),
+            "; ".join(change["causes"]),
+        )
+    emit(out, grid)
+
+
+RENDERERS: dict[str, Renderer] = {
+    "fared-topology/1": _topology,
+    "fared-spf/1": _spf,
+    "fared-routes/1": _routes,
+    "fared-weights/1": _weights,
+    "fared-explain/1": _explain,
+    "fared-path/1": _path,
+    "fared-fib/1": _fib,
+    "fared-convergence/1": _convergence,
+}

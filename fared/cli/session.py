@@ -1,0 +1,157 @@
+"""What every command shares: where the daemon is, how to print, and what to exit with.
+
+Exit codes: 0 ok, 1 a negative result or malformed input, 2 usage, 3 the daemon is unreachable.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from fared.api.client import (
+    DEFAULT_SOCKET,
+    ControlClient,
+    DaemonRefusedError,
+    DaemonUnreachableError,
+)
+
+Json = dict[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+NEGATIVE = 1
+UNREACHABLE = 3
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+_PIPE_WIDTH = 160
+"""Columns where the output is no terminal: a pipe has no edge, and nothing should be cut."""
+
+
+@dataclass(slots=True)
+class Session:
+    """The global options."""
+
+    socket: str = DEFAULT_SOCKET
+    as_json: bool = False
+    watch: float | None = None
+
+    def ask(self, command: str, what: str | None = None, args: Json | None = None) -> Json:
+        """Return a document of the daemon, or end the program with the fitting code."""
+        try:
+            return ControlClient(self.socket).request(command, what, args)
+        except DaemonUnreachableError as error:
+            raise Unreachable(str(error)) from error
+        except DaemonRefusedError as error:
+            raise Failure(str(error)) from error
+
+    def show(self, fetch: Callable[[], Json], bad: Callable[[Json], bool] | None = None) -> None:
+        """Print what ``fetch`` gives, again and again with ``--watch``.
+
+        ``bad`` tells a negative result, which ends with exit code 1.
+        """
+        if self.watch is not None:
+            self._watch(fetch)
+            return
+        document = fetch()
+        self.print(document)
+        if bad is not None and bad(document):
+            raise click.exceptions.Exit(NEGATIVE)
+
+    def print(self, document: Json) -> None:
+        """Print a document as JSON or as a table."""
+        if self.as_json:
+            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            click.echo(render(document), nl=False)
+
+    def _watch(self, fetch: Callable[[], Json]) -> None:
+        clear = sys.stdout.isatty() and not self.as_json
+        try:
+            while True:
+                self._watch_once(fetch, clear=clear)
+                time.sleep(self.watch or 0)
+        except KeyboardInterrupt:
+            click.echo(err=True)
+
+    def _watch_once(self, fetch: Callable[[], Json], *, clear: bool) -> None:
+        try:
+            document = fetch()
+        except Failure as failure:
+            # A daemon that restarts is worth watching too.
+            click.echo(failure.format_message(), err=True)
+            return
+        if self.as_json:
+            click.echo(json.dumps(document, ensure_ascii=False))
+            return
+        text = render(document)
+        if clear:
+            text = f"{_CLEAR}{time.strftime('%H:%M:%S')}  every {self.watch:g}s\n\n{text}"
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+
+
+class Failure(click.ClickException):
+    """A message on stderr and exit code 1: refused, not found, malformed."""
+
+    exit_code = NEGATIVE
+
+
+class Unreachable(Failure):
+    """No daemon answers: exit code 3."""
+
+    exit_code = UNREACHABLE
+
+
+def render(document: Json) -> str:
+    """Write a document as a table, as wide as the terminal, coloured only there."""
+    from fared.cli.tables import console, write  # noqa: PLC0415 - rich only when it is needed
+
+    target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
+    with target.capture() as captured:
+        write(document, target, time.time())
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> None:  # noqa: ANN401
+        _ = param
+        if value is not None and value is not False:
+            setattr(ctx.ensure_object(Session), name, value)
+
+    return callback
+
+
+def output_options(function: F) -> F:
+    """Add ``--json`` and ``--watch``, which are taken before and after a command."""
+    function = click.option(
+        "--watch",
+        type=click.FloatRange(min=0.1),
+        metavar="SECONDS",
+        help="Show again every so often.",
+        expose_value=False,
+        callback=_set("watch"),
+    )(function)
+    return click.option(
+        "--json",
+        is_flag=True,
+        help="Print the JSON document.",
+        expose_value=False,
+        callback=_set("as_json"),
+    )(function)
+
+
+def socket_option(function: F) -> F:
+    """Add ``-s``."""
+    return click.option(
+        "-s",
+        "--socket",
+        metavar="SOCKET",
+        envvar="FARED_SOCKET",
+        help=f"Control socket of the daemon (default {DEFAULT_SOCKET}, or $FARED_SOCKET).",
+        expose_value=False,
+        callback=_set("socket"),
+    )(function)

@@ -1,0 +1,406 @@
+"""Documents as tables for people; the only module of the tool that loads rich.
+
+Each renderer takes one document of ``fared.api.schema`` and prints it so that it reads well in
+80 columns. Cells are ``Text``: what a neighbor calls itself is never taken for markup.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fared.api import human
+
+Json = dict[str, Any]
+Cell = str | Text
+Renderer = Callable[[Json, Console, float], None]
+
+ROUTE_TYPES = {
+    "intra-area": "intra",
+    "inter-area": "inter",
+    "external-1": "E1",
+    "external-2": "E2",
+    "level-1": "L1",
+    "level-2": "L2",
+}
+_LEVEL_STYLES = {"error": "red", "warning": "yellow", "info": "", "debug": "dim"}
+
+
+def console(width: int | None = None) -> Console:
+    """Make a console for stdout that adds nothing of its own to the text."""
+    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def table(*columns: str) -> Table:
+    """Make a table; ``>`` before a column's name aligns it right, ``~`` lets it wrap."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        name = column.lstrip(">~")
+        grid.add_column(
+            name,
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=not column.startswith("~"),
+            overflow="fold",
+        )
+    return grid
+
+
+def emit(out: Console, grid: Table) -> None:
+    """Print a table; where the terminal is too narrow lines run over, but no value is cut."""
+    if not grid.row_count:
+        out.print(Text("none", style="dim"))
+        return
+    for column in grid.columns:
+        if column.no_wrap:
+            cells = (cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells)
+            column.min_width = max(map(cell_len, (*cells, str(column.header))))
+    width = out.width
+    try:
+        out.width = max(width, Measurement.get(out, out.options, grid).minimum)
+        out.print(grid, crop=False)
+    finally:
+        out.width = width
+
+
+def heading(out: Console, text: str, *, first: bool = False) -> None:
+    """Print a line in bold with room above."""
+    if not first:
+        out.print()
+    out.print(Text(text, style="bold"))
+
+
+def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
+    """Print names and values in two columns."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, value)
+    out.print(grid)
+
+
+def styled(text: str, *, good: bool, bad: str = "red") -> Text:
+    """Colour a word by whether it is what one hopes for."""
+    return Text(text, style="green" if good else bad)
+
+
+def count(number: int, noun: str) -> str:
+    """Write ``1 route``, ``2 routes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def plural_list(items: list[str], limit: int) -> str:
+    """Join items, the rest of a long list as a number."""
+    shown = ", ".join(items[:limit])
+    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+
+
+def gateway(hop: Json) -> str:
+    """Write the address of a next hop."""
+    return hop["address"] or "direct"
+
+
+# -- status ----------------------------------------------------------------------------------
+
+
+def _status(document: Json, out: Console, now: float) -> None:
+    """Identity, start-up and sums."""
+    state = styled("ready" if document["ready"] else document["stage"], good=document["ready"])
+    if document["drained"]:
+        state.append(", drained", style="yellow")
+    routes, fib, spf = document["routes"], document["fib"], document["spf"]
+    reload_ok = document["config"]["last_reload_ok"]
+    rows: list[tuple[str, Cell]] = [
+        ("Router", f"{document['hostname']} ({document['router_id']})"),
+        ("State", state),
+        ("Version", f"fared {document['version']}, process {document['pid']}"),
+        ("Up", human.duration(document["uptime"])),
+        ("Start-up", _stages(document["stages"])),
+        ("Weights", document["weights"]),
+        (
+            "Routes",
+            f"{routes['total']}, {routes['connected']} connected, {routes['weighted']} weighted",
+        ),
+        ("Kernel", _fib_line(fib)),
+        ("SPF", _spf_line(spf, now)),
+        ("Loop lag", human.duration(document["event_loop_lag"])),
+        ("Configuration", document["config"]["file"]),
+    ]
+    if reload_ok is False:
+        error = document["config"]["last_reload_error"] or "no reason given"
+        rows.append(("Last reload", Text(f"refused: {error}", style="red")))
+    facts(out, rows)
+    if document["ospf"] is not None:
+        out.print()
+        _areas(document["ospf"], out)
+
+
+def _fib_line(fib: Json) -> str:
+    objects = (("routes", "route"), ("groups", "group"), ("nexthops", "next hop"))
+    held = ", ".join(count(fib[key], noun) for key, noun in objects)
+    return f"{held}; {count(fib['drift'], 'repair')}"
+
+
+def _stages(stages: list[Json]) -> str:
+    return ", ".join(f"{s['stage']} {human.duration(s['seconds'])}" for s in stages) or "-"
+
+
+def _spf_line(spf: Json, now: float) -> str:
+    if spf["last_at"] is None:
+        return "never ran"
+    return (
+        f"{count(spf['runs'], 'run')}, the last {human.duration(now - spf['last_at'])} ago "
+        f"in {human.duration(spf['last_duration'])}, {spf['backoff']}"
+    )
+
+
+def _areas(ospf: Json, out: Console) -> None:
+    grid = table("Area", "Type", ">Interfaces", ">Neighbors", ">Full", ">LSAs", "Checksum")
+    for area in ospf["areas"]:
+        full = styled(str(area["full"]), good=area["full"] == area["neighbors"], bad="yellow")
+        grid.add_row(
+            area["area"],
+            area["type"],
+            str(area["interfaces"]),
+            str(area["neighbors"]),
+            full,
+            str(area["lsas"]),
+            area["checksum"],
+        )
+    emit(out, grid)
+
+
+# -- interfaces and neighbors ----------------------------------------------------------------
+
+
+def _interfaces(document: Json, out: Console, _now: float) -> None:
+    columns = ("Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ">Full", ">Flaps")
+    grid = table(*columns)
+    for entry in document["interfaces"]:
+        passive = " (passive)" if entry["passive"] and entry["state"] != "Loopback" else ""
+        state = styled(entry["state"] + passive, good=entry["up"])
+        if entry["dampened"]:
+            state.append(" (dampened)", style="yellow")
+        quiet = entry["passive"]
+        grid.add_row(
+            entry["interface"],
+            entry["area"],
+            state,
+            str(entry["cost"]),
+            human.bandwidth(entry["bandwidth"]),
+            _load(entry["utilized"], entry["bandwidth"]),
+            human.DASH if quiet else f"{entry['full']}/{entry['neighbors']}",
+            str(entry["flaps"]),
+        )
+    emit(out, grid)
+
+
+def _load(utilized: float | None, capacity: float | None) -> str:
+    if utilized is None:
+        return human.DASH
+    if not capacity:
+        return human.bandwidth(utilized)
+    return human.share(utilized / capacity)
+
+
+def _neighbors(document: Json, out: Console, _now: float) -> None:
+    columns = ("Neighbor", "Router id", "Area", "Interface", "State", ">For", ">Dead in", ">Flaps")
+    grid = table(*columns)
+    for entry in document["neighbors"]:
+        grid.add_row(
+            human.router(entry["router_id"], entry["hostname"]),
+            entry["router_id"],
+            entry["area"],
+            entry["interface"],
+            styled(entry["state"], good=entry["state"] == "Full", bad="yellow"),
+            human.duration(entry["uptime"]),
+            human.duration(entry["dead_in"]),
+            str(entry["flaps"]),
+        )
+    emit(out, grid)
+    lists = {
+        "request_list": "requested",
+        "retransmission_list": "not acknowledged",
+        "summary_list": "to describe",
+    }
+    for entry in document["neighbors"]:
+        waiting = [f"{entry[key]} {word}" for key, word in lists.items() if entry[key]]
+        if waiting:
+            name = human.router(entry["router_id"], entry["hostname"])
+            out.print(Text(f"{name}: LSAs {', '.join(waiting)}", style="yellow"))
+
+
+# -- the database ----------------------------------------------------------------------------
+
+
+def _database(document: Json, out: Console, _now: float) -> None:
+    scopes = [(f"Area {a['area']} ({a['type']})", a["lsas"]) for a in document["areas"]]
+    if document["as_scope"]:
+        scopes.append(("AS scope", document["as_scope"]))
+    for index, (title, lsas) in enumerate(scopes):
+        heading(out, f"{title}, {count(len(lsas), 'LSA')}", first=index == 0)
+        grid = table("Type", "Link state id", "Advertised by", ">Age", ">Seq", ">Cksum", ">Len")
+        for lsa in lsas:
+            grid.add_row(
+                lsa["type"],
+                lsa["id"],
+                human.router(lsa["adv_router"], lsa["hostname"]),
+                str(lsa["age"]),
+                f"{lsa['seq']:08x}",
+                f"{lsa['checksum']:04x}",
+                str(lsa["length"]),
+                style="bold" if lsa["self_originated"] else None,
+            )
+        emit(out, grid)
+        for lsa in lsas:
+            if lsa.get("body") is not None:
+                heading(out, f"{lsa['type']} {lsa['id']} by {lsa['adv_router']}")
+                out.print(Padding(Text("\n".join(nested(lsa["body"]))), (0, 0, 0, 2)))
+
+
+def nested(value: Json, indent: str = "") -> Iterable[str]:
+    """Write a nested document as indented lines, one record of a list per line."""
+    for name, item in value.items():
+        if item is None or item == []:
+            continue
+        if isinstance(item, dict):
+            yield f"{indent}{name}:"
+            yield from nested(item, indent + "  ")
+        elif isinstance(item, list) and isinstance(item[0], dict):
+            yield f"{indent}{name}:"
+            for entry in item:
+                fields = "  ".join(f"{k} {_plain(v)}" for k, v in entry.items() if v is not None)
+                yield f"{indent}  {fields}"
+        else:
+            yield f"{indent}{name}: {_plain(item)}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _lsdb(document: Json, out: Console, _now: float) -> None:
+    grid = table("Area", ">LSAs", ">Bytes")
+    for area in document["areas"]:
+        size = sum(len(lsa["hex"]) // 2 for lsa in area["lsas"])
+        grid.add_row(area["area"], str(len(area["lsas"])), str(size))
+    if document["as"]:
+        size = sum(len(lsa["hex"]) // 2 for lsa in document["as"])
+        grid.add_row("AS", str(len(document["as"])), str(size))
+    emit(out, grid)
+    out.print("\nThe database itself: fared-cli show lsdb --json")
+
+
+# -- timers, counters, logs, configuration ---------------------------------------------------
+
+
+def _timers(document: Json, out: Console, _now: float) -> None:
+    grid = table(">Due in", "Timer", "~About")
+    for timer in document["timers"]:
+        grid.add_row(human.duration(timer["due_in"]), timer["timer"], timer["subject"])
+    emit(out, grid)
+
+
+def _counters(document: Json, out: Console, _now: float) -> None:
+    grid = table("Group", "~Counter", ">Count")
+    group = None
+    for entry in document["counters"]:
+        shown = "" if entry["group"] == group else entry["group"]
+        group = entry["group"]
+        grid.add_row(shown, entry["name"], f"{entry['value']}")
+    emit(out, grid)
+
+
+def _log(document: Json, out: Console, _now: float) -> None:
+    for line in document["lines"]:
+        when = time.strftime("%b %d %H:%M:%S", time.localtime(line["time"]))
+        text = Text(f"{when} ", style="dim")
+        text.append(f"{line['level']:<7} ", style=_LEVEL_STYLES.get(line["level"], ""))
+        text.append(str(line["event"]), style="bold")
+        for key, value in line["fields"].items():
+            text.append(f" {key}=", style="dim")
+            text.append(_plain(value), style="")
+        out.print(text, soft_wrap=True)
+
+
+def _config(document: Json, out: Console, _now: float) -> None:
+    import yaml  # noqa: PLC0415 - for this table only
+
+    out.print(Text(f"# {document['file']}, with all defaults", style="dim"))
+    text = yaml.safe_dump(document["config"], sort_keys=False, default_flow_style=False)
+    out.print(Text(text.rstrip()), soft_wrap=True)
+
+
+def _config_diff(document: Json, out: Console, _now: float) -> None:
+    if not document["changes"]:
+        out.print("no differences")
+        return
+    for change in document["changes"]:
+        text = Text(change["path"], style="bold")
+        before, after = _value(change["old"]), _value(change["new"])
+        text.append(f": {before} -> {after}", style="")
+        harmless = change["action"] == "update-in-place"
+        text.append(f"  [{change['action']}]", style="green" if harmless else "yellow")
+        out.print(text, soft_wrap=True)
+
+
+def _value(value: object) -> str:
+    return "(none)" if value is None else json.dumps(value)
+
+
+def _reload(document: Json, out: Console, now: float) -> None:
+    for error in document["errors"]:
+        out.print(Text(error, style="red"), soft_wrap=True)
+    out.print(styled("applied" if document["applied"] else "refused", good=document["applied"]))
+    if document["changes"]:
+        _config_diff(document, out, now)
+
+
+def _validate(document: Json, out: Console, _now: float) -> None:
+    grid = table("", "Check", "~Found")
+    for check in document["checks"]:
+        mark = styled("PASS" if check["ok"] else "FAIL", good=check["ok"])
+        grid.add_row(mark, check["name"], check["detail"])
+    emit(out, grid)
+
+
+def _drain(document: Json, out: Console, _now: float) -> None:
+    out.print("drained: others route around" if document["drained"] else "in transit")
+
+
+def write(document: Json, out: Console, now: float) -> None:
+    """Print any document; an unknown format comes out as JSON. ``now`` is Unix time."""
+    from fared.cli import path_tables  # noqa: PLC0415 - it builds on this module
+
+    renderers: dict[str, Renderer] = {
+        "fared-status/1": _status,
+        "fared-interfaces/1": _interfaces,
+        "fared-neighbors/1": _neighbors,
+        "fared-database/1": _database,
+        "fared-lsdb/1": _lsdb,
+        "fared-timers/1": _timers,
+        "fared-counters/1": _counters,
+        "fared-log/1": _log,
+        "fared-config/1": _config,
+        "fared-config-diff/1": _config_diff,
+        "fared-reload/1": _reload,
+        "fared-validate/1": _validate,
+        "fared-drain/1": _drain,
+        **path_tables.RENDERERS,
+    }
+    renderer = renderers.get(document.get("format", ""))
+    if renderer is None:
+        out.print(json.dumps(document, indent=2), soft_wrap=True)
+        return
+    renderer(document, out, now)
