@@ -146,6 +146,8 @@ class Status(Document):
     spf: SpfStatus
     routes: RouteCounts
     fib: FibCounts
+    sysctls: list[dict[str, Any]]
+    """Kernel settings that weights depend on: ``name, wanted, found, action, ok, why``."""
     event_loop_lag: Seconds
 
 

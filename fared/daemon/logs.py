@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections import deque
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -25,7 +26,9 @@ def configure(level: str, style: str) -> tuple[structlog.stdlib.BoundLogger, Rin
     """Set structlog up; ``style`` is auto, json or text. Returns the logger and its ring."""
     ring: Ring = deque(maxlen=RING_SIZE)
 
-    def remember(_logger: object, method: str, event: dict[str, Any]) -> dict[str, Any]:
+    def remember(
+        _logger: object, method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
         fields = {key: value for key, value in event.items() if key not in ("event", "level")}
         ring.append(
             {"time": time.time(), "level": method, "event": event.get("event"), "fields": fields}

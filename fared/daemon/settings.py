@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fared.config import Config
 from fared.config.convert import to_ospf_settings
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
 from fared.fib.settings import FibSettings
+from fared.ospf.settings import AnnounceSettings
 from fared.rib.settings import SolverSettings
 from fared.router.settings import RouterSettings
 from fared.weights.path_capacity import WeightMode
 
+COARSE = AnnounceSettings(threshold=0.25, minimum_interval=30.0)
+"""Announcing load where no weight follows it: rarely, for those who look at the database."""
 LOOPBACK_NET = 127 << 24
 
 
@@ -25,10 +30,13 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         for interface in area.interfaces.values()
         if not interface.passive
     ]
+    settings = to_ospf_settings(config, router_id, hostname)
+    if weight_mode(config) is not WeightMode.AVAILABLE:
+        settings = replace(settings, announce=COARSE)
     return RouterSettings(
-        ospf=to_ospf_settings(config, router_id, hostname),
+        ospf=settings,
         solver=SolverSettings(
-            max_paths=ospf.max_paths, weights=weight_mode(config), floor=config.adaptive.floor
+            max_paths=ospf.max_paths, mode=weight_mode(config), floor=config.adaptive.floor
         ),
         fib=FibSettings(resilient=config.fib.group_type == "resilient"),
         backoff=BackoffSettings(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.ospf import events as ospf
-from fared.router.convergence import SpfRecord
+from fared.router.convergence import ConvergenceRecord, SpfRecord
 from fared.router.settings import RouterSettings
 
 
@@ -91,6 +91,20 @@ class StageReached:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The solver ran."""
+
+    record: SpfRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Converged:
+    """A change has arrived in the kernel."""
+
+    record: ConvergenceRecord
+
+
 Output = (
     ospf.SendPacket
     | ospf.JoinGroup
@@ -99,4 +113,6 @@ Output = (
     | ospf.LogRecord
     | ApplyFib
     | StageReached
+    | Computed
+    | Converged
 )

@@ -193,6 +193,7 @@ class Router:
             backoff=self.backoff.state.value,
         )
         self.journal.spf_runs.append(record)
+        self._outputs.append(events.Computed(record))
         self.journal.last_change.update(dict.fromkeys(update.changed, record))
         self.journal.counts["spf" if update.spf_ran else "capacity"] += 1
         if self._held:
@@ -223,8 +224,7 @@ class Router:
         if change is None:
             return
         record = change.record
-        self.journal.changes.append(
-            ConvergenceRecord(
+        converged = ConvergenceRecord(
                 at=record.at,
                 causes=record.causes,
                 spf_ran=record.spf_ran,
@@ -235,8 +235,9 @@ class Router:
                 planned=change.planned,
                 programmed=event.seconds,
                 total=max(0.0, now - change.since),
-            )
         )
+        self.journal.changes.append(converged)
+        self._outputs.append(events.Converged(converged))
 
     def _log_refusal(self, result: OperationResult) -> None:
         fields: dict[str, object] = {
@@ -251,6 +252,7 @@ class Router:
             return
         drift, operations = self.planner.reconcile(state, now)
         self.journal.counts["drift"] += drift
+        self.journal.counts["last-drift"] = drift
         if drift:
             fields: dict[str, object] = {"objects": drift}
             self._outputs.append(ospf.LogRecord("warning", "fib-drift-repaired", fields))

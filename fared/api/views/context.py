@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from fared.api.control import CommandError
 from fared.config import Config
 from fared.core.ids import Prefix, dotted, format_address, format_node, parse_prefix
+from fared.core.links import Link
 from fared.fib.model import FibState
+from fared.ospf.snapshot import OspfSnapshot
 from fared.router.router import Router
-
-
-class ViewError(Exception):
-    """A question that has no answer; ``code`` is one of ``schema.ERROR_CODES``."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass(slots=True)
@@ -38,6 +33,8 @@ class Runtime:
     sysctls: list[dict[str, Any]] = field(default_factory=list)
     utilized: dict[int, float] = field(default_factory=dict)
     """Outbound load by interface index, bytes/s."""
+    neighbor_reasons: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Why each neighbor (ifindex, router id) last changed its state."""
 
 
 @dataclass
@@ -51,8 +48,8 @@ class ViewContext:
     wall: float
     log: deque[dict[str, Any]]
     dump: Callable[[], FibState]
-    interface_names: dict[int, str]
-    counters: Callable[[], dict[str, Counter[str]]]
+    links: Mapping[int, Link]
+    counters: Callable[[], dict[str, Mapping[str, int]]]
 
     def unix(self, at: float) -> float:
         """Turn the router's clock into Unix time."""
@@ -68,6 +65,11 @@ class ViewContext:
                     names[node] = block.hostname
         return names
 
+    @cached_property
+    def ospf(self) -> OspfSnapshot:
+        """The engine at this moment."""
+        return self.router.engine.snapshot(self.now)
+
     @property
     def root(self) -> str:
         """This router's id."""
@@ -78,7 +80,7 @@ class ViewContext:
         return format_node(node)
 
     def find_node(self, text: str) -> int:
-        """A node by router id or hostname. Raises ViewError."""
+        """A node by router id or hostname. Raises CommandError."""
         for node, name in self.hostnames.items():
             if text == name:
                 return node
@@ -86,35 +88,35 @@ class ViewContext:
             for node in self.router.solver.ted(area).blocks:
                 if format_node(node) == text:
                     return node
-        raise ViewError("not-found", f"no router {text!r} in the database")
+        raise CommandError("not-found", f"no router {text!r} in the database")
 
     def find_route(self, text: str) -> Prefix:
         """A prefix of the table: exactly as written, or the longest match of an address.
 
-        Raises ViewError.
+        Raises CommandError.
         """
         try:
             wanted = parse_prefix(text)
         except ValueError as error:
-            raise ViewError("bad-argument", f"{text!r} is not a prefix: {error}") from None
+            raise CommandError("bad-argument", f"{text!r} is not a prefix: {error}") from None
         routes = self.router.solver.routes
         if wanted in routes:
             return wanted
         if "/" in text:
-            raise ViewError("not-found", f"no route to {text}")
+            raise CommandError("not-found", f"no route to {text}")
         matches = [
             prefix
             for prefix in routes
             if prefix.family == wanted.family and prefix.contains(wanted.network)
         ]
         if not matches:
-            raise ViewError("not-found", f"no route to {text}")
+            raise CommandError("not-found", f"no route to {text}")
         return max(matches, key=lambda prefix: prefix.length)
 
     @property
     def weights(self) -> str:
         """What the weights follow: none, capacity or available."""
-        return self.router.settings.solver.weights.value
+        return str(self.router.settings.solver.mode.value)
 
 
 def finite(value: float | None) -> float | None:

@@ -51,7 +51,8 @@ def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
 
 
 def _interface(context: ViewContext, hop: HopKey) -> str:
-    return context.interface_names.get(hop[0], f"if{hop[0]}")
+    link = context.links.get(hop[0])
+    return f"if{hop[0]}" if link is None else link.name
 
 
 def _member(context: ViewContext, state: FibState, member: Member) -> schema.FibMember:

@@ -15,7 +15,7 @@ MAX_EXAMPLES = 3
 
 
 def routes(context: ViewContext, prefix: str | None = None) -> schema.Routes:
-    """``show routes [PREFIX]``. Raises ViewError."""
+    """``show routes [PREFIX]``. Raises CommandError."""
     table = context.router.solver.routes
     chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
     return {
@@ -53,7 +53,7 @@ def _hop(context: ViewContext, hop: NextHop, total: int) -> schema.RouteNextHop:
 
 
 def weights(context: ViewContext, prefix: str | None = None) -> schema.Weights:
-    """``show weights [PREFIX]``: each distinct vector once. Raises ViewError."""
+    """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
     table = context.router.solver.routes
     chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
     vectors: dict[Any, tuple[NextHopSet, list[Route]]] = {}
@@ -120,7 +120,7 @@ def quantization_error(hops: NextHopSet) -> float:
 
 
 def explain(context: ViewContext, prefix: str) -> schema.Explain:
-    """``explain PREFIX``: why these next hops, and what limits each. Raises ViewError."""
+    """``explain PREFIX``: why these next hops, and what limits each. Raises CommandError."""
     found = context.find_route(prefix)
     explanation = context.router.solver.explain(found)
     assert explanation is not None, "a route that is in the table can be explained"

@@ -1,0 +1,200 @@
+"""Views of the daemon itself: status, convergence, counters, log, configuration, self-checks."""
+
+from __future__ import annotations
+
+from fared import __version__
+from fared.api import schema
+from fared.api.views.context import ViewContext
+from fared.api.views.kernel import differences
+from fared.api.views.ospf import checksum_text
+from fared.core.ids import dotted
+from fared.fib.model import FibState
+from fared.router.stages import Stage
+
+
+def status(context: ViewContext) -> schema.Status:
+    """``show status``."""
+    router, runtime = context.router, context.runtime
+    routes = list(router.solver.routes.values())
+    believed = router.planner.believed
+    runs = router.journal.spf_runs
+    return {
+        "format": "fared-status/1",
+        "version": __version__,
+        "router_id": context.root,
+        "hostname": router.settings.ospf.hostname or "",
+        "pid": runtime.pid,
+        "started_at": runtime.started_at,
+        "uptime": round(context.wall - runtime.started_at, 3),
+        "ready": router.startup.ready,
+        "stage": router.startup.stage.label,
+        "stages": stages(context),
+        "drained": router.settings.ospf.stub_router,
+        "weights": context.weights,
+        "config": {
+            "file": runtime.config_file,
+            "loaded_at": runtime.loaded_at,
+            "last_reload_ok": runtime.last_reload_ok,
+            "last_reload_error": runtime.last_reload_error,
+        },
+        "ospf": _ospf(context),
+        "spf": {
+            "runs": router.journal.counts["spf"],
+            "backoff": router.backoff.state.value,
+            "last_at": context.unix(runs[-1].at) if runs else None,
+            "last_duration": runs[-1].computed if runs else None,
+        },
+        "routes": {
+            "total": len(routes),
+            "connected": sum(route.nexthops is None for route in routes),
+            "weighted": sum(
+                route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
+                for route in routes
+            ),
+        },
+        "fib": {
+            "routes": len(believed.routes),
+            "groups": len(believed.groups),
+            "nexthops": len(believed.nexthops),
+            "drift": router.planner.counters["drift"],
+            "resyncs": sum(runtime.resyncs.values()),
+        },
+        "sysctls": runtime.sysctls,
+        "event_loop_lag": round(runtime.event_loop_lag, 6),
+    }
+
+
+def _ospf(context: ViewContext) -> schema.OspfStatus:
+    snapshot = context.ospf
+    areas: list[schema.AreaStatus] = []
+    for view in snapshot.databases:
+        if view.scope != "area" or view.area is None:
+            continue
+        members = [i for i in snapshot.interfaces if i.area == view.area]
+        neighbors = [n for i in members for n in i.neighbors]
+        areas.append(
+            {
+                "area": dotted(view.area),
+                "type": "stub" if view.stub else "normal",
+                "interfaces": len(members),
+                "neighbors": len(neighbors),
+                "full": sum(n.state == "Full" for n in neighbors),
+                "lsas": len(view.lsas),
+                "checksum": checksum_text(view),
+            }
+        )
+    return {"stub_router": snapshot.stub_router, "areas": areas}
+
+
+def stages(context: ViewContext) -> list[schema.StageReached]:
+    """The start-up stages reached so far."""
+    reached = context.router.startup.reached
+    return [
+        {"stage": stage.label, "seconds": round(reached[stage], 6)}
+        for stage in Stage
+        if stage in reached
+    ]
+
+
+def convergence(context: ViewContext) -> schema.Convergence:
+    """``show convergence``."""
+    return {
+        "format": "fared-convergence/1",
+        "stages": stages(context),
+        "changes": [
+            {
+                "at": context.unix(change.at),
+                "causes": list(change.causes),
+                "spf_ran": change.spf_ran,
+                "routes": change.routes,
+                "operations": change.operations,
+                "waited": change.waited,
+                "computed": change.computed,
+                "planned": change.planned,
+                "programmed": change.programmed,
+                "total": change.total,
+            }
+            for change in context.router.journal.changes
+        ],
+    }
+
+
+def counters(context: ViewContext) -> schema.Counters:
+    """``show counters``."""
+    rows: list[schema.Counter] = [
+        {"group": group, "name": name, "value": value}
+        for group, counts in context.counters().items()
+        for name, value in sorted(counts.items())
+    ]
+    return {"format": "fared-counters/1", "counters": rows}
+
+
+def log(context: ViewContext, lines: int | None = None) -> schema.Log:
+    """``show log``."""
+    records = list(context.log)
+    chosen = records if lines is None else records[-lines:] if lines > 0 else []
+    return {
+        "format": "fared-log/1",
+        "lines": [
+            {
+                "time": record["time"],
+                "level": record["level"],
+                "event": record["event"],
+                "fields": record["fields"],
+            }
+            for record in chosen
+        ],
+    }
+
+
+def config(context: ViewContext) -> schema.ConfigDocument:
+    """``show config``."""
+    return {
+        "format": "fared-config/1",
+        "file": context.runtime.config_file,
+        "loaded_at": context.runtime.loaded_at,
+        "config": context.config.document(),
+    }
+
+
+def validate(context: ViewContext) -> schema.Validate:
+    """``validate``: the kernel holds what the planner believes, and that is what was computed."""
+    router = context.router
+    believed, found = router.planner.believed, context.dump()
+    differing = differences(context, believed, found)
+    stuck = [n for n in context.ospf.neighbors if n.state not in ("Full", "2-Way", "Down")]
+    checks: list[schema.Check] = [
+        {
+            "name": "neighbors are full",
+            "ok": not stuck,
+            "detail": f"{len(stuck)} neighbors still forming an adjacency",
+        },
+        {
+            "name": "routes are in the FIB",
+            "ok": not _missing(context, believed),
+            "detail": f"{len(_missing(context, believed))} routes not programmed",
+        },
+        {
+            "name": "kernel holds the FIB",
+            "ok": not differing,
+            "detail": f"{len(differing)} objects differ",
+        },
+        {
+            "name": "sysctls let weights work",
+            "ok": all(row["ok"] for row in context.runtime.sysctls),
+            "detail": f"{sum(not row['ok'] for row in context.runtime.sysctls)} settings are wrong",
+        },
+    ]
+    return {
+        "format": "fared-validate/1",
+        "ok": all(check["ok"] for check in checks),
+        "checks": checks,
+    }
+
+
+def _missing(context: ViewContext, believed: FibState) -> list[str]:
+    return [
+        str(prefix)
+        for prefix, route in context.router.solver.routes.items()
+        if route.nexthops is not None and prefix not in believed.routes
+    ]

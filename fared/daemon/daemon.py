@@ -1,0 +1,423 @@
+"""The process: puts the rooms together, starts them in order, and takes them down in order.
+
+Start: privileges and sysctls, links, the router with what the kernel still holds of ours, then
+the servers people look through. Stop: flush our LSAs so that neighbors route around us, give
+them a moment, then remove our routes (or keep them: ``fib: on-exit: keep``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fared.api.control import CommandError, ControlServer, Json, SocketInUse
+from fared.api.views.context import Runtime, ViewContext
+from fared.config import Action, Config, ConfigErrors, diff, load, load_text
+from fared.config.convert import interface_settings
+from fared.core.links import Link
+from fared.daemon import commands, health
+from fared.daemon.logs import configure
+from fared.daemon.notify import Notifier
+from fared.daemon.runner import Runner
+from fared.daemon.settings import router_id_of, router_settings
+from fared.kernel import monitor
+from fared.kernel.errors import PrivilegeError
+from fared.kernel.fib import KernelFib
+from fared.kernel.ospf_socket import OspfSockets
+from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.ospf import events as ospf
+from fared.router import events
+from fared.router.router import Router
+from fared.router.stages import Stage
+
+FAREWELL = 0.3
+"""Seconds between flushing our LSAs and removing our routes: what neighbors need to turn away."""
+
+
+class DaemonError(Exception):
+    """The daemon cannot run; the message is for the operator."""
+
+
+def run(path: str, config: Config) -> None:
+    """Run until SIGTERM or SIGINT. Raises DaemonError."""
+    try:
+        asyncio.run(Daemon(path, config).serve())
+    except PrivilegeError as error:
+        raise DaemonError(str(error)) from None
+    except SocketInUse as error:
+        raise DaemonError(error.strerror or str(error)) from None
+
+
+class Daemon:
+    """One running fared."""
+
+    def __init__(self, path: str, config: Config) -> None:
+        self.path = path
+        self.config = config
+        self.log, self.ring = configure(config.log.level, config.log.format)
+        self.notifier = Notifier()
+        now = time.time()
+        self.runtime = Runtime(now, os.getpid(), path, now)
+        self._stop = asyncio.Event()
+        self._drained = False
+
+    # -- life -------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Start, run until told to stop, stop. Raises DaemonError, PrivilegeError, SocketInUse."""
+        control = ControlServer(self.config.api.socket, self._command, self._command_failed)
+        try:
+            await control.start()
+        except SocketInUse:
+            raise
+        except OSError as error:
+            raise DaemonError(error.strerror or str(error)) from None
+        http = None
+        try:
+            self._open()
+            health_tasks = health.Health(self)
+            self._install_signals()
+            self._begin()
+            http = await self._start_http()
+            health_tasks.start()
+            await self._stop.wait()
+            health_tasks.stop()
+            await self._shut_down()
+        finally:
+            if http is not None:
+                await http.stop()
+            await control.stop()
+
+    def _open(self) -> None:
+        """Open everything that needs the kernel, and make the router."""
+        loop = asyncio.get_running_loop()
+        fib = self.config.fib
+        self.fib = KernelFib(
+            table=fib.table, protocol=fib.protocol, metric=fib.metric, buckets=fib.buckets
+        )
+        self.monitor = monitor.KernelMonitor(
+            self._kernel_event, protocol=fib.protocol, fib_port=self.fib.port_id
+        )
+        links = list(self.monitor.links.values())
+        router_id = router_id_of(self.config, links)
+        if router_id is None:
+            raise DaemonError(
+                "no router id: set router-id in the configuration, or give lo an address"
+                " other than 127.0.0.1"
+            )
+        self.hostname = self.config.hostname or socket.gethostname().partition(".")[0]
+        self.router_id = router_id
+        self._check_sysctls(links)
+        settings = router_settings(self.config, router_id, self.hostname)
+        router = Router(settings, random.Random(), loop.time(), time.perf_counter)
+        self.sockets = OspfSockets(self._received, loop)
+        self.runner = Runner(router, self.fib, self.sockets, self.log)
+        self.runner.observers.append(self._observe)
+        self._burst: list[events.Input] = []
+
+    def _begin(self) -> None:
+        """Tell the router what there is, and listen to the kernel from then on."""
+        links = list(self.monitor.links.values())
+        self._warn_of_missing_interfaces({link.name for link in links})
+        self.log.info("starting", router_id=self._dotted_id, hostname=self.hostname)
+        self.monitor.start()
+        self.runner.feed(
+            events.FibAdopted(self.fib.dump()),
+            *(self._link_event(link) for link in links),
+            events.LinksKnown(),
+        )
+
+    async def _shut_down(self) -> None:
+        self.log.info("stopping", on_exit=self.config.fib.on_exit)
+        self.notifier.stopping()
+        self.runner.feed(ospf.ShutdownRequested())
+        await asyncio.sleep(FAREWELL)
+        if self.config.fib.on_exit == "withdraw":
+            self.runner.feed(events.WithdrawRequested())
+        self.runner.stop()
+        self.sockets.close_all()
+        self.monitor.close()
+        self.fib.close()
+        self.log.info("stopped")
+
+    async def _start_http(self) -> Any:  # noqa: ANN401 - imported only where it is wanted
+        listen = self.config.api.http
+        if listen is None:
+            return None
+        from fared import __version__  # noqa: PLC0415
+        from fared.api.http import App, HttpServer  # noqa: PLC0415 - uvicorn and prometheus
+        from fared.api.metrics import Metrics  # noqa: PLC0415
+
+        metrics = Metrics(_Metrics(self), __version__)
+        self.runner.observers.append(lambda output: _observe_metrics(metrics, output))
+        app = App(self._command, metrics, self._is_ready, self._command_failed)
+        server = HttpServer(listen.host, listen.port, app)
+        try:
+            await server.start()
+        except OSError as error:
+            message = f"cannot listen on {listen.host}:{listen.port}: {error.strerror}"
+            raise DaemonError(f"{message} (api: http: in {self.path})") from None
+        return server
+
+    def _install_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    # -- the kernel -------------------------------------------------------------------------
+
+    def _check_sysctls(self, links: list[Link]) -> None:
+        names = [link.name for link in links if self.config.ospf_interface(link.name)]
+        rows = apply_sysctls(
+            SysctlMode(self.config.fib.sysctls), wanted_sysctls(self.router_id, names)
+        )
+        self.runtime.sysctls = [
+            {
+                "name": row.name,
+                "wanted": row.wanted,
+                "found": row.found,
+                "action": row.action,
+                "ok": row.ok,
+                "why": row.why,
+            }
+            for row in rows
+        ]
+        for row in rows:
+            if not row.ok:
+                self.log.warning(
+                    "sysctl-wrong", name=row.name, found=row.found, wanted=row.wanted, why=row.why
+                )
+
+    def _warn_of_missing_interfaces(self, present: set[str]) -> None:
+        if self.config.ospf is None:
+            return
+        for area in self.config.ospf.areas.values():
+            for name in area.interfaces:
+                if not set(name) & set("*?[") and name not in present:
+                    self.log.warning(
+                        "interface-missing", interface=name, effect="runs once it appears"
+                    )
+
+    def _link_event(self, link: Link) -> ospf.LinkChanged:
+        return ospf.LinkChanged(
+            link, interface_settings(self.config, link.name, loopback=link.loopback)
+        )
+
+    def _kernel_event(self, event: monitor.KernelEvent) -> None:
+        match event:
+            case monitor.LinkChanged(link):
+                self.runner.feed(self._link_event(link))
+            case monitor.LinkRemoved(link):
+                self.runner.feed(ospf.LinkRemoved(link.ifindex))
+            case monitor.FibDisturbed():
+                self.audit("foreign-change")
+            case monitor.Overflow(source):
+                self.log.warning("netlink-overflow", source=source)
+                self.audit("overflow")
+
+    def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
+        """Collect the packets of one wake-up; they are worked out together."""
+        if not self._burst:
+            asyncio.get_running_loop().call_soon(self._handle_burst)
+        self._burst.append(ospf.PacketReceived(ifindex, source, destination, payload))
+
+    def _handle_burst(self) -> None:
+        burst, self._burst = self._burst, []
+        self.runner.feed_all(burst)
+
+    def audit(self, reason: str) -> None:
+        """Compare the kernel with what should be there, and repair."""
+        self.runtime.resyncs[reason] += 1
+        self.runner.feed(events.FibAudited(self.fib.dump()))
+
+    # -- observation ------------------------------------------------------------------------
+
+    @property
+    def _dotted_id(self) -> str:
+        from fared.core.ids import dotted  # noqa: PLC0415
+
+        return dotted(self.router_id)
+
+    def _is_ready(self) -> bool:
+        return self.runner.router.startup.ready
+
+    def _observe(self, output: events.Output) -> None:
+        match output:
+            case events.StageReached(stage):
+                self.notifier.status(f"start-up: {stage}")
+                if stage == Stage.READY.label:
+                    self.notifier.status("routing")
+                    self.notifier.ready()
+            case ospf.NeighborChanged(ifindex=ifindex, router_id=router_id, reason=reason):
+                self.runtime.neighbor_reasons[ifindex, router_id] = reason
+            case events.Converged(record):
+                self.log.info(
+                    "converged",
+                    causes=list(record.causes),
+                    spf=record.spf_ran,
+                    routes=record.routes,
+                    operations=record.operations,
+                    milliseconds=round(record.total * 1e3, 2),
+                )
+
+    def context(self) -> ViewContext:
+        """One moment of the daemon, for views."""
+        return ViewContext(
+            router=self.runner.router,
+            config=self.config,
+            runtime=self.runtime,
+            now=asyncio.get_running_loop().time(),
+            wall=time.time(),
+            log=self.ring,
+            dump=self.fib.dump,
+            links=self.monitor.links,
+            counters=self._counters,
+        )
+
+    def _counters(self) -> dict[str, Mapping[str, int]]:
+        router = self.runner.router
+        snapshot = router.engine.snapshot(0.0)
+        return {
+            "packets": {f"{way} {kind}": n for way, kind, n in snapshot.packets},
+            "packet-errors": dict(snapshot.errors),
+            "neighbor-transitions": {f"{a} -> {b}": n for a, b, n in snapshot.transitions},
+            "lsas": dict(snapshot.lsas),
+            "sockets": dict(self.sockets.counters),
+            "computations": {
+                name: router.journal.counts[name] for name in ("spf", "capacity", "drift")
+            },
+            "fib": dict(router.planner.counters),
+            "kernel": dict(self.runner.counts),
+        }
+
+    # -- commands ---------------------------------------------------------------------------
+
+    def _command(self, command: str, args: Json) -> Mapping[str, Any]:
+        view = commands.VIEWS.get(command)
+        if view is not None:
+            document: Mapping[str, Any] = view(self.context(), args)
+            return document
+        match command:
+            case "drain" | "undrain":
+                return self._drain(drained=command == "drain")
+            case "reload":
+                return self._reload()
+            case "config-diff":
+                return self._config_diff(args)
+            case "path":
+                raise CommandError("unsupported", "path is not built in yet; try explain PREFIX")
+        raise CommandError("unknown-command", f"no such command: {command}")
+
+    def _command_failed(self, command: str, error: Exception) -> None:
+        self.log.error("command-failed", command=command, exc_info=error)
+
+    def _drain(self, *, drained: bool) -> Json:
+        """Stub router (RFC 6987): others stop passing through, what ends here still arrives."""
+        self._drained = drained
+        self.log.info("drain" if drained else "undrain")
+        self._apply_router_settings()
+        return {"format": "fared-drain/1", "drained": drained}
+
+    def _apply_router_settings(self) -> None:
+        settings = router_settings(self.config, self.router_id, self.hostname)
+        stub = self._drained or settings.ospf.stub_router
+        settings = replace(settings, ospf=replace(settings.ospf, stub_router=stub))
+        self.runner.feed(events.RouterSettingsApplied(settings))
+
+    def _config_diff(self, args: Json) -> Json:
+        text, name = args.get("text"), str(args.get("file", "FILE"))
+        try:
+            other = load(self.path) if text is None else load_text(str(text), name)
+        except ConfigErrors as errors:
+            raise CommandError("bad-argument", str(errors)) from None
+        return {"format": "fared-config-diff/1", "changes": _changes(diff(self.config, other))}
+
+    def _hang_up(self) -> None:
+        self.notifier.reloading()
+        self._reload()
+        self.notifier.ready()
+
+    def _reload(self) -> Json:
+        """Read the file again; with any error the running configuration stays."""
+        try:
+            config = load(self.path)
+        except (ConfigErrors, OSError) as error:
+            self.runtime.last_reload_ok, self.runtime.last_reload_error = False, str(error)
+            self.log.error("reload-refused", error=str(error))
+            return {
+                "format": "fared-reload/1",
+                "applied": False,
+                "changes": [],
+                "errors": str(error).splitlines(),
+            }
+        changes = diff(self.config, config)
+        if not any(change.action is Action.RESTART_REQUIRED for change in changes):
+            self.config = config
+        else:
+            self.config = config.model_copy(
+                update={
+                    "router_id": self.config.router_id,
+                    "fib": self.config.fib.model_copy(update={"on_exit": config.fib.on_exit}),
+                    "api": self.config.api,
+                    "ospf": config.ospf or self.config.ospf,
+                }
+            )
+        self.hostname = config.hostname or self.hostname
+        self.runtime.loaded_at = time.time()
+        self.runtime.last_reload_ok, self.runtime.last_reload_error = True, None
+        self._apply_router_settings()
+        self.runner.feed(*(self._link_event(link) for link in self.monitor.links.values()))
+        self.log.info("reloaded", changes=len(changes))
+        return {
+            "format": "fared-reload/1",
+            "applied": True,
+            "changes": _changes(changes),
+            "errors": [],
+        }
+
+    def operations(self) -> Counter[str]:
+        """Operations on the kernel by kind and result."""
+        return self.runner.counts
+
+
+def _changes(changes: list[Any]) -> list[Json]:
+    return [
+        {
+            "path": ".".join(change.path),
+            "old": change.old,
+            "new": change.new,
+            "action": change.action.value,
+        }
+        for change in changes
+    ]
+
+
+class _Metrics:
+    """Gives the metrics registry the values of the moment."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    def metric_values(self) -> Any:  # noqa: ANN401 - MetricValues, imported with prometheus
+        """Read all values."""
+        from fared.daemon.metrics import metric_values  # noqa: PLC0415
+
+        return metric_values(self._daemon.context(), self._daemon.operations())
+
+
+def _observe_metrics(metrics: Any, output: events.Output) -> None:  # noqa: ANN401
+    match output:
+        case events.Computed(record):
+            metrics.observe_spf(record.computed)
+        case events.Converged(record):
+            for stage in ("waited", "computed", "planned", "programmed", "total"):
+                metrics.observe_convergence(stage, getattr(record, stage))

@@ -1,0 +1,69 @@
+"""The ``fared`` command: check the configuration, or run the daemon until it is told to stop.
+
+Exit codes: 0 clean exit, 1 could not run (the message says why), 2 bad usage or configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from fared import __version__
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+DEFAULT_CONFIG = "/etc/fared/fared.yaml"
+
+# A router's arrays are small: more threads only cost memory and wake-ups.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-c", "--config", "path", default=DEFAULT_CONFIG, show_default=True, metavar="FILE")
+@click.option("--check", is_flag=True, help="Validate the configuration and exit.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of the configuration file.")
+@click.version_option(__version__, prog_name="fared")
+def main(path: str, *, check: bool, schema: bool) -> None:
+    """Link-state routing daemon: weighs every equal-cost path by what it can carry."""
+    from fared.config import ConfigErrors, load  # noqa: PLC0415 - --help needs none of it
+
+    if schema:
+        _print_schema()
+    try:
+        config = load(path)
+    except ConfigErrors as errors:
+        click.echo(str(errors), err=True)
+        sys.exit(EXIT_USAGE)
+    except OSError as error:
+        _fail(f"{path}: {error.strerror}", EXIT_USAGE)
+    if check:
+        click.echo(f"{path}: ok")
+        return
+    from fared.daemon.daemon import DaemonError, run  # noqa: PLC0415 - --check needs no daemon
+
+    try:
+        run(path, config)
+    except DaemonError as error:
+        _fail(str(error), EXIT_FAILED)
+
+
+def _print_schema() -> NoReturn:
+    import json  # noqa: PLC0415
+
+    from fared.config import json_schema  # noqa: PLC0415
+
+    click.echo(json.dumps(json_schema(), indent=2))
+    sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"fared: {message}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
