@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -22,9 +22,10 @@ from fared.lab.addressing import NodePlan, Port
 from fared.lab.errors import LabError
 from fared.lab.expected import expected_shares, path_capacities
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import Hop, KernelView, shares, wait_until
+from fared.lab.kernel_view import KernelView, shares
 from fared.lab.tables import shares_table
 from fared.lab.topology import Topology
+from fared.lab.waiting import Accepts, has_all_paths, interfaces, wait_until
 
 FLOWS = 20_000
 SHARE_TOLERANCE = 0.02
@@ -110,7 +111,9 @@ class _Demo:
         self.fabric.start()
         kinds = sorted({node.node.kind for node in plan.routers})
         self._done(f"{len(plan.routers)} daemons running ({', '.join(kinds)})", started)
-        ready = self._await(plan.leaves, self._complete, _READY_DEADLINE, "leaves are ready")
+        ready = self._await(
+            plan.leaves, has_all_paths(self.fabric), _READY_DEADLINE, "leaves are ready"
+        )
         every = len(plan.leaves) - 1
         self._done(
             f"every leaf's kernel reaches the {every} others over all spines", started, ready
@@ -167,18 +170,6 @@ class _Demo:
 
     # -- what is waited for ------------------------------------------------------------------
 
-    def _complete(self, name: str, view: KernelView) -> bool:
-        """Whether a leaf holds every other leaf's prefix over all equal-cost uplinks."""
-        routes = view.routes()
-        plan = self.fabric.plan
-        return all(
-            _interfaces(routes.get(str(prefix), ()))
-            == _names(plan.equal_cost_ports(name, leaf.name))
-            for leaf in plan.leaves
-            if leaf.name != name
-            for prefix in leaf.host_prefixes
-        )
-
     def _weighted(self, name: str, view: KernelView) -> bool:
         """Whether a leaf's weights toward the target say what its paths can carry."""
         wanted = expected_shares(self._capacities(name))
@@ -188,10 +179,10 @@ class _Demo:
         )
 
     def _avoids(self, name: str, view: KernelView) -> bool:
-        return not self._toward_spine(name) & _interfaces(view.hops(self.cast.prefix))
+        return not self._toward_spine(name) & interfaces(view.hops(self.cast.prefix))
 
     def _uses(self, name: str, view: KernelView) -> bool:
-        return self._toward_spine(name) <= _interfaces(view.hops(self.cast.prefix))
+        return self._toward_spine(name) <= interfaces(view.hops(self.cast.prefix))
 
     def _toward_spine(self, name: str) -> set[str]:
         ports = self.fabric.plan.node(name).fabric_ports
@@ -218,8 +209,8 @@ class _Demo:
 
     def _await(
         self,
-        plans: list[NodePlan] | tuple[NodePlan, ...],
-        accepts: Callable[[str, KernelView], bool],
+        plans: Sequence[NodePlan],
+        accepts: Accepts,
         timeout: float,
         what: str,
     ) -> float:
@@ -313,11 +304,3 @@ def _choose(fabric: Fabric) -> _Cast:
         spine=spine,
         victim=victims[0],
     )
-
-
-def _names(ports: tuple[Port, ...]) -> set[str]:
-    return {port.name for port in ports}
-
-
-def _interfaces(hops: tuple[Hop, ...]) -> set[str]:
-    return {hop.interface for hop in hops}

@@ -214,12 +214,30 @@ class Fabric:
             )
 
     def start(self) -> None:
-        """Write the configurations and start the daemons, in step over all nodes."""
+        """Write the configurations and start all daemons. Raises LabError."""
+        self._start(list(self.nodes.values()))
+
+    def start_node(self, name: str) -> None:
+        """Start the daemons of one node again, with the configuration that lies there."""
+        self._start([self.node(name)], write=False)
+
+    def stop_node(self, name: str, *, kill: bool = False) -> None:
+        """End the daemons of one node, in order or, with ``kill``, as a crash would."""
+        node = self.node(name)
+        if kill:
+            for process in node.processes:
+                _signal(process, signal.SIGKILL)
+        _end(node.processes)
+        node.processes.clear()
+
+    def _start(self, nodes: Sequence[RunningNode], *, write: bool = True) -> None:
+        """Start the daemons in step over the nodes: the first of each, then the second."""
         queues: dict[str, list[Command]] = {}
-        for node in self.nodes.values():
+        for node in nodes:
             node.directory.mkdir(parents=True, exist_ok=True)
-            for file, text in node.kind.files(node.plan, node.directory).items():
-                (node.directory / file).write_text(text, "utf-8")
+            if write:
+                for file, text in node.kind.files(node.plan, node.directory).items():
+                    (node.directory / file).write_text(text, "utf-8")
             queues[node.name] = list(node.kind.commands(node.plan, node.directory))
         deadline = time.monotonic() + _START_DEADLINE
         while any(queues.values()):
@@ -319,6 +337,8 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
 
 
 def _start(node: RunningNode, command: Command) -> Process:
+    if command.ready is not None:
+        command.ready.unlink(missing_ok=True)
     log = node.directory / f"{command.name}.log"
     try:
         handle = node.netns.start(command.arguments, log)

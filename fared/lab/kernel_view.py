@@ -7,11 +7,9 @@ raw rtnetlink dumps (iproute2 shows only the low byte of a 16-bit weight), count
 
 from __future__ import annotations
 
-import select
 import socket
 import struct
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -32,7 +30,6 @@ _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
 _MAIN_TABLE, _UNICAST = 254, 1
 _DEAD = 0x01 | 0x10  # RTNH_F_DEAD, RTNH_F_LINKDOWN
 _ATTRIBUTE_TYPE = 0x3FFF
-_RECHECK = 0.05
 _ATTEMPTS = 20
 _MOST_EVENTS = 10_000
 
@@ -276,38 +273,3 @@ def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
 def _hop(member: _Member, weight: int, names: dict[int, str]) -> Hop:
     gateway = None if member.gateway is None else str(IPv4Address(member.gateway))
     return Hop(names[member.oif], gateway, weight)
-
-
-def wait_until(
-    views: Mapping[str, KernelView],
-    accepts: Callable[[str, KernelView], bool],
-    timeout: float,
-    progress: Callable[[int, int], None] | None = None,
-) -> float | None:
-    """Wait until every kernel is accepted; return when the last one was, or None at the deadline.
-
-    The time is of ``time.monotonic()``. A kernel is looked at when it announces a change, and
-    every 50 ms since it drops next hops of dead links without a word. ``progress`` is told how
-    many of how many are accepted, on each change.
-    """
-    deadline = time.monotonic() + timeout
-    told = -1
-    accepted: dict[str, bool] = {}
-    stale = set(views)
-    while True:
-        for name in stale:
-            views[name].read_events()
-            accepted[name] = accepts(name, views[name])
-        now = time.monotonic()
-        done = sum(accepted.values())
-        if progress is not None and done != told:
-            told = done
-            progress(done, len(views))
-        if done == len(views):
-            return now
-        if now >= deadline:
-            return None
-        waiting = min(_RECHECK, deadline - now)
-        ready, _, _ = select.select(list(views.values()), [], [], waiting)
-        stale = {name for name, view in views.items() if view in ready}
-        stale = stale or {name for name, good in accepted.items() if not good}

@@ -73,15 +73,18 @@ class Netns:
         self, arguments: Sequence[str], *, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a short program to its end; with ``check`` a failure raises LabError."""
-        with self.entered():
-            done = subprocess.run(
-                arguments,
-                input=stdin,
-                capture_output=True,
-                text=True,
-                timeout=_TOOL_DEADLINE,
-                check=False,
-            )
+        try:
+            with self.entered():
+                done = subprocess.run(
+                    arguments,
+                    input=stdin,
+                    capture_output=True,
+                    text=True,
+                    timeout=_TOOL_DEADLINE,
+                    check=False,
+                )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise LabError(f"{self.name}: {' '.join(arguments)}: {error}") from error
         if check and done.returncode != 0:
             said = (done.stderr or done.stdout).strip()
             raise LabError(f"{self.name}: {' '.join(arguments)}: {said or done.returncode}")

@@ -17,8 +17,9 @@ import pytest
 from fared.lab import sandbox, traffic
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView, shares, wait_until
+from fared.lab.kernel_view import KernelView, shares
 from fared.lab.namespaces import DIRECTORY, Netns
+from fared.lab.waiting import await_paths, wait_until
 
 TOPOLOGY = """
 name: small
@@ -62,7 +63,7 @@ def await_uplinks(fabric: Fabric, *wanted: str) -> None:
 @pytest.mark.peers
 def test_a_fabric_of_frr_routes_fails_heals_and_spreads(fabric: Fabric):
     """The life of a fabric: neighbours, equal-cost routes, traffic, a dead link, a healed one."""
-    await_uplinks(fabric, "S1", "S2")
+    assert await_paths(fabric, 20.0) is not None
     assert fabric.node("L1").cli("show ip ospf neighbor").count("Full/-") == 2
 
     report = traffic.measure(fabric, "h1", "h2", flows=4000)
@@ -73,6 +74,11 @@ def test_a_fabric_of_frr_routes_fails_heals_and_spreads(fabric: Fabric):
     fabric.fail("S1", "L2")
     await_uplinks(fabric, "S2")
     fabric.heal("S1", "L2")
+    await_uplinks(fabric, "S1", "S2")
+
+    fabric.stop_node("S1")
+    await_uplinks(fabric, "S2")
+    fabric.start_node("S1")
     await_uplinks(fabric, "S1", "S2")
 
 
