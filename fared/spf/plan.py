@@ -331,7 +331,7 @@ class _SlotBuilder:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Pair every edge with every slot of its tail; the root itself has none."""
         first = self.start[level.tails]
-        if self._single and level.tails[0] != self._root:
+        if self._single and not (level.tails == self._root).any():
             return first, level.edges, place
         counts = self.count[level.tails]
         return runs(first, counts), np.repeat(level.edges, counts), np.repeat(place, counts)
