@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fared.api.control import CommandError, ControlServer, Json, SocketInUse
@@ -336,7 +337,7 @@ class Daemon:
     def _config_diff(self, args: Json) -> Json:
         text, name = args.get("text"), str(args.get("file", "FILE"))
         try:
-            other = load(self.path) if text is None else load_text(str(text), name)
+            other = load(Path(self.path)) if text is None else load_text(str(text), name)
         except ConfigErrors as errors:
             raise CommandError("bad-argument", str(errors)) from None
         return {"format": "fared-config-diff/1", "changes": _changes(diff(self.config, other))}
@@ -349,7 +350,7 @@ class Daemon:
     def _reload(self) -> Json:
         """Read the file again; with any error the running configuration stays."""
         try:
-            config = load(self.path)
+            config = load(Path(self.path))
         except (ConfigErrors, OSError) as error:
             self.runtime.last_reload_ok, self.runtime.last_reload_error = False, str(error)
             self.log.error("reload-refused", error=str(error))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -34,7 +35,7 @@ def main(path: str, *, check: bool, schema: bool) -> None:
     if schema:
         _print_schema()
     try:
-        config = load(path)
+        config = load(Path(path))
     except ConfigErrors as errors:
         click.echo(str(errors), err=True)
         sys.exit(EXIT_USAGE)

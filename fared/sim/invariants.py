@@ -26,13 +26,12 @@ def wires(fabric: Fabric) -> nx.DiGraph[str]:
         for port in node.ports.values():
             if port.peer is None or not port.up or port.settings is None:
                 continue
-            edge = graph.get_edge_data(node.name, port.peer.node)
             capacity = port.capacity or 0.0
-            if edge is None:
+            if graph.has_edge(node.name, port.peer.node):
+                graph[node.name][port.peer.node]["capacity"] += capacity
+            else:
                 cost = port.settings.cost
                 graph.add_edge(node.name, port.peer.node, cost=cost, capacity=capacity)
-            else:
-                edge["capacity"] += capacity
     return graph
 
 
