@@ -32,6 +32,7 @@ ROUTE_TYPES = {
     "level-1": "L1",
     "level-2": "L2",
 }
+_UNBOUNDED = 1000
 _LEVEL_STYLES = {"error": "red", "warning": "yellow", "info": "", "debug": "dim"}
 
 
@@ -65,7 +66,8 @@ def emit(out: Console, grid: Table) -> None:
             column.min_width = max(map(cell_len, (*cells, str(column.header))))
     width = out.width
     try:
-        out.width = max(width, Measurement.get(out, out.options, grid).minimum)
+        unbounded = out.options.update(width=_UNBOUNDED)
+        out.width = max(width, Measurement.get(out, unbounded, grid).minimum)
         out.print(grid, crop=False)
     finally:
         out.width = width

@@ -1,0 +1,244 @@
+"""The operator's tool: words, options, exit codes, and what it costs to start."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fared.api.control import CommandError, ControlServer
+from fared.api.schema import COMMAND_DOCUMENTS, SHOW_DOCUMENTS
+from fared.cli.main import main
+from tests.api.documents import ANSWERS, FIB_DIFF, ROUTES, SPF_LOG, STATUS
+
+
+class Daemon:
+    """A control server in a thread that answers from the fixture documents."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.asked = []
+        self._loop = asyncio.new_event_loop()
+        self._server = ControlServer(str(path), self._answer)
+        self._thread = threading.Thread(target=self._loop.run_forever)
+
+    def _answer(self, command, args):
+        self.asked.append((command, args))
+        if command == "show fib" and args.get("diff"):
+            return FIB_DIFF
+        if command == "show spf" and args.get("log"):
+            return SPF_LOG
+        if args.get("prefix") == "nonsense":
+            raise CommandError("bad-argument", "'nonsense' is not a prefix")
+        return ANSWERS[command]
+
+    def _run(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+
+    def __enter__(self):
+        self._thread.start()
+        self._run(self._server.start())
+        return self
+
+    def __exit__(self, *_):
+        self._run(self._server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with Daemon(tmp_path / "fared.sock") as running:
+        yield running
+
+
+def run(daemon, *words, **kwargs):
+    return CliRunner().invoke(main, ["-s", str(daemon.path), *words], **kwargs)
+
+
+@pytest.mark.parametrize("what", SHOW_DOCUMENTS)
+def test_every_document_has_its_show_command(daemon, what):
+    """A table by default, the document itself with --json, before or after the command."""
+    assert run(daemon, "show", what).exit_code == 0
+    before, after = run(daemon, "--json", "show", what), run(daemon, "show", what, "--json")
+    assert before.stdout == after.stdout
+    assert json.loads(after.stdout)["format"] == SHOW_DOCUMENTS[what]
+
+
+def test_every_other_command_has_its_document():
+    """The fixtures and the schema name the same commands."""
+    for command, name in COMMAND_DOCUMENTS.items():
+        assert ANSWERS[command]["format"] == name
+
+
+def test_unique_beginnings_of_words_are_enough(daemon):
+    """sh ro is show routes; log and diff may be shortened too."""
+    assert json.loads(run(daemon, "sh", "ro", "--json").stdout) == ROUTES
+    run(daemon, "sh", "sp", "l")
+    run(daemon, "sh", "da", "router", "10.255.0.1")
+    run(daemon, "sho", "we", "10.0.2.0/24")
+    run(daemon, "exp", "10.0.2.0/24")
+    run(daemon, "pa", "leaf1", "leaf2")
+    assert daemon.asked[1:] == [
+        ("show spf", {"log": True}),
+        ("show database", {"type": "router", "id": "10.255.0.1"}),
+        ("show weights", {"prefix": "10.0.2.0/24"}),
+        ("explain", {"prefix": "10.0.2.0/24"}),
+        ("path", {"source": "leaf1", "destination": "leaf2"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["show", "rutes"], "did you mean 'routes'?"),
+        (["shwo"], "did you mean 'show'?"),
+        (["show", "s"], "ambiguous: status, spf"),
+        (["show", "spf", "lgo"], "did you mean 'log'?"),
+        (["show", "xyzzy"], "known: status,"),
+        (["explain"], "Missing argument 'PREFIX'"),
+        (["show", "status", "--jsn"], "No such option"),
+        (["--watch", "0", "show", "status"], "not in the range"),
+    ],
+)
+def test_usage_errors_hint_at_the_nearest_word(daemon, words, hint):
+    """Exit 2, nothing on stdout, and the daemon is not asked."""
+    result = run(daemon, *words)
+    assert result.exit_code == 2
+    assert hint in result.stderr
+    assert not result.stdout
+    assert not daemon.asked
+
+
+def test_exit_codes_tell_results_apart(daemon, tmp_path):
+    """0 ok, 1 negative or malformed, 3 nobody there."""
+    assert run(daemon, "validate").exit_code == 1
+    assert run(daemon, "show", "fib", "diff").exit_code == 1
+    assert run(daemon, "show", "fib").exit_code == 0
+    refused = run(daemon, "explain", "nonsense")
+    assert refused.exit_code == 1
+    assert refused.stderr == "Error: 'nonsense' is not a prefix\n"
+    gone = CliRunner().invoke(main, ["-s", str(tmp_path / "no"), "show", "status"])
+    assert gone.exit_code == 3
+    assert "not running" in gone.stderr
+    assert not gone.stdout
+
+
+def test_the_socket_may_come_from_the_environment(daemon):
+    """FARED_SOCKET saves typing in a lab."""
+    result = CliRunner().invoke(main, ["drain"], env={"FARED_SOCKET": str(daemon.path)})
+    assert result.exit_code == 0
+    assert daemon.asked == [("drain", {})]
+
+
+def test_steering_the_daemon(daemon):
+    """Drain, undrain, reload."""
+    assert "drained" in run(daemon, "drain").stdout
+    assert "in transit" in run(daemon, "undrain").stdout
+    assert "applied" in run(daemon, "config", "reload").stdout
+
+
+def test_config_check_needs_no_daemon(tmp_path):
+    """Every error at once on stderr; a good file is ok."""
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text("ospf: {}\n")
+    bad.write_text("opsf: {}\nfib: {metric: x}\n")
+    ok = CliRunner().invoke(main, ["config", "check", str(good)])
+    assert (ok.exit_code, ok.stdout) == (0, f"{good}: ok\n")
+    refused = CliRunner().invoke(main, ["config", "check", str(bad)])
+    assert refused.exit_code == 1
+    assert f"{bad}:1:1: opsf: " in refused.stderr
+    assert "did you mean 'ospf'?" in refused.stderr
+    assert f"{bad}:2:15: fib.metric: " in refused.stderr
+    found = json.loads(CliRunner().invoke(main, ["config", "check", "--json", str(bad)]).stdout)
+    assert [error["line"] for error in found["errors"]] == [1, 2]
+
+
+def test_config_diff_sends_the_file_to_the_daemon(daemon, tmp_path):
+    """What a reload would do, before it is done."""
+    file = tmp_path / "new.yaml"
+    file.write_text("ospf: {}\n")
+    result = run(daemon, "config", "diff", str(file))
+    assert result.exit_code == 0
+    assert "10 -> 20  [update-in-place]" in result.stdout
+    assert daemon.asked == [("config-diff", {"text": "ospf: {}\n", "file": str(file)})]
+    file.write_text("nonsense: {}\n")
+    assert run(daemon, "config", "diff", str(file)).exit_code == 1
+
+
+def test_config_schema_is_a_json_schema():
+    """For editors that check while one types."""
+    schema = json.loads(CliRunner().invoke(main, ["config", "schema"]).stdout)
+    assert "router-id" in schema["properties"]
+
+
+def test_watch_shows_again_until_it_is_interrupted(daemon, monkeypatch):
+    """One JSON document a line, or one table after the other; Ctrl-C is a normal end."""
+    turns = iter(range(2))
+
+    def sleep(seconds):
+        assert seconds == 0.5
+        if next(turns, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("fared.cli.session.time.sleep", sleep)
+    result = run(daemon, "--watch", "0.5", "show", "status", "--json")
+    assert result.exit_code == 0
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [STATUS] * 3
+
+
+def test_tech_support_gathers_everything(daemon):
+    """One document for a bug report, the parts that failed included."""
+    document = json.loads(run(daemon, "tech-support").stdout)
+    assert document["format"] == "fared-tech-support/1"
+    assert set(SHOW_DOCUMENTS) <= set(document["documents"])
+    assert document["documents"]["fib diff"] == FIB_DIFF
+
+
+def test_no_colour_where_nobody_looks(daemon):
+    """Output to a pipe is plain text."""
+    assert "\x1b" not in run(daemon, "show", "status").stdout
+
+
+def test_json_before_an_offline_command_reaches_it():
+    """--json is taken before or after every command."""
+    before = CliRunner().invoke(main, ["--json", "decode", "--proto", "ospf", "00"])
+    after = CliRunner().invoke(main, ["decode", "--proto", "ospf", "00", "--json"])
+    assert before.exit_code == after.exit_code == 1
+    assert json.loads(before.stdout) == json.loads(after.stdout)
+
+
+def imported_by(*words, env=None):
+    code = (
+        "import sys; from fared.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('\\n' + ' '.join(sys.modules), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *words]
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **(env or {})}
+    )
+    return set(result.stderr.splitlines()[-1].split())
+
+
+def test_only_what_is_needed_is_imported(daemon):
+    """The tool must answer at once: no NumPy, netlink, validation or tables without need."""
+    heavy = {
+        "numpy",
+        "pyroute2",
+        "pydantic",
+        "networkx",
+        "structlog",
+        "prometheus_client",
+        "asyncio",
+    }
+    assert not imported_by("--help") & (heavy | {"rich", "yaml"})
+    assert not imported_by("-s", str(daemon.path), "show", "status", "--json") & (heavy | {"rich"})
+    assert not imported_by("-s", str(daemon.path), "show", "routes") & heavy

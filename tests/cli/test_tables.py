@@ -1,0 +1,76 @@
+"""Tables for people: compared with golden text, and never wider than they must be."""
+
+import copy
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from fared.cli.tables import console, write
+from tests.api import documents
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = sorted(
+    name.lower()
+    for name, value in vars(documents).items()
+    if name.isupper() and isinstance(value, dict) and "format" in value
+)
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch):
+    """Log lines show local time."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def rendered(document, width=80):
+    out = console(width)
+    with out.capture() as captured:
+        write(document, out, documents.NOW)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_document_reads_as_its_golden_text(name):
+    """Set UPDATE_GOLDEN=1 to write the files anew, then look at them."""
+    text = rendered(getattr(documents, name.upper()))
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_long_names_run_over_but_nothing_is_cut():
+    """A narrow terminal never costs an address its last digits."""
+    document = copy.deepcopy(documents.NEIGHBORS)
+    for entry in document["neighbors"]:
+        entry.update(router_id="255.255.255.255", area="255.255.255.254", hostname="h" * 40)
+    lines = rendered(document).splitlines()
+    assert all(("h" * 40) in line and "255.255.255.255" in line for line in lines[1:5])
+    assert "255.255.255.254" in lines[1]
+    assert lines[0].endswith("Flaps")
+
+
+def test_a_hostname_is_text_not_markup():
+    """What a neighbor calls itself is shown as it is."""
+    document = copy.deepcopy(documents.NEIGHBORS)
+    document["neighbors"][0]["hostname"] = "[bold red]x[/] :smile:"
+    assert "[bold red]x[/] :smile:" in rendered(document)
+
+
+def test_an_empty_table_says_so():
+    """No neighbors is an answer."""
+    assert rendered({**documents.NEIGHBORS, "neighbors": []}) == "none\n"
+
+
+def test_an_unknown_document_is_shown_as_json():
+    """A newer daemon can still be read."""
+    assert '"format": "fared-new/7"' in rendered({"format": "fared-new/7"})
