@@ -126,7 +126,7 @@ def route_rows(box: Box) -> list[Row]:
         other["delete"].append(box.ip([f"route del {name}" for name in names]))
     found = []
     for what, times in ours.items():
-        rate, reference = ROUTES / statistics.median(times), ROUTES / statistics.median(other[what])
+        rate, reference = ROUTES / min(times), ROUTES / min(other[what])
         found.append(_row(f"{what} {ROUTES} routes / ip -batch", rate, reference, "routes/s", 1.0))
     return found
 
@@ -144,7 +144,7 @@ def group_row(box: Box) -> Row:
             parts = "/".join(f"{m.nexthop_id},{m.weight}" for m in members(g + 2 * turn + 2))
             lines.append(f"nexthop replace id {GROUP + g} group {parts} proto 201")
         other.append(box.ip(lines))
-    microseconds = [statistics.median(times) / GROUPS * 1e6 for times in (ours, other)]
+    microseconds = [min(times) / GROUPS * 1e6 for times in (ours, other)]
     name = f"new weights for {GROUPS} groups of {WAYS} / ip -batch"
     # The kernel's own work is nine tenths of both times, so equal is all there is to win.
     return _row(name, *microseconds, "us/group", 0.8, less_is_better=True)

@@ -80,7 +80,7 @@ class KernelMonitor:
         fib_port: int | None = None,
     ) -> None:
         self._callback = callback
-        self._protocol = protocol
+        self._mark = bytes([protocol])
         self._loop: asyncio.AbstractEventLoop | None = None
         self._table = LinkTable()
         self._request = RequestSocket()
@@ -193,7 +193,7 @@ class KernelMonitor:
                 continue
             for kind, _, _, _, body in messages(received):
                 offset = _PROTOCOL_OFFSET.get(kind)
-                disturbed += offset is not None and body[offset] == self._protocol
+                disturbed += offset is not None and body[offset : offset + 1] == self._mark
         if disturbed:
             self._callback(FibDisturbed(disturbed))
 

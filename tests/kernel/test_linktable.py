@@ -1,0 +1,91 @@
+"""Interfaces put together from messages, without a kernel."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fared.kernel.capacity import RTM_DELQDISC, RTM_NEWQDISC, RTM_NEWTCLASS
+from fared.kernel.linktable import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK, LinkTable
+from fared.kernel.netlink import attribute, attributes, messages, u32_attribute
+
+UP = 0x1 | 0x40 | 0x10000
+
+
+def link(ifindex=3, name=b"e0", flags=UP, family=0):
+    head = struct.pack("=BBHiII", family, 0, 1, ifindex, flags, 0)
+    return head + attribute(3, name + b"\0") + u32_attribute(4, 1500)
+
+
+def address(last, flags=0, ifindex=3, family=2, width=4):
+    head = struct.pack("=BBBBI", family, 24, flags & 0xFF, 0, ifindex)
+    raw = (10 << 24 | last).to_bytes(width, "big")
+    return head + attribute(1, raw) + attribute(2, raw) + u32_attribute(8, flags)
+
+
+def test_up_means_administratively_up_with_carrier():
+    table = LinkTable()
+    for flags, up in ((UP, True), (0x1, False), (0x1 | 0x10000, False), (UP & ~1, False)):
+        assert table.take(RTM_NEWLINK, link(flags=flags)) == 3
+        assert table.links[3].up is up
+
+
+def test_a_bridge_speaking_of_its_port_is_not_the_port():
+    table = LinkTable()
+    assert table.take(RTM_NEWLINK, link(family=7)) is None
+    assert table.links == {}
+
+
+def test_secondary_addresses_come_after_primary_ones():
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(1, flags=1))
+    table.take(RTM_NEWADDR, address(2))
+    assert [a.address & 0xFF for a in table.links[3].ipv4()] == [2, 1]
+    table.take(RTM_DELADDR, address(2))
+    assert [a.address & 0xFF for a in table.links[3].ipv4()] == [1]
+
+
+def test_a_tentative_ipv6_address_is_no_address_yet():
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(1, flags=0x40, family=10, width=16))
+    assert table.links[3].addresses == ()
+    table.take(RTM_NEWADDR, address(1, family=10, width=16))
+    assert len(table.links[3].addresses) == 1
+
+
+def test_a_removed_link_takes_its_addresses_along():
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(1))
+    table.take(RTM_DELLINK, link())
+    assert table.links == {}
+    table.take(RTM_NEWADDR, address(1))
+    table.take(RTM_NEWLINK, link())
+    assert table.links[3].addresses == ()
+
+
+KINDS = [RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWQDISC, RTM_DELQDISC]
+
+
+@given(st.lists(st.tuples(st.sampled_from([*KINDS, RTM_NEWTCLASS]), st.binary(max_size=90))))
+def test_no_bytes_break_it(received):
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    for kind, body in received:
+        table.take(kind, body)
+
+
+@given(st.sampled_from([link(), address(1)]), st.integers(0, 60), st.binary(max_size=4))
+def test_no_damaged_message_breaks_it(body, cut, tail):
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    for kind in KINDS:
+        table.take(kind, body[:cut] + tail)
+
+
+@given(st.binary(max_size=200))
+def test_attributes_and_messages_stay_within_their_bounds(data):
+    assert all(len(value) <= len(data) for value in attributes(data).values())
+    assert all(len(body) <= len(data) for *_, body in messages(data))
