@@ -1,0 +1,362 @@
+"""The route solver: which routes exist, what changes when, and what it can explain."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fared.core.ids import ipv4_prefix
+from fared.rib.settings import SolverSettings
+from fared.rib.solver import RouteSolver, WeightMode
+from fared.ted.model import PathType, PrefixAttachment
+from tests.rib.fluid import capacities, weights
+from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
+
+NET = ipv4_prefix(0xC0000200, 24)
+
+
+def solved(fabric: Fabric, root: str, settings: SolverSettings | None = None) -> RouteSolver:
+    solver = fabric.solver(root, settings)
+    solver.solve()
+    return solver
+
+
+def refresh(solver: RouteSolver, fabric: Fabric, *names: str) -> None:
+    for name in names:
+        solver.put_block(AREA, fabric.id(name), fabric.block(name))
+
+
+def hops_of(fabric: Fabric, solver: RouteSolver, prefix) -> list[tuple[str, int]]:
+    return [(fabric.name(h.neighbor), h.weight) for h in solver.routes[prefix].nexthops.hops]
+
+
+def test_the_first_run_finds_everything_and_the_second_nothing():
+    fabric = three_stage()
+    solver = fabric.solver("L1")
+    update = solver.solve()
+    assert update.spf_ran
+    assert (update.nodes, update.edges, update.destinations) == (12, 64, 11)
+    assert set(update.changed) == set(solver.routes)
+    again = solver.solve()
+    assert (again.spf_ran, again.changed, again.areas) == (False, {}, ())
+
+
+def test_a_degraded_link_reweighs_without_spf():
+    """Only routes through it change; the plan stays the very same object."""
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    plan = solver._areas[AREA].solution.plan
+    fabric.limit("S1", "L2", 100)
+    refresh(solver, fabric, "S1")
+    update = solver.solve()
+    assert update.spf_ran is False
+    assert solver._areas[AREA].solution.plan is plan
+    assert set(update.changed) == {fabric.prefix("L2")}
+    assert [w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))] == [1, 4, 4, 4]
+
+
+def test_a_capacity_change_off_all_paths_changes_nothing():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    fabric.limit("L2", "S1", 100)
+    refresh(solver, fabric, "L2")
+    assert solver.solve().changed == {}
+
+
+def test_many_weight_changes_equal_a_fresh_start():
+    fabric = five_stage(3, 3, 3, 3)
+    solver = solved(fabric, "p1.L1")
+    for at, link in enumerate(fabric.links):
+        if at % 7 == 0:
+            link.capacity = [50.0, 100.0, 150.0][at % 3]
+            refresh(solver, fabric, link.tail)
+            solver.set_local_links(AREA, fabric.local_links("p1.L1"))
+            solver.solve()
+    assert dict(solver.routes) == dict(solved(fabric, "p1.L1").routes)
+
+
+def test_a_lost_link_runs_spf_and_changes_only_the_routes_behind_it():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    fabric.cut("S1", "L2")
+    refresh(solver, fabric, "S1", "L2")
+    update = solver.solve()
+    assert update.spf_ran
+    assert set(update.changed) == {fabric.prefix("L2")}
+    assert [name for name, _ in hops_of(fabric, solver, fabric.prefix("L2"))] == ["S2", "S3", "S4"]
+
+
+def test_a_vanished_router_takes_its_routes_along():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    solver.put_block(AREA, fabric.id("L2"), None)
+    assert solver.solve().changed == {fabric.prefix("L2"): None}
+    assert fabric.prefix("L2") not in solver.routes
+
+
+def test_equal_next_hops_are_one_object():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    sets = {id(solver.routes[fabric.prefix(f"L{n}")].nexthops) for n in range(2, 9)}
+    assert len(sets) == 1
+
+
+def test_no_adjacency_no_next_hop():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    links = fabric.local_links("L1")
+    solver.set_local_links(AREA, links[1:])
+    update = solver.solve()
+    assert not update.spf_ran
+    assert [name for name, _ in hops_of(fabric, solver, fabric.prefix("L2"))] == ["S2", "S3", "S4"]
+    solver.set_local_links(AREA, ())
+    assert all(route is None for route in solver.solve().changed.values())
+    assert set(solver.routes) == {fabric.prefix("L1")}
+
+
+def test_own_prefixes_are_connected():
+    """Also those that a neighbor announces more cheaply: the link between us, for one."""
+    fabric = three_stage()
+    fabric.anycast(NET, "L1", metric=100)
+    fabric.anycast(NET, "S1", metric=1)
+    solver = solved(fabric, "L1")
+    assert solver.routes[fabric.prefix("L1")].nexthops is None
+    assert solver.routes[NET].nexthops is None
+    assert solver.routes[NET].metric == 100
+    assert solved(fabric, "L2").routes[NET].metric == 11
+
+
+def test_a_transit_network_we_are_on_is_connected():
+    fabric = Fabric(lans={"lan"})
+    for name in ("A", "B", "C"):
+        fabric.connect(name, "lan")
+    fabric.anycast(NET, "lan")
+    solver = fabric.solver("A")
+    solver.set_local_links(
+        AREA,
+        tuple(
+            dataclasses.replace(link, neighbor=fabric.id(name), gateway=at + 1)
+            for at, name in enumerate(("B", "C"))
+            for link in fabric_lan_links(fabric)
+        ),
+    )
+    solver.solve()
+    assert solver.routes[NET].nexthops is None
+    (hop,) = solver.routes[fabric.prefix("B")].nexthops.hops
+    assert (hop.gateway, hop.capacity) == (1, 400 * GBPS)
+
+
+def fabric_lan_links(fabric: Fabric):
+    lans, fabric.lans = fabric.lans, set()
+    links = fabric.local_links("A")
+    fabric.lans = lans
+    return links
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "winner"),
+    [
+        ((PathType.INTER_AREA, 1), (PathType.INTRA_AREA, 50), "L3"),
+        ((PathType.EXTERNAL_1, 1), (PathType.INTER_AREA, 50), "L3"),
+        ((PathType.EXTERNAL_2, 1), (PathType.EXTERNAL_1, 500), "L3"),
+        ((PathType.EXTERNAL_2, 20), (PathType.EXTERNAL_2, 10), "L3"),
+        ((PathType.EXTERNAL_1, 20), (PathType.EXTERNAL_1, 30), "S1"),
+        ((PathType.LEVEL_2, 1), (PathType.LEVEL_1, 50), "L3"),
+    ],
+)
+def test_the_kind_of_path_comes_before_its_cost(near, far, winner):
+    """RFC 2328 §11: intra-area, inter-area, external 1, external 2; S1 is nearer than L3."""
+    fabric = three_stage()
+    fabric.prefixes["S1"].append(PrefixAttachment(NET, near[1], near[0]))
+    fabric.prefixes["L3"].append(PrefixAttachment(NET, far[1], far[0]))
+    route = solved(fabric, "L1").routes[NET]
+    assert route.destinations == (fabric.id(winner),)
+    if route.path_type is PathType.EXTERNAL_2:
+        assert route.metric == 10, "the external metric alone"
+
+
+def test_equal_external_2_metrics_are_decided_by_distance():
+    fabric = three_stage()
+    for name in ("L3", "S1"):
+        fabric.prefixes[name].append(PrefixAttachment(NET, 20, PathType.EXTERNAL_2))
+    assert solved(fabric, "L1").routes[NET].destinations == (fabric.id("S1"),)
+
+
+def test_what_border_routers_announce_tells_their_paths_apart():
+    """Four border routers reach the same remote prefix, one of them through a narrow plane."""
+    fabric = three_stage()
+    for spine, gbps in (("S1", 100), ("S2", 400), ("S3", 400), ("S4", 1600)):
+        fabric.prefixes[spine].append(PrefixAttachment(NET, 20, PathType.INTER_AREA, gbps * GBPS))
+    assert weights(fabric, "L1", NET) == {"S1": 1, "S2": 4, "S3": 4, "S4": 4}
+    assert capacities(fabric, "L1", NET)["S1"] == 100
+
+
+def test_one_border_router_limits_all_paths_alike():
+    fabric = three_stage()
+    fabric.limit("L1", "S2", 200)
+    fabric.prefixes["L3"].append(PrefixAttachment(NET, 20, PathType.INTER_AREA, 100 * GBPS))
+    assert weights(fabric, "L1", NET) == {"S1": 2, "S2": 1, "S3": 2, "S4": 2}
+    assert set(capacities(fabric, "L1", NET).values()) == {100}
+
+
+def test_a_change_of_what_is_announced_reweighs():
+    fabric = three_stage()
+    for spine in ("S1", "S2"):
+        fabric.prefixes[spine].append(PrefixAttachment(NET, 5, PathType.INTER_AREA, 400 * GBPS))
+    solver = solved(fabric, "L1")
+    fabric.prefixes["S1"][-1] = PrefixAttachment(NET, 5, PathType.INTER_AREA, 100 * GBPS)
+    refresh(solver, fabric, "S1")
+    update = solver.solve()
+    assert not update.spf_ran
+    assert set(update.changed) == {NET}
+    assert hops_of(fabric, solver, NET) == [("S1", 1), ("S2", 4)]
+
+
+def test_equal_routes_of_two_areas_are_one_route():
+    fabric, other = three_stage(2, 3), three_stage(2, 3)
+    fabric.anycast(NET, "L2")
+    other.anycast(NET, "L2")
+    other.limit("S1", "L2", 100)
+    solver = solved(fabric, "L1")
+    for name in other.names:
+        solver.put_block(7, other.id(name), other.block(name))
+    links = other.local_links("L1")
+    solver.set_local_links(
+        7, tuple(dataclasses.replace(link, ifindex=link.ifindex + 100) for link in links)
+    )
+    solver.solve()
+    route = solver.routes[NET]
+    assert route.area is None
+    assert [hop.weight for hop in route.nexthops.hops] == [4, 4, 1, 4]
+
+
+def test_at_most_max_paths_members_always_the_same_ones():
+    fabric = three_stage()
+    settings = SolverSettings(max_paths=2)
+    to = fabric.prefix("L2")
+    assert set(weights(fabric, "L1", to, settings)) == {"S1", "S2"}
+    fabric.limit("S1", "L2", 100)
+    assert weights(fabric, "L1", to, settings) == {"S1": 1, "S2": 4}
+
+
+def test_settings_apply_at_the_next_run():
+    fabric = three_stage()
+    fabric.limit("S1", "L2", 100)
+    solver = solved(fabric, "L1")
+    solver.apply_settings(SolverSettings(mode=WeightMode.NONE))
+    update = solver.solve()
+    assert set(update.changed) == {fabric.prefix("L2")}, "the others were equal anyway"
+    assert {w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))} == {1}
+
+
+def test_available_mode_follows_load_and_keeps_a_floor():
+    fabric = three_stage()
+    for link in fabric.links:
+        if (link.tail, link.head) == ("S1", "L2"):
+            link.available = 0.0
+        if (link.tail, link.head) == ("S2", "L2"):
+            link.available = 100.0
+    settings = SolverSettings(mode=WeightMode.AVAILABLE)
+    found = weights(fabric, "L1", fabric.prefix("L2"), settings)
+    assert found["S2"] / found["S3"] == pytest.approx(0.25, abs=0.01)
+    assert found["S1"] / found["S3"] == pytest.approx(0.02, abs=0.005)
+
+
+def test_an_unknown_link_is_no_zero_and_is_shown_as_unknown():
+    fabric = three_stage()
+    fabric.limit("S1", "L2", None)
+    fabric.limit("L2", "S1", None)
+    fabric.limit("S2", "L2", 100)
+    solver = solved(fabric, "L1")
+    hops = solver.routes[fabric.prefix("L2")].nexthops.hops
+    assert [(hop.capacity, hop.weight) for hop in hops] == [
+        (None, 4),
+        (100 * GBPS, 1),
+        (400 * GBPS, 4),
+        (400 * GBPS, 4),
+    ]
+
+
+def test_a_fabric_without_any_te_is_plain_ecmp():
+    fabric = three_stage()
+    for link in fabric.links:
+        link.capacity = None
+    solver = solved(fabric, "L1")
+    hops = solver.routes[fabric.prefix("L2")].nexthops.hops
+    assert [(hop.capacity, hop.weight) for hop in hops] == [(None, 1)] * 4
+
+
+def test_our_own_links_are_known_even_if_not_flooded():
+    fabric = three_stage()
+    for link in fabric.links:
+        if {link.tail, link.head} & {"L1"}:
+            link.capacity = None
+    solver = fabric.solver("L1")
+    links = fabric.local_links("L1")
+    solver.set_local_links(
+        AREA,
+        tuple(
+            dataclasses.replace(link, bandwidth=(100 if at else 50) * GBPS)
+            for at, link in enumerate(links)
+        ),
+    )
+    solver.solve()
+    assert [w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))] == [1, 2, 2, 2]
+
+
+def test_explain_names_the_links_that_limit():
+    fabric = three_stage()
+    fabric.limit("S1", "L2", 100)
+    fabric.limit("L1", "S2", 200)
+    explanation = solved(fabric, "L1").explain(fabric.prefix("L2"))
+    one, two, three, _ = explanation.hops
+    (limit,) = one.limits
+    assert (fabric.name(limit.tail), fabric.name(limit.head)) == ("S1", "L2")
+    assert limit.capacity == one.path_capacity == 100 * GBPS
+    assert one.local_capacity == 400 * GBPS
+    (limit,) = two.limits
+    assert (fabric.name(limit.tail), fabric.name(limit.head)) == ("L1", "S2")
+    assert one.ecmp_share == 0.25
+    assert one.share == pytest.approx(1 / 11)
+    assert sum(hop.share for hop in explanation.hops) == pytest.approx(1)
+    assert three.path_capacity == 400 * GBPS
+    assert explanation.shared_node is None
+
+
+def test_explain_at_a_spine_names_the_node_all_paths_share():
+    fabric = five_stage()
+    fabric.limit("SS1.1", "p2.S1", 50)
+    explanation = solved(fabric, "p1.S1").explain(fabric.prefix("p2.L1"))
+    assert fabric.name(explanation.shared_node) == "p2.S1"
+
+
+def test_explain_lists_all_links_of_a_bottleneck():
+    fabric = five_stage()
+    fabric.limit("SS1.3", "p2.S1", 50)
+    fabric.cut("p1.S1", "SS1.1")
+    fabric.cut("p1.S1", "SS1.2")
+    fabric.limit("SS1.4", "p2.S1", 100)
+    explanation = solved(fabric, "p1.L1").explain(fabric.prefix("p2.L1"))
+    found = {(fabric.name(k.tail), fabric.name(k.head)) for k in explanation.hops[0].limits}
+    assert found == {("SS1.3", "p2.S1"), ("SS1.4", "p2.S1")}
+
+
+def test_explain_without_a_route():
+    assert solved(three_stage(), "L1").explain(NET) is None
+
+
+def test_what_a_border_router_would_announce():
+    fabric = five_stage()
+    fabric.limit("SS1.1", "p2.S1", 50)
+    fabric.limit("p2.S1", "p2.L1", 100)
+    assert solved(fabric, "p1.S1").path_capacity(fabric.prefix("p2.L1")) == 100 * GBPS
+    assert solved(fabric, "p1.S1").path_capacity(fabric.prefix("p1.S1")) is None
+
+
+def test_the_spf_view_has_distances_and_first_hops():
+    fabric = three_stage(2, 2)
+    view = solved(fabric, "L1").spf_view(AREA)
+    assert view[fabric.id("L2")].metric == 20
+    assert view[fabric.id("L2")].first_hops == (fabric.id("S1"), fabric.id("S2"))
+    assert solved(fabric, "L1").spf_view(99) == {}
