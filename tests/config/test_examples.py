@@ -1,0 +1,54 @@
+"""The example files work as they are."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fared.config import Config, load
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_loads(path):
+    """Each example is a configuration that routes."""
+    config = load(path)
+    assert config.ospf is not None
+    assert config.ospf_interface("lo")[1].passive
+
+
+def test_the_reference_states_the_defaults():
+    """In fared.yaml every value that is written out is the default."""
+    reference = load(next(path for path in EXAMPLES if path.name == "fared.yaml"))
+    default = Config.model_validate({"ospf": {"areas": {0: {"interfaces": {"swp*": {}}}}}})
+    written, expected = reference.document(), default.document()
+    lo = written["ospf"]["areas"]["0.0.0.0"]["interfaces"].pop("lo")
+    expected["interfaces"] = {"*": {"bandwidth": "auto"}}
+    assert written == expected
+    assert lo["passive"] is True
+
+
+def test_the_reference_mentions_every_key():
+    """A setting that is not in the reference does not exist for its reader."""
+    text = next(path for path in EXAMPLES if path.name == "fared.yaml").read_text()
+    document = Config.model_validate(
+        {"ospf": {"areas": {0: {"interfaces": {"x": {}}}}}, "router-id": "1.1.1.1", "hostname": "x"}
+    ).document()
+    interface = document["ospf"]["areas"].pop("0.0.0.0")["interfaces"]["x"]
+    sections = [document, *(value for value in document.values() if isinstance(value, dict))]
+    keys = {key for section in (*sections, interface, document["ospf"]["spf"]) for key in section}
+    assert not [key for key in keys if f"{key}:" not in text]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("fared.daemon.main") is None, reason="the daemon is not there yet"
+)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_daemon_accepts_an_example(path):
+    """fared --check says what ExecStartPre will say."""
+    command = [sys.executable, "-m", "fared.daemon.main", "-c", str(path), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
