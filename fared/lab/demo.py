@@ -18,7 +18,7 @@ from rich.console import Console
 
 from fared.core.units import BytesPerSecond, format_bandwidth
 from fared.lab import keeper, traffic
-from fared.lab.addressing import NodePlan, Port
+from fared.lab.addressing import NodePlan
 from fared.lab.errors import LabError
 from fared.lab.expected import expected_shares, path_capacities
 from fared.lab.fabric import Fabric
@@ -33,6 +33,7 @@ _WEIGHT_TOLERANCE = 0.01
 _READY_DEADLINE = 40.0
 _CHANGE_DEADLINE = 15.0
 _SLOWED_TO = 4
+_THEN_TO = 2
 _WIDTH = 80
 
 
@@ -50,7 +51,7 @@ class _Cast:
     target_host: str
     prefix: str
     spine: NodePlan
-    victim: Port
+    rate: BytesPerSecond
 
     @property
     def link(self) -> str:
@@ -124,21 +125,30 @@ class _Demo:
         self._flows()
 
     def _slow(self) -> None:
-        cast, slow = self.cast, self._slow_rate()
-        self._headline(f"{cast.link} drops to {format_bandwidth(slow)}bit/s, a quarter")
+        cast = self.cast
+        whole = cast.rate
+        slow = format_bandwidth(whole / _SLOWED_TO)
+        self._headline(f"{cast.link} drops to {slow}bit/s, a quarter")
+        self._change_rate(whole / _SLOWED_TO)
+        self._flows()
+        if self.weighs:
+            half = format_bandwidth(whole / _THEN_TO)
+            self._headline(f"{cast.link} recovers to {half}bit/s, a half")
+            self._change_rate(whole / _THEN_TO)
+
+    def _change_rate(self, rate: BytesPerSecond) -> None:
+        """Shape the link; where the daemons weigh paths, wait for the weights and tell of them."""
+        others = self._others()
         self._reset_writes()
         begun = time.monotonic()
-        self.fabric.shape(cast.spine.name, cast.target.name, slow)
-        if self.weighs:
-            done = self._await(
-                self._others(), self._weighted, _CHANGE_DEADLINE, "leaves weigh the slow path less"
-            )
-            ratio = self._ratio()
-            self._done(f"{len(self._others())} leaves hold {ratio} in the kernel", begun, done)
-            self._tell_writes()
-        else:
+        self.fabric.shape(self.cast.spine.name, self.cast.target.name, rate)
+        if not self.weighs:
             self._note("these daemons do not weigh paths: flows still split evenly")
-        self._flows()
+            return
+        what = "leaves weigh the path by what it carries"
+        done = self._await(others, self._weighted, _CHANGE_DEADLINE, what)
+        self._done(f"{_leaves(others)} {self._ratio()} in the kernel", begun, done)
+        self._tell_writes()
 
     def _dead(self) -> None:
         cast = self.cast
@@ -195,12 +205,6 @@ class _Demo:
     def _capacities(self, name: str) -> dict[str, BytesPerSecond]:
         plan = self.fabric.plan
         return path_capacities(plan, self.fabric.rate, name, self.cast.target.name)
-
-    def _slow_rate(self) -> BytesPerSecond:
-        rate = self.fabric.rate(self.cast.victim)
-        if rate is None:
-            raise DemoError(f"the link {self.cast.link} has no rate that could drop")
-        return rate / _SLOWED_TO
 
     def _ratio(self) -> str:
         """The kernel's weights at the source, as ``1:4:4:4``."""
@@ -264,10 +268,7 @@ class _Demo:
             view.read_events()
         groups = sum(view.writes.next_hops for view in views)
         routes = sum(view.writes.routes for view in views)
-        self._note(
-            f"written to these {len(views)} kernels for it: "
-            f"{groups} next-hop groups, {routes} routes"
-        )
+        self._note(f"written to their kernels for it: {groups} next-hop groups, {routes} routes")
 
     def _headline(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/]")
@@ -294,6 +295,9 @@ def _choose(fabric: Fabric) -> _Cast:
     victims = [port for port in spine.fabric_ports if port.peer == target.name]
     if not victims:
         raise DemoError(f"{spine.name} is not linked to {target.name}")
+    rate = fabric.rate(victims[0])
+    if rate is None:
+        raise DemoError(f"the link {spine.name}-{target.name} has no rate that could drop")
     host = {leaf.name: next(p.peer for p in leaf.ports if p.to_host) for leaf in (source, target)}
     return _Cast(
         source=source,
@@ -302,5 +306,9 @@ def _choose(fabric: Fabric) -> _Cast:
         target_host=host[target.name],
         prefix=str(target.host_prefixes[0]),
         spine=spine,
-        victim=victims[0],
+        rate=rate,
     )
+
+
+def _leaves(plans: Sequence[NodePlan]) -> str:
+    return "1 leaf holds" if len(plans) == 1 else f"{len(plans)} leaves hold"
