@@ -41,6 +41,7 @@ _GROUP_TYPE_RESILIENT = 1
 _RTA_DST, _RTA_PRIORITY, _RTA_TABLE, _RTA_NH_ID = 1, 6, 15, 30
 _RTNH_F_ONLINK = 4
 _RTN_UNICAST = 1
+_SCOPE_ANY = 255
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
 _NEW = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
 _AF = {FAMILY_IPV4: socket.AF_INET, FAMILY_IPV6: socket.AF_INET6}
@@ -306,7 +307,8 @@ def _route_body(
     """Pack any route; without a next hop: what a deletion needs to find it."""
     family, network, length = prefix
     small = table if table < _BYTE else 0
-    body = _RTMSG.pack(_AF[family], length, 0, 0, small, protocol, 0, _RTN_UNICAST, 0)
+    scope = _SCOPE_ANY if nexthop_id is None else 0
+    body = _RTMSG.pack(_AF[family], length, 0, 0, small, protocol, scope, _RTN_UNICAST, 0)
     body += attribute(_RTA_DST, network.to_bytes(_BYTES[family], "big"))
     body += u32_attribute(_RTA_PRIORITY, metric)
     if table >= _BYTE:
