@@ -1,0 +1,71 @@
+"""The service files: right sections, least privilege, and systemd's own opinion where it is here."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fared.config import load_text
+
+SYSTEMD = Path(__file__).parents[2] / "systemd"
+UNIT = SYSTEMD / "fared.service"
+
+
+def settings() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in UNIT.read_text().splitlines():
+        match = re.fullmatch(r"(\w+)=(.*)", line)
+        if match:
+            found.setdefault(match[1], []).append(match[2])
+    return found
+
+
+def test_the_unit_runs_with_two_capabilities_and_no_root():
+    """Netlink and raw sockets, nothing else."""
+    unit = settings()
+    assert unit["User"] == ["fared"]
+    capabilities = ["CAP_NET_ADMIN CAP_NET_RAW"]
+    assert unit["AmbientCapabilities"] == unit["CapabilityBoundingSet"] == capabilities
+    assert unit["NoNewPrivileges"] == ["yes"]
+
+
+def test_the_unit_reports_readiness_and_is_watched():
+    """The file is checked before start and reload; a bad one is not retried."""
+    unit = settings()
+    assert unit["Type"] == ["notify"]
+    assert unit["ExecStartPre"][0].endswith("--check")
+    assert unit["ExecReload"][-1] == "/bin/kill -HUP $MAINPID"
+    assert int(unit["WatchdogSec"][0]) > 0
+    assert unit["RestartPreventExitStatus"] == ["2"]
+
+
+def test_the_unit_leaves_room_for_what_the_configuration_promises():
+    """The socket's directory exists, sysctls can be written, packet sockets opened."""
+    unit = settings()
+    assert load_text("").api.socket.startswith(f"/run/{unit['RuntimeDirectory'][0]}/")
+    assert unit["ProtectKernelTunables"] == ["no"]
+    assert unit["ProcSubset"] == ["all"]
+    assert {"AF_NETLINK", "AF_PACKET"} <= set(unit["RestrictAddressFamilies"][0].split())
+
+
+def test_the_protocol_number_has_a_name():
+    """`ip route show proto fared` works with the default protocol."""
+    lines = (SYSTEMD / "rt_protos.d" / "fared.conf").read_text().splitlines()
+    assert f"{load_text('').fib.protocol} fared" in lines
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
+def test_systemd_accepts_the_unit(tmp_path):
+    """No unknown setting, and little exposure by systemd's own count."""
+    text = UNIT.read_text().replace("/usr/bin/fared", "/bin/true")
+    copy = tmp_path / "fared.service"
+    copy.write_text(text)
+    verify = ["systemd-analyze", "verify", "--man=no", str(copy)]
+    result = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)
+    complaints = [line for line in result.stderr.splitlines() if "fared.service" in line]
+    assert complaints == []
+    security = ["systemd-analyze", "security", "--offline=true", "--threshold=30", str(copy)]
+    result = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stdout
