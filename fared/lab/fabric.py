@@ -32,7 +32,7 @@ from fared.lab.shaping import shape_command
 
 STATE_FILE = "state.json"
 STATE_FORMAT = "fared-lab/1"
-_START_DEADLINE = 30.0
+_START_DEADLINE = 60.0
 _STOP_DEADLINE = 5.0
 _POLL = 0.005
 

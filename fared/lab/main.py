@@ -13,10 +13,10 @@ from rich.table import Table
 from fared.core.units import format_bandwidth, parse_bandwidth
 from fared.lab import keeper, sandbox, topology
 from fared.lab import traffic as traffic_
-from fared.lab.demo import run_demo
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.tables import shares_table
+from fared.lab.waiting import await_paths
 
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -52,10 +52,20 @@ _as_kind = click.option(
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @_as_kind
-def up(file: Path, as_kind: str | None) -> None:
+@click.option("--wait", default=0.0, metavar="SECONDS", help="Wait that long for all routes.")
+def up(file: Path, as_kind: str | None, wait: float) -> None:
     """Build the fabric of FILE and leave it running."""
     lab = keeper.up(topology.load(file), as_kind)
     click.echo(f"lab {lab.name} is up; state and logs in {lab.directory}")
+    if wait:
+        _exit(lab.run(lambda fabric: _await_paths(fabric, wait)))
+
+
+def _await_paths(fabric: Fabric, timeout: float) -> int:
+    if await_paths(fabric, timeout) is None:
+        raise LabError(f"after {timeout:g} s not every router has all routes")
+    click.echo("every router has all routes")
+    return 0
 
 
 @main.command()
@@ -203,6 +213,8 @@ def traffic(
 @_as_kind
 def demo(file: Path, as_kind: str | None) -> None:
     """Show what the daemon is for on the fabric of FILE, then remove every trace of it."""
+    from fared.lab.demo import run_demo  # noqa: PLC0415 - the other commands need no networkx
+
     source = topology.load(file)
     problem = sandbox.problem()
     if problem is not None:

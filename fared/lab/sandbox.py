@@ -46,21 +46,33 @@ def problem() -> str | None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        try:
-            _new_namespaces()
-            probe = os.fork()
-            if probe == 0:
-                _run_and_exit(lambda: _furnished(lambda: 0))
-            _, status = os.waitpid(probe, 0)
-            os._exit(os.waitstatus_to_exitcode(status))
-        except BaseException as error:  # noqa: BLE001 - the child may only leave through _exit
-            os.write(writer, str(error).encode())
-            os._exit(1)
+        _try_and_exit(_new_namespaces, writer, then=lambda: _try_in_child(writer))
     os.close(writer)
     with os.fdopen(reader) as answer:
-        text = answer.read()
-    _, status = os.waitpid(child, 0)
-    return None if os.waitstatus_to_exitcode(status) == 0 else _explain(text)
+        reason = answer.read()
+    os.waitpid(child, 0)
+    return _explain(reason) if reason else None
+
+
+def _try_in_child(writer: int) -> None:
+    probe = os.fork()
+    if probe == 0:
+        _try_and_exit(_furnish, writer)
+    os.waitpid(probe, 0)
+
+
+def _try_and_exit(
+    attempt: Callable[[], None], writer: int, then: Callable[[], None] | None = None
+) -> NoReturn:
+    """Make an attempt in a forked child; what it fails with goes to the pipe, nothing else."""
+    try:
+        attempt()
+        if then is not None:
+            then()
+    except (OSError, subprocess.SubprocessError) as error:
+        os.write(writer, str(error).encode())
+    finally:
+        os._exit(0)
 
 
 def run(payload: Payload) -> int:
