@@ -1,9 +1,220 @@
-"""How two routers come to be fully adjacent, and how they part."""
+"""How two routers come to be fully adjacent, and how they part (RFC 2328 §10)."""
 
-from tests.ospf.harness import DEFAULTS, pair
+from dataclasses import replace
+
+import pytest
+
+from fared.ospf.events import LinkRemoved, NeighborChanged
+from fared.ospf.neighbor import NEIGHBOR_TABLE, NeighborEvent, NeighborState
+from fared.ospf.packet.packets import DatabaseDescription, Hello
+from tests.ospf.harness import DEFAULTS, FAST, pair, router_id
+from tests.ospf.scripted import OURS, THEIRS, Scripted
 
 
 def test_adjacency_forms_in_milliseconds_with_default_timers():
     """Nothing waits for a hello interval: 10 s hellos, yet Full and in sync in ten round trips."""
     net = pair(settings=DEFAULTS)
     assert net.until(lambda: net.all_full() and net.in_sync()) < 0.010
+
+
+def test_states_are_passed_in_order():
+    net = pair()
+    net.until(net.all_full)
+    states = [c.state for c in net.nodes[1].said(NeighborChanged)]
+    assert states == ["Init", "ExStart", "Exchange", "Loading", "Full"] or states == [
+        "Init",
+        "ExStart",
+        "Exchange",
+        "Full",
+    ]
+
+
+def test_the_table_covers_each_event_of_the_rfc():
+    """Each event has a row, and the events that kill have one in every state."""
+    rows = set(NEIGHBOR_TABLE)
+    assert {event for _, event in rows} == set(NeighborEvent)
+    for event in (NeighborEvent.KILL_NBR, NeighborEvent.LL_DOWN, NeighborEvent.INACTIVITY_TIMER):
+        for state in NeighborState:
+            assert NEIGHBOR_TABLE.find(state, event).target is NeighborState.DOWN
+
+
+def test_first_hello_is_sent_when_the_link_comes_up_and_answered_when_heard():
+    peer = Scripted()
+    (hello,) = peer.got(Hello)
+    assert hello.neighbors == ()
+    peer.greet()
+    assert peer.state == "Init"
+    (hello,) = peer.got(Hello)
+    assert hello.neighbors == (peer.peer,)
+
+
+def test_hellos_repeat_within_the_interval():
+    peer = Scripted()
+    peer.at(10.0)
+    assert 10 <= len(peer.got(Hello)) - 1 <= 11
+
+
+def test_hearing_ourselves_starts_the_exchange_without_waiting():
+    peer = Scripted()
+    peer.greet()
+    peer.got()
+    peer.greet(peer.me)
+    assert peer.state == "ExStart"
+    hello, first = peer.got()
+    assert hello.neighbors == (peer.peer,)
+    assert isinstance(first, DatabaseDescription)
+    assert first.flags == 7
+    assert first.lsa_headers == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hello_interval": 10}, "hello-interval-mismatch"),
+        ({"router_dead_interval": 40}, "dead-interval-mismatch"),
+        ({"options": 0}, "options-mismatch"),
+    ],
+)
+def test_hello_with_other_parameters_is_counted_and_ignored(changes, reason):
+    peer = Scripted()
+    peer.greet(**changes)
+    assert peer.state == "Down"
+    assert peer.errors() == {reason: 1}
+
+
+def test_network_mask_does_not_matter_on_point_to_point_links():
+    peer = Scripted()
+    peer.greet(network_mask=0xFFFFFF00)
+    assert peer.state == "Init"
+
+
+def test_packets_of_another_area_are_dropped():
+    peer = Scripted()
+    peer.send(peer.hello(), area=1)
+    assert peer.errors() == {"area-mismatch": 1}
+
+
+def test_a_neighbor_with_our_own_router_id_is_refused_and_named():
+    peer = Scripted()
+    peer.send(peer.hello(), peer=peer.me)
+    assert peer.state == "Down"
+    assert peer.errors() == {"duplicate-router-id": 1}
+
+
+def test_our_own_multicast_looped_back_is_ignored_silently():
+    peer = Scripted()
+    peer.send(peer.hello(), source=OURS)
+    assert peer.errors() == {}
+
+
+def test_silence_kills_after_the_dead_interval_and_not_before():
+    peer = Scripted()
+    peer.to_full()
+    peer.at(3.9)
+    assert peer.state == "Full"
+    peer.at(4.1)
+    assert peer.state == "Down"
+    last = [o for o in peer.outputs if isinstance(o, NeighborChanged)][-1]
+    assert (last.previous, last.state, last.reason) == ("Full", "Down", "InactivityTimer")
+
+
+def test_hellos_keep_the_adjacency_alive():
+    peer = Scripted()
+    peer.to_full()
+    for second in range(1, 20):
+        peer.at(float(second))
+        peer.greet(peer.me)
+    assert peer.state == "Full"
+    assert peer.neighbor.dead_in == pytest.approx(4.0)
+
+
+def test_a_hello_without_us_breaks_a_full_adjacency_and_is_answered_at_once():
+    """1-WayReceived: the neighbor has restarted."""
+    peer = Scripted()
+    peer.to_full()
+    peer.got()
+    peer.greet()
+    assert peer.state == "Init"
+    assert peer.got(Hello)[0].neighbors == (peer.peer,)
+    assert peer.neighbor.flaps == 1
+
+
+def test_a_neighbor_that_restarts_under_a_new_router_id_replaces_the_old_one():
+    peer = Scripted()
+    peer.to_full()
+    peer.send(peer.hello(), peer=router_id(77))
+    (neighbor,) = peer.engine.snapshot(0).neighbors
+    assert (neighbor.router_id, neighbor.state) == (router_id(77), "Init")
+
+
+def test_a_second_router_on_a_point_to_point_link_is_turned_away():
+    peer = Scripted()
+    peer.to_full()
+    peer.send(peer.hello(), peer=router_id(77), source=THEIRS + 8)
+    assert peer.state == "Full"
+    assert peer.errors() == {"second-neighbor": 1}
+
+
+def test_a_new_address_of_the_neighbor_moves_the_next_hop():
+    net = pair()
+    net.until(net.all_full)
+    peer = Scripted()
+    peer.to_full()
+    peer.send(peer.hello(peer.me), source=THEIRS + 8)
+    assert peer.neighbor.address == THEIRS + 8
+    assert peer.outputs[-1].links[0].gateway == THEIRS + 8
+
+
+def test_carrier_loss_kills_at_once():
+    net = pair()
+    net.until(net.all_full)
+    before = net.now
+    net.set_up(net.cables[0], up=False)
+    assert net.states(1) == net.states(2) == []
+    assert net.now == before
+    assert net.nodes[1].said(NeighborChanged)[-1].reason == "LLDown"
+    net.set_up(net.cables[0], up=True)
+    assert net.until(net.all_full) - before < 0.1
+
+
+def test_a_removed_interface_is_forgotten():
+    net = pair()
+    net.until(net.all_full)
+    net.input(1, LinkRemoved(2))
+    assert [i.name for i in net.nodes[1].engine.snapshot(net.now).interfaces] == ["lo"]
+
+
+def test_a_silent_failure_is_found_by_the_dead_timer():
+    net = pair()
+    net.until(net.all_full)
+    net.cables[0].cut = True
+    net.run(5)
+    assert net.states(1) == net.states(2) == []
+
+
+def test_switching_ospf_off_says_goodbye():
+    """The neighbor does not have to wait for its dead timer."""
+    net = pair(settings=DEFAULTS)
+    net.until(net.all_full)
+    link, _ = net.nodes[1].links[2]
+    net.link(1, link, None)
+    net.run(0.01)
+    assert net.states(2) == ["Init"]
+
+
+def test_changed_cost_is_announced_and_does_not_disturb_the_adjacency():
+    net = pair()
+    net.until(net.all_full)
+    net.run(1)
+    link, settings = net.nodes[1].links[2]
+    net.link(1, link, replace(settings, cost=77))
+    net.run(1)
+    assert net.all_full()
+    assert net.blocks(2)[router_id(1)].metrics.tolist() == [77]
+    assert net.local_links(1)[0].metric == 77
+
+
+def test_mismatched_hello_intervals_never_become_adjacent():
+    net = pair(settings=FAST, b_settings=DEFAULTS)
+    net.run(30)
+    assert net.states(1) == net.states(2) == []

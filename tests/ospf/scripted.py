@@ -1,0 +1,184 @@
+"""One engine, and a neighbor whose every packet the test writes by hand."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from fared.core.ids import parse_dotted
+from fared.ospf.engine import OspfEngine
+from fared.ospf.events import LinkChanged, PacketReceived, SendPacket
+from fared.ospf.packet.bodies import RouterLsa
+from fared.ospf.packet.body import encode_router_lsa
+from fared.ospf.packet.codec import decode_packet, encode_packet
+from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, encode_lsa
+from fared.ospf.packet.packets import (
+    DatabaseDescription,
+    DdFlags,
+    Hello,
+    LsAck,
+    LsRequest,
+    LsUpdate,
+)
+from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
+
+E = 0x02
+E_O = 0x42
+ALL_SPF = parse_dotted("224.0.0.5")
+OURS, THEIRS = parse_dotted("10.128.0.0"), parse_dotted("10.128.0.1")
+
+
+class Scripted:
+    """Engine 10.255.0.5 with one link; the scripted neighbor is 10.255.0.9 unless told."""
+
+    def __init__(
+        self,
+        peer: int = 9,
+        settings: InterfaceSettings = FAST,
+        *,
+        own: int = 5,
+        mtu: int = 1500,
+        **engine_settings,
+    ) -> None:
+        self.now = 0.0
+        self.me = router_id(own)
+        self.peer = router_id(peer)
+        engine_settings.setdefault("areas", (AreaSettings(BACKBONE),))
+        self.engine = OspfEngine(
+            OspfSettings(router_id=self.me, **engine_settings), random.Random(7)
+        )
+        self.settings = settings
+        self.link = make_link(2, OURS, mtu=mtu)
+        self.outputs: list = []
+        self._inbox: list = []
+        self.handle(LinkChanged(self.link, settings))
+
+    def handle(self, event) -> None:
+        self.engine.handle(event, self.now)
+        self.drain()
+
+    def drain(self) -> None:
+        for output in self.engine.drain():
+            self.outputs.append(output)
+            if isinstance(output, SendPacket):
+                self._inbox.append(decode_packet(output.payload).body)
+
+    def at(self, now: float) -> None:
+        """Move the clock, firing everything on the way."""
+        while (due := self.engine.next_deadline()) is not None and due <= now:
+            self.now = max(self.now, due)
+            self.engine.tick(self.now)
+            self.drain()
+        self.now = now
+
+    def raw(self, payload: bytes, source: int = THEIRS, destination: int = ALL_SPF) -> None:
+        self.handle(PacketReceived(2, source, destination, payload))
+
+    def send(self, body, *, peer: int | None = None, area: int = 0, source: int = THEIRS) -> None:
+        self.raw(encode_packet(peer or self.peer, area, body), source)
+
+    def got(self, kind: type | None = None) -> list:
+        """What the engine sent since the last look, optionally of one type."""
+        taken, self._inbox = self._inbox, []
+        return [b for b in taken if kind is None or isinstance(b, kind)]
+
+    def hello(self, *heard: int, **changes) -> Hello:
+        hello = Hello(
+            network_mask=0xFFFFFFFE,
+            hello_interval=self.settings.hello_interval,
+            options=E,
+            router_priority=1,
+            router_dead_interval=self.settings.router_dead_interval,
+            designated_router=0,
+            backup_designated_router=0,
+            neighbors=heard,
+        )
+        return replace(hello, **changes)
+
+    def greet(self, *heard: int, **changes) -> None:
+        self.send(self.hello(*heard, **changes))
+
+    @property
+    def neighbor(self):
+        seen = self.engine.snapshot(self.now).neighbors
+        return seen[0] if seen else None
+
+    @property
+    def state(self) -> str:
+        return self.neighbor.state if self.neighbor else "Down"
+
+    def to_exstart(self) -> int:
+        """Greet both ways; return the sequence number the engine proposes."""
+        self.greet(self.me)
+        assert self.state == "ExStart"
+        return self.got(DatabaseDescription)[-1].dd_sequence_number
+
+    def to_exchange(self, sequence: int = 1000) -> None:
+        """Lead the negotiation as master (needs a peer with the larger router id)."""
+        self.to_exstart()
+        self.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, sequence))
+        assert self.state == "Exchange"
+
+    def to_full(self, headers=(), options: int = E_O) -> None:
+        """The whole exchange as master, offering nothing."""
+        self.to_exstart()
+        self.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000, options=options))
+        self.send(dd(DdFlags.MS, 1001, *headers, options=options))
+        if not headers:
+            assert self.state == "Full"
+
+    def errors(self) -> dict[str, int]:
+        return dict(self.engine.snapshot(self.now).errors)
+
+    def lsas(self) -> dict:
+        """Key to (lsa, age) in area 0."""
+        view = self.engine.snapshot(self.now).area(BACKBONE)
+        return {v.lsa.header.key: (v.lsa, v.age) for v in view.lsas}
+
+    def own_router_lsa(self) -> Lsa:
+        return next(lsa for key, (lsa, _) in self.lsas().items() if key == (1, self.me, self.me))
+
+    def state_without_counters(self):
+        snap = self.engine.snapshot(self.now)
+        return replace(snap, packets=(), errors=())
+
+
+def dd(flags: int, sequence: int, *headers, options: int = E_O, mtu: int = 1500):
+    return DatabaseDescription(mtu, options, int(flags), sequence, tuple(headers))
+
+
+def make_lsa(
+    adv: int,
+    seq: int = INITIAL_SEQUENCE_NUMBER,
+    *,
+    links=(),
+    age: int = 1,
+    ls_type: int = 1,
+    lsid: int | None = None,
+    body: bytes | None = None,
+) -> Lsa:
+    """A router LSA of some router, or any type with a given body."""
+    if body is None:
+        body = encode_router_lsa(RouterLsa(0, tuple(links)))
+    return encode_lsa(
+        ls_age=age,
+        options=E,
+        ls_type=ls_type,
+        link_state_id=adv if lsid is None else lsid,
+        advertising_router=adv,
+        ls_sequence_number=seq,
+        body=body,
+    )
+
+
+def update(*lsas: Lsa) -> LsUpdate:
+    return LsUpdate(tuple(lsas))
+
+
+def ack(*lsas: Lsa) -> LsAck:
+    return LsAck(tuple(lsa.header for lsa in lsas))
+
+
+def request(*keys) -> LsRequest:
+    return LsRequest(tuple(keys))

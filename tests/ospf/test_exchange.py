@@ -1,0 +1,242 @@
+"""Database exchange (RFC 2328 §10.6 to §10.9): who leads, what is repeated, what starts anew."""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.ospf.packet.lsa import LsaKey
+from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
+from tests.ospf.harness import FAST, pair, router_id
+from tests.ospf.scripted import Scripted, dd, make_lsa, request, update
+
+I, M, MS = DdFlags.I, DdFlags.M, DdFlags.MS
+DD = DatabaseDescription
+
+
+def test_the_larger_router_id_leads():
+    net = pair()
+    net.until(net.all_full)
+    assert not net.neighbors(1)[0].master
+    assert net.neighbors(2)[0].master
+
+
+def test_as_slave_we_take_the_masters_sequence_number():
+    peer = Scripted(peer=9)
+    peer.to_exstart()
+    peer.send(dd(I | M | MS, 4242))
+    (answer,) = peer.got(DD)
+    assert peer.state == "Exchange"
+    assert answer.dd_sequence_number == 4242
+    assert not answer.flags & (I | MS)
+    assert {h.key.ls_type for h in answer.lsa_headers} == {1, 10}
+
+
+def test_as_master_we_go_on_when_the_slave_answers_with_our_number():
+    peer = Scripted(peer=2)
+    sequence = peer.to_exstart()
+    peer.send(dd(M, sequence))
+    (following,) = peer.got(DD)
+    assert peer.state == "Exchange"
+    assert following.dd_sequence_number == sequence + 1
+    assert following.flags == MS
+    peer.send(dd(0, sequence + 1))
+    assert peer.state == "Full"
+
+
+def test_as_master_we_ignore_the_others_claim_to_lead():
+    peer = Scripted(peer=2)
+    peer.to_exstart()
+    peer.send(dd(I | M | MS, 5))
+    assert peer.state == "ExStart"
+
+
+def test_the_first_description_is_repeated_until_answered():
+    peer = Scripted()
+    peer.to_exstart()
+    peer.at(2.9)
+    repeated = peer.got(DD)
+    assert len(repeated) == 2
+    assert {d.flags for d in repeated} == {7}
+
+
+def test_as_master_we_repeat_a_description_that_is_not_answered_and_ignore_duplicates():
+    peer = Scripted(peer=2)
+    sequence = peer.to_exstart()
+    peer.send(dd(M, sequence))
+    peer.got()
+    peer.send(dd(M, sequence))
+    assert peer.got(DD) == []
+    peer.at(1.5)
+    (repeated,) = peer.got(DD)
+    assert repeated.dd_sequence_number == sequence + 1
+
+
+def test_as_slave_we_answer_a_duplicate_with_the_same_answer():
+    peer = Scripted()
+    peer.to_exchange(1000)
+    (first,) = peer.got(DD)
+    peer.send(dd(I | M | MS, 1000))
+    (second,) = peer.got(DD)
+    assert first == second
+
+
+def test_as_slave_we_keep_the_last_answer_for_the_dead_interval():
+    peer = Scripted()
+    peer.to_full()
+    peer.got()
+    peer.at(1.0)
+    peer.send(dd(MS, 1001))
+    assert len(peer.got(DD)) == 1
+    assert peer.state == "Full"
+    peer.at(3.0)
+    peer.greet(peer.me)
+    peer.at(4.5)
+    peer.send(dd(MS, 1001))
+    assert peer.state == "ExStart"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dd(MS, 1005),
+        dd(0, 1001),
+        dd(I | MS, 1001),
+        dd(MS, 1001, options=0x02),
+    ],
+    ids=["sequence number", "master bit", "init bit", "options"],
+)
+def test_a_description_out_of_order_starts_the_exchange_anew(wrong):
+    peer = Scripted()
+    peer.to_exchange(1000)
+    peer.got()
+    peer.send(wrong)
+    assert peer.state == "ExStart"
+    assert peer.got(DD)[0].flags == 7
+
+
+def test_an_unknown_ls_type_in_a_description_starts_the_exchange_anew():
+    peer = Scripted()
+    peer.to_exchange(1000)
+    peer.send(dd(MS, 1001, make_lsa(1, ls_type=6, body=b"").header))
+    assert peer.state == "ExStart"
+
+
+def test_a_larger_mtu_is_refused_and_counted():
+    peer = Scripted(mtu=1500)
+    peer.to_exstart()
+    peer.send(dd(I | M | MS, 1, mtu=9000))
+    assert peer.state == "ExStart"
+    assert peer.errors() == {"mtu-mismatch": 1}
+
+
+def test_unequal_mtu_keeps_both_from_full_unless_ignored():
+    net = pair(mtu=1500, b_mtu=9000)
+    net.run(20)
+    assert "Full" not in net.states(1) + net.states(2)
+    lenient = pair(settings=replace(FAST, mtu_ignore=True), mtu=1500, b_mtu=9000)
+    lenient.until(lenient.all_full)
+
+
+def test_what_we_lack_is_requested_and_loading_ends_when_it_has_come():
+    peer = Scripted()
+    lsa = make_lsa(router_id(9))
+    peer.to_full(headers=[lsa.header])
+    assert peer.state == "Loading"
+    (asked,) = peer.got(LsRequest)
+    assert asked.requests == (lsa.header.key,)
+    peer.send(update(lsa))
+    assert peer.state == "Full"
+    assert peer.lsas()[lsa.header.key][0] == lsa
+
+
+def test_a_request_is_repeated_until_served():
+    peer = Scripted()
+    peer.to_full(headers=[make_lsa(router_id(9)).header])
+    peer.at(2.9)
+    assert len(peer.got(LsRequest)) == 3
+    assert peer.state == "Loading"
+
+
+def test_requests_go_out_in_batches_that_fit_the_mtu():
+    peer = Scripted()
+    lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
+    peer.to_exchange(1000)
+    for part in range(5):
+        flags = MS | (M if part < 4 else 0)
+        peer.send(dd(flags, 1001 + part, *(x.header for x in lsas[part * 60 : part * 60 + 60])))
+    batches = []
+    while peer.state != "Full":
+        asked = {key for r in peer.got(LsRequest) for key in r.requests}
+        assert asked
+        batches.append(len(asked))
+        wanted = [x for x in lsas if x.header.key in asked]
+        for start in range(0, len(wanted), 40):
+            peer.send(update(*wanted[start : start + 40]))
+    assert sum(batches) == 300
+    assert max(batches) <= 121
+
+
+def test_we_answer_requests_and_start_anew_on_one_we_cannot_serve():
+    peer = Scripted()
+    peer.to_full()
+    peer.got()
+    own = peer.own_router_lsa()
+    peer.send(request(own.header.key))
+    (answer,) = peer.got(LsUpdate)
+    assert answer.lsas[0].header.key == own.header.key
+    assert answer.lsas[0].header.ls_age == 1
+    peer.send(request(LsaKey(1, 1, 1)))
+    assert peer.state == "ExStart"
+
+
+def test_an_answer_older_than_what_was_offered_is_a_bad_request():
+    peer = Scripted()
+    old, new = make_lsa(router_id(3), 5), make_lsa(router_id(3), 6)
+    peer.to_full(headers=[make_lsa(router_id(9)).header])
+    peer.send(update(old))
+    assert peer.state == "Loading"
+    peer2 = Scripted()
+    peer2.to_full()
+    peer2.send(update(old))
+    peer2.greet()
+    peer2.to_full(headers=[new.header])
+    assert peer2.state == "Loading"
+    peer2.send(update(old))
+    assert peer2.state == "ExStart"
+
+
+def test_a_neighbor_without_the_o_bit_is_offered_no_opaque_lsas():
+    peer = Scripted()
+    peer.to_exstart()
+    peer.send(dd(I | M | MS, 1000, options=0x02))
+    (answer,) = peer.got(DD)
+    assert {h.ls_type for h in answer.lsa_headers} == {1}
+
+
+def test_big_databases_are_described_in_full_packets():
+    """300 LSAs of 20 bytes a header fit five packets of 1500 bytes."""
+    third = Scripted(peer=9)
+    third.to_full()
+    lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
+    for start in range(0, 300, 40):
+        third.send(update(*lsas[start : start + 40]))
+    third.greet()
+    third.to_exchange(50)
+    described = []
+    packets = 0
+    while True:
+        (answer,) = third.got(DD)
+        packets += 1
+        described += answer.lsa_headers
+        if not answer.flags & M:
+            break
+        third.send(dd(MS | M, 50 + packets))
+    assert len({h.key for h in described}) == len(described) == 303
+    assert packets == 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exchange_survives_loss(seed):
+    """30 % of the packets vanish, both ways; it takes retransmissions, not luck."""
+    net = pair(seed, settings=FAST, loss=0.3)
+    net.until(lambda: net.all_full() and net.in_sync() and len(net.database(1)) == 8, 120)

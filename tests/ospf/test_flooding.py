@@ -1,0 +1,305 @@
+"""The flooding procedure (RFC 2328 §13): newer, older, the same; acknowledged, repeated, dropped."""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.ospf.events import LinkChanged
+from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey
+from fared.ospf.packet.packets import DdFlags, LsAck, LsUpdate
+from fared.ospf.settings import AreaSettings
+from tests.ospf.harness import BACKBONE, FAST, Network, router_id
+from tests.ospf.scripted import Scripted, ack, dd, make_lsa, request, update
+
+OTHER = router_id(30)
+
+
+@pytest.fixture
+def peer() -> Scripted:
+    """A full neighbor whose database we have, with nothing left unacknowledged."""
+    peer = Scripted()
+    peer.to_full()
+    peer.at(0.5)
+    acknowledge_all(peer)
+    return peer
+
+
+def acknowledge_all(peer: Scripted) -> None:
+    for sent in peer.got(LsUpdate):
+        peer.send(ack(*sent.lsas))
+    assert peer.neighbor.retransmissions == 0
+
+
+def chain(length: int, **kwargs) -> Network:
+    """Routers in a row."""
+    net = Network(5)
+    for n in range(1, length + 1):
+        net.add(n)
+    for n in range(1, length):
+        net.join(n, n + 1, **kwargs)
+    net.until(lambda: net.all_full() and net.in_sync())
+    net.run(2)
+    return net
+
+
+def test_a_new_lsa_is_stored_and_acknowledged(peer):
+    lsa = make_lsa(OTHER)
+    peer.send(update(lsa))
+    assert peer.lsas()[lsa.header.key][0] == lsa
+    (answer,) = peer.got(LsAck)
+    assert answer.lsa_headers == (lsa.header,)
+
+
+def test_acks_of_one_update_travel_in_one_packet(peer):
+    peer.send(update(*(make_lsa(OTHER + n) for n in range(20))))
+    (answer,) = peer.got()
+    assert len(answer.lsa_headers) == 20
+
+
+def test_an_lsa_is_passed_on_a_second_older_and_not_sent_back():
+    net = chain(3)
+    before = len(net.trace)
+    net.cables[0].delay = net.cables[1].delay = 0.001
+    link, settings = net.nodes[1].links[2]
+    net.link(1, link, replace(settings, cost=55))
+    net.run(0.01)
+    packets = [(node, p.ifindex, p.payload[1]) for _, node, p in net.trace[before:]]
+    # r1 and r2 flood the router LSA and the TE LSA (its TE metric is the cost) once each
+    updates = [(node, ifindex) for node, ifindex, kind in packets if kind == 4]
+    assert updates == [(1, 2), (2, 3)]
+    views = net.nodes[3].engine.snapshot(net.now).area(0).lsas
+    (age,) = (v.age for v in views if v.lsa.header.key == (1, router_id(1), router_id(1)))
+    assert age == 2
+
+
+def test_newer_replaces_older():
+    peer = Scripted()
+    peer.to_full()
+    for seq in (5, 6, 9):
+        peer.send(update(make_lsa(OTHER, seq)))
+    assert peer.lsas()[1, OTHER, OTHER][0].header.ls_sequence_number == 9
+
+
+def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
+    a, b = make_lsa(OTHER, 5), make_lsa(OTHER, 5, body=bytes.fromhex("02000000"))
+    low, high = sorted((a, b), key=lambda lsa: lsa.header.ls_checksum)
+    peer.send(update(high))
+    peer.send(update(low))
+    assert peer.lsas()[1, OTHER, OTHER][0] == high
+
+
+def test_much_younger_wins_at_the_same_sequence_number_and_little_younger_does_not(peer):
+    peer.send(update(make_lsa(OTHER, 5, age=1000)))
+    peer.send(update(make_lsa(OTHER, 5, age=200)))
+    assert peer.lsas()[1, OTHER, OTHER][1] == 1000
+    peer.send(update(make_lsa(OTHER, 5, age=99)))
+    assert peer.lsas()[1, OTHER, OTHER][1] == 99
+
+
+def test_an_older_lsa_is_answered_with_ours_once_a_second(peer):
+    peer.send(update(make_lsa(OTHER, 9)))
+    peer.got()
+    peer.send(update(make_lsa(OTHER, 5)))
+    (answer,) = peer.got()
+    assert answer.lsas[0].header.ls_sequence_number == 9
+    peer.send(update(make_lsa(OTHER, 5)))
+    assert peer.got() == []
+    assert peer.neighbor.retransmissions == 0
+
+
+def test_a_duplicate_is_acknowledged_directly(peer):
+    lsa = make_lsa(OTHER)
+    peer.send(update(lsa))
+    peer.got()
+    peer.send(update(lsa))
+    (answer,) = peer.got()
+    assert answer.lsa_headers == (lsa.header,)
+
+
+def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
+    peer = Scripted()
+    peer.to_full()
+    peer.at(0.5)
+    (sent, *_) = (lsa for u in peer.got(LsUpdate) for lsa in u.lsas)
+    before = peer.neighbor.retransmissions
+    peer.send(update(sent))
+    assert peer.neighbor.retransmissions == before - 1
+    assert peer.got() == []
+
+
+def test_unacknowledged_lsas_are_repeated_every_interval_until_acknowledged():
+    peer = Scripted()
+    peer.to_full()
+    peer.at(0.5)
+    peer.got()
+    peer.at(3.5)
+    repeats = [lsa for u in peer.got(LsUpdate) for lsa in u.lsas]
+    assert len(repeats) >= 2 * peer.neighbor.retransmissions > 0
+    peer.send(ack(*repeats))
+    assert peer.neighbor.retransmissions == 0
+    peer.greet(peer.me)
+    peer.at(7.0)
+    assert peer.got(LsUpdate) == []
+
+
+def test_an_acknowledgment_of_another_instance_does_not_count(peer):
+    own = peer.own_router_lsa()
+    peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=99)))
+    peer.at(1.0)
+    assert peer.neighbor.retransmissions
+    before = peer.neighbor.retransmissions
+    peer.send(ack(own))
+    assert peer.neighbor.retransmissions == before
+
+
+def test_a_quick_second_change_is_repeated_soon_since_peers_may_drop_it():
+    """MinLSArrival (1 s) at a neighbor drops it silently; the default interval would be 5 s."""
+    peer = Scripted(settings=replace(FAST, rxmt_interval=5.0, router_dead_interval=40))
+    peer.to_full()
+    peer.at(3.0)
+    acknowledge_all(peer)
+    for cost in (20, 21):
+        peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=cost)))
+        peer.at(peer.now + 0.1)
+    changes = peer.got(LsUpdate)
+    peer.at(peer.now + 1.2)
+    repeated = {x.header.key for u in peer.got(LsUpdate) for x in u.lsas}
+    assert repeated == {x.header.key for u in changes[1:] for x in u.lsas} != set()
+
+
+def test_a_bad_checksum_drops_that_lsa_and_the_rest_of_the_packet_counts(peer):
+    good, bad = make_lsa(OTHER), make_lsa(OTHER + 1)
+    bad = Lsa(bad.header, bad.raw[:-1] + bytes([bad.raw[-1] ^ 1]))
+    peer.send(update(bad, good))
+    assert good.header.key in peer.lsas()
+    assert bad.header.key not in peer.lsas()
+    assert peer.errors() == {"lsa-checksum": 1}
+    assert peer.got(LsAck)[0].lsa_headers == (good.header,)
+
+
+def test_an_unknown_type_is_dropped_and_the_rest_counts(peer):
+    good = make_lsa(OTHER)
+    peer.send(update(make_lsa(OTHER, ls_type=8, body=b""), good))
+    assert good.header.key in peer.lsas()
+    assert peer.errors() == {"lsa-type": 1}
+
+
+def test_a_router_lsa_whose_body_cannot_be_read_goes_no_further(peer):
+    broken = make_lsa(OTHER, body=bytes.fromhex("0000ffff"))
+    peer.send(update(broken))
+    assert broken.header.key not in peer.lsas()
+    assert peer.errors() == {"lsa-body": 1}
+
+
+def test_an_opaque_lsa_is_stored_whatever_it_holds(peer):
+    """RFC 5250: to flood it one need not understand it."""
+    strange = make_lsa(OTHER, ls_type=10, lsid=0x01000001, body=b"\xff" * 16)
+    peer.send(update(strange))
+    assert strange.header.key in peer.lsas()
+    assert peer.state == "Full"
+
+
+def test_updates_before_exchange_are_ignored():
+    peer = Scripted()
+    peer.to_exstart()
+    peer.send(update(make_lsa(OTHER)))
+    assert (1, OTHER, OTHER) not in peer.lsas()
+
+
+def test_maxage_without_a_copy_is_acknowledged_and_forgotten(peer):
+    dead = make_lsa(OTHER, age=MAX_AGE)
+    peer.send(update(dead))
+    assert dead.header.key not in peer.lsas()
+    assert peer.got(LsAck)[0].lsa_headers == (dead.header,)
+
+
+def test_maxage_of_a_stored_lsa_removes_it(peer):
+    lsa = make_lsa(OTHER)
+    peer.send(update(lsa))
+    peer.send(update(make_lsa(OTHER, age=MAX_AGE)))
+    assert lsa.header.key not in peer.lsas()
+
+
+def test_maxage_stays_while_a_neighbor_is_in_exchange():
+    """RFC 2328 §14: the neighbor may be about to ask for it."""
+    peer = Scripted()
+    peer.to_exchange()
+    dead = make_lsa(OTHER, age=MAX_AGE)
+    peer.send(update(dead))
+    assert dead.header.key in peer.lsas()
+    peer.send(dd(DdFlags.MS, 1001))
+    assert peer.state == "Full"
+    assert dead.header.key not in peer.lsas()
+
+
+def test_min_ls_arrival_drops_without_acknowledgment():
+    peer = Scripted(min_ls_arrival=1.0)
+    peer.to_full()
+    peer.at(0.5)
+    peer.send(update(make_lsa(OTHER, 5)))
+    peer.got()
+    peer.at(0.6)
+    peer.send(update(make_lsa(OTHER, 6)))
+    assert peer.got() == []
+    peer.at(1.6)
+    peer.send(update(make_lsa(OTHER, 6)))
+    assert len(peer.got(LsAck)) == 1
+
+
+def test_opaque_lsas_are_kept_from_neighbors_without_the_o_bit():
+    peer = Scripted()
+    peer.to_full(options=0x02)
+    peer.at(1.0)
+    assert {lsa.header.ls_type for u in peer.got(LsUpdate) for lsa in u.lsas} == {1}
+
+
+def test_link_local_opaque_lsas_stay_on_their_link(peer):
+    local = make_lsa(router_id(9), ls_type=9, lsid=0x03000000, body=bytes(4))
+    peer.send(update(local))
+    assert local.header.key not in peer.lsas()
+    views = [d for d in peer.engine.snapshot(0).databases if d.scope == "link"]
+    assert [v.lsa for v in views[0].lsas] == [local]
+
+
+def test_as_scope_lsas_are_kept_apart_and_refused_in_stub_areas():
+    stub = Scripted(areas=(AreaSettings(BACKBONE, stub=True),))
+    wide = make_lsa(OTHER, ls_type=11, lsid=0x04000000, body=bytes(4))
+    stub.send(stub.hello(stub.me, options=0))
+    stub.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 7, options=0x40))
+    stub.send(update(wide))
+    assert stub.errors() == {"lsa-type": 1}
+    normal = Scripted()
+    normal.to_full()
+    normal.send(update(wide))
+    assert [d.scope for d in normal.engine.snapshot(0).databases if d.lsas] == ["area", "as"]
+
+
+def test_an_lsa_larger_than_the_mtu_travels_alone(peer):
+    body = bytes(3000)
+    peer.send(update(make_lsa(OTHER, ls_type=10, body=body)))
+    key = LsaKey(10, OTHER, OTHER)
+    assert len(peer.lsas()[key][0].raw) == 3020
+
+
+def test_floods_are_batched_up_to_the_mtu():
+    """500 LSAs handed to a new neighbor fill packets instead of being sent one by one."""
+    peer = Scripted()
+    peer.to_full()
+    lsas = [make_lsa(OTHER, lsid=n, ls_type=10, body=bytes(100)) for n in range(100)]
+    for start in range(0, 100, 10):
+        peer.send(update(*lsas[start : start + 10]))
+    peer.got()
+    peer.send(request(*(x.header.key for x in lsas)))
+    sent = peer.got(LsUpdate)
+    assert sum(len(u.lsas) for u in sent) == 100
+    assert len(sent) == 9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lossy_chain_converges_by_retransmission(seed):
+    net = Network(seed)
+    for n in range(1, 6):
+        net.add(n)
+    for n in range(1, 5):
+        net.join(n, n + 1, loss=0.3)
+    net.until(lambda: net.all_full() and net.in_sync() and len(net.database(1)) == 5 * 3 + 8, 200)

@@ -1,0 +1,237 @@
+"""The life of our own LSAs: origination, throttle, refresh, wrap, restart, flush (§12, §13.4, §14)."""
+
+from dataclasses import replace
+
+from fared.ospf.events import LinkChanged, SettingsApplied, ShutdownRequested
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.lsa import (
+    INITIAL_SEQUENCE_NUMBER,
+    MAX_AGE,
+    MAX_SEQUENCE_NUMBER,
+    LsaKey,
+)
+from fared.ospf.packet.packets import Hello, LsUpdate
+from fared.ospf.settings import OspfSettings, ThrottleSettings
+from fared.ospf.throttle import LsaThrottle
+from tests.ospf.harness import DEFAULTS, Network, pair, router_id
+from tests.ospf.scripted import Scripted, ack, make_lsa, update
+
+OTHER = router_id(30)
+
+
+def keep_alive(peer: Scripted, seconds: float, *, acks: bool = True) -> list:
+    """Say hello and acknowledge for a while; return the LSAs that came."""
+    came = []
+    end = peer.now + seconds
+    while peer.now < end:
+        peer.at(min(end, peer.now + 0.5))
+        updates = peer.got(LsUpdate)
+        came += [lsa for u in updates for lsa in u.lsas]
+        peer.greet(peer.me)
+        if acks:
+            for u in updates:
+                peer.send(ack(*u.lsas))
+    return came
+
+
+def test_the_first_origination_is_free_and_gaps_then_double():
+    throttle = LsaThrottle(ThrottleSettings(initial=0, minimum=0.05, maximum=0.3, reset=10))
+    now, gaps = 0.0, []
+    for _ in range(6):
+        due = throttle.due(now)
+        gaps.append(round(due - now, 6))
+        throttle.sent(now, due)
+        now = due
+    assert gaps == [0, 0.05, 0.1, 0.2, 0.3, 0.3]
+
+
+def test_quiet_makes_the_next_origination_free_again():
+    throttle = LsaThrottle(ThrottleSettings(minimum=0.05, maximum=5, reset=10))
+    throttle.sent(0.0, 0.0)
+    throttle.sent(0.01, 0.05)
+    assert throttle.due(10.1) == 10.1
+    throttle.sent(10.1, 10.1)
+    assert throttle.due(10.1) == 10.1 + 0.05
+
+
+def test_a_flapping_cost_is_flooded_ever_more_slowly_and_ends_with_the_newest():
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 15)
+    costs = []
+    for n in range(40):
+        peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=100 + n)))
+        costs += [x for x in keep_alive(peer, 0.25) if x.header.ls_type == 1]
+    costs += [x for x in keep_alive(peer, 6) if x.header.ls_type == 1]
+    assert len(costs) < 15
+    assert decode_body(peer.own_router_lsa()).links[0].metric == 139
+
+
+def test_unchanged_contents_are_not_originated_again():
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    before = peer.own_router_lsa()
+    peer.handle(LinkChanged(replace(peer.link, mtu=9000), peer.settings))
+    assert keep_alive(peer, 1) == []
+    assert peer.own_router_lsa() == before
+
+
+def test_own_lsas_are_refreshed_after_half_an_hour_and_nobody_recomputes():
+    net = pair(settings=DEFAULTS)
+    net.until(lambda: net.all_full() and len(net.database(1)) == 8)
+    net.run(5)
+    before, updates = net.database(1), len(net.nodes[1].outputs)
+    net.run(1800)
+    after = net.database(1)
+    assert {key: seq for key, (seq, _) in after.items()} == {
+        key: seq + 1 for key, (seq, _) in before.items()
+    }
+    assert net.in_sync()
+    kinds = {type(o).__name__ for _, o in net.nodes[1].outputs[updates:]}
+    assert kinds == {"SendPacket"}
+
+
+def test_refreshes_are_spread():
+    net = pair(settings=DEFAULTS)
+    net.run(1801)
+    times = {round(t, 3) for t, node, p in net.trace if node == 1 and p.payload[1] == 4 and t > 60}
+    assert len(times) >= 3
+    assert min(times) > 1700
+
+
+def test_somebody_elses_lsa_that_is_never_refreshed_ages_out():
+    peer = Scripted()
+    peer.to_full()
+    lsa = make_lsa(OTHER, age=3590)
+    peer.send(update(lsa))
+    keep_alive(peer, 9)
+    assert lsa.header.key in peer.lsas()
+    came = keep_alive(peer, 2)
+    assert [(x.header.key, x.header.ls_age) for x in came] == [(lsa.header.key, MAX_AGE)]
+    assert lsa.header.key not in peer.lsas()
+
+
+def test_a_maxage_lsa_stays_until_acknowledged():
+    peer = Scripted()
+    peer.to_full()
+    lsa = make_lsa(OTHER, age=3599)
+    peer.send(update(lsa))
+    keep_alive(peer, 2, acks=False)
+    assert peer.lsas()[lsa.header.key][1] == MAX_AGE
+    peer.send(ack(make_lsa(OTHER, age=MAX_AGE)))
+    assert lsa.header.key not in peer.lsas()
+
+
+def test_after_a_restart_stale_lsas_of_ours_are_outdone_or_flushed():
+    """§13.4: the neighbor still has what our previous life announced."""
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    stale = make_lsa(peer.me, INITIAL_SEQUENCE_NUMBER + 500)
+    gone = make_lsa(peer.me, 77, ls_type=10, lsid=0x01000063, body=bytes(8))
+    peer.send(update(stale, gone))
+    came = keep_alive(peer, 1)
+    assert peer.own_router_lsa().header.ls_sequence_number == INITIAL_SEQUENCE_NUMBER + 501
+    flushed = [x for x in came if x.header.key == gone.header.key]
+    assert [(x.header.ls_sequence_number, x.header.ls_age) for x in flushed] == [(77, MAX_AGE)]
+    assert gone.header.key not in peer.lsas()
+
+
+def test_an_lsa_of_ours_that_somebody_flushes_comes_back():
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    own = peer.own_router_lsa()
+    body = own.raw[20:]
+    peer.send(update(make_lsa(peer.me, own.header.ls_sequence_number, age=MAX_AGE, body=body)))
+    keep_alive(peer, 1)
+    assert peer.own_router_lsa().header.ls_sequence_number == own.header.ls_sequence_number + 1
+    assert peer.lsas()[own.header.key][1] < MAX_AGE
+
+
+def test_the_sequence_number_wraps_by_way_of_a_flush():
+    """§12.1.6: at MaxSequenceNumber the LSA is flushed, acknowledged, and begins anew."""
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    peer.send(update(make_lsa(peer.me, MAX_SEQUENCE_NUMBER - 1)))
+    keep_alive(peer, 1)
+    assert peer.own_router_lsa().header.ls_sequence_number == MAX_SEQUENCE_NUMBER
+    peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=99)))
+    came = [x for x in keep_alive(peer, 5) if x.header.ls_type == 1]
+    assert [(x.header.ls_sequence_number, x.header.ls_age >= MAX_AGE) for x in came] == [
+        (MAX_SEQUENCE_NUMBER, True),
+        (INITIAL_SEQUENCE_NUMBER, False),
+    ]
+    assert decode_body(peer.own_router_lsa()).links[0].metric == 99
+
+
+def test_shutdown_flushes_our_lsas_and_then_says_goodbye():
+    peer = Scripted()
+    peer.to_full()
+    keep_alive(peer, 1)
+    peer.got()
+    own = {key for key in peer.lsas() if key.advertising_router == peer.me}
+    peer.handle(ShutdownRequested())
+    *updates, hello = peer.got()
+    flushed = {x.header.key: x.header.ls_age for u in updates for x in u.lsas}
+    assert flushed == dict.fromkeys(own, MAX_AGE)
+    assert isinstance(hello, Hello)
+    assert hello.neighbors == ()
+
+
+def test_after_shutdown_the_engine_is_quiet():
+    peer = Scripted()
+    peer.to_full()
+    peer.handle(ShutdownRequested())
+    peer.got()
+    peer.greet(peer.me)
+    assert peer.engine.next_deadline() is None
+    assert peer.got() == []
+
+
+def test_the_network_forgets_a_router_that_shuts_down():
+    net = Network(4)
+    for n in (1, 2, 3):
+        net.add(n)
+    net.join(1, 2)
+    net.join(2, 3)
+    net.until(lambda: net.all_full() and net.in_sync())
+    net.run(1)
+    net.input(3, ShutdownRequested())
+    net.nodes[3].stopped = True
+    net.run(0.2)
+    assert all(key.advertising_router != router_id(3) for key in net.database(1))
+    assert net.blocks(1)[router_id(3)] is None
+
+
+def test_a_new_router_id_is_a_new_router():
+    net = pair()
+    net.until(lambda: net.all_full() and net.in_sync())
+    net.run(1)
+    settings = OspfSettings(router_id=router_id(99), hostname="renamed")
+    net.input(1, SettingsApplied(settings))
+    assert net.nodes[1].engine.snapshot(net.now).router_id == router_id(99)
+    net.until(lambda: net.all_full() and net.in_sync())
+    net.run(1)
+    assert {key.advertising_router for key in net.database(2)} == {router_id(99), router_id(2)}
+    assert net.blocks(1)[router_id(1)] is None
+    assert net.blocks(2)[router_id(99)].hostname == "renamed"
+
+
+def test_a_te_lsa_is_flushed_when_its_link_goes_down():
+    net = Network(4)
+    for n in (1, 2, 3):
+        net.add(n)
+    net.join(1, 2)
+    net.join(1, 3)
+    cable = net.join(2, 3)
+    net.until(lambda: net.all_full() and net.in_sync())
+    net.run(1)
+    key = LsaKey(10, 0x01000003, router_id(2))
+    assert key in net.database(1)
+    net.set_up(cable, up=False)
+    net.run(0.2)
+    assert key not in net.database(1)
+    assert key not in net.database(3)

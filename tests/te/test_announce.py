@@ -1,0 +1,50 @@
+"""When a changed bandwidth is worth an announcement."""
+
+import pytest
+
+from fared.te.announce import Announced, Bandwidth, announce_at
+
+C = 100.0
+
+
+def at(before, after, *, now=10.0, announced_at=9.5, capacity=C, new_capacity=C):
+    return announce_at(
+        Announced(Bandwidth(capacity, before), announced_at),
+        Bandwidth(new_capacity, after),
+        threshold=0.03,
+        minimum_interval=1.0,
+        now=now,
+    )
+
+
+def test_the_first_value_is_announced_at_once():
+    decided = announce_at(None, Bandwidth(C), threshold=0.03, minimum_interval=1.0, now=5.0)
+    assert decided == 5.0
+
+
+@pytest.mark.parametrize("load", [47.0, 50.0, 53.0])
+def test_changes_within_the_threshold_stay_local(load):
+    assert at(50.0, load) is None
+
+
+def test_less_bandwidth_is_told_at_once():
+    assert at(50.0, 53.1) == 10.0
+
+
+def test_more_bandwidth_waits_for_the_minimum_interval():
+    assert at(50.0, 40.0, announced_at=9.5) == 10.5
+    assert at(50.0, 40.0, announced_at=3.0) == 10.0
+
+
+@pytest.mark.parametrize("capacity", [50.0, 99.9, 200.0, None])
+def test_a_changed_capacity_is_always_told_at_once(capacity):
+    assert at(0.0, 0.0, new_capacity=capacity) == 10.0
+
+
+def test_load_on_a_link_of_unknown_capacity_is_never_announced():
+    assert at(0.0, 80.0, capacity=None, new_capacity=None) is None
+
+
+def test_overload_counts_as_nothing_available():
+    assert Bandwidth(C, 130.0).available == 0.0
+    assert at(100.0, 150.0) is None
