@@ -93,7 +93,9 @@ class Assembly:
         """Sum the rows of the nodes ``first`` to ``last - 1`` into their edges."""
         rows = slice(int(self.row_ptr[first]), int(self.row_ptr[last]))
         base, end = int(self.graph.indptr[first]), int(self.graph.indptr[last])
-        used = self.row_edge[rows] >= 0
+        used: slice | NDArray[np.bool_] = slice(None)
+        if not (self.single and len(self.row_edge) == len(self.graph.src)):
+            used = self.row_edge[rows] >= 0
         edge = self.row_edge[rows][used] - base
         capacity = self.capacities[rows][used]
         if np.isnan(capacity).any():
@@ -161,20 +163,7 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
     metric = _concat([rows.metrics for rows in routers])
     if network.any():
         metric = np.where(network[tail], 0, metric)
-    kept = np.flatnonzero((head >= 0) & (head != tail))
-    starts, merged = _merge(tail[kept], head[kept], count)
-    first = kept[starts]
-    src, dst, least = tail[first], head[first], metric[first]  # sorted by metric within a run
-    reverse = _reverse_edges(src, dst, count)
-    # RFC 2328 §16.1 (2)(b): a link that the other end does not list back does not count.
-    two_way = reverse >= 0
-    row_edge = np.full(len(head), -1, np.int64)
-    number = np.where(two_way, np.cumsum(two_way) - 1, -1)
-    row_edge[kept] = np.where(metric[kept] == least[merged], number[merged], -1)
-    partner = _partners(routers, kept, starts, merged, reverse[merged])
-    if not two_way.all():
-        src, dst, least, reverse = (a[two_way] for a in (src, dst, least, reverse))
-        reverse = number[reverse]
+    src, dst, least, row_edge, reverse, partner = _edges(routers, tail, head, metric)
     graph = Graph(
         nodes=np.array([rows.block.node for rows in routers], np.int64),
         indptr=np.concatenate(([0], np.cumsum(np.bincount(src, minlength=count)))),
@@ -189,6 +178,42 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
         uniform=int(least[0]) if len(least) and (least == least[0]).all() else 0,
     )
     return _fill(graph, routers, row_ptr, row_edge, partner)
+
+
+def _edges(
+    routers: list[Rows],
+    tail: NDArray[np.int64],
+    head: NDArray[np.int64],
+    metric: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], ...]:
+    """Merge rows (R,) into two-way edges (E,).
+
+    Returns tails, heads and metrics of the edges, the edge of each row, the opposite of each
+    edge, the partner of each row.
+    """
+    count = len(routers)
+    listed = (head >= 0) & (head != tail)
+    starts, merged = _merge(tail, head, count)
+    if listed.all() and len(starts) == len(tail):  # no parallel link anywhere: rows are edges
+        reverse = _reverse_edges(tail, head, count)
+        if (reverse >= 0).all():
+            partner = _partners(routers, starts, starts, merged, reverse)
+            return tail, head, metric, starts, reverse, partner
+    kept = np.flatnonzero(listed)
+    starts, merged = _merge(tail[kept], head[kept], count)
+    first = kept[starts]
+    src, dst, least = tail[first], head[first], metric[first]  # sorted by metric within a run
+    reverse = _reverse_edges(src, dst, count)
+    # RFC 2328 §16.1 (2)(b): a link that the other end does not list back does not count.
+    two_way = reverse >= 0
+    number = np.where(two_way, np.cumsum(two_way) - 1, -1)
+    row_edge = np.full(len(head), -1, np.int64)
+    row_edge[kept] = np.where(metric[kept] == least[merged], number[merged], -1)
+    partner = _partners(routers, kept, starts, merged, reverse[merged])
+    if not two_way.all():
+        src, dst, least, reverse = (a[two_way] for a in (src, dst, least, reverse))
+        reverse = number[reverse]
+    return src, dst, least, row_edge, reverse, partner
 
 
 def _merge(
@@ -211,9 +236,10 @@ def _fill(
     empty: list[NDArray[np.float64]] = [np.empty(0)]
     capacities = np.concatenate([rows.capacities for rows in routers] or empty)
     availables = np.concatenate([rows.availables for rows in routers] or empty)
-    unlimited = np.repeat(graph.network, np.diff(row_ptr))
-    capacities[unlimited] = np.inf
-    availables[unlimited] = np.inf
+    if graph.network.any():
+        unlimited = np.repeat(graph.network, np.diff(row_ptr))
+        capacities[unlimited] = np.inf
+        availables[unlimited] = np.inf
     used = int((row_edge >= 0).sum())
     assembly = Assembly(
         graph, row_ptr, row_edge, partner, capacities, availables, single=used == len(graph.src)
