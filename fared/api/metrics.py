@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -124,6 +130,7 @@ class Metrics:
     """The registry of one daemon: private, so that two in one process do not mix."""
 
     def __init__(self, source: MetricsSource, version: str) -> None:
+        disable_created_metrics()  # one series more for each, of no use to anybody
         self._registry = CollectorRegistry(auto_describe=False)
         self._spf = Histogram(
             "fared_spf_duration_seconds",

@@ -7,6 +7,7 @@ Each renderer takes one document of ``fared.api.schema`` and prints it so that i
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -37,8 +38,17 @@ _LEVEL_STYLES = {"error": "red", "warning": "yellow", "info": "", "debug": "dim"
 
 
 def console(width: int | None = None) -> Console:
-    """Make a console for stdout that adds nothing of its own to the text."""
-    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    """Make a console for stdout that adds nothing of its own to the text.
+
+    With NO_COLOR not even bold: whoever sets it wants plain text.
+    """
+    return Console(
+        width=width,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def table(*columns: str) -> Table:

@@ -1,8 +1,10 @@
 """The operator's tool: words, options, exit codes, and what it costs to start."""
 
 import asyncio
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 import threading
@@ -201,9 +203,26 @@ def test_tech_support_gathers_everything(daemon):
     assert document["documents"]["fib diff"] == FIB_DIFF
 
 
-def test_no_colour_where_nobody_looks(daemon):
-    """Output to a pipe is plain text."""
-    assert "\x1b" not in run(daemon, "show", "status").stdout
+def on_a_terminal(daemon, **env):
+    """What the table of neighbors looks like on a pseudo-terminal."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "fared.cli.main", "-s", str(daemon.path), "show", "neighbors"]
+    clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    with subprocess.Popen(command, stdout=follower, env={**clean, "TERM": "xterm", **env}):
+        os.close(follower)
+        output = b""
+        with contextlib.suppress(OSError):  # EIO: the other end is closed
+            while chunk := os.read(leader, 4096):
+                output += chunk
+    os.close(leader)
+    return output.decode()
+
+
+def test_colour_only_on_a_terminal_and_never_with_no_color(daemon):
+    """Pipes get plain text, and so does whoever asks for it."""
+    assert "\x1b[32mFull" in on_a_terminal(daemon)
+    assert "\x1b" not in on_a_terminal(daemon, NO_COLOR="1")
+    assert "\x1b" not in run(daemon, "show", "neighbors").stdout
 
 
 def test_json_before_an_offline_command_reaches_it():
