@@ -130,7 +130,7 @@ class Metrics:
     """The registry of one daemon: private, so that two in one process do not mix."""
 
     def __init__(self, source: MetricsSource, version: str) -> None:
-        disable_created_metrics()  # one series more for each, of no use to anybody
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for each, unused
         self._registry = CollectorRegistry(auto_describe=False)
         self._spf = Histogram(
             "fared_spf_duration_seconds",
