@@ -209,13 +209,17 @@ class Network:
             self.step()
         self.now = until
 
-    def until(self, condition, seconds: float = 60.0) -> float:
-        """Run until a condition holds; fail after so much virtual time."""
+    def until(self, condition, seconds: float = 60.0, *, every: float = 0.0) -> float:
+        """Run until a condition holds, looked at after each step or ``every`` so many seconds."""
         deadline = self.now + seconds
         while not condition():
             at = self.next_time()
-            assert at is not None and at <= deadline, "the condition did not come true"
-            self.step()
+            assert at is not None, "nothing will ever happen again"
+            assert at <= deadline, "the condition did not come true"
+            if every:
+                self.run(every)
+            else:
+                self.step()
         return self.now
 
     # What to look at

@@ -9,7 +9,7 @@ from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, L
 from tests.ospf.harness import FAST, pair, router_id
 from tests.ospf.scripted import Scripted, dd, make_lsa, request, update
 
-I, M, MS = DdFlags.I, DdFlags.M, DdFlags.MS
+INIT, MORE, MASTER = DdFlags.I, DdFlags.M, DdFlags.MS
 DD = DatabaseDescription
 
 
@@ -23,22 +23,22 @@ def test_the_larger_router_id_leads():
 def test_as_slave_we_take_the_masters_sequence_number():
     peer = Scripted(peer=9)
     peer.to_exstart()
-    peer.send(dd(I | M | MS, 4242))
+    peer.send(dd(INIT | MORE | MASTER, 4242))
     (answer,) = peer.got(DD)
     assert peer.state == "Exchange"
     assert answer.dd_sequence_number == 4242
-    assert not answer.flags & (I | MS)
+    assert not answer.flags & (INIT | MASTER)
     assert {h.key.ls_type for h in answer.lsa_headers} == {1, 10}
 
 
 def test_as_master_we_go_on_when_the_slave_answers_with_our_number():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
-    peer.send(dd(M, sequence))
+    peer.send(dd(MORE, sequence))
     (following,) = peer.got(DD)
     assert peer.state == "Exchange"
     assert following.dd_sequence_number == sequence + 1
-    assert following.flags == MS
+    assert following.flags == MASTER
     peer.send(dd(0, sequence + 1))
     assert peer.state == "Full"
 
@@ -46,7 +46,7 @@ def test_as_master_we_go_on_when_the_slave_answers_with_our_number():
 def test_as_master_we_ignore_the_others_claim_to_lead():
     peer = Scripted(peer=2)
     peer.to_exstart()
-    peer.send(dd(I | M | MS, 5))
+    peer.send(dd(INIT | MORE | MASTER, 5))
     assert peer.state == "ExStart"
 
 
@@ -62,9 +62,9 @@ def test_the_first_description_is_repeated_until_answered():
 def test_as_master_we_repeat_a_description_that_is_not_answered_and_ignore_duplicates():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
-    peer.send(dd(M, sequence))
+    peer.send(dd(MORE, sequence))
     peer.got()
-    peer.send(dd(M, sequence))
+    peer.send(dd(MORE, sequence))
     assert peer.got(DD) == []
     peer.at(1.5)
     (repeated,) = peer.got(DD)
@@ -75,7 +75,7 @@ def test_as_slave_we_answer_a_duplicate_with_the_same_answer():
     peer = Scripted()
     peer.to_exchange(1000)
     (first,) = peer.got(DD)
-    peer.send(dd(I | M | MS, 1000))
+    peer.send(dd(INIT | MORE | MASTER, 1000))
     (second,) = peer.got(DD)
     assert first == second
 
@@ -85,23 +85,23 @@ def test_as_slave_we_keep_the_last_answer_for_the_dead_interval():
     peer.to_full()
     peer.got()
     peer.at(1.0)
-    peer.send(dd(MS, 1001))
+    peer.send(dd(MASTER, 1001))
     assert len(peer.got(DD)) == 1
     assert peer.state == "Full"
     peer.at(3.0)
     peer.greet(peer.me)
     peer.at(4.5)
-    peer.send(dd(MS, 1001))
+    peer.send(dd(MASTER, 1001))
     assert peer.state == "ExStart"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        dd(MS, 1005),
+        dd(MASTER, 1005),
         dd(0, 1001),
-        dd(I | MS, 1001),
-        dd(MS, 1001, options=0x02),
+        dd(INIT | MASTER, 1001),
+        dd(MASTER, 1001, options=0x02),
     ],
     ids=["sequence number", "master bit", "init bit", "options"],
 )
@@ -117,14 +117,14 @@ def test_a_description_out_of_order_starts_the_exchange_anew(wrong):
 def test_an_unknown_ls_type_in_a_description_starts_the_exchange_anew():
     peer = Scripted()
     peer.to_exchange(1000)
-    peer.send(dd(MS, 1001, make_lsa(1, ls_type=6, body=b"").header))
+    peer.send(dd(MASTER, 1001, make_lsa(1, ls_type=6, body=b"").header))
     assert peer.state == "ExStart"
 
 
 def test_a_larger_mtu_is_refused_and_counted():
     peer = Scripted(mtu=1500)
     peer.to_exstart()
-    peer.send(dd(I | M | MS, 1, mtu=9000))
+    peer.send(dd(INIT | MORE | MASTER, 1, mtu=9000))
     assert peer.state == "ExStart"
     assert peer.errors() == {"mtu-mismatch": 1}
 
@@ -162,7 +162,7 @@ def test_requests_go_out_in_batches_that_fit_the_mtu():
     lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
     peer.to_exchange(1000)
     for part in range(5):
-        flags = MS | (M if part < 4 else 0)
+        flags = MASTER | (MORE if part < 4 else 0)
         peer.send(dd(flags, 1001 + part, *(x.header for x in lsas[part * 60 : part * 60 + 60])))
     batches = []
     while peer.state != "Full":
@@ -208,7 +208,7 @@ def test_an_answer_older_than_what_was_offered_is_a_bad_request():
 def test_a_neighbor_without_the_o_bit_is_offered_no_opaque_lsas():
     peer = Scripted()
     peer.to_exstart()
-    peer.send(dd(I | M | MS, 1000, options=0x02))
+    peer.send(dd(INIT | MORE | MASTER, 1000, options=0x02))
     (answer,) = peer.got(DD)
     assert {h.ls_type for h in answer.lsa_headers} == {1}
 
@@ -228,9 +228,9 @@ def test_big_databases_are_described_in_full_packets():
         (answer,) = third.got(DD)
         packets += 1
         described += answer.lsa_headers
-        if not answer.flags & M:
+        if not answer.flags & MORE:
             break
-        third.send(dd(MS | M, 50 + packets))
+        third.send(dd(MASTER | MORE, 50 + packets))
     assert len({h.key for h in described}) == len(described) == 303
     assert packets == 5
 
