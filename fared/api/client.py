@@ -8,7 +8,6 @@ from typing import Any
 
 Json = dict[str, Any]
 
-DEFAULT_SOCKET = "/run/fared/fared.sock"
 _CHUNK = 1 << 16
 
 
@@ -27,7 +26,7 @@ class DaemonRefusedError(Exception):
 class ControlClient:
     """One request a connection: a daemon that restarts in between is no trouble."""
 
-    def __init__(self, path: str = DEFAULT_SOCKET, timeout: float = 30.0) -> None:
+    def __init__(self, path: str, timeout: float = 30.0) -> None:
         self.path = path
         self.timeout = timeout
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import click
 
 import fared
-from fared.cli.config import config
 from fared.cli.session import Json, Session, output_options, socket_option
 from fared.cli.show import show
 from fared.cli.words import Lazy, Words
 
 _OFFLINE = ("decode", "spf", "lsdb")
 _LAZY = {
+    "config": Lazy("fared.cli.config:config", "Check a configuration file, compare it, reload."),
     "decode": Lazy("fared.cli.decode:decode", "What is in a packet, LSA or capture (offline)."),
     "spf": Lazy("fared.cli.offline:spf", "Routes of a saved database, and what if (offline)."),
     "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from a capture (offline)."),
@@ -70,9 +70,6 @@ def path(session: Session, source: str, destination: str) -> None:
 def validate(session: Session) -> None:
     """Check that database, graph, routes and kernel agree; exit 1 if not."""
     session.show(lambda: session.ask("validate"), bad=lambda document: not document["ok"])
-
-
-main.add_command(config)
 
 
 @main.command()

@@ -9,21 +9,14 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from fared.api.client import (
-    DEFAULT_SOCKET,
-    ControlClient,
-    DaemonRefusedError,
-    DaemonUnreachableError,
-)
-
 Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
+DEFAULT_SOCKET = "/run/fared/fared.sock"
 NEGATIVE = 1
 UNREACHABLE = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -31,16 +24,22 @@ _PIPE_WIDTH = 160
 """Columns where the output is no terminal: a pipe has no edge, and nothing should be cut."""
 
 
-@dataclass(slots=True)
 class Session:
-    """The global options."""
+    """The global options: ``socket``, ``as_json`` and ``watch`` (seconds, None for once)."""
 
-    socket: str = DEFAULT_SOCKET
-    as_json: bool = False
-    watch: float | None = None
+    def __init__(self) -> None:
+        self.socket = DEFAULT_SOCKET
+        self.as_json = False
+        self.watch: float | None = None
 
     def ask(self, command: str, what: str | None = None, args: Json | None = None) -> Json:
-        """Return a document of the daemon, or end the program with the fitting code."""
+        """Return a document of the daemon. Raises Failure or Unreachable."""
+        from fared.api.client import (  # noqa: PLC0415 - sockets are of no use to --help
+            ControlClient,
+            DaemonRefusedError,
+            DaemonUnreachableError,
+        )
+
         try:
             return ControlClient(self.socket).request(command, what, args)
         except DaemonUnreachableError as error:
