@@ -170,7 +170,7 @@ class AreaSolver:
         before = sets[nodes].tolist()
         after = builder.build(_matrix(plan, nodes, packed, members.usable)) if len(nodes) else []
         if after:
-            sets[nodes] = np.array([*after, None], object)[:-1]
+            sets[nodes] = np.fromiter(after, object, len(after))
         self.solution = Solution(plan, capacity, flow, members, packed, sets)
         self._solved_by = builder
         self._contractions = {}
@@ -249,7 +249,11 @@ def _matrix(
     shaped = np.full((len(nodes), width), ABSENT)
     full = counts == width  # these rows lie in the slots as they are
     if full.any():
-        shaped[full] = packed[first[full][:, None] + np.arange(width)]
+        begin, count = int(first[full][0]), int(full.sum())
+        if (np.diff(first[full]) == width).all():
+            shaped[full] = packed[begin : begin + count * width].reshape(count, width)
+        else:
+            shaped[full] = packed[first[full][:, None] + np.arange(width)]
     counts, first = counts[~full], first[~full]
     slots = runs(first, counts)
     shaped[np.repeat(np.flatnonzero(~full), counts), plan.slot_hop[slots]] = packed[slots]

@@ -164,6 +164,7 @@ def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[H
     return np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64), keys
 
 
+_HASH_FACTOR = 0x9E3779B97F4A7C15
 ABSENT = -1.0
 """In a packed row: no shortest path begins with this first hop (or no link leads to it)."""
 
@@ -172,6 +173,19 @@ def pack(row: Row) -> NDArray[np.float64]:
     """Write a row as one float a first hop (1, H): its bound, ABSENT, or unknown below that."""
     known = np.where(row.unknown, -2.0 - row.bound, row.bound)
     return np.where(row.present, known, ABSENT)[None, :]
+
+
+def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that stand for all: their places (D,), and for each row (K,) which one equals it.
+
+    By a hash of each row, checked: should two different rows ever share one, all stand alone.
+    """
+    odd = np.arange(1, 2 * rows.shape[1], 2, dtype=np.uint64) * np.uint64(_HASH_FACTOR)
+    hashes = rows.view(np.uint64) @ odd
+    _, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
+    if not np.array_equal(rows[first[same_as]], rows):
+        first = same_as = np.arange(len(rows))
+    return first, same_as
 
 
 class SolvedHops(NextHopSet):
@@ -240,17 +254,20 @@ class SetBuilder:
         ``limit`` (bytes/s) lies behind all paths alike: it is shown and does not weigh. None
         for a row without any usable link.
         """
-        data, width = packed.tobytes(), packed.itemsize * packed.shape[1]
-        suffix = b"" if math.isinf(limit) else str(limit).encode()
-        keys = [data[at : at + width] + suffix for at in range(0, width * len(packed), width)]
-        if not width:
+        if not packed.size:
             return [None] * len(packed)
+        first, same_as = _distinct(packed)
+        rows = packed[first]
+        data, width = rows.tobytes(), rows.itemsize * rows.shape[1]
+        suffix = b"" if math.isinf(limit) else str(limit).encode()
+        keys = [data[at : at + width] + suffix for at in range(0, len(data), width)]
         sets = self._sets
         fresh = {key: at for at, key in enumerate(keys) if key not in sets}
         if fresh:
-            new = packed[np.fromiter(fresh.values(), np.int64, len(fresh))]
+            new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
             sets.update(zip(fresh, self._make(new, limit), strict=True))
-        return [sets[key] for key in keys]
+        found = [sets[key] for key in keys]
+        return [found[at] for at in same_as.tolist()]
 
     def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
         members = self.members

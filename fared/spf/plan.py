@@ -305,7 +305,9 @@ class _SlotBuilder:
         self._share_rows(level, count)
         source, edge, place = self._expand(level, place)
         hop = self._hop_of[source]
-        seeds = np.flatnonzero(np.isin(self._hops, level.nodes))
+        here = np.zeros(len(self.start), bool)
+        here[level.nodes] = True
+        seeds = np.flatnonzero(here[self._hops])
         key = place * width + hop
         target: NDArray[np.int64] | None = None
         if len(source) != len(level.edges):
