@@ -115,7 +115,9 @@ INTERFACES: Json = {
             cost=0,
             addresses=["10.255.0.5/32"],
         ),
-        interface("swp1", 2, bandwidth=100 * GBIT, bandwidth_source="shaper", flaps=3),
+        interface(
+            "swp1", 2, bandwidth=100 * GBIT, bandwidth_source="shaper", utilized=88 * GBIT, flaps=3
+        ),
         interface("swp2", 3),
         interface("swp3", 4, up=False, state="Down", full=0, neighbors=0, utilized=0.0),
     ],
