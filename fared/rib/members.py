@@ -165,6 +165,7 @@ def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[H
 
 
 _HASH_FACTOR = 0x9E3779B97F4A7C15
+_FEW_ROWS = 8
 ABSENT = -1.0
 """In a packed row: no shortest path begins with this first hop (or no link leads to it)."""
 
@@ -180,6 +181,8 @@ def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
 
     By a hash of each row, checked: should two different rows ever share one, all stand alone.
     """
+    if len(rows) <= _FEW_ROWS:
+        return np.arange(len(rows)), np.arange(len(rows))
     odd = np.arange(1, 2 * rows.shape[1], 2, dtype=np.uint64) * np.uint64(_HASH_FACTOR)
     hashes = rows.view(np.uint64) @ odd
     _, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from fared.core.ids import ipv4_prefix
@@ -360,3 +361,54 @@ def test_the_spf_view_has_distances_and_first_hops():
     assert view[fabric.id("L2")].metric == 20
     assert view[fabric.id("L2")].first_hops == (fabric.id("S1"), fabric.id("S2"))
     assert solved(fabric, "L1").spf_view(99) == {}
+
+
+def test_a_router_alone_has_its_own_prefixes():
+    fabric = Fabric()
+    fabric.node("A")
+    solver = solved(fabric, "A")
+    assert set(solver.routes) == {fabric.prefix("A")}
+
+
+def test_before_its_own_block_arrives_there_are_no_routes():
+    fabric = three_stage()
+    solver = RouteSolver(fabric.id("L1"), SolverSettings())
+    assert solver.solve().changed == {}
+    refresh(solver, fabric, *(name for name in fabric.names if name != "L1"))
+    assert solver.solve().changed == {}
+    refresh(solver, fabric, "L1")
+    solver.set_local_links(AREA, fabric.local_links("L1"))
+    assert len(solver.solve().changed) == 12
+    solver.put_block(AREA, fabric.id("L1"), None)
+    assert set(solver.solve().changed.values()) == {None}
+    assert dict(solver.routes) == {}
+
+
+def test_random_changes_in_any_order_equal_a_fresh_start():
+    """Capacities, links, prefixes, routers and adjacencies come and go between runs."""
+    random = np.random.default_rng(5)
+    fabric = three_stage(3, 5, parallel=2)
+    whole = list(fabric.links)
+    solver = solved(fabric, "L1")
+    for _ in range(40):
+        draw = random.random()
+        if draw < 0.4:
+            whole[int(random.integers(len(whole)))].capacity = float(random.choice([100, 200, 400]))
+        elif draw < 0.6:
+            dead = whole[int(random.integers(len(whole)))]
+            pair = {dead.local_id, dead.remote_id}
+            fabric.links = [link for link in whole if link.local_id not in pair]
+        elif draw < 0.8:
+            fabric.links = list(whole)
+        else:
+            fabric.anycast(NET, f"L{random.integers(2, 6)}", metric=int(random.integers(3)))
+        refresh(solver, fabric, *fabric.names)
+        solver.set_local_links(AREA, fabric.local_links("L1"))
+        before = dict(solver.routes)
+        update = solver.solve()
+        for prefix, route in update.changed.items():
+            before.pop(prefix, None)
+            if route is not None:
+                before[prefix] = route
+        assert before == dict(solver.routes), "the update tells all that changed"
+        assert dict(solver.routes) == dict(solved(fabric, "L1").routes)
