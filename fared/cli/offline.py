@@ -1,0 +1,275 @@
+"""``fared-cli spf`` and ``fared-cli lsdb``: the daemon's computation on a file, and what if.
+
+Nothing here needs a daemon, root or a network. What computes is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fared.cli.session import Failure
+
+if TYPE_CHECKING:
+    from fared.cli.offline_arguments import Names, WhatIf
+    from fared.cli.offline_file import Database
+    from fared.cli.offline_solve import World
+    from fared.core.ids import AreaId, NodeId
+    from fared.rib.settings import SolverSettings
+
+Json = dict[str, Any]
+
+_EPILOG = """
+Routers are named by router id or hostname. A,B names all parallel links between two routers;
+--set-cost and --set-bandwidth are of the direction A to B and apply to each of parallel links.
+A failed link takes the subnet of the link with it. Next hops are those of the file's
+interfaces where the root is the router it was saved on, else named by neighbor.
+
+\b
+What if the link between leaf1 and spine1 dies, seen from everywhere?
+  fared-cli spf --lsdb db.json --all --diff --fail-link leaf1,spine1
+What if spine1 can only send at a quarter to leaf2?
+  fared-cli spf --lsdb db.json --diff --set-bandwidth spine1,leaf2=100G
+
+Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--lsdb", "source", metavar="FILE|-", required=True, help="What show lsdb --json gave."
+)
+@click.option("--root", metavar="ID", help="Compute as this router (default: the file's).")
+@click.option("--all", "every", is_flag=True, help="Compute as every router.")
+@click.option("--area", metavar="A", help="Take one area only.")
+@click.option("--level", type=click.IntRange(1, 2), help="Take one level only (IS-IS).")
+@click.option("--af", type=click.Choice(["ipv4", "ipv6"]), default="ipv4", show_default=True)
+@click.option(
+    "--max-paths",
+    type=click.IntRange(1, 1024),
+    default=64,
+    show_default=True,
+    help="Next hops a route may have.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "capacity", "available"]),
+    default="capacity",
+    show_default=True,
+    help="What weights follow; none is plain ECMP.",
+)
+@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="The link is gone.")
+@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="The router is gone.")
+@click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="The metric is N.")
+@click.option(
+    "--set-bandwidth",
+    "bandwidths",
+    metavar="A,B=25G",
+    multiple=True,
+    help="The link carries so many bits/s.",
+)
+@click.option("--overload", "overloads", metavar="N", multiple=True, help="No transit through N.")
+@click.option("--diff", is_flag=True, help="Show only what these changes change.")
+@click.option("--explain", "prefix", metavar="PREFIX", help="Why this route is as it is.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+def spf(
+    *,
+    source: str,
+    root: str | None,
+    area: str | None,
+    level: int | None,
+    af: str,
+    max_paths: int,
+    weights: str,
+    fail_links: tuple[str, ...],
+    fail_nodes: tuple[str, ...],
+    costs: tuple[str, ...],
+    bandwidths: tuple[str, ...],
+    overloads: tuple[str, ...],
+    prefix: str | None,
+    every: bool,
+    diff: bool,
+    as_json: bool,
+) -> None:
+    """Compute the routes of a saved link state database, as the daemon would, and what if.
+
+    Without options these are the routes of the router that the database was saved on.
+    """
+    from fared.cli.offline_arguments import WhatIf  # noqa: PLC0415 - --help needs no solver
+
+    _check_usage(root, level, af, prefix, every=every, diff=diff)
+    given = WhatIf(fail_links, fail_nodes, costs, bandwidths, overloads)
+    if diff and not given.described():
+        raise click.UsageError("--diff needs a change: --fail-link, --set-bandwidth, --overload...")
+    database = _load(source)
+    document = _compute(
+        database,
+        given,
+        root=root,
+        area=area,
+        settings=_settings(max_paths, weights),
+        prefix=prefix,
+        every=every,
+        diff=diff,
+    )
+    _print(document, as_json=as_json)
+
+
+def _check_usage(
+    root: str | None, level: int | None, af: str, prefix: str | None, *, every: bool, diff: bool
+) -> None:
+    if level is not None:
+        raise click.UsageError("--level is for IS-IS, which is not built in yet; OSPF has --area")
+    if af != "ipv4":
+        raise click.UsageError("--af ipv6 is not built in yet")
+    if every and root is not None:
+        raise click.UsageError("--root and --all exclude each other")
+    if prefix is not None and (every or diff):
+        raise click.UsageError("--explain is of one router as it is: leave out --all and --diff")
+
+
+def _settings(max_paths: int, weights: str) -> SolverSettings:
+    from fared.rib.settings import SolverSettings  # noqa: PLC0415
+    from fared.weights.path_capacity import WeightMode  # noqa: PLC0415
+
+    return SolverSettings(max_paths=max_paths, mode=WeightMode(weights))
+
+
+def _load(source: str) -> Database:
+    from fared.cli.offline_file import FileError, NotBuiltError, read_database  # noqa: PLC0415
+
+    name = "standard input" if source == "-" else source
+    try:
+        text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        return read_database(text)
+    except OSError as error:
+        raise Failure(f"{name}: {error.strerror or error}") from error
+    except FileError as error:
+        raise Failure(f"{name}: {error}") from error
+    except NotBuiltError as error:
+        raise click.UsageError(f"{name}: {error}") from error
+
+
+def _compute(
+    database: Database,
+    given: WhatIf,
+    *,
+    root: str | None,
+    area: str | None,
+    settings: SolverSettings,
+    prefix: str | None,
+    every: bool,
+    diff: bool,
+) -> Json:
+    from fared.cli.offline_arguments import Names, read_changes  # noqa: PLC0415
+    from fared.cli.offline_diff import difference  # noqa: PLC0415
+    from fared.cli.offline_solve import build_world, routes_document  # noqa: PLC0415
+    from fared.ospf.whatif import Changes  # noqa: PLC0415
+
+    chosen = _area(database, area)
+    before = build_world(database, chosen, Changes())
+    names = Names(before)
+    changes = read_changes(names, given)
+    after = build_world(database, chosen, changes)
+    if prefix is not None:
+        return _explain(after, _root(database, names, root, after), settings, prefix)
+
+    def answer(node: NodeId) -> Json:
+        document = routes_document(after, node, settings)
+        if not diff:
+            return document
+        return difference(routes_document(before, node, settings), document, given.described())
+
+    if every:
+        return {"format": "fared-routes-all/1", "roots": [answer(node) for node in after.nodes]}
+    return answer(_root(database, names, root, after))
+
+
+def _area(database: Database, text: str | None) -> AreaId | None:
+    from fared.core.ids import dotted, parse_area  # noqa: PLC0415
+
+    if text is None:
+        return None
+    try:
+        area = parse_area(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not an area id", param_hint="--area") from error
+    known = [contents.area for contents in database.areas]
+    if area not in known:
+        shown = ", ".join(map(dotted, known)) or "none"
+        raise click.BadParameter(
+            f"no area {text} in the database; known: {shown}", param_hint="--area"
+        )
+    return area
+
+
+def _root(database: Database, names: Names, text: str | None, after: World) -> NodeId:
+    from fared.core.ids import NodeId, dotted  # noqa: PLC0415
+
+    if text is None:
+        root = NodeId(database.router_id)
+        if root not in names.world.nodes:
+            raise Failure(f"no router LSA of {dotted(root)} in the database; choose a --root")
+    else:
+        root = names.node(text, "--root")
+    if root not in after.nodes:
+        raise click.UsageError(
+            f"{text or dotted(root)} is the root: it has no routes when it fails"
+        )
+    return root
+
+
+def _explain(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Json:
+    from fared.api.control import CommandError  # noqa: PLC0415
+    from fared.cli.offline_solve import explain_document  # noqa: PLC0415
+
+    try:
+        return explain_document(world, root, settings, prefix)
+    except CommandError as error:
+        if error.code == "bad-argument":
+            raise click.BadParameter(str(error), param_hint="--explain") from error
+        raise Failure(str(error)) from error
+
+
+def _print(document: Json, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    from fared.cli.offline_tables import render  # noqa: PLC0415 - rich only for tables
+
+    click.echo(render(document), nl=False)
+
+
+@click.group()
+def lsdb() -> None:
+    """Make link state database files for spf."""
+
+
+@lsdb.command("from-pcap")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="The same: the document is JSON anyway.")
+def from_pcap(file: Path, *, as_json: bool) -> None:
+    """Rebuild the database (fared-lsdb/1) that the LS updates in a capture FILE add up to.
+
+    Ages are those at the end of the capture. The file does not say who captured: router_id is
+    the first router heard, and spf takes another --root.
+    """
+    from fared.cli.capture import CaptureError  # noqa: PLC0415
+    from fared.cli.offline_capture import gather  # noqa: PLC0415
+
+    del as_json
+    try:
+        capture = gather(file)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except CaptureError as error:
+        raise Failure(str(error)) from error
+    for what, number in capture.skipped.items():
+        click.echo(f"{file}: left out {number} x {what}", err=True)
+    if not any(capture.areas.values()) and not capture.as_scope:
+        raise Failure(f"{file}: no LS updates")
+    click.echo(json.dumps(capture.document(), indent=2))

@@ -1,0 +1,135 @@
+"""What people write on the command line of ``spf``: nodes, links and values, with hints."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import click
+
+from fared.cli.offline_solve import World
+from fared.core.ids import NodeId, dotted, format_node
+from fared.core.units import parse_bandwidth
+from fared.ospf.whatif import Changes
+
+V = TypeVar("V")
+_SHOWN = 8
+_MAX_METRIC = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The options as given."""
+
+    fail_links: tuple[str, ...]
+    fail_nodes: tuple[str, ...]
+    costs: tuple[str, ...]
+    bandwidths: tuple[str, ...]
+    overloads: tuple[str, ...]
+
+    def described(self) -> list[str]:
+        """The options in words, as they were written."""
+        named = (
+            ("fail-link", self.fail_links),
+            ("fail-node", self.fail_nodes),
+            ("set-cost", self.costs),
+            ("set-bandwidth", self.bandwidths),
+            ("overload", self.overloads),
+        )
+        return [f"{name} {value}" for name, values in named for value in values]
+
+
+class Names:
+    """Finds routers of a database by router id or hostname."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._by_name: dict[str, list[NodeId]] = {}
+        for node in world.nodes:
+            self._by_name.setdefault(format_node(node), []).append(node)
+        for node, name in sorted(world.hostnames.items()):
+            known = self._by_name.setdefault(name, [])
+            if node not in known:
+                known.append(node)
+
+    def node(self, text: str, option: str) -> NodeId:
+        """The router of this name. Raises click.BadParameter with the nearest name."""
+        found = self._by_name.get(text.strip(), [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            same = ", ".join(map(dotted, found))
+            raise click.BadParameter(f"{text!r} is the name of {same}", param_hint=option)
+        near = difflib.get_close_matches(text, self._by_name, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
+        raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
+
+    def link(self, text: str, option: str) -> tuple[NodeId, NodeId]:
+        """Two routers of which one at least lists the other. Raises click.BadParameter."""
+        ends = text.split(",")
+        if len(ends) != 2:
+            raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
+        tail, head = (self.node(end, option) for end in ends)
+        neighbors = self._neighbors(tail)
+        if head not in neighbors and tail not in self._neighbors(head):
+            names = [self._shown(node) for node in sorted(neighbors)]
+            raise click.BadParameter(
+                f"no link between {ends[0]} and {ends[1]}; "
+                f"{ends[0]} has links to {_some(names) or 'nobody'}",
+                param_hint=option,
+            )
+        return tail, head
+
+    def value(
+        self, text: str, option: str, read: Callable[[str], V], what: str
+    ) -> tuple[tuple[NodeId, NodeId], V]:
+        """``A,B=VALUE``. Raises click.BadParameter."""
+        link, equals, value = text.rpartition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not A,B={what}", param_hint=option)
+        try:
+            parsed = read(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint=option) from error
+        return self.link(link, option), parsed
+
+    def _neighbors(self, node: NodeId) -> set[NodeId]:
+        return {
+            NodeId(far)
+            for blocks in self.world.blocks.values()
+            if node in blocks
+            for far in blocks[node].neighbors.tolist()
+        }
+
+    def _shown(self, node: NodeId) -> str:
+        return self.world.hostnames.get(node) or format_node(node)
+
+
+def read_changes(names: Names, given: WhatIf) -> Changes:
+    """Turn the options into changes. Raises click.BadParameter."""
+    failed = [names.link(text, "--fail-link") for text in given.fail_links]
+    costs = [names.value(text, "--set-cost", _cost, "N") for text in given.costs]
+    bandwidths = [
+        names.value(text, "--set-bandwidth", parse_bandwidth, "25G") for text in given.bandwidths
+    ]
+    return Changes(
+        failed_links=frozenset((*failed, *((head, tail) for tail, head in failed))),
+        failed_nodes=frozenset(names.node(text, "--fail-node") for text in given.fail_nodes),
+        costs=dict(costs),
+        bandwidths=dict(bandwidths),
+        overloaded=frozenset(names.node(text, "--overload") for text in given.overloads),
+    )
+
+
+def _cost(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_METRIC):
+        raise ValueError(f"{text!r} is not a metric: 1..{_MAX_METRIC}")
+    return int(text)
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return ", ".join(known[:_SHOWN]) + more

@@ -1,0 +1,111 @@
+"""Rebuilding a link state database from a capture: the newest instance of all LSAs it shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fared.cli.capture import Datagram, read_capture
+from fared.core.ids import dotted
+from fared.core.wire import DecodeError
+from fared.ospf.lsdb import SCOPES, Scope, compare
+from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey, LsType, lsa_checksum_ok, with_age
+from fared.ospf.packet.packets import Hello, LsUpdate, Options, Packet
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An LSA and when it passed, in the capture's seconds."""
+
+    lsa: Lsa
+    time: float
+
+    def at(self, now: float) -> Lsa:
+        """The LSA at the age it has by ``now`` in some router's database."""
+        age = self.lsa.header.ls_age + max(0, int(now - self.time))
+        return with_age(self.lsa, min(age, MAX_AGE))
+
+
+@dataclass(slots=True)
+class Capture:
+    """What was gathered so far. ``router_id`` is that of the first router heard."""
+
+    router_id: int | None = None
+    areas: dict[int, dict[LsaKey, _Seen]] = field(default_factory=dict)
+    as_scope: dict[LsaKey, _Seen] = field(default_factory=dict)
+    stub: dict[int, bool] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Why something was left out: malformed packets and LSAs whose checksum is wrong."""
+    end: float = 0.0
+
+    def take(self, datagram: Datagram) -> None:
+        """Take one datagram; authentication is not verified, whoever captured was there."""
+        self.end = max(self.end, datagram.time)
+        try:
+            packet = decode_packet(datagram.payload)
+        except DecodeError:
+            self.skipped["malformed packet"] += 1
+            return
+        if self.router_id is None:
+            self.router_id = packet.router_id
+        if isinstance(packet.body, Hello):
+            self.stub.setdefault(packet.area_id, not packet.body.options & Options.E)
+        elif isinstance(packet.body, LsUpdate):
+            self._update(packet, packet.body, datagram.time)
+
+    def _update(self, packet: Packet, update: LsUpdate, time: float) -> None:
+        for lsa in update.lsas:
+            scope = _scope(lsa)
+            if scope is Scope.LINK:
+                continue
+            if not lsa_checksum_ok(lsa):  # RFC 2328 §13 (1)
+                self.skipped["LSA with a wrong checksum"] += 1
+                continue
+            area = self.areas.setdefault(packet.area_id, {})
+            store = self.as_scope if scope is Scope.AS else area
+            present = store.get(lsa.header.key)
+            newcomer = with_age(lsa, min(lsa.header.ls_age, MAX_AGE))
+            if present is None or compare(newcomer.header, present.at(time).header) > 0:
+                store[lsa.header.key] = _Seen(newcomer, time)
+
+    def document(self) -> Json:
+        """Write it as ``fared-lsdb/1``; ages are those at the end of the capture."""
+        return {
+            "format": "fared-lsdb/1",
+            "proto": "ospf",
+            "router_id": dotted(self.router_id or 0),
+            "areas": [
+                {"area": dotted(area), "stub": self._is_stub(area), "lsas": self._lsas(store)}
+                for area, store in sorted(self.areas.items())
+            ],
+            "as": self._lsas(self.as_scope),
+        }
+
+    def _is_stub(self, area: int) -> bool:
+        """What hellos say; without any, whether no router LSA has the E bit (RFC 2328 §12.1.2)."""
+        if area in self.stub:
+            return self.stub[area]
+        routers = [s.lsa for k, s in self.areas[area].items() if k.ls_type == LsType.ROUTER]
+        return bool(routers) and not any(lsa.header.options & Options.E for lsa in routers)
+
+    def _lsas(self, store: dict[LsaKey, _Seen]) -> list[Json]:
+        lsas = [store[key].at(self.end) for key in sorted(store)]
+        return [{"hex": lsa.raw.hex(), "age": lsa.header.ls_age} for lsa in lsas]
+
+
+def _scope(lsa: Lsa) -> Scope:
+    """The flooding scope; types nobody knows are kept with their area."""
+    return SCOPES.get(lsa.header.ls_type, Scope.AREA)
+
+
+def gather(path: Path) -> Capture:
+    """Read a whole capture. Raises CaptureError and OSError."""
+    capture = Capture()
+    for datagram in read_capture(path):
+        capture.take(datagram)
+    return capture

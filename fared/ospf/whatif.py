@@ -1,0 +1,220 @@
+"""Changes to the contents of a database: what routers would say if this or that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from fared.core.ids import mask_length
+from fared.ospf.contents import MAX_LINK_METRIC
+from fared.ospf.offline import HIGHEST_INDEX, AreaContents, SavedInterface, StoredLsa
+from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.body import opaque_link_state_id
+from fared.ospf.packet.lsa import LsaKey, LsType, encode_lsa
+from fared.ospf.packet.opaque import OpaqueType, TeLink
+from fared.te.attributes import TeAttributes
+
+Direction = tuple[int, int]
+_HOST_LENGTH = 32
+_OPAQUE_ID = 0xFFFFFF
+_TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
+_TE_POINT_TO_POINT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is assumed. A link is named by the router ids of its ends: all parallel ones.
+
+    ``failed_links`` holds both directions of each; ``costs`` and ``bandwidths`` (bytes/s, of
+    each of parallel links) go by direction.
+    """
+
+    failed_links: frozenset[Direction] = frozenset()
+    failed_nodes: frozenset[int] = frozenset()
+    costs: Mapping[Direction, int] = field(default_factory=dict)
+    bandwidths: Mapping[Direction, float] = field(default_factory=dict)
+    overloaded: frozenset[int] = frozenset()
+
+    def fails(self, tail: int, head: int) -> bool:
+        """Whether the links between two routers are gone."""
+        ends = {tail, head}
+        return (tail, head) in self.failed_links or not ends.isdisjoint(self.failed_nodes)
+
+
+def apply(contents: AreaContents, changes: Changes) -> AreaContents:
+    """The database of an area after the changes; headers and ages stay as they are."""
+    bodies = {
+        key.advertising_router: stored.body
+        for key, stored in contents.lsas.items()
+        if isinstance(stored.body, RouterLsa)
+    }
+    lsas: dict[LsaKey, StoredLsa] = {}
+    for key, stored in contents.lsas.items():
+        router = key.advertising_router
+        if router in changes.failed_nodes:
+            continue
+        if isinstance(stored.body, RouterLsa):
+            lsas[key] = stored._replace(body=_router_lsa(router, bodies, changes))
+        elif isinstance(stored.body, TeLink):
+            link = _te_link(router, stored.body, changes)
+            if link is not None:
+                lsas[key] = stored._replace(body=link)
+        else:
+            lsas[key] = stored
+    for (tail, head), bandwidth in sorted(changes.bandwidths.items()):
+        body = bodies.get(tail)
+        if body is not None and not changes.fails(tail, head):
+            _announce(lsas, tail, head, body, bandwidth)
+    return replace(contents, lsas=dict(sorted(lsas.items())))
+
+
+def apply_to_interfaces(
+    interfaces: Iterable[SavedInterface], router: int, changes: Changes
+) -> tuple[SavedInterface, ...]:
+    """The interfaces of one router after the changes."""
+    result = []
+    for interface in interfaces:
+        neighbors = tuple(n for n in interface.neighbors if not changes.fails(router, n.router_id))
+        bandwidths = (changes.bandwidths.get((router, n.router_id)) for n in neighbors)
+        bandwidth = next((b for b in bandwidths if b is not None), interface.bandwidth)
+        result.append(replace(interface, neighbors=neighbors, bandwidth=bandwidth))
+    return tuple(result)
+
+
+def _router_lsa(router: int, bodies: Mapping[int, RouterLsa], changes: Changes) -> RouterLsa:
+    body = bodies[router]
+    kept: list[RouterLink] = []
+    lost: list[RouterLink] = []
+    for link in body.links:
+        toward_router = link.link_type in _TO_ROUTERS
+        gone = toward_router and changes.fails(router, link.link_id)
+        (lost if gone else kept).append(link)
+    if lost:
+        subnets = _lost_subnets(router, lost, kept, bodies)
+        kept = [link for link in kept if link not in subnets]
+    return replace(body, links=tuple(_metric(router, link, changes) for link in kept))
+
+
+def _metric(router: int, link: RouterLink, changes: Changes) -> RouterLink:
+    if link.link_type == RouterLinkType.STUB:
+        return link
+    if router in changes.overloaded:
+        return link._replace(metric=MAX_LINK_METRIC)
+    if link.link_type not in _TO_ROUTERS:
+        return link
+    return link._replace(metric=changes.costs.get((router, link.link_id), link.metric))
+
+
+def _lost_subnets(
+    router: int,
+    lost: list[RouterLink],
+    kept: list[RouterLink],
+    bodies: Mapping[int, RouterLsa],
+) -> set[RouterLink]:
+    """The stub networks that go down with links: their subnet, or the far end's host route.
+
+    Both forms of RFC 2328 §12.4.1.1. The router's own address as a host route is a loopback
+    that an unnumbered link borrows, and stays.
+    """
+    ours = {link.link_data for link in lost if link.link_data > HIGHEST_INDEX}
+    theirs = {
+        far.link_data
+        for link in lost
+        for far in getattr(bodies.get(link.link_id), "links", ())
+        if far.link_type in _TO_ROUTERS and far.link_id == router
+    }
+    in_use = [link.link_data for link in kept if link.link_type in _TO_ROUTERS]
+    subnets: set[RouterLink] = set()
+    for stub in kept:
+        length = mask_length(stub.link_data)
+        if stub.link_type != RouterLinkType.STUB or not length:
+            continue
+        if length == _HOST_LENGTH:
+            if stub.link_id in theirs - ours:
+                subnets.add(stub)
+        elif any(_inside(stub, a) for a in ours) and not any(_inside(stub, a) for a in in_use):
+            subnets.add(stub)
+    return subnets
+
+
+def _inside(stub: RouterLink, address: int) -> bool:
+    return address & stub.link_data == stub.link_id & stub.link_data
+
+
+def _te_link(router: int, link: TeLink, changes: Changes) -> TeLink | None:
+    """The TE link after the changes; None if it is gone."""
+    head = link.link_id
+    if head is None:
+        return link
+    if changes.fails(router, head):
+        return None
+    bandwidth = changes.bandwidths.get((router, head))
+    if bandwidth is None:
+        return link
+    return replace(link, attributes=_resized(link.attributes, bandwidth))
+
+
+def _resized(attributes: TeAttributes, bandwidth: float) -> TeAttributes:
+    """Another capacity under the same load; where the load is not told all stays available."""
+    available = attributes.available_bandwidth
+    if available is not None:
+        used = attributes.utilized_bandwidth
+        spare = bandwidth - used if used is not None else min(available, bandwidth)
+        available = max(0.0, spare)
+    return replace(
+        attributes,
+        max_bandwidth=bandwidth,
+        residual_bandwidth=bandwidth,
+        available_bandwidth=available,
+    )
+
+
+def _announce(
+    lsas: dict[LsaKey, StoredLsa], tail: int, head: int, body: RouterLsa, bandwidth: float
+) -> None:
+    """Let a router that floods no TE LSA for its links to another say what they carry."""
+    described = [
+        (key, stored.body)
+        for key, stored in lsas.items()
+        if key.advertising_router == tail
+        and isinstance(stored.body, TeLink)
+        and stored.body.link_id == head
+    ]
+    told = {
+        local
+        for _, link in described
+        for local in (*link.local_addresses, link.local_identifier or 0)
+    }
+    rows = [k for k in body.links if k.link_type in _TO_ROUTERS and k.link_id == head]
+    missing = [link for link in rows if link.link_data not in told]
+    opaque_id = _OPAQUE_ID
+    for link in missing[: len(rows) - len(described)]:
+        while (key := _te_key(tail, opaque_id)) in lsas:
+            opaque_id -= 1
+        numbered = link.link_data > HIGHEST_INDEX
+        te = TeLink(
+            link_type=_TE_POINT_TO_POINT,
+            link_id=head,
+            local_addresses=(link.link_data,) if numbered else (),
+            local_identifier=None if numbered else link.link_data,
+            attributes=TeAttributes(max_bandwidth=bandwidth, residual_bandwidth=bandwidth),
+        )
+        lsas[key] = _stored(key, te)
+
+
+def _te_key(router: int, opaque_id: int) -> LsaKey:
+    kind = OpaqueType.TRAFFIC_ENGINEERING
+    return LsaKey(LsType.OPAQUE_AREA, opaque_link_state_id(kind, opaque_id), router)
+
+
+def _stored(key: LsaKey, body: TeLink) -> StoredLsa:
+    lsa = encode_lsa(
+        ls_age=0,
+        options=0,
+        ls_type=key.ls_type,
+        link_state_id=key.link_state_id,
+        advertising_router=key.advertising_router,
+        ls_sequence_number=1,
+        body=b"",
+    )
+    return StoredLsa(lsa, body)
