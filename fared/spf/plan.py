@@ -30,6 +30,7 @@ class Step:
 
     ``source``, ``edge`` (K,); ``target`` (K,) counts from ``low``, or is None where pair i
     simply feeds slot ``low + i``. ``seeds`` are slots of direct neighbors, fed without limit.
+    ``unlimited``: all sources are such slots and fed by nothing else, so only the edges limit.
     """
 
     low: int
@@ -38,6 +39,7 @@ class Step:
     edge: NDArray[np.int64]
     target: NDArray[np.int64] | None
     seeds: NDArray[np.int64]
+    unlimited: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +178,9 @@ def _pull(
     fed = np.zeros(len(graph.nodes), bool)
     fed[frontier] = True
     used = fed[tails]
-    if not used.all():
-        edges, tails, heads = edges[used], tails[used], heads[used]
+    if used.all():
+        return _Level(left[degree[left] > 0], edges, tails, heads)
+    edges, tails, heads = edges[used], tails[used], heads[used]
     reached = np.zeros(len(graph.nodes), bool)
     reached[heads] = True
     return _Level(left[reached[left]], edges, tails, heads)
@@ -286,6 +289,7 @@ class _SlotBuilder:
         self._position = np.zeros(size, np.int64)
         self._hop_of = np.empty(0, np.int64)
         self._single = True
+        self._seeded = 0
         self.start = np.zeros(size, np.int64)
         self.count = np.zeros(size, np.int64)
         self.row_of = np.arange(size)
@@ -323,10 +327,14 @@ class _SlotBuilder:
             count = np.bincount(place, minlength=size)
         self.start[level.nodes] = low + np.cumsum(count) - count
         self.count[level.nodes] = count
-        self.slot_node.append(np.repeat(level.nodes, count))
+        plain = target is None and len(hop) == len(level.heads)  # one slot an edge, in its order
+        self.slot_node.append(level.heads if plain else np.repeat(level.nodes, count))
         self._single = self._single and int(count.max()) == 1
         self._hop_of = np.concatenate((self._hop_of, hop))
-        self.steps.append(Step(low, low + len(hop), source, edge, target, seeds))
+        unlimited = len(source) > 0 and int(source.max()) < self._seeded
+        if not low and not len(source):
+            self._seeded = len(hop)
+        self.steps.append(Step(low, low + len(hop), source, edge, target, seeds, unlimited))
 
     def _expand(
         self, level: _Level, place: NDArray[np.int64]

@@ -67,7 +67,9 @@ def propagate(plan: Plan, capacity: NDArray[np.float64]) -> Flow:
 def _sweep(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
     flow = np.zeros(len(plan.slot_node))
     for step in plan.steps:
-        value = np.minimum(flow[step.source], capacity[step.edge])
+        value = capacity[step.edge]
+        if not step.unlimited:
+            value = np.minimum(flow[step.source], value)
         if step.target is None:
             flow[step.low : step.high] = value
         else:
