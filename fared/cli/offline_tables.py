@@ -32,21 +32,27 @@ def write_offline(document: Json, out: Console) -> None:
 
 
 def _all(document: Json, out: Console) -> None:
-    for index, entry in enumerate(document["roots"]):
-        if entry["format"] == "fared-routes-diff/1":
-            if index == 0:
-                _assumed(entry, out)
+    entries = document["roots"]
+    differences = [entry for entry in entries if entry["format"] == "fared-routes-diff/1"]
+    if differences:
+        _assumed(differences[0], out)
+    shown = [entry for entry in entries if entry["routes"] or not differences]
+    for index, entry in enumerate(shown):
+        if differences:
             _difference(entry, out, first=index == 0)
         else:
             heading(out, f"From {_root(entry)}", first=index == 0)
             write(_named(entry), out, 0.0)
+    if len(shown) < len(entries):
+        others = count(len(entries) - len(shown), "other router" if shown else "router")
+        heading(out, f"Nothing changes on {others}", first=not shown)
     everywhere: dict[tuple[str, str], int] = {}
-    for entry in document["roots"]:
+    for entry in entries:
         for item in entry["ignored"]:
             key = (item["key"], item["reason"])
             everywhere[key] = everywhere.get(key, 0) + 1
     rows = [
-        (key, reason if seen == len(document["roots"]) else f"{reason} from {count(seen, 'root')}")
+        (key, reason if seen == len(entries) else f"{reason} from {count(seen, 'root')}")
         for (key, reason), seen in everywhere.items()
     ]
     _ignored_rows(rows, out)
