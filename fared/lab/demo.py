@@ -32,6 +32,7 @@ SHARE_TOLERANCE = 0.02
 _WEIGHT_TOLERANCE = 0.01
 _READY_DEADLINE = 40.0
 _CHANGE_DEADLINE = 15.0
+_SETTLED = 0.5
 _SLOWED_TO = 4
 _THEN_TO = 2
 _WIDTH = 80
@@ -112,9 +113,9 @@ class _Demo:
         self.fabric.start()
         kinds = sorted({node.node.kind for node in plan.routers})
         self._done(f"{len(plan.routers)} daemons running ({', '.join(kinds)})", started)
-        ready = self._await(
-            plan.leaves, has_all_paths(self.fabric), _READY_DEADLINE, "leaves are ready"
-        )
+        what = "routers have all paths"
+        accepts = has_all_paths(self.fabric)
+        ready = self._await(plan.routers, accepts, _READY_DEADLINE, what, quiet=_SETTLED)
         every = len(plan.leaves) - 1
         self._done(
             f"every leaf's kernel reaches the {every} others over all spines", started, ready
@@ -217,6 +218,8 @@ class _Demo:
         accepts: Accepts,
         timeout: float,
         what: str,
+        *,
+        quiet: float = 0.0,
     ) -> float:
         views: Mapping[str, KernelView] = self.fabric.views(plans)
         with self.console.status(what) as status:
@@ -226,7 +229,7 @@ class _Demo:
                 seen[0] = done
                 status.update(f"{done} of {total} {what}")
 
-            finished = wait_until(views, accepts, timeout, progress)
+            finished = wait_until(views, accepts, timeout, progress, quiet=quiet)
         if finished is None:
             ended = [
                 f"{node.name}: {process.name} has ended:\n{process.last_words()}"
@@ -247,6 +250,8 @@ class _Demo:
         self.console.print()
         capacities = self._capacities(cast.source.name)
         self.console.print(shares_table(report, capacities))
+        if report.delivered < report.sent:
+            self._note(f"{report.sent - report.delivered:,} of {report.sent:,} packets were lost")
         # The path whose share is largest for what it carries is full first.
         full_at = min(capacities[up.interface] / max(up.measured, 1e-9) for up in report.uplinks)
         whole, first = (format_bandwidth(value) for value in (sum(capacities.values()), full_at))

@@ -16,6 +16,7 @@ Progress = Callable[[int, int], None]
 """Told how many of how many kernels are accepted."""
 
 _RECHECK = 0.05
+_SETTLED = 0.5
 
 
 def wait_until(
@@ -23,34 +24,37 @@ def wait_until(
     accepts: Accepts,
     timeout: float,
     progress: Progress | None = None,
+    *,
+    quiet: float = 0.0,
 ) -> float | None:
     """Wait until every kernel is accepted; return when the last one was, or None at the deadline.
 
     The time is of ``time.monotonic()``. A kernel is looked at when it announces a change, and
-    every 50 ms since it drops next hops of dead links without a word. ``progress`` is told how
-    many of how many are accepted, on each change.
+    every 50 ms while it is not accepted, since it drops next hops of dead links without a word.
+    With ``quiet`` all must stay accepted for that many seconds: daemons that start rewrite routes
+    for a while after the first complete table. ``progress`` is told of each change.
     """
     deadline = time.monotonic() + timeout
-    told = -1
     accepted: dict[str, bool] = {}
     stale = set(views)
+    since: float | None = None
     while True:
+        before = sum(accepted.values()) if accepted else -1
         for name in stale:
             views[name].read_events()
             accepted[name] = accepts(name, views[name])
         now = time.monotonic()
         done = sum(accepted.values())
-        if progress is not None and done != told:
-            told = done
+        if progress is not None and done != before:
             progress(done, len(views))
-        if done == len(views):
-            return now
-        if now >= deadline:
+        since = (since or now) if done == len(views) else None
+        if since is not None and now - since >= quiet:
+            return since
+        if since is None and now >= deadline:
             return None
-        waiting = min(_RECHECK, deadline - now)
-        ready, _, _ = select.select(list(views.values()), [], [], waiting)
+        ready, _, _ = select.select(list(views.values()), [], [], _RECHECK)
         stale = {name for name, view in views.items() if view in ready}
-        stale = stale or {name for name, good in accepted.items() if not good}
+        stale |= {name for name, good in accepted.items() if not good and not ready}
 
 
 def interfaces(hops: Iterable[Hop]) -> set[str]:
@@ -79,5 +83,6 @@ def has_all_paths(fabric: Fabric) -> Accepts:
 
 
 def await_paths(fabric: Fabric, timeout: float) -> float | None:
-    """Wait until every router has all paths; return when, or None at the deadline."""
-    return wait_until(fabric.views(fabric.plan.routers), has_all_paths(fabric), timeout)
+    """Wait until every router has all paths and keeps them; return when, or None."""
+    views = fabric.views(fabric.plan.routers)
+    return wait_until(views, has_all_paths(fabric), timeout, quiet=_SETTLED)
