@@ -1,0 +1,118 @@
+"""The interface state machine (RFC 2328 §9) following the kernel's links."""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.core.ids import parse_dotted
+from fared.ospf.events import JoinGroup, LeaveGroup, LinkChanged, LinkRemoved, SettingsApplied
+from fared.ospf.interface import INTERFACE_TABLE, InterfaceEvent, InterfaceState
+from fared.ospf.packet.packets import Hello
+from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
+from tests.ospf.harness import BACKBONE, FAST, make_link
+from tests.ospf.scripted import Scripted
+
+
+def state_of(peer: Scripted, ifindex: int = 2) -> str:
+    views = peer.engine.snapshot(peer.now).interfaces
+    return next(i.state for i in views if i.ifindex == ifindex)
+
+
+def test_interface_down_leads_down_from_every_state():
+    for state in InterfaceState:
+        row = INTERFACE_TABLE.find(state, InterfaceEvent.INTERFACE_DOWN)
+        assert row.target is InterfaceState.DOWN
+
+
+def test_a_link_that_is_up_joins_the_group_before_it_speaks():
+    peer = Scripted()
+    assert state_of(peer) == "Point-to-point"
+    assert peer.outputs[0] == JoinGroup(2)
+
+
+def test_carrier_loss_leaves_the_group_and_silences_the_interface():
+    peer = Scripted()
+    peer.got()
+    peer.handle(LinkChanged(replace(peer.link, up=False), FAST))
+    assert state_of(peer) == "Down"
+    assert LeaveGroup(2) in peer.outputs
+    peer.at(30.0)
+    assert peer.got() == []
+    peer.handle(LinkChanged(peer.link, FAST))
+    assert len(peer.got(Hello)) == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "settings"),
+    [
+        (make_link(3, parse_dotted("10.9.0.1"), loopback=True), FAST),
+        (make_link(3, parse_dotted("10.9.0.1")), replace(FAST, network_type=NetworkType.LOOPBACK)),
+    ],
+    ids=["by the kernel", "by configuration"],
+)
+def test_loopbacks_are_in_state_loopback_and_never_speak(link, settings):
+    peer = Scripted()
+    peer.got()
+    peer.handle(LinkChanged(link, settings))
+    assert state_of(peer, 3) == "Loopback"
+    assert not [o for o in peer.outputs if o == JoinGroup(3)]
+
+
+def test_passive_interfaces_neither_speak_nor_listen():
+    peer = Scripted(settings=replace(FAST, passive=True))
+    peer.at(5.0)
+    assert peer.got() == []
+    peer.greet(peer.me)
+    assert peer.state == "Down"
+    assert peer.errors() == {"interface-not-running": 1}
+
+
+def test_a_link_without_address_waits_for_one():
+    peer = Scripted()
+    bare = replace(make_link(3, 0), addresses=())
+    peer.handle(LinkChanged(bare, FAST))
+    assert state_of(peer, 3) == "Down"
+    peer.handle(LinkChanged(make_link(3, parse_dotted("10.9.0.1")), FAST))
+    assert state_of(peer, 3) == "Point-to-point"
+
+
+def test_a_new_address_starts_the_interface_anew():
+    peer = Scripted()
+    peer.to_full()
+    peer.handle(LinkChanged(make_link(2, parse_dotted("10.9.0.0")), FAST))
+    assert state_of(peer) == "Point-to-point"
+    assert peer.state == "Down"
+
+
+def test_moving_to_another_area_leaves_the_old_one():
+    peer = Scripted()
+    peer.to_full()
+    peer.handle(LinkChanged(peer.link, replace(FAST, area=1)))
+    snap = peer.engine.snapshot(peer.now)
+    assert snap.interfaces[0].area == 1
+    assert snap.area(1) is not None
+    peer.send(peer.hello(), area=1)
+    assert peer.state == "Init"
+
+
+def test_unknown_links_may_be_removed():
+    peer = Scripted()
+    peer.handle(LinkRemoved(99))
+    peer.handle(LinkChanged(make_link(98, 1), None))
+    assert state_of(peer) == "Point-to-point"
+
+
+def test_switching_an_area_to_stub_forms_adjacencies_anew():
+    peer = Scripted()
+    peer.to_full()
+    peer.got()
+    stub = OspfSettings(router_id=peer.me, areas=(AreaSettings(BACKBONE, stub=True),))
+    peer.handle(SettingsApplied(stub))
+    assert peer.state == "Down"
+    assert peer.got(Hello)[0].options == 0
+
+
+def test_defaults_are_those_of_the_rfc():
+    settings = InterfaceSettings(area=BACKBONE)
+    assert (settings.hello_interval, settings.router_dead_interval) == (10, 40)
+    assert settings.rxmt_interval == 5.0
