@@ -147,7 +147,7 @@ class _Demo:
             self._note("these daemons do not weigh paths: flows still split evenly")
             return
         what = "leaves weigh the path by what it carries"
-        done = self._await(others, self._weighted, _CHANGE_DEADLINE, what)
+        done = self._await(others, self._weighted, _CHANGE_DEADLINE, what, quiet=_SETTLED)
         self._done(f"{_leaves(others)} {self._ratio()} in the kernel", begun, done)
         self._tell_writes()
 
