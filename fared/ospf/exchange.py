@@ -245,7 +245,7 @@ class Exchange:
         """Send the last description (again); who leads repeats it until it is answered."""
         if neighbor.sent_dd is None:
             return
-        neighbor.interface.queue.append(neighbor.sent_dd)
+        self._transmitter.queue(neighbor.interface, neighbor.sent_dd)
         if neighbor.master:
             timers = self._instance.timers
             timers.cancel(neighbor.dd_timer)
@@ -257,7 +257,7 @@ class Exchange:
         room = body_space(neighbor.interface) // _REQUEST_SIZE
         keys = tuple(key for key, _ in zip(neighbor.requests, range(room), strict=False))
         neighbor.outstanding = dict.fromkeys(keys)
-        neighbor.interface.queue.append(LsRequest(keys))
+        self._transmitter.queue(neighbor.interface, LsRequest(keys))
         timers = self._instance.timers
         timers.cancel(neighbor.request_timer)
         due = self._instance.now + neighbor.interface.settings.rxmt_interval

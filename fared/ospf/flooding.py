@@ -113,10 +113,12 @@ class Flooding:
                     wanted = True
             if wanted:
                 interface.updates[entry.key] = entry
+                self._instance.unsent[interface.ifindex] = interface
 
     def send_direct(self, neighbor: Neighbor, entry: LsaEntry) -> None:
         """Queue an LSA for one neighbor, without retransmission."""
         neighbor.direct[entry.key] = entry
+        self._instance.unsent[neighbor.interface.ifindex] = neighbor.interface
 
     def _eligible(self, entry: LsaEntry) -> list[Interface]:
         """RFC 2328 §13.3 (the scopes before (1)), RFC 5250 §3.1."""
@@ -218,6 +220,11 @@ class Flooding:
             self._instance.counters.lsas["duplicate"] += 1
             if self._retransmitter.delist(neighbor, entry.key) is None:
                 self._ack(neighbor, lsa.header)
+            elif neighbor.interface.updates.get(entry.key) is entry:
+                # Queued for this very neighbor, the only one here: it has just shown us that
+                # it needs no copy, and our silence costs it one: so acknowledge instead.
+                del neighbor.interface.updates[entry.key]
+                self._ack(neighbor, lsa.header)
             return True
         # (8)
         now = self._instance.now
@@ -233,7 +240,9 @@ class Flooding:
 
     def _ack(self, neighbor: Neighbor, header: LsaHeader) -> None:
         # RFC 2328 §13.5: on point-to-point links delayed acks, too, go out with the next drain.
-        neighbor.interface.acks[header.key] = header
+        interface = neighbor.interface
+        interface.acks[header.key] = header
+        self._instance.unsent[interface.ifindex] = interface
 
     def _reject(self, neighbor: Neighbor, reason: str, lsa: Lsa) -> None:
         self._instance.reject(

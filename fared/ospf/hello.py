@@ -28,8 +28,12 @@ class HelloProtocol:
 
     def start(self, interface: Interface) -> None:
         """Send the first hello now and the others periodically, a little early at random."""
-        interface.hello_due = True
+        self._due(interface)
         self._arm(interface)
+
+    def _due(self, interface: Interface) -> None:
+        interface.hello_due = True
+        self._instance.unsent[interface.ifindex] = interface
 
     def stop(self, interface: Interface) -> None:
         """Send no more."""
@@ -42,7 +46,7 @@ class HelloProtocol:
         interface.hello_timer = self._instance.timers.arm(due, partial(self._tick, interface))
 
     def _tick(self, interface: Interface) -> None:
-        interface.hello_due = True
+        self._due(interface)
         self._arm(interface)
 
     def receive(self, interface: Interface, source: int, packet: Packet, hello: Hello) -> None:
@@ -69,7 +73,7 @@ class HelloProtocol:
         restarted = known >= NeighborState.TWO_WAY and neighbor.state is NeighborState.INIT
         now_two_way = known < NeighborState.TWO_WAY <= neighbor.state
         if newly_heard or restarted or now_two_way:
-            interface.hello_due = True
+            self._due(interface)
 
     def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
         """RFC 2328 §10.5; the network mask means nothing on point-to-point links."""

@@ -63,6 +63,8 @@ class Instance:
         self.areas: dict[AreaId, Area] = {}
         self.interfaces: dict[int, Interface] = {}
         self.as_scope = Lsdb(Scope.AS)
+        self.unsent: dict[int, Interface] = {}
+        """Interfaces with something queued, by ifindex: what a drain has to look at."""
         self.exchanging = 0
         """Neighbors in state Exchange or Loading: while there are any, MaxAge LSAs stay (§14)."""
         self.dying: dict[LsaEntry, None] = {}

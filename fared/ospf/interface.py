@@ -82,6 +82,9 @@ class Interface:
         self.queue: list[PacketBody] = []
         self.updates: dict[LsaKey, LsaEntry] = {}
         self.acks: dict[LsaKey, LsaHeader] = {}
+        self.paced_until = float("-inf")
+        """Until then floods and acks wait for company (Transmitter)."""
+        self.pacing_timer: Timer | None = None
         self.utilized = 0.0
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None

@@ -84,6 +84,7 @@ class Retransmitter:
         for item in ready[:_BATCH]:
             item.due = now + interval
             neighbor.direct[item.entry.key] = item.entry
+        self._instance.unsent[neighbor.interface.ifindex] = neighbor.interface
         self._instance.counters.lsas["retransmitted"] += min(len(ready), _BATCH)
         if len(ready) > _BATCH:
             self._arm(neighbor, now + _BATCH_GAP)

@@ -76,5 +76,7 @@ class OspfSettings:
     stub_router: bool = False
     throttle: ThrottleSettings = ThrottleSettings()
     announce: AnnounceSettings = AnnounceSettings()
+    flood_pacing: float = 0.005
+    """Least gap between two floods out of one interface, in seconds; the first never waits."""
     min_ls_arrival: float = 0.0
     """RFC 2328 says 1 s; with an exponential origination throttle it only costs retransmissions."""

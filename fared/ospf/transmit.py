@@ -8,6 +8,7 @@ database description that moves the neighbor to Exchange would be dropped by it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fared.core.ids import IPv4
 from fared.ospf.events import SendPacket
@@ -15,7 +16,7 @@ from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, with_age
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaKey, with_age
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
 
 ALL_SPF_ROUTERS = IPv4(0xE0000005)
@@ -39,9 +40,15 @@ class Transmitter:
 
     def flush(self) -> None:
         """Encode and emit all that is queued. Floods out of many interfaces are encoded once."""
-        for interface in list(self._instance.interfaces.values()):
+        unsent, self._instance.unsent = self._instance.unsent, {}
+        for _, interface in sorted(unsent.items()):
             self._flush_interface(interface)
         self._encoded.clear()
+
+    def queue(self, interface: Interface, body: PacketBody) -> None:
+        """Send a packet out of an interface with the next flush."""
+        interface.queue.append(body)
+        self._instance.unsent[interface.ifindex] = interface
 
     def hello(self, interface: Interface, neighbors: tuple[int, ...]) -> Hello:
         """The hello of an interface (RFC 2328 §9.5)."""
@@ -64,10 +71,10 @@ class Transmitter:
     def goodbye(self, interface: Interface) -> None:
         """Emit at once what is queued and then a hello that lists nobody."""
         interface.hello_due = False
-        self._flush_interface(interface)
+        self._flush_interface(interface, force=True)
         self._emit(interface, self._encode(interface, self.hello(interface, ())))
 
-    def _flush_interface(self, interface: Interface) -> None:
+    def _flush_interface(self, interface: Interface, *, force: bool = False) -> None:
         if not interface.speaks:
             _discard(interface)
             return
@@ -78,17 +85,43 @@ class Transmitter:
         queue, interface.queue = interface.queue, []
         for body in queue:
             self._emit(interface, self._encode(interface, body))
-        updates, interface.updates = interface.updates, {}
+        updates: dict[LsaKey, LsaEntry] = {}
+        waiting = bool(interface.updates or interface.acks)
+        paced = waiting and not force and self._paced(interface)
+        if not paced:
+            updates, interface.updates = interface.updates, {}
         self._send_updates(interface, updates.values())
         for neighbor in interface.neighbors.values():
             direct, neighbor.direct = neighbor.direct, {}
             self._send_updates(
                 interface, (entry for key, entry in direct.items() if key not in updates)
             )
-        self._send_acks(interface)
+        if not paced:
+            self._send_acks(interface)
+
+    def _paced(self, interface: Interface) -> bool:
+        """Whether floods and acks must wait: what comes within a few milliseconds travels together.
+
+        The first of a burst goes out at once. In a dense fabric every LSA arrives over many
+        links within moments: what is collected meanwhile is sent in full packets, and what the
+        neighbor sends us first is not sent at all.
+        """
+        instance = self._instance
+        if instance.now >= interface.paced_until:
+            interface.paced_until = instance.now + instance.settings.flood_pacing
+            return False
+        timer = interface.pacing_timer
+        if timer is None or not timer.active:
+            wake = partial(self._wake, interface)
+            interface.pacing_timer = instance.timers.arm(interface.paced_until, wake)
+        return True
+
+    def _wake(self, interface: Interface) -> None:
+        self._instance.unsent[interface.ifindex] = interface
 
     def _send_updates(self, interface: Interface, entries: Iterable[LsaEntry]) -> None:
-        chosen = tuple(entries)
+        # What was replaced while it waited is not worth sending.
+        chosen = tuple(entry for entry in entries if entry.lsdb.get(entry.key) is entry)
         if not chosen:
             return
         space = body_space(interface)

@@ -235,7 +235,7 @@ class Network:
             value
             for router in self.routers()
             for value in (
-                router.engine.lsdb_fingerprint(),
+                router.engine.activity(),
                 router.journal.counts["spf"],
                 router.journal.counts["capacity"],
             )

@@ -112,6 +112,7 @@ def test_a_duplicate_is_acknowledged_directly(peer):
     peer.send(update(lsa))
     peer.got()
     peer.send(update(lsa))
+    peer.at(peer.now + 0.01)  # what follows within milliseconds travels together
     (answer,) = peer.got()
     assert answer.lsa_headers == (lsa.header,)
 
@@ -293,6 +294,28 @@ def test_floods_are_batched_up_to_the_mtu():
     sent = peer.got(LsUpdate)
     assert sum(len(u.lsas) for u in sent) == 100
     assert len(sent) == 9
+
+
+def test_the_first_flood_goes_at_once_and_what_follows_within_moments_travels_together(peer):
+    peer.at(2.0)
+    peer.greet(peer.me)
+    peer.got()
+    for n in range(10):
+        peer.send(update(make_lsa(OTHER + n)))
+    (first,) = peer.got(LsAck)
+    assert len(first.lsa_headers) == 1
+    peer.at(peer.now + 0.006)
+    (second,) = peer.got(LsAck)
+    assert len(second.lsa_headers) == 9
+
+
+def test_an_lsa_replaced_while_it_waits_is_sent_once_in_its_new_form(peer):
+    for cost in (20, 21):
+        peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=cost)))
+    peer.at(peer.now + 3.0)
+    sent = [x for u in peer.got(LsUpdate) for x in u.lsas if x.header.ls_type == 1]
+    numbers = [x.header.ls_sequence_number for x in sent]
+    assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("seed", range(3))
