@@ -69,6 +69,7 @@ class LinkManager:
         for interface in self._instance.area_interfaces(settings.area):
             self._adjacency.kill_all(interface, NeighborEvent.KILL_NBR)
             interface.hello_due = interface.speaks
+            self._instance.unsent[interface.ifindex] = interface
 
     def changed(self, link: Link, settings: InterfaceSettings | None) -> None:
         """A link appeared or changed, or OSPF was switched on or off on it."""
