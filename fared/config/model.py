@@ -107,7 +107,7 @@ class SpfBackoff(Section):
 
     initial_delay: values.Duration = 0.0
     short_delay: values.Duration = 0.05
-    long_delay: values.Duration = 1.0
+    long_delay: values.Duration = 0.2
     holddown: values.Duration = 2.0
     time_to_learn: values.Duration = 0.5
 

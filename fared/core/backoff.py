@@ -16,7 +16,7 @@ class BackoffSettings:
 
     initial_delay: float = 0.0
     short_delay: float = 0.05
-    long_delay: float = 1.0
+    long_delay: float = 0.2
     holddown: float = 2.0
     time_to_learn: float = 0.5
 

@@ -49,13 +49,14 @@ class ThrottleSettings:
     """Exponential back-off of originating one LSA: the first is free, then the gaps double.
 
     RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
-    stays bounded by ``maximum``. A quiet ``reset`` seconds returns to a free first origination.
+    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
+    returns to a free first origination.
     """
 
     initial: float = 0.0
     minimum: float = 0.05
     maximum: float = 5.0
-    reset: float = 10.0
+    reset: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 RFC 2328's fixed MinLSInterval of 5 s makes the second of two failures wait. Here the first
 origination is free and the gaps then double up to the configured maximum, so single events are
-flooded at once and a flapping link still costs a bounded number of LSAs.
+flooded at once and a flapping link still costs a bounded number of LSAs. Events a second apart
+are single events; a link that flaps faster has to be quiet for twice the gap it has earned.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class LsaThrottle:
         self._settings = settings
 
     def _quiet(self, requested: float) -> bool:
-        return self._last is None or requested - self._last >= self._settings.reset
+        if self._last is None:
+            return True
+        return requested - self._last >= max(self._settings.reset, 2 * self._gap)
 
     def due(self, requested: float) -> float:
         """When an origination asked for at ``requested`` may go out."""

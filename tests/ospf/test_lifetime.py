@@ -54,6 +54,24 @@ def test_quiet_makes_the_next_origination_free_again():
     assert throttle.due(10.1) == 10.1 + 0.05
 
 
+def test_single_events_a_second_apart_never_wait():
+    throttle = LsaThrottle(ThrottleSettings())
+    for event in range(20):
+        now = event * 1.1
+        assert throttle.due(now) == now
+        throttle.sent(now, now)
+
+
+def test_a_long_gap_must_be_earned_back_by_twice_as_long_a_quiet():
+    throttle = LsaThrottle(ThrottleSettings())
+    now = 0.0
+    for _ in range(9):
+        now = throttle.due(now)
+        throttle.sent(now, now)
+    assert throttle.due(now + 9.9) == now + 5.0
+    assert throttle.due(now + 10.1) == now + 10.1
+
+
 def test_a_flapping_cost_is_flooded_ever_more_slowly_and_ends_with_the_newest():
     peer = Scripted()
     peer.to_full()
