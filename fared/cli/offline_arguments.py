@@ -66,14 +66,18 @@ class Names:
         hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
         raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
 
-    def link(self, text: str, option: str) -> tuple[NodeId, NodeId]:
-        """Two routers of which one at least lists the other. Raises click.BadParameter."""
+    def link(self, text: str, option: str, *, directed: bool = False) -> tuple[NodeId, NodeId]:
+        """Two routers of which one at least (``directed``: the first) lists the other.
+
+        Raises click.BadParameter.
+        """
         ends = text.split(",")
         if len(ends) != 2:
             raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
         tail, head = (self.node(end, option) for end in ends)
         neighbors = self._neighbors(tail)
-        if head not in neighbors and tail not in self._neighbors(head):
+        listed = head in neighbors or (not directed and tail in self._neighbors(head))
+        if not listed:
             names = [self._shown(node) for node in sorted(neighbors)]
             raise click.BadParameter(
                 f"no link between {ends[0]} and {ends[1]}; "
@@ -93,7 +97,7 @@ class Names:
             parsed = read(value)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint=option) from error
-        return self.link(link, option), parsed
+        return self.link(link, option, directed=True), parsed
 
     def _neighbors(self, node: NodeId) -> set[NodeId]:
         return {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
+from fared.cli.main import main
 from fared.cli.offline_tables import write_offline
 from tests.cli_offline.fabrics import answer, run_spf
 
@@ -115,3 +119,12 @@ def test_explain_what_is_not_there(document):
     assert (result.exit_code, result.stdout) == (1, "")
     assert "no route to 192.0.2.0/24" in result.stderr
     assert run_spf(document, "--explain", "nonsense").exit_code == 2
+
+
+def test_as_a_command_of_the_operators_tool(document, tmp_path):
+    """``--json`` is taken before the command as well; no daemon is asked."""
+    path = tmp_path / "db.json"
+    path.write_text(json.dumps(document))
+    result = CliRunner().invoke(main, ["--json", "spf", "--lsdb", str(path), "--root", "S1"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["root"] == "10.255.0.1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 
 import pytest
@@ -205,7 +206,13 @@ def test_a_hostname_of_two_routers_is_ambiguous(document):
 
 # -- whatever comes --------------------------------------------------------------------------
 
-SMALL = saved(clos(2, 2))
+
+@functools.cache
+def small() -> Json:
+    """L1's database in a fabric of two spines and two leaves."""
+    return saved(clos(2, 2))
+
+
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()
@@ -232,13 +239,14 @@ def _places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str |
     return found + [place for key, inner in items for place in _places(inner, (*path, key))]
 
 
-PLACES = _places(SMALL)
+PLACES = st.deferred(lambda: st.sampled_from(_places(small())))
+LSA_NUMBERS = st.deferred(lambda: st.sampled_from(range(len(small()["areas"][0]["lsas"]))))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.sampled_from(PLACES), ANYTHING), min_size=1, max_size=3))
+@given(st.lists(st.tuples(PLACES, ANYTHING), min_size=1, max_size=3))
 def test_a_document_spoilt_anywhere_is_computed_or_refused(edits):
-    document = copy.deepcopy(SMALL)
+    document = copy.deepcopy(small())
     for path, value in edits:
         spot = document
         try:
@@ -254,12 +262,12 @@ def test_a_document_spoilt_anywhere_is_computed_or_refused(edits):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.sampled_from(range(len(SMALL["areas"][0]["lsas"]))),
+    LSA_NUMBERS,
     st.integers(0, 200),
     st.binary(min_size=1, max_size=8),
 )
 def test_lsas_spoilt_under_a_right_checksum_are_computed_with_or_ignored(number, at, garbage):
-    document = copy.deepcopy(SMALL)
+    document = copy.deepcopy(small())
     lsas = document["areas"][0]["lsas"]
     lsa = decode_lsa(Reader(bytes.fromhex(lsas[number]["hex"])))
     body = bytearray(lsa.raw[20:])
