@@ -1,0 +1,214 @@
+"""What the peers say of themselves: databases, neighbors and routes of FRR, BIRD and fared.
+
+Every router of a mixed fabric is asked by its own tool, and all answers come in one form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fared.api.client import ControlClient
+from fared.lab.fabric import Fabric, RunningNode
+from fared.lab.kernel_view import Hop
+from fared.lab.waiting import has_all_paths, wait_until
+
+AREA = "0.0.0.0"
+MAX_AGE = 3600
+OPAQUE_AREA = 10
+
+_FRR_AREA_LISTS = {
+    "routerLinkStates": 1,
+    "networkLinkStates": 2,
+    "summaryLinkStates": 3,
+    "asbrSummaryLinkStates": 4,
+    "areaLocalOpaqueLsa": OPAQUE_AREA,
+}
+_FRR_AS_LISTS = {"asExternalLinkStates": 5, "asExternalOpaqueLsa": 11}
+_FARED_TYPES = {
+    "router": 1,
+    "network": 2,
+    "summary-network": 3,
+    "summary-asbr": 4,
+    "as-external": 5,
+    "nssa-external": 7,
+}
+_BIRD_LSA = re.compile(r"^ ([0-9a-f]{4})\s+(\S+)\s+(\S+)\s+([0-9a-f]{8})\s+(\d+)\s+([0-9a-f]{4})$")
+_BIRD_TYPE = 0x1F  # above these bits stands the scope, in BIRD's own numbering
+
+
+class LsaId(NamedTuple):
+    """What tells an instance of an LSA from every other."""
+
+    ls_type: int
+    link_state_id: str
+    advertising_router: str
+    sequence_number: int
+    checksum: int
+
+
+Database = frozenset[LsaId]
+
+
+def tell(text: str) -> None:
+    """Report a figure: pytest shows it with -rA or -s, and when a test fails."""
+    print(text)  # noqa: T201
+
+
+def until(condition: Callable[[], Any], seconds: float, what: str) -> float:
+    """Wait until the condition holds; return how long that took, seconds."""
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < seconds, f"not within {seconds:g} s: {what}"
+        time.sleep(0.02)
+    return time.monotonic() - begun
+
+
+def fared(node: RunningNode) -> ControlClient:
+    """The control socket of a node that runs fared."""
+    return ControlClient(str(node.directory / "fared.sock"))
+
+
+def vtysh(node: RunningNode, *commands: str) -> str:
+    """Run commands in an FRR node, one after the other."""
+    return node.cli(*(word for command in commands for word in ("-c", command)))
+
+
+def vtysh_json(node: RunningNode, command: str) -> dict[str, Any]:
+    """Run one show command in an FRR node and read its JSON."""
+    found: dict[str, Any] = json.loads(vtysh(node, f"{command} json"))
+    return found
+
+
+def database(node: RunningNode) -> Database:
+    """All live LSAs a router holds, by its own account."""
+    readers = {"fared": _fared_database, "frr": _frr_database, "bird": _bird_database}
+    return frozenset(readers[node.plan.node.kind](node))
+
+
+def _fared_database(node: RunningNode) -> set[LsaId]:
+    document = fared(node).request("show database")
+    lsas = [(lsa, OPAQUE_AREA) for area in document["areas"] for lsa in area["lsas"]]
+    lsas += [(lsa, 11) for lsa in document["as_scope"]]
+    return {
+        LsaId(
+            _FARED_TYPES.get(lsa["type"], opaque),
+            lsa["id"],
+            lsa["adv_router"],
+            lsa["seq"],
+            lsa["checksum"],
+        )
+        for lsa, opaque in lsas
+        if lsa["age"] < MAX_AGE
+    }
+
+
+def _frr_database(node: RunningNode) -> set[LsaId]:
+    document = vtysh_json(node, "show ip ospf database")
+    found = [
+        (number, lsa)
+        for area in document.get("areas", {}).values()
+        for key, number in _FRR_AREA_LISTS.items()
+        for lsa in area.get(key, ())
+    ]
+    found += [
+        (number, lsa) for key, number in _FRR_AS_LISTS.items() for lsa in document.get(key, ())
+    ]
+    return {
+        LsaId(
+            number,
+            lsa["lsId"],
+            lsa["advertisedRouter"],
+            int(lsa["sequenceNumber"], 16),
+            int(lsa["checksum"], 16),
+        )
+        for number, lsa in found
+        if lsa["lsaAge"] < MAX_AGE
+    }
+
+
+def _bird_database(node: RunningNode) -> set[LsaId]:
+    matches = filter(None, map(_BIRD_LSA.match, node.cli("show ospf lsadb").splitlines()))
+    return {
+        LsaId(int(kind, 16) & _BIRD_TYPE, identity, router, int(sequence, 16), int(checksum, 16))
+        for kind, identity, router, sequence, age, checksum in (m.groups() for m in matches)
+        if int(age) < MAX_AGE
+    }
+
+
+def differences(fabric: Fabric) -> dict[str, list[LsaId]]:
+    """What each router holds that not all hold; empty when all databases are equal."""
+    databases = {plan.name: database(fabric.node(plan.name)) for plan in fabric.plan.routers}
+    common = frozenset.intersection(*databases.values())
+    return {name: sorted(held - common) for name, held in databases.items() if held != common}
+
+
+def await_equal_databases(fabric: Fabric, seconds: float = 15.0) -> Database:
+    """Wait until all routers hold the same LSAs and return them."""
+    until(lambda: not differences(fabric), seconds, f"equal databases, but {differences(fabric)}")
+    return database(fabric.node(fabric.plan.routers[0].name))
+
+
+def full_neighbors(node: RunningNode) -> dict[str, str]:
+    """The router ids of fully adjacent neighbors, by interface."""
+    kind = node.plan.node.kind
+    if kind == "fared":
+        rows = fared(node).request("show neighbors")["neighbors"]
+        return {row["interface"]: row["router_id"] for row in rows if row["state"] == "Full"}
+    if kind == "frr":
+        found = vtysh_json(node, "show ip ospf neighbor")["neighbors"]
+        return {
+            row["ifaceName"].partition(":")[0]: router_id
+            for router_id, rows in found.items()
+            for row in rows
+            if row["nbrState"].startswith("Full/")
+        }
+    lines = [line.split() for line in node.cli("show ospf neighbors").splitlines()]
+    return {words[4]: words[0] for words in lines if len(words) == 6 and words[2] == "Full/PtP"}
+
+
+def wanted_neighbors(fabric: Fabric, name: str) -> dict[str, str]:
+    """What ``full_neighbors`` should say while all links are whole."""
+    plan = fabric.plan
+    ports = plan.node(name).fabric_ports
+    return {port.name: str(plan.node(port.peer).router_id) for port in ports}
+
+
+def wanted_gateways(fabric: Fabric, name: str, target: str) -> set[tuple[str, str]]:
+    """The (interface, gateway) pairs of all shortest paths from one router to another."""
+    ports = fabric.plan.equal_cost_ports(name, target)
+    return {(port.name, str(port.peer_address)) for port in ports}
+
+
+def gateways(hops: tuple[Hop, ...]) -> set[tuple[str, str | None]]:
+    """The (interface, gateway) pairs of a route in the kernel."""
+    return {(hop.interface, hop.gateway) for hop in hops}
+
+
+def await_all_paths(fabric: Fabric, seconds: float = 30.0) -> float:
+    """Wait until every kernel has all paths to all hosts; return when the last one had."""
+    views = fabric.views(fabric.plan.routers)
+    done = wait_until(views, has_all_paths(fabric), seconds)
+    assert done is not None, {name: view.routes() for name, view in views.items()}
+    return done
+
+
+def await_whole(fabric: Fabric, seconds: float = 30.0) -> float:
+    """Wait for all paths and equal databases; return when all paths were there."""
+    done = await_all_paths(fabric, seconds)
+    await_equal_databases(fabric, seconds)
+    return done
+
+
+def await_hops(fabric: Fabric, name: str, prefix: str, wanted: set[str], seconds: float) -> float:
+    """Wait until a kernel's route to the prefix uses these interfaces; return when it did."""
+
+    def accepts(_: str, view: Any) -> bool:
+        return {hop.interface for hop in view.hops(prefix)} == wanted
+
+    done = wait_until({name: fabric.view(name)}, accepts, seconds)
+    assert done is not None, f"{name}: {prefix} over {fabric.view(name).hops(prefix)}"
+    return done

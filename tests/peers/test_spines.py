@@ -1,0 +1,350 @@
+"""fared leaves under spines of three makes: FRR, BIRD and fared itself.
+
+One fabric for the whole module; each test finds it whole and leaves it so.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from fared.lab import traffic
+from fared.lab.fabric import Fabric
+from tests.peers.conftest import Peers, Running
+from tests.peers.peers import (
+    OPAQUE_AREA,
+    await_all_paths,
+    await_equal_databases,
+    await_hops,
+    await_whole,
+    database,
+    fared,
+    full_neighbors,
+    gateways,
+    tell,
+    until,
+    vtysh,
+    vtysh_json,
+    wanted_gateways,
+    wanted_neighbors,
+)
+from tests.peers.recordings import complaints, rejected
+
+pytestmark = [pytest.mark.netns, pytest.mark.peers]
+
+TOPOLOGY = """
+name: spines
+topology:
+  defaults: {labels: {fared-lab.rate: 100M}}
+  nodes:
+    L1: {kind: fared}
+    L2: {kind: fared}
+    S1: {kind: frr}
+    S2: {kind: bird}
+    S3: {kind: fared}
+    h1: {}
+    h2: {}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["S3:L1", "L1:S3"]
+    - endpoints: ["S3:L2", "L2:S3"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+"""
+NEAR, FAR = "10.0.1.0/24", "10.0.2.0/24"
+SPINES = {"S1", "S2", "S3"}
+RATE = 100e6 / 8
+MESSAGES = {"Hello", "DB Description", "LS Request", "LS Update", "LS Acknowledge"}
+
+
+@pytest.fixture(scope="module")
+def peers(running: Running) -> Iterator[Peers]:
+    with running(TOPOLOGY) as up:
+        yield up
+
+
+def test_every_link_carries_a_full_adjacency_by_both_ends_account(fabric: Fabric):
+    for plan in fabric.plan.routers:
+        node, wanted = fabric.node(plan.name), wanted_neighbors(fabric, plan.name)
+        until(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
+
+
+def test_all_routers_hold_the_same_lsas_to_the_last_checksum(fabric: Fabric):
+    """5 router LSAs; TE and router information LSAs of all but BIRD, which only passes them on."""
+    held = await_equal_databases(fabric)
+    assert database(fabric.node("S1")) == database(fabric.node("S2")) == held
+    by_router = {
+        str(plan.router_id): sum(
+            lsa.ls_type == OPAQUE_AREA and lsa.advertising_router == str(plan.router_id)
+            for lsa in held
+        )
+        for plan in fabric.plan.routers
+    }
+    # fared: router information, TE router address, one TE link a link; FRR: one TE link a link
+    assert list(by_router.values()) == [5, 5, 2, 0, 4]
+    assert sum(lsa.ls_type == 1 for lsa in held) == 5
+
+
+def test_fared_routes_over_spines_of_every_make_alike(fabric: Fabric):
+    """The leaf's kernel has all three gateways with equal weights; flows follow and arrive."""
+    # FRR may still have to take back what another test made it say of its links.
+    until(lambda: weights(fabric, "L1", FAR) == dict.fromkeys(SPINES, 1), 7.0, "equal weights")
+    until(lambda: weights(fabric, "L2", NEAR) == dict.fromkeys(SPINES, 1), 7.0, "equal weights")
+    assert gateways(fabric.view("L1").hops(FAR)) == wanted_gateways(fabric, "L1", "L2")
+    for spine in SPINES:
+        loopback = f"{fabric.plan.node(spine).router_id}/32"
+        assert gateways(fabric.view("L1").hops(loopback)) == wanted_gateways(fabric, "L1", spine)
+
+    there = traffic.measure(fabric, "h1", "h2", flows=3000)
+    back = traffic.measure(fabric, "h2", "h1", flows=3000)
+    assert there.delivered == back.delivered == 3000
+    assert max(there.worst_error, back.worst_error) < 0.05  # above five standard deviations
+
+
+def test_frr_routes_to_prefixes_of_fared(fabric: Fabric):
+    for leaf, prefix in (("L1", NEAR), ("L2", FAR)):
+        wanted = wanted_gateways(fabric, "S1", leaf)
+        (route,) = vtysh_json(fabric.node("S1"), f"show ip route {prefix}")[prefix]
+        assert (route["protocol"], route["metric"], route["installed"]) == ("ospf", 20, True)
+        assert {(hop["interfaceName"], hop["ip"]) for hop in route["nexthops"]} == wanted
+        assert gateways(fabric.view("S1").hops(prefix)) == wanted
+    # to another spine: over both leaves
+    (route,) = vtysh_json(fabric.node("S1"), "show ip route 10.255.0.5/32")["10.255.0.5/32"]
+    found = {(hop["interfaceName"], hop["ip"]) for hop in route["nexthops"]}
+    assert found == wanted_gateways(fabric, "S1", "S3")
+
+
+def test_bird_routes_to_prefixes_of_fared(fabric: Fabric):
+    for leaf, prefix in (("L1", NEAR), ("L2", FAR)):
+        wanted = wanted_gateways(fabric, "S2", leaf)
+        shown = fabric.node("S2").cli(f"show route {prefix}")
+        assert set(re.findall(r"via (\S+) on (\S+)", shown)) == {(g, i) for i, g in wanted}
+        assert "(150/20)" in shown
+        assert gateways(fabric.view("S2").hops(prefix)) == wanted
+    shown = fabric.node("S2").cli("show route 10.255.0.5/32")
+    found = {(i, g) for g, i in re.findall(r"via (\S+) on (\S+)", shown)}
+    assert found == wanted_gateways(fabric, "S2", "S3")
+
+
+def frr_te_links(fabric: Fabric, leaf: str) -> dict[str, dict[str, float]]:
+    """The TE links of a router as FRR shows its LSAs: local address to bandwidths, bytes/s."""
+    shown = vtysh(fabric.node("S1"), "show ip ospf database opaque-area")
+    found = {}
+    for lsa in shown.split("LS age:")[1:]:
+        local = re.search(r"#0: (\S+)", lsa)
+        if f"Advertising Router: {fabric.plan.node(leaf).router_id}" in lsa and local:
+            found[local[1]] = {
+                what: float(value)
+                for what, value in re.findall(
+                    r"^\s*(\S[\w ]+ Bandwidth): (\S+) \(", lsa, re.MULTILINE
+                )
+            }
+    return found
+
+
+def four_bytes(value: float) -> float:
+    """The nearest value an IEEE single holds, which is what travels."""
+    return float(struct.unpack("!f", struct.pack("!f", value))[0])
+
+
+def test_frr_shows_what_fareds_links_can_carry(fabric: Fabric):
+    """Bytes/s in FRR's words: the rate of the shaper, in the LSA and in its TE database."""
+    links = frr_te_links(fabric, "L1")
+    ports = fabric.plan.node("L1").fabric_ports
+    assert set(links) == {str(port.address.ip) for port in ports}
+    for bandwidths in links.values():
+        assert bandwidths["Maximum Bandwidth"] == RATE
+        assert bandwidths["Maximum Reservable Bandwidth"] == RATE
+        assert bandwidths["Unidirectional Residual Bandwidth"] == RATE
+        assert bandwidths["Unidirectional Available Bandwidth"] == pytest.approx(RATE, rel=0.02)
+
+    edges = vtysh(fabric.node("S1"), "show ip ospf mpls-te database verbose").split("  Edge (")
+    edge = next(
+        e for e in edges if re.search(r"Local IPv4 address: 10\.128\.0\.9$", e, re.MULTILINE)
+    )
+    available = re.search(r"Available Bandwidth: (\S+) \(Bytes/s\)", edge)
+    assert available is not None
+    assert float(available[1]) == pytest.approx(RATE, rel=0.02)
+
+
+def test_frr_learns_of_a_link_of_fared_that_slows_down(fabric: Fabric):
+    """A quarter of the rate at L1's uplink to S3: known to FRR, two hops away, at once."""
+    local = str(fabric.plan.ports_between("L1", "S3")[0].address.ip)
+
+    def shown() -> float:
+        return frr_te_links(fabric, "L1")[local]["Unidirectional Residual Bandwidth"]
+
+    try:
+        fabric.shape("L1", "S3", RATE / 4)
+        until(lambda: shown() == four_bytes(RATE / 4), 5.0, f"a quarter, {shown()}")
+    finally:
+        fabric.shape("L1", "S3", RATE)
+    until(lambda: shown() == RATE, 10.0, f"the whole rate again, {shown()}")
+
+
+def weights(fabric: Fabric, leaf: str, prefix: str) -> dict[str, int]:
+    return {hop.interface: hop.weight for hop in fabric.view(leaf).hops(prefix)}
+
+
+def set_link_params(fabric: Fabric, leaf: str, maximum: float, available: float | None) -> None:
+    """Set what FRR says about S1's link to a leaf, bytes/s.
+
+    FRR wants the maximum above every other bandwidth, removed ones included: those go down first.
+    """
+    lines = ["max-rsv-bw 1", *(f"unrsv-bw {priority} 1" for priority in range(8))]
+    lines += [f"ava-bw {RATE / 8:g}", f"max-bw {maximum:g}"]
+    lines.append("no ava-bw" if available is None else f"ava-bw {available:g}")
+    vtysh(fabric.node("S1"), "configure terminal", f"interface {leaf}", "link-params", *lines)
+
+
+def test_fared_weighs_the_link_params_of_frr(fabric: Fabric):
+    """FRR says its links carry a quarter: each leaf sends a quarter as much that way.
+
+    For S1's link to L2 it is the available bandwidth that says so, to L1 the maximum alone.
+    """
+    begun = time.monotonic()
+    set_link_params(fabric, "L2", RATE, RATE / 4)
+    set_link_params(fabric, "L1", RATE / 4, None)
+    try:
+        for leaf, prefix in (("L1", FAR), ("L2", NEAR)):
+            until(
+                lambda a=leaf, b=prefix: weights(fabric, a, b) == {"S1": 1, "S2": 4, "S3": 4},
+                10.0,
+                f"{leaf}: 1 to 4",
+            )
+        tell(f"weights follow {time.monotonic() - begun:.2f} s after FRR's operator")
+        report = traffic.measure(fabric, "h1", "h2", flows=3000)
+        assert report.delivered == 3000
+        assert report.worst_error < 0.05
+    finally:
+        set_link_params(fabric, "L2", RATE, RATE)
+        set_link_params(fabric, "L1", RATE, RATE)
+
+
+def of_router(fabric: Fabric, viewer: str, name: str) -> dict[tuple[int, str], int]:
+    """Sequence numbers of the LSAs of one router, as another one holds them."""
+    origin = str(fabric.plan.node(name).router_id)
+    return {
+        (lsa.ls_type, lsa.link_state_id): lsa.sequence_number
+        for lsa in database(fabric.node(viewer))
+        if lsa.advertising_router == origin
+    }
+
+
+def router_lsa(fabric: Fabric, name: str) -> int:
+    """The sequence number of a router's own router LSA, as L1 holds it."""
+    return of_router(fabric, "L1", name)[1, str(fabric.plan.node(name).router_id)]
+
+
+def await_news(fabric: Fabric, name: str, before: int) -> None:
+    """Wait until a router has said that it lost a neighbor, so that what follows is news to it.
+
+    BIRD 2.0.12 originates once in five seconds. If a link is back before it has said that it was
+    gone, it finds its LSA unchanged and computes no routes over the link: "Cannot find next hop".
+    """
+    until(lambda: router_lsa(fabric, name) > before, 7.0, f"{name} originates its router LSA")
+
+
+@pytest.mark.parametrize("spine", sorted(SPINES))
+def test_a_link_fails_and_heals(fabric: Fabric, spine: str):
+    """Both leaves leave the link at once and come back when it is there again."""
+    before = router_lsa(fabric, spine)
+    begun = time.monotonic()
+    fabric.fail(spine, "L2")
+    try:
+        far = await_hops(fabric, "L1", FAR, SPINES - {spine}, 10.0)
+        near = await_hops(fabric, "L2", NEAR, SPINES - {spine}, 10.0)
+        failed = max(far, near) - begun
+        until(lambda: spine not in full_neighbors(fabric.node("L2")), 5.0, "the neighbor is gone")
+        await_news(fabric, spine, before)
+        await_equal_databases(fabric)
+    finally:
+        begun = time.monotonic()
+        fabric.heal(spine, "L2")
+    healed = await_all_paths(fabric) - begun
+    kind = fabric.plan.node(spine).node.kind
+    tell(f"{kind}: routes left the link after {failed:.3f} s, all are back after {healed:.2f} s")
+    assert full_neighbors(fabric.node("L2")) == wanted_neighbors(fabric, "L2")
+
+
+def test_fared_stopped_in_order_takes_its_lsas_back(fabric: Fabric):
+    """On SIGTERM the peers lose neighbor, LSAs and routes at once, not after a dead interval."""
+    before = router_lsa(fabric, "S2")
+    begun = time.monotonic()
+    fabric.stop_node("L2")
+    try:
+        for spine in ("S1", "S2"):
+            node, view = fabric.node(spine), fabric.view(spine)
+            until(lambda n=node: "L2" not in full_neighbors(n), 2.0, f"{spine} hears of it")
+            until(lambda n=spine: not of_router(fabric, n, "L2"), 2.0, f"{spine} flushes")
+            until(lambda v=view: not v.hops(FAR), 3.0, f"{spine} drops {FAR}")
+        until(lambda: not fabric.view("L1").hops(FAR), 2.0, f"L1 drops {FAR}")
+        gone = time.monotonic() - begun
+        assert gone < 3.5
+        await_news(fabric, "S2", before)
+        begun = time.monotonic()
+    finally:
+        fabric.start_node("L2")
+    back = await_whole(fabric) - begun
+    tell(f"SIGTERM: all forgot it within {gone:.2f} s; started again, all is back in {back:.2f} s")
+
+
+def test_fared_killed_outdoes_the_lsas_it_left_behind(fabric: Fabric):
+    """After SIGKILL the peers still hold its LSAs; the new process goes on where those stand."""
+    before = of_router(fabric, "S1", "L2")
+    begun = time.monotonic()
+    fabric.stop_node("L2", kill=True)
+    fabric.start_node("L2")
+    back = await_whole(fabric) - begun
+    after = of_router(fabric, "S1", "L2")
+    assert set(after) == set(before)
+    router_id = str(fabric.plan.node("L2").router_id)
+    assert after[1, router_id] > before[1, router_id]
+    assert all(after[key] >= before[key] for key in before)
+    for spine in SPINES:
+        assert of_router(fabric, spine, "L2") == after
+    tell(f"SIGKILL: started again, all is back in {back:.2f} s")
+
+
+def test_a_killed_fared_that_stays_away_is_given_up_after_the_dead_interval(fabric: Fabric):
+    """Nobody is told; 4 s without hellos and the routes are gone, on return they come back."""
+    await_equal_databases(fabric)
+    begun = time.monotonic()
+    fabric.stop_node("S3", kill=True)
+    try:
+        gone = await_hops(fabric, "L1", FAR, SPINES - {"S3"}, 8.0) - begun
+        assert gone > 2.5
+    finally:
+        fabric.start_node("S3")
+    await_whole(fabric)
+    tell(f"killed: given up after {gone:.2f} s")
+
+
+def test_nobody_took_offence(story: Peers):
+    """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
+    assert complaints(story.fabric) == {}
+    assert rejected(story.fabric) == {}
+    for plan in story.fabric.plan.routers:
+        if plan.node.kind == "fared":
+            log = fared(story.fabric.node(plan.name)).request("show log")
+            assert [r for r in log["lines"] if r["level"] in ("warning", "error")] == []
+
+
+@pytest.mark.skipif(
+    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
+)
+def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
+    story.recordings.stop()
+    assert story.recordings.names() == ["L1", "L2", "S3"]
+    for name in story.recordings.names():
+        verdict = story.recordings.judge(name)
+        assert verdict.flawed == []
+        assert set(verdict.kinds) == MESSAGES
