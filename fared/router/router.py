@@ -28,6 +28,7 @@ from fared.router import events
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
 from fared.router.settings import RouterSettings
 from fared.router.stages import AdjacencyProgress, Stage, StartUp
+from fared.ted.model import LocalLink
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
@@ -55,6 +56,7 @@ class Router:
         self._swept = False
         self._stopping = False
         self._lost_links: set[int] = set()
+        self._local_links: dict[int, tuple[LocalLink, ...]] = {}
         self._link_counts: dict[tuple[int, int], int] = {}
         self._unanswered = 0
         self._now = now
@@ -100,8 +102,8 @@ class Router:
         candidates = [self.engine.next_deadline(), self.backoff.next_deadline(), self._capacity_at]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
-        if self.startup.stage is Stage.LINKS_KNOWN:
-            candidates.append(self.startup.began + self.startup.deadline)
+        if self.startup.stage in (Stage.LINKS_KNOWN, Stage.ADJACENCIES_UP):
+            candidates.append(self.startup.next_deadline())
         known = [deadline for deadline in candidates if deadline is not None]
         return min(known) if known else None
 
@@ -161,11 +163,11 @@ class Router:
         self._schedule(now, lost=lost)
 
     def _local_links_changed(self, change: ospf.LocalLinksChanged, now: float) -> None:
-        before = self._link_counts.get((change.area, -1), 0)
-        self._link_counts[change.area, -1] = len(change.links)
+        before = self._local_links.get(change.area, ())
+        self._local_links[change.area] = change.links
         self.solver.set_local_links(change.area, change.links)
         self._pending.add(change.cause, change.since)
-        self._schedule(now, lost=len(change.links) < before)
+        self._schedule(now, lost=len(change.links) < len(before))
 
     def _schedule(self, now: float, *, lost: bool) -> None:
         self.backoff.event(now)
@@ -225,16 +227,16 @@ class Router:
             return
         record = change.record
         converged = ConvergenceRecord(
-                at=record.at,
-                causes=record.causes,
-                spf_ran=record.spf_ran,
-                routes=record.routes,
-                operations=len(event.request.operations),
-                waited=max(0.0, record.at - change.since),
-                computed=record.computed,
-                planned=change.planned,
-                programmed=event.seconds,
-                total=max(0.0, now - change.since),
+            at=record.at,
+            causes=record.causes,
+            spf_ran=record.spf_ran,
+            routes=record.routes,
+            operations=len(event.request.operations),
+            waited=max(0.0, record.at - change.since),
+            computed=record.computed,
+            planned=change.planned,
+            programmed=event.seconds,
+            total=max(0.0, now - change.since),
         )
         self.journal.changes.append(converged)
         self._outputs.append(events.Converged(converged))
@@ -281,7 +283,9 @@ class Router:
         startup = self.startup
         if startup.stage is Stage.LINKS_KNOWN and startup.adjacencies_up(self.progress(), now):
             self._reach(Stage.ADJACENCIES_UP, now)
-        if startup.stage is Stage.ADJACENCIES_UP and startup.lsdb_in_sync(self.progress()):
+        if startup.stage is Stage.ADJACENCIES_UP and startup.lsdb_in_sync(
+            self.progress(), now, confirmed=self._confirmed()
+        ):
             self._reach(Stage.LSDB_IN_SYNC, now)
         if startup.stage is Stage.LSDB_IN_SYNC:
             self._first_spf(now)
@@ -293,6 +297,23 @@ class Router:
                 self._swept = True
                 self._emit_fib(self.planner.sweep(now), "sweep of stale objects")
                 self._advance(now)
+
+    def _confirmed(self) -> bool:
+        """Whether the database shows every full adjacency from both ends.
+
+        Right after a restart the neighbors' router LSAs, and our own, may still be those of
+        before: routes computed from them would lack those links.
+        """
+        root = self.solver.root
+        for area, links in self._local_links.items():
+            graph = self.solver.ted(area).graph() if area in self.solver.areas else None
+            here = None if graph is None else graph.index(root)
+            if graph is None or here is None:
+                return not links
+            ends = {graph.index(link.neighbor) for link in links}
+            if any(end is None or graph.edge(here, end) is None for end in ends):
+                return False
+        return True
 
     def _first_spf(self, now: float) -> None:
         """Bring the table up to date with the whole database, whatever the back-off says."""

@@ -11,6 +11,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+CONFIRMATION_GRACE = 5.0
+"""Seconds past the deadline in which neighbors may still confirm an adjacency."""
+
 
 class Stage(enum.IntEnum):
     """Start-up stages in the order in which they are reached."""
@@ -70,6 +73,18 @@ class StartUp:
             return True
         return now - self.began >= self.deadline and progress.forming == 0
 
-    def lsdb_in_sync(self, progress: AdjacencyProgress) -> bool:
-        """Whether no database exchange is under way."""
-        return progress.forming == 0
+    def lsdb_in_sync(self, progress: AdjacencyProgress, now: float, *, confirmed: bool) -> bool:
+        """Whether no exchange is under way and the database ``confirmed`` our adjacencies.
+
+        A neighbor that never confirms must not keep the router from starting.
+        """
+        return progress.forming == 0 and (confirmed or now >= self._last_call)
+
+    @property
+    def _last_call(self) -> float:
+        return self.began + self.deadline + CONFIRMATION_GRACE
+
+    def next_deadline(self) -> float:
+        """When waiting ends, whatever is still missing."""
+        waiting = self.stage is Stage.LINKS_KNOWN
+        return self.began + self.deadline if waiting else self._last_call
