@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fared.api.control import CommandError, Json
-from fared.api.views import graph, kernel, lsdb, ospf, routes, system
+from fared.api.views import graph, kernel, ospf, routes, system
 from fared.api.views.context import ViewContext
 from fared.api.views.lsdb import lsdb_document
 
@@ -50,7 +50,6 @@ VIEWS: dict[str, View] = {
         context, _text(args, "type"), _text(args, "id")
     ),
     "show lsdb": lambda context, _: lsdb_document(context.ospf),
-    "show lsdb": lambda context, _: lsdb.lsdb_document(context.ospf),
     "show topology": lambda context, _: graph.topology(context),
     "show spf": lambda context, args: graph.spf(context, log=_flag(args, "log")),
     "show routes": lambda context, args: routes.routes(context, _text(args, "prefix")),
