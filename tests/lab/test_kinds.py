@@ -52,7 +52,7 @@ def test_fared_is_told_its_interfaces_and_to_measure_the_rates(tmp_path: Path):
                 }
             }
         },
-        "api": {"socket": str(tmp_path / "fared.sock"), "http": "off"},
+        "api": {"socket": str(tmp_path / "fared.sock"), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
 

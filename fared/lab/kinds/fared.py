@@ -70,7 +70,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "hostname": plan.name,
         "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
         "ospf": {"areas": areas},
-        "api": {"socket": str(control_socket), "http": "off"},
+        "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
 
