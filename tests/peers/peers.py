@@ -188,11 +188,19 @@ def gateways(hops: tuple[Hop, ...]) -> set[tuple[str, str | None]]:
     return {(hop.interface, hop.gateway) for hop in hops}
 
 
-def await_all_paths(fabric: Fabric, seconds: float = 30.0) -> float:
+def await_all_paths(fabric: Fabric, seconds: float = 20.0) -> float:
     """Wait until every kernel has all paths to all hosts; return when the last one had."""
-    views = fabric.views(fabric.plan.routers)
-    done = wait_until(views, has_all_paths(fabric), seconds)
-    assert done is not None, {name: view.routes() for name, view in views.items()}
+    plan = fabric.plan
+    views = fabric.views(plan.routers)
+    accepts = has_all_paths(fabric)
+    done = wait_until(views, accepts, seconds)
+    assert done is not None, {
+        name: {
+            str(prefix): view.hops(prefix) for leaf in plan.leaves for prefix in leaf.host_prefixes
+        }
+        for name, view in views.items()
+        if not accepts(name, view)
+    }
     return done
 
 

@@ -330,7 +330,8 @@ def test_a_killed_fared_that_stays_away_is_given_up_after_the_dead_interval(fabr
 
 def test_nobody_took_offence(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
-    assert complaints(story.fabric) == {}
+    found = complaints(story.fabric)
+    assert found == {}, found
     assert rejected(story.fabric) == {}
     for plan in story.fabric.plan.routers:
         if plan.node.kind == "fared":
