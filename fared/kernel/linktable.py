@@ -2,31 +2,30 @@
 
 Holds the parts each ``Link`` is made of, so that one message costs one small rebuild. Reads no
 socket: what arrives is handed in, which makes it testable with any bytes.
-Layouts: linux/if_link.h, linux/if_addr.h.
 """
 
 from __future__ import annotations
 
-import struct
+import socket
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pyroute2.netlink.rtnl import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK
+from pyroute2.netlink.rtnl.ifaddrmsg import (
+    IFA_F_DADFAILED,
+    IFA_F_OPTIMISTIC,
+    IFA_F_SECONDARY,
+    IFA_F_TENTATIVE,
+)
+from pyroute2.netlink.rtnl.ifinfmsg import IFF_LOOPBACK, IFF_LOWER_UP, IFF_RUNNING, IFF_UP
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
-from fared.kernel.netlink import attributes, u32
+from fared.kernel.rtnl import read_address, read_link
 
-RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
-RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = 20, 21, 22
-
-_IFINFOMSG = struct.Struct("=BBHiII")
-_IFADDRMSG = struct.Struct("=BBBBI")
-_IFLA_IFNAME, _IFLA_MTU = 3, 4
-_IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
-_IFF_UP, _IFF_LOOPBACK, _IFF_RUNNING, _IFF_LOWER_UP = 0x1, 0x8, 0x40, 0x10000
-_WORKING = _IFF_UP | _IFF_RUNNING | _IFF_LOWER_UP
-_IFA_F_SECONDARY, _IFA_F_OPTIMISTIC, _IFA_F_DADFAILED, _IFA_F_TENTATIVE = 0x01, 0x04, 0x08, 0x40
-_AF_INET, _AF_INET6 = 2, 10
-_FAMILY = {_AF_INET: FAMILY_IPV4, _AF_INET6: FAMILY_IPV6}
+_WORKING = IFF_UP | IFF_RUNNING | IFF_LOWER_UP
+_FAMILY = {int(socket.AF_INET): FAMILY_IPV4, int(socket.AF_INET6): FAMILY_IPV6}
 
 _AddressKey = tuple[int, int, int]
 
@@ -42,6 +41,13 @@ class _Parts:
     speed: float | None = None
 
 
+class Taken(NamedTuple):
+    """What a message was about, and how that interface was before it; None if unknown then."""
+
+    ifindex: int
+    previous: Link | None
+
+
 class LinkTable:
     """All interfaces of a namespace, by ifindex, in ``links``."""
 
@@ -50,8 +56,8 @@ class LinkTable:
         self.shapers = Shapers()
         self._parts: dict[int, _Parts] = {}
 
-    def take(self, kind: int, body: bytes) -> int | None:
-        """Take in one message; return the ifindex it was about, None if it meant nothing."""
+    def take(self, kind: int, body: bytes) -> Taken | None:
+        """Take in one message; None if it meant nothing."""
         if kind in (RTM_NEWLINK, RTM_DELLINK):
             ifindex = self._take_link(kind, body)
         elif kind in (RTM_NEWADDR, RTM_DELADDR):
@@ -60,9 +66,11 @@ class LinkTable:
             ifindex = self.shapers.take(kind, body)
         else:
             return None
-        if ifindex is not None:
-            self._rebuild(ifindex)
-        return ifindex
+        if ifindex is None:
+            return None
+        previous = self.links.get(ifindex)
+        self._rebuild(ifindex)
+        return Taken(ifindex, previous)
 
     def set_speed(self, ifindex: int, speed: float | None) -> None:
         """Set what ethtool says, bytes/s."""
@@ -84,55 +92,46 @@ class LinkTable:
             up=parts.flags & _WORKING == _WORKING,
             mtu=parts.mtu,
             addresses=tuple(address for _, address in addresses),
-            loopback=bool(parts.flags & _IFF_LOOPBACK),
+            loopback=bool(parts.flags & IFF_LOOPBACK),
             speed=parts.speed,
             shaped=self.shapers.rate(ifindex),
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:
-        if len(body) < _IFINFOMSG.size:
-            return None
-        family, _, _, ifindex, flags, _ = _IFINFOMSG.unpack_from(body)
-        if family:
+        message = read_link(kind, body)
+        if message is None or message.family:
             return None  # a bridge's view of its port
+        ifindex, _, flags, name, mtu = message
         if kind == RTM_DELLINK:
             self._parts.pop(ifindex, None)
             self.shapers.forget(ifindex)
-            return int(ifindex)
-        found = attributes(body, _IFINFOMSG.size)
-        name = found.get(_IFLA_IFNAME, b"").rstrip(b"\0").decode("utf-8", "replace")
-        mtu = u32(found.get(_IFLA_MTU, b""))
+            return ifindex
         parts = self._parts.get(ifindex)
         if parts is None:
             self._parts[ifindex] = _Parts(name, flags, mtu)
         else:
             parts.name, parts.flags, parts.mtu = name, flags, mtu
-        return int(ifindex)
+        return ifindex
 
     def _take_address(self, kind: int, body: bytes) -> int | None:
-        if len(body) < _IFADDRMSG.size:
+        message = read_address(kind, body)
+        if message is None:
             return None
-        af, length, flags, _, ifindex = _IFADDRMSG.unpack_from(body)
-        found = attributes(body, _IFADDRMSG.size)
+        ifindex, af, length, flags, address, peer = message
         family, parts = _FAMILY.get(af), self._parts.get(ifindex)
-        far = found.get(_IFA_ADDRESS)
-        near = found.get(_IFA_LOCAL, far)
-        if family is None or parts is None or near is None:
+        if family is None or parts is None:
             return None
-        flags = u32(found[_IFA_FLAGS]) if _IFA_FLAGS in found else flags
-        address = int.from_bytes(near, "big")
         key = (family, address, length)
         if kind == RTM_DELADDR or not _usable(family, flags):
             parts.addresses.pop(key, None)
-            return int(ifindex)
-        peer = int.from_bytes(far, "big") if far is not None and far != near else None
-        secondary = family == FAMILY_IPV4 and bool(flags & _IFA_F_SECONDARY)
+            return ifindex
+        secondary = family == FAMILY_IPV4 and bool(flags & IFA_F_SECONDARY)
         parts.addresses[key] = (secondary, InterfaceAddress(family, address, length, peer))
-        return int(ifindex)
+        return ifindex
 
 
 def _usable(family: int, flags: int) -> bool:
     """Whether packets may be sent from the address: duplicate detection is over (RFC 4862 §5.4)."""
-    if family == FAMILY_IPV4 or flags & _IFA_F_OPTIMISTIC:
+    if family == FAMILY_IPV4 or flags & IFA_F_OPTIMISTIC:
         return True
-    return not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED)
+    return not flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)

@@ -16,17 +16,31 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
+from pyroute2.netlink.rtnl import (
+    RTM_DELROUTE,
+    RTM_GETADDR,
+    RTM_GETLINK,
+    RTM_NEWROUTE,
+    RTNLGRP_IPV4_IFADDR,
+    RTNLGRP_IPV4_ROUTE,
+    RTNLGRP_IPV6_IFADDR,
+    RTNLGRP_IPV6_ROUTE,
+    RTNLGRP_LINK,
+    RTNLGRP_TC,
+)
+
 from fared.core.links import Link
+from fared.kernel import rtnl
 from fared.kernel.capacity import LinkSpeeds
-from fared.kernel.linktable import RTM_GETADDR, RTM_GETLINK, LinkTable
+from fared.kernel.linktable import LinkTable
 from fared.kernel.netlink import RequestSocket, messages, open_socket
 
-_RTM_NEWROUTE, _RTM_DELROUTE = 24, 25
-_RTM_NEWNEXTHOP, _RTM_DELNEXTHOP = 104, 105
-_LINK_GROUPS = (1, 4, 5, 9)  # RTNLGRP_LINK, TC, IPV4_IFADDR, IPV6_IFADDR
-_FIB_GROUPS = (7, 11, 32)  # RTNLGRP_IPV4_ROUTE, IPV6_ROUTE, NEXTHOP
-_PROTOCOL_OFFSET = {_RTM_NEWROUTE: 5, _RTM_DELROUTE: 5, _RTM_NEWNEXTHOP: 2, _RTM_DELNEXTHOP: 2}
-_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP = 270, 1
+_RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTNLGRP_NEXTHOP = 104, 105, 32
+_LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
+_FIB_GROUPS = (RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
+# Of thousands of messages one byte is looked at, so they are not decoded.
+_PROTOCOL_OFFSET = {RTM_NEWROUTE: 5, RTM_DELROUTE: 5, _RTM_NEWNEXTHOP: 2, _RTM_DELNEXTHOP: 2}
 _SO_ATTACH_FILTER = 26
 _RECEIVE_SIZE = 1 << 16
 _BUFFER = 16 << 20
@@ -135,10 +149,10 @@ class KernelMonitor:
 
     def _read_all(self) -> None:
         table = LinkTable()
-        for kind, body in self._request.dump(RTM_GETLINK, bytes(16)):
+        for kind, body in self._request.dump(RTM_GETLINK, rtnl.all_links()):
             table.take(kind, body)
         table.shapers.load(self._request)
-        for kind, body in self._request.dump(RTM_GETADDR, bytes(8)):
+        for kind, body in self._request.dump(RTM_GETADDR, rtnl.all_addresses()):
             table.take(kind, body)
         speeds = self._speeds.all()
         for ifindex, link in list(table.links.items()):
@@ -163,11 +177,11 @@ class KernelMonitor:
                 self._take(kind, body)
 
     def _take(self, kind: int, body: bytes) -> None:
-        links = self._table.links
-        ifindex = _ifindex_of(body)
-        previous = links.get(ifindex)
-        if self._table.take(kind, body) is None:
+        taken = self._table.take(kind, body)
+        if taken is None:
             return
+        ifindex, previous = taken
+        links = self._table.links
         link = links.get(ifindex)
         if link is None:
             if previous is not None:
@@ -198,18 +212,13 @@ class KernelMonitor:
             self._callback(FibDisturbed(disturbed))
 
 
-def _ifindex_of(body: bytes) -> int:
-    """The interface index: at the same place in link, address and tc messages."""
-    return int(struct.unpack_from("=i", body, 4)[0]) if len(body) >= 8 else 0
-
-
 def _subscribe(groups: tuple[int, ...], ignored_port: int | None = None) -> socket.socket:
     sock = open_socket(receive_buffer=_BUFFER)
     sock.setblocking(False)
     if ignored_port is not None:
         _drop_echoes(sock, ignored_port)
     for group in groups:
-        sock.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
+        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
     return sock
 
 

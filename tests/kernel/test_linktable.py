@@ -4,9 +4,17 @@ import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroute2.netlink.rtnl import (
+    RTM_DELADDR,
+    RTM_DELLINK,
+    RTM_DELQDISC,
+    RTM_NEWADDR,
+    RTM_NEWLINK,
+    RTM_NEWQDISC,
+    RTM_NEWTCLASS,
+)
 
-from fared.kernel.capacity import RTM_DELQDISC, RTM_NEWQDISC, RTM_NEWTCLASS
-from fared.kernel.linktable import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK, LinkTable
+from fared.kernel.linktable import LinkTable
 from fared.kernel.netlink import attribute, attributes, messages, u32_attribute
 
 UP = 0x1 | 0x40 | 0x10000
@@ -26,7 +34,7 @@ def address(last, flags=0, ifindex=3, family=2, width=4):
 def test_up_means_administratively_up_with_carrier():
     table = LinkTable()
     for flags, up in ((UP, True), (0x1, False), (0x1 | 0x10000, False), (UP & ~1, False)):
-        assert table.take(RTM_NEWLINK, link(flags=flags)) == 3
+        assert table.take(RTM_NEWLINK, link(flags=flags)).ifindex == 3
         assert table.links[3].up is up
 
 
