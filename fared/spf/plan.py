@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.ted.graph import Graph, out_edges, runs
+from fared.ted.graph import Graph, out_edges, run_lengths, run_starts, runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,12 +92,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """The nodes at one depth, and the DAG edges into them sorted by (head, tail)."""
+    """The nodes at one depth, and the DAG edges into them sorted by (head, tail).
+
+    ``begin``: where in ``edges`` those into each of ``nodes`` begin.
+    """
 
     nodes: NDArray[np.int64]
+    begin: NDArray[np.int64]
     edges: NDArray[np.int64]
     tails: NDArray[np.int64]
     heads: NDArray[np.int64]
+
+
+def _level(edges: NDArray[np.int64], tails: NDArray[np.int64], heads: NDArray[np.int64]) -> _Level:
+    begin = run_starts(heads)
+    return _Level(heads[begin], begin, edges, tails, heads)
 
 
 def build_plan(graph: Graph, root: int) -> Plan:
@@ -107,7 +116,7 @@ def build_plan(graph: Graph, root: int) -> Plan:
     else:
         distance, levels = _label_correcting(graph, root)
     hops, via = _first_hops(graph, root, levels)
-    builder = _SlotBuilder(graph, root, hops)
+    builder = _SlotBuilder(graph, hops)
     for level in levels:
         builder.add(level)
     empty = [np.empty(0, np.int64)]
@@ -118,7 +127,7 @@ def build_plan(graph: Graph, root: int) -> Plan:
         hops=hops,
         via=via,
         slot_node=np.concatenate(builder.slot_node or empty),
-        slot_hop=builder.slot_hop(),
+        slot_hop=builder.slot_hop,
         slot_start=builder.start,
         slot_count=builder.count,
         steps=tuple(builder.steps),
@@ -133,36 +142,40 @@ def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Le
     Each level looks at the edges out of the frontier, or at those into what is left, whichever
     are fewer: in a Clos fabric that halves the work.
     """
-    degree = np.diff(graph.indptr)
-    depth = np.full(len(graph.nodes), -1, np.int64)
-    depth[root] = 0
+    degree = graph.indptr[1:] - graph.indptr[:-1]
+    distance = np.full(len(graph.nodes), UNREACHABLE)
+    distance[root] = 0
+    left = distance == UNREACHABLE
+    remaining = len(graph.src) - int(degree[root])
     levels: list[_Level] = []
     frontier = np.array([root])
-    left = np.flatnonzero(depth < 0)
-    while len(frontier) and len(left):
-        if degree[left].sum() <= degree[frontier].sum():
-            level = _pull(graph, frontier, left, degree)
+    while len(frontier) and remaining:
+        if remaining <= int(degree[frontier].sum()):
+            level = _pull(graph, frontier, left.nonzero()[0], degree)
         else:
-            level = _push(graph, frontier, depth)
-        if not len(level.nodes):
+            level = _push(graph, frontier, left)
+        nodes = level.nodes
+        if not len(nodes):
             break
         levels.append(level)
-        depth[level.nodes] = len(levels)
-        left = left[depth[left] < 0]
-        frontier = level.nodes[graph.transit[level.nodes]]
-    distance = np.where(depth >= 0, depth * graph.uniform, UNREACHABLE)
+        distance[nodes] = len(levels) * graph.uniform
+        left[nodes] = False
+        remaining -= int(degree[nodes].sum())
+        frontier = nodes[graph.transit[nodes]]
     return distance, levels
 
 
-def _push(graph: Graph, frontier: NDArray[np.int64], depth: NDArray[np.int64]) -> _Level:
+def _push(graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.bool_]) -> _Level:
     edges = out_edges(graph.indptr, frontier)
-    edges = edges[depth[graph.dst[edges]] < 0]
-    if len(frontier) > 1:
-        edges = edges[np.argsort(graph.dst[edges], kind="stable")]
     heads = graph.dst[edges]
-    first = np.ones(len(heads), bool)
-    first[1:] = heads[1:] != heads[:-1]
-    return _Level(heads[first], edges, graph.src[edges], heads)
+    if len(frontier) == 1:
+        if not left[heads].all():
+            edges = edges[left[heads]]
+        return _level(edges, graph.src[edges], graph.dst[edges])
+    fresh = left[heads]
+    edges, heads = edges[fresh], heads[fresh]
+    edges = edges[heads.argsort(kind="stable")]
+    return _level(edges, graph.src[edges], graph.dst[edges])
 
 
 def _pull(
@@ -174,16 +187,13 @@ def _pull(
     else:
         out = out_edges(graph.indptr, left)
         tails, edges = graph.dst[out], graph.reverse[out]
-    heads = np.repeat(left, degree[left])
+    heads = left.repeat(degree[left])
     fed = np.zeros(len(graph.nodes), bool)
     fed[frontier] = True
     used = fed[tails]
-    if used.all():
-        return _Level(left[degree[left] > 0], edges, tails, heads)
-    edges, tails, heads = edges[used], tails[used], heads[used]
-    reached = np.zeros(len(graph.nodes), bool)
-    reached[heads] = True
-    return _Level(left[reached[left]], edges, tails, heads)
+    if not used.all():
+        edges, tails, heads = edges[used], tails[used], heads[used]
+    return _level(edges, tails, heads)
 
 
 def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
@@ -250,7 +260,7 @@ def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[_Level]
     order = np.lexsort((tails, heads, depth[heads]))
     bounds = np.searchsorted(depth[heads][order], np.arange(2, level + 1))
     return [
-        _Level(np.unique(heads[part]), edges[part], tails[part], heads[part])
+        _level(edges[part], tails[part], heads[part])
         for part in np.split(order, bounds)
         if len(part)
     ]
@@ -264,16 +274,20 @@ def _first_hops(
     RFC 2328 §16.1.1: behind a directly attached transit network the next hops are the routers
     on it.
     """
+    near = levels[:1] if graph.uniform else levels
+    mine = [level.edges[level.tails == root] for level in near] or [np.empty(0, np.int64)]
+    edges = np.sort(np.concatenate(mine))
+    heads = graph.dst[edges]
+    if not graph.network[heads].any():
+        return heads, edges
     found: list[tuple[int, int]] = []
-    for level in levels[:1] if graph.uniform else levels:
-        mine = level.tails == root
-        for head, edge in zip(level.heads[mine].tolist(), level.edges[mine].tolist(), strict=True):
-            if not graph.network[head]:
-                found.append((head, edge))
-                continue
-            for beyond in levels:
-                on_network = beyond.heads[beyond.tails == head].tolist()
-                found.extend((node, edge) for node in on_network)
+    for head, edge in zip(heads.tolist(), edges.tolist(), strict=True):
+        if not graph.network[head]:
+            found.append((head, edge))
+            continue
+        for beyond in levels:
+            on_network = beyond.heads[beyond.tails == head].tolist()
+            found.extend((node, edge) for node in on_network)
     found.sort()
     hops = np.array([node for node, _ in found], np.int64)
     return hops, np.array([edge for _, edge in found], np.int64)
@@ -282,69 +296,112 @@ def _first_hops(
 class _SlotBuilder:
     """Lays out the slots level by level."""
 
-    def __init__(self, graph: Graph, root: int, hops: NDArray[np.int64]) -> None:
+    def __init__(self, graph: Graph, hops: NDArray[np.int64]) -> None:
         size = len(graph.nodes)
-        self._root = root
         self._hops = hops
-        self._position = np.zeros(size, np.int64)
-        self._hop_of = np.empty(0, np.int64)
-        self._single = True
-        self._seeded = 0
+        self._uniform = bool(graph.uniform)
+        self._unseeded = len(hops)
+        self._neighbors = 0
+        self._single = False
+        self.slot_hop = np.empty(0, np.int64)
         self.start = np.zeros(size, np.int64)
         self.count = np.zeros(size, np.int64)
         self.row_of = np.arange(size)
         self.slot_node: list[NDArray[np.int64]] = []
         self.steps: list[Step] = []
 
-    def slot_hop(self) -> NDArray[np.int64]:
-        """First hop of every slot so far."""
-        return self._hop_of
-
     def add(self, level: _Level) -> None:
         """Append the slots of one level and the step that feeds them."""
-        low, width, size = len(self._hop_of), len(self._hops), len(level.nodes)
-        self._position[level.nodes] = np.arange(size)
-        place = self._position[level.heads]
-        count = np.bincount(place, minlength=size)
-        self._share_rows(level, count)
-        source, edge, place = self._expand(level, place)
-        hop = self._hop_of[source]
-        here = np.zeros(len(self.start), bool)
-        here[level.nodes] = True
-        seeds = np.flatnonzero(here[self._hops])
-        key = place * width + hop
-        target: NDArray[np.int64] | None = None
-        if len(source) != len(level.edges):
-            count = np.bincount(place, minlength=size)
-        if len(seeds) or not (key[1:] > key[:-1]).all():
-            seed_key = self._position[self._hops[seeds]] * width + seeds
-            present = np.zeros(size * width, bool)
-            present[key] = True
-            present[seed_key] = True
-            number = np.cumsum(present) - 1
-            target, seeds = number[key], low + number[seed_key]
-            place, hop = np.nonzero(present.reshape(size, width))
-            count = np.bincount(place, minlength=size)
-        self.start[level.nodes] = low + np.cumsum(count) - count
-        self.count[level.nodes] = count
-        plain = target is None and len(hop) == len(level.heads)  # one slot an edge, in its order
-        self.slot_node.append(level.heads if plain else np.repeat(level.nodes, count))
-        self._single = self._single and int(count.max()) == 1
-        self._hop_of = np.concatenate((self._hop_of, hop))
-        unlimited = len(source) > 0 and int(source.max()) < self._seeded
-        if not low and not len(source):
-            self._seeded = len(hop)
-        self.steps.append(Step(low, low + len(hop), source, edge, target, seeds, unlimited))
+        degree = run_lengths(level.begin, len(level.edges))
+        self._share_rows(level, degree)
+        seeds = self._seeds(level)
+        if len(seeds) == len(level.nodes) and not self.steps:
+            self._append(level, level.nodes, seeds, degree)
+            none, slots = np.empty(0, np.int64), np.arange(len(seeds))
+            self.steps.append(Step(0, len(seeds), none, none, none, slots, unlimited=False))
+            self._neighbors = 0 if self._unseeded else len(seeds)
+            return
+        source, edge, fed = self._expand(level, degree)
+        # In the slots of the neighbors, the first ones, a slot's number is its hop's.
+        unlimited = len(source) > 0 and int(source.max()) < self._neighbors
+        hop = source if unlimited else self.slot_hop[source]
+        if len(seeds) or not (unlimited or self._ascending(level, fed, hop)):
+            place = np.arange(len(fed)).repeat(fed)
+            self._merge(level, source, edge, place * len(self._hops) + hop, seeds)
+            return
+        nodes = level.heads if len(hop) == len(level.heads) else level.nodes.repeat(fed)
+        low = self._append(level, nodes, hop, fed)
+        none = np.empty(0, np.int64)
+        self.steps.append(Step(low, low + len(hop), source, edge, None, none, unlimited))
 
     def _expand(
-        self, level: _Level, place: NDArray[np.int64]
+        self, level: _Level, degree: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Pair every edge with every slot of its tail; the root itself has none."""
+        """Pair every edge with every slot of its tail; the root itself has none.
+
+        Returns the slots, the edges, and how many such pairs lead to each node.
+        """
         first = self.start[level.tails]
-        if self._single and not (level.tails == self._root).any():
-            return first, level.edges, place
+        if self._single:
+            return first, level.edges, degree
         counts = self.count[level.tails]
-        return runs(first, counts), np.repeat(level.edges, counts), np.repeat(place, counts)
+        if (counts == 1).all():
+            return first, level.edges, degree
+        pairs = np.add.reduceat(counts, level.begin)
+        return runs(first, counts), level.edges.repeat(counts), pairs
+
+    def _seeds(self, level: _Level) -> NDArray[np.int64]:
+        """Which first hops are among the nodes of this level."""
+        if not self._unseeded:
+            return np.empty(0, np.int64)
+        here = np.zeros(len(self.start), bool)
+        here[level.nodes] = True
+        seeds: NDArray[np.int64] = here[self._hops].nonzero()[0]
+        self._unseeded -= len(seeds)
+        return seeds
+
+    def _ascending(self, level: _Level, fed: NDArray[np.int64], hop: NDArray[np.int64]) -> bool:
+        """Whether no two pairs feed one slot and all lie in the order of slots."""
+        key = level.nodes.repeat(fed) * len(self._hops) + hop
+        return bool((key[1:] > key[:-1]).all())
+
+    def _merge(
+        self,
+        level: _Level,
+        source: NDArray[np.int64],
+        edge: NDArray[np.int64],
+        key: NDArray[np.int64],
+        seeds: NDArray[np.int64],
+    ) -> None:
+        """Append slots that several pairs may feed; ``key`` counts by node, then first hop."""
+        size, width = len(level.nodes), len(self._hops)
+        seed_key = np.searchsorted(level.nodes, self._hops[seeds]) * width + seeds
+        present = np.zeros(size * width, bool)
+        present[key] = True
+        present[seed_key] = True
+        number = present.cumsum() - 1
+        place, hop = present.reshape(size, width).nonzero()
+        count = np.bincount(place, minlength=size)
+        low = self._append(level, level.nodes[place], hop, count)
+        target, seeds = number[key], low + number[seed_key]
+        step = Step(low, low + len(hop), source, edge, target, seeds, unlimited=False)
+        self.steps.append(step)
+
+    def _append(
+        self,
+        level: _Level,
+        nodes: NDArray[np.int64],
+        hop: NDArray[np.int64],
+        count: NDArray[np.int64],
+    ) -> int:
+        """Append slots given by node and first hop, ``count`` of each node of the level."""
+        low = len(self.slot_hop)
+        self.slot_hop = np.concatenate((self.slot_hop, hop)) if low else hop
+        self.slot_node.append(nodes)
+        self.start[level.nodes] = low + count.cumsum() - count
+        self.count[level.nodes] = count
+        self._single = self._uniform and (self._single or not low) and bool((count == 1).all())
+        return low
 
     def _share_rows(self, level: _Level, degree: NDArray[np.int64]) -> None:
         """A node with exactly one predecessor on the DAG shares that predecessor's row.
@@ -352,8 +409,8 @@ class _SlotBuilder:
         What lies behind a node that all paths share limits all of them alike, so it must not
         even out the weights before it. At a transit node thousands of rows become a few.
         """
-        only = np.flatnonzero(degree == 1)
+        only = (degree == 1).nonzero()[0]
         if len(only):
-            tails = level.tails[(np.cumsum(degree) - 1)[only]]
+            tails = level.tails[level.begin[only]]
             behind = self.count[tails] > 0
             self.row_of[level.nodes[only[behind]]] = self.row_of[tails[behind]]

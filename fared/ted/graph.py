@@ -73,3 +73,19 @@ def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int6
     total = int(ends[-1]) if len(ends) else 0
     start: NDArray[np.int64] = first - ends + counts
     return np.arange(total) + np.repeat(start, counts)
+
+
+def run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where runs of equal values begin."""
+    fresh = np.empty(len(values), bool)
+    fresh[:1] = True
+    np.not_equal(values[1:], values[:-1], out=fresh[1:])
+    return fresh.nonzero()[0]
+
+
+def run_lengths(begin: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """How long the runs are that begin there, the last one ending at ``total``."""
+    lengths = np.empty_like(begin)
+    np.subtract(begin[1:], begin[:-1], out=lengths[:-1])
+    lengths[-1:] = total - begin[-1:]
+    return lengths

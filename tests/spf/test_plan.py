@@ -108,6 +108,27 @@ def test_behind_a_transit_network_the_first_hops_are_the_routers_on_it():
     assert found["D"] == (20, {"B", "C"})
 
 
+def test_a_transit_network_among_point_to_point_links():
+    """Levels where only some nodes have a first hop: the network between A and B is on a path."""
+    fabric = Fabric(lans={"near", "far"})
+    for name, lan in (("A", "near"), ("B", "near"), ("B", "far"), ("C", "far")):
+        fabric.connect(name, lan)
+    fabric.connect("C", "D")
+    fabric.connect("A", "E")
+    found = view(fabric, "A")
+    assert found == {
+        "A": (0, set()),
+        "near": (10, set()),
+        "B": (10, {"B"}),
+        "E": (10, {"E"}),
+        "far": (20, {"B"}),
+        "C": (20, {"B"}),
+        "D": (30, {"B"}),
+    }
+    assert view(fabric, "B")["E"] == (20, {"A"})
+    assert view(fabric, "C")["A"] == (20, {"B"})
+
+
 def test_metric_zero_between_routers_makes_no_loop():
     """IS-IS permits it."""
     fabric = Fabric()
