@@ -22,10 +22,13 @@ def config() -> None:
 
 
 def _errors_of(file: str) -> ConfigErrors | None:
-    from fared.config import ConfigErrors, load  # noqa: PLC0415 - pydantic only when needed
+    from fared.config import (  # noqa: PLC0415 - pydantic only when needed
+        ConfigErrors,
+        load_runnable,
+    )
 
     try:
-        load(Path(file))
+        load_runnable(Path(file))
     except ConfigErrors as errors:
         return errors
     return None

@@ -71,6 +71,14 @@ def _spf(document: Json, out: Console, now: float) -> None:
     emit(out, grid)
 
 
+def because(causes: list[str]) -> str:
+    """The first cause and how many more there were: all of them are in the JSON."""
+    if not causes:
+        return ""
+    more = len(causes) - 1
+    return f"{causes[0]} +{more}" if more else causes[0]
+
+
 def _spf_log(document: Json, out: Console, now: float) -> None:
     grid = table(">Ago", "What", ">Took", ">Nodes", ">Routes", "~Because")
     for run in document["log"]:
@@ -80,7 +88,7 @@ def _spf_log(document: Json, out: Console, now: float) -> None:
             human.duration(run["duration"]),
             str(run["nodes"]),
             str(run["routes"]),
-            "; ".join(run["causes"]),
+            because(run["causes"]),
         )
     emit(out, grid)
     out.print(Text(f"back-off: {document['backoff']}", style="dim"))
@@ -273,7 +281,7 @@ def _convergence(document: Json, out: Console, now: float) -> None:
             human.duration(change["programmed"]),
             str(change["routes"]),
             str(change["operations"]),
-            "; ".join(change["causes"]),
+            because(change["causes"]),
         )
     emit(out, grid)
 

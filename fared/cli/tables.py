@@ -137,6 +137,7 @@ def _status(document: Json, out: Console, now: float) -> None:
         ("Version", f"fared {document['version']}, process {document['pid']}"),
         ("Up", human.duration(document["uptime"])),
         ("Start-up", _stages(document["stages"])),
+        *_sysctls(document.get("sysctls", [])),
         ("Weights", document["weights"]),
         (
             "Routes",
@@ -163,7 +164,24 @@ def _fib_line(fib: Json) -> str:
 
 
 def _stages(stages: list[Json]) -> str:
-    return ", ".join(f"{s['stage']} {human.duration(s['seconds'])}" for s in stages) or "-"
+    """The last stage reached; ``show convergence`` has them all."""
+    if not stages:
+        return "-"
+    return f"{stages[-1]['stage']} after {human.duration(stages[-1]['seconds'])}"
+
+
+def _sysctls(rows: list[Json]) -> Iterable[tuple[str, Cell]]:
+    """The kernel settings that weights depend on: their number where right, else each."""
+    if not rows:
+        return
+    wrong = [row for row in rows if not row["ok"]]
+    changed = sum(row["action"] == "set" for row in rows)
+    if not wrong:
+        yield "Sysctls", f"{len(rows)} right, {changed} of them set at start"
+    for row in wrong:
+        found = "missing" if row["found"] is None else row["found"]
+        text = f"{row['name']} is {found}, not {row['wanted']}: {row['why']}"
+        yield "Sysctl", Text(text, style="red")
 
 
 def _spf_line(spf: Json, now: float) -> str:

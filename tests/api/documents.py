@@ -64,6 +64,16 @@ STATUS: Json = {
     "spf": {"runs": 41, "backoff": "quiet", "last_at": NOW - 133, "last_duration": 0.00042},
     "routes": {"total": 12, "connected": 5, "weighted": 1},
     "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
+    "sysctls": [
+        {
+            "name": "net.ipv4.fib_multipath_hash_policy",
+            "wanted": "1",
+            "found": "0",
+            "action": "left",
+            "ok": False,
+            "why": "ports must count",
+        }
+    ],
     "event_loop_lag": 0.0004,
 }
 
