@@ -83,8 +83,13 @@ class ControlServer:
 
     async def start(self) -> None:
         """Begin to listen. Raises SocketInUse if a daemon is there, OSError where it cannot."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(_clear_stale, self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(_clear_stale, self.path)
+        except SocketInUse:
+            raise
+        except OSError as error:
+            raise self._cannot_listen(error) from error
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             umask = os.umask(0o777 & ~_MODE)
@@ -99,7 +104,12 @@ class ControlServer:
             )
         except OSError as error:
             listener.close()
-            raise OSError(error.errno, f"{error.strerror}: {self.path}") from error
+            raise self._cannot_listen(error) from error
+
+    def _cannot_listen(self, error: OSError) -> OSError:
+        reason = error.strerror or str(error)
+        message = f"cannot listen on {self.path}: {reason} (api: socket: in the file)"
+        return OSError(error.errno or errno.EINVAL, message)
 
     async def stop(self) -> None:
         """Stop listening, drop the clients and remove the socket if it is still this server's."""
@@ -198,7 +208,7 @@ def _clear_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise FileExistsError(errno.EEXIST, f"{path} exists and is not a socket")
+        raise FileExistsError(errno.EEXIST, "it exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:

@@ -216,8 +216,8 @@ def _interfaces(document: Json, out: Console, _now: float) -> None:
     columns = ("Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ">Full", ">Flaps")
     grid = table(*columns)
     for entry in document["interfaces"]:
-        passive = " (passive)" if entry["passive"] and entry["state"] != "Loopback" else ""
-        state = styled(entry["state"] + passive, good=entry["up"])
+        passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
+        state = styled("Passive" if passive else entry["state"], good=entry["up"])
         if entry["dampened"]:
             state.append(" (dampened)", style="yellow")
         quiet = entry["passive"]

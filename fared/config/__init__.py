@@ -5,7 +5,7 @@
 """
 
 from fared.config.changes import Action, Change, diff
-from fared.config.load import ConfigError, ConfigErrors, load, load_text
+from fared.config.load import ConfigError, ConfigErrors, load, load_runnable, load_text
 from fared.config.model import Config, json_schema
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "diff",
     "json_schema",
     "load",
+    "load_runnable",
     "load_text",
 ]

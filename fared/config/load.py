@@ -85,6 +85,14 @@ def load(source: str | Path) -> Config:
     return load_text(text, file=str(source))
 
 
+def load_runnable(source: Path) -> Config:
+    """Like ``load``, for a daemon: a file without a routing protocol is an error too."""
+    config = load(source)
+    if config.ospf is None:
+        raise ConfigErrors((ConfigError(str(source), 1, 1, "", "an ospf section", "none"),))
+    return config
+
+
 def load_text(text: str, file: str = "<config>") -> Config:
     """Read a configuration from text; ``file`` names it in errors. Raises ConfigErrors."""
     try:

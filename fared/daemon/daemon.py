@@ -21,7 +21,7 @@ from typing import Any
 
 from fared.api.control import CommandError, ControlServer, Json, SocketInUse
 from fared.api.views.context import Runtime, ViewContext
-from fared.config import Action, Config, ConfigErrors, diff, load, load_text
+from fared.config import Action, Config, ConfigErrors, diff, load, load_runnable, load_text
 from fared.config.convert import interface_settings
 from fared.core.links import Link
 from fared.daemon import commands, health
@@ -33,6 +33,7 @@ from fared.kernel import monitor
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
 from fared.kernel.ospf_socket import OspfSockets
+from fared.kernel.privileges import check_privileges
 from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
 from fared.ospf import events as ospf
 from fared.router import events
@@ -99,6 +100,7 @@ class Daemon:
 
     def _open(self) -> None:
         """Open everything that needs the kernel, and make the router."""
+        check_privileges()
         loop = asyncio.get_running_loop()
         fib = self.config.fib
         self.fib = KernelFib(
@@ -350,7 +352,7 @@ class Daemon:
     def _reload(self) -> Json:
         """Read the file again; with any error the running configuration stays."""
         try:
-            config = load(Path(self.path))
+            config = load_runnable(Path(self.path))
         except (ConfigErrors, OSError) as error:
             self.runtime.last_reload_ok, self.runtime.last_reload_error = False, str(error)
             self.log.error("reload-refused", error=str(error))

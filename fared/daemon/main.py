@@ -30,12 +30,12 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 @click.version_option(__version__, prog_name="fared")
 def main(path: str, *, check: bool, schema: bool) -> None:
     """Link-state routing daemon: weighs every equal-cost path by what it can carry."""
-    from fared.config import ConfigErrors, load  # noqa: PLC0415 - --help needs none of it
+    from fared.config import ConfigErrors, load_runnable  # noqa: PLC0415 - --help needs none of it
 
     if schema:
         _print_schema()
     try:
-        config = load(Path(path))
+        config = load_runnable(Path(path))
     except ConfigErrors as errors:
         click.echo(str(errors), err=True)
         sys.exit(EXIT_USAGE)

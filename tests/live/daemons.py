@@ -1,0 +1,287 @@
+"""Real daemons for the tests: the ``fared`` executable in a network namespace of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
+from fared.lab.kernel_view import KernelView
+from fared.lab.namespaces import Netns
+
+BIN = Path(sys.executable).parent
+Json = dict[str, Any]
+LEFT, RIGHT = "10.255.9.1", "10.255.9.2"
+LEFT_STUB, RIGHT_STUB = "10.0.91.0/24", "10.0.92.0/24"
+LINKS = ("u0", "u1")
+_CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def wait_for(condition: Callable[[], Any], seconds: float, what: str) -> Any:
+    """Return what the condition gives as soon as that is true; fail at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.005)
+    return found
+
+
+class Live:
+    """One ``fared``: its namespace, configuration, process and everything it can be asked."""
+
+    def __init__(self, netns: Netns, directory: Path, config: Json) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.netns = netns
+        self.directory = directory
+        self.file = directory / "fared.yaml"
+        self.socket = directory / "fared.sock"
+        self.log = directory / "fared.log"
+        self.config = {
+            **config,
+            "api": {"socket": str(self.socket), "http": "127.0.0.1:9547"},
+            "log": {"level": "info", "format": "json"},
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    # -- life
+
+    def write(self, config: Json | None = None) -> None:
+        """Write the configuration file, by default the one it was made with."""
+        self.file.write_text(yaml.safe_dump(config or self.config, sort_keys=False))
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process; it is there when its socket answers."""
+        self.write()
+        with self.netns.entered(), self.log.open("ab") as sink:
+            self.process = subprocess.Popen(
+                [BIN / "fared", "-c", self.file],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        wait_for(self._answers, 20, f"{self.file} answers")
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            self.show("status")
+        except (DaemonUnreachableError, DaemonRefusedError):
+            return False
+        return True
+
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def terminate(self) -> tuple[int, float]:
+        """SIGTERM; return exit code and seconds until the end."""
+        assert self.process is not None
+        begun = time.monotonic()
+        self.signal(signal.SIGTERM)
+        code = self.process.wait(10)
+        self.process = None
+        return code, time.monotonic() - begun
+
+    def kill(self) -> None:
+        """As a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    # -- questions
+
+    def ask(self, command: str, what: str | None = None, **arguments: Any) -> Json:
+        """One document of the control socket."""
+        return ControlClient(str(self.socket), 10).request(command, what, arguments)
+
+    def show(self, what: str, **arguments: Any) -> Json:
+        """One document of ``show``."""
+        return self.ask("show", what, **arguments)
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """All counters: group to name to value."""
+        found: dict[str, dict[str, int]] = {}
+        for row in self.show("counters")["counters"]:
+            found.setdefault(row["group"], {})[row["name"]] = row["value"]
+        return found
+
+    def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the operator's tool."""
+        return run_program("fared-cli", "-s", str(self.socket), *arguments, netns=self.netns)
+
+    def on_terminal(self, *arguments: str) -> tuple[int, str]:
+        """Run the operator's tool on a terminal of 80 columns; exit code and what it shows."""
+        master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (24, 80))
+        command = [BIN / "fared-cli", "-s", str(self.socket), *arguments]
+        environment = {**os.environ, "NO_COLOR": "1", "TERM": "vt100"}
+        environment.pop("COLUMNS", None)
+        tool = subprocess.Popen(command, stdout=slave, stderr=slave, env=environment)
+        os.close(slave)
+        shown = b""
+        # EIO: the last program on the terminal has closed it
+        with os.fdopen(master, "rb", 0) as terminal, contextlib.suppress(OSError):
+            while received := terminal.read(1 << 16):
+                shown += received
+        return tool.wait(30), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
+
+    def full(self) -> int:
+        """How many neighbors are Full."""
+        return sum(n["state"] == "Full" for n in self.show("neighbors")["neighbors"])
+
+    def settled(self) -> bool:
+        """Ready, and the kernel holds everything."""
+        return bool(self.show("status")["ready"]) and bool(self.ask("validate")["ok"])
+
+    def get(self, path: str) -> tuple[int, str]:
+        """HTTP GET inside the namespace: status and body."""
+        connection = http.client.HTTPConnection("127.0.0.1", 9547, timeout=10)
+        connection.sock = self.netns.socket(socket.AF_INET, socket.SOCK_STREAM)
+        connection.sock.settimeout(10)
+        connection.sock.connect(("127.0.0.1", 9547))
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        """Every sample of /metrics by name with labels."""
+        status, text = self.get("/metrics")
+        assert status == 200
+        lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def records(self) -> list[Json]:
+        """The log, one document a line; text that is none is under ``raw``."""
+        found = []
+        for line in self.log.read_text().splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                found.append({"event": "raw", "level": "error", "raw": line})
+        return found
+
+    def complaints(self) -> list[Json]:
+        """Log records that no sane run has: errors, tracebacks, text of other libraries."""
+        return [record for record in self.records() if record.get("level") == "error"]
+
+    def resident(self) -> int:
+        """Resident memory, bytes."""
+        assert self.process is not None
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", text)
+        assert found is not None
+        return int(found[1]) << 10
+
+
+def run_program(
+    program: str, *arguments: str, netns: Netns | None = None, prefix: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run one of the installed programs to its end, as a user would."""
+    command = [*prefix, str(BIN / program), *arguments]
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+    with netns.entered() if netns is not None else contextlib.nullcontext():
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=False, env=environment
+        )
+
+
+class Pair:
+    """Two routers joined by two parallel links, a stub network behind each."""
+
+    def __init__(self, tag: str, directory: Path) -> None:
+        name = f"live{os.getpid()}{tag}"
+        self.left = Live(Netns.create(f"{name}a"), directory / "a", _config(LEFT, "left"))
+        self.right = Live(Netns.create(f"{name}b"), directory / "b", _config(RIGHT, "right"))
+        right = self.right.netns.name
+        commands = []
+        for number, link in enumerate(LINKS):
+            commands.append(
+                f"link add name {link} index {10 + number} type veth"
+                f" peer name {link} index {110 + number} netns {right}"
+            )
+        self.left.netns.batch("ip", commands)
+        for number, daemon in enumerate((self.left, self.right)):
+            identity = (LEFT, RIGHT)[number]
+            lines = [f"addr add {identity}/32 dev lo", "link add d0 type veth peer name dx"]
+            lines += [f"addr add 10.0.{91 + number}.1/24 dev d0", "link set d0 up"]
+            lines.append("link set dx up")
+            for index, link in enumerate(LINKS):
+                lines += [f"addr add 10.129.{index}.{number}/31 dev {link}", f"link set {link} up"]
+            daemon.netns.batch("ip", lines)
+        self.view = KernelView(self.left.netns)
+
+    def start(self) -> None:
+        """Start both and wait until they route."""
+        self.left.start()
+        self.right.start()
+        self.await_routes()
+
+    def await_routes(self, seconds: float = 15) -> None:
+        """Wait until both adjacencies are Full at both ends and the kernel has the routes."""
+        for daemon in (self.left, self.right):
+            wait_for(lambda d=daemon: d.full() == len(LINKS), seconds, "full")
+            wait_for(daemon.settled, seconds, "the kernel holds what was computed")
+        wait_for(lambda: self.view.hops(RIGHT_STUB), seconds, "a route to the stub network")
+
+    def close(self) -> None:
+        """End the daemons and remove the namespaces."""
+        self.view.close()
+        for daemon in (self.left, self.right):
+            daemon.kill()
+            daemon.netns.delete()
+
+
+@contextlib.contextmanager
+def running_pair(tag: str, directory: Path) -> Iterator[Pair]:
+    """Two routers that route, for the length of a block."""
+    pair = Pair(tag, directory)
+    try:
+        pair.start()
+        yield pair
+    finally:
+        pair.close()
+
+
+def _config(identity: str, hostname: str) -> Json:
+    links = {"network-type": "point-to-point", "hello-interval": 1, "dead-interval": 4}
+    return {
+        "router-id": identity,
+        "hostname": hostname,
+        "interfaces": {"u0": {"bandwidth": "auto"}, "u1": {"bandwidth": "auto"}},
+        "ospf": {
+            "areas": {
+                "0.0.0.0": {
+                    "interfaces": {
+                        "lo": {"passive": True},
+                        "d0": {"passive": True},
+                        **{link: {**links, "cost": 10} for link in LINKS},
+                    }
+                }
+            }
+        },
+    }

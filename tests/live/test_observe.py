@@ -1,0 +1,112 @@
+"""What a live daemon shows: every command, every metric, nothing wider than a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fared.api.schema import SHOW_DOCUMENTS
+from tests.live.daemons import RIGHT, RIGHT_STUB, Pair, wait_for
+
+pytestmark = pytest.mark.netns
+
+COMMANDS = [
+    *(("show", name) for name in SHOW_DOCUMENTS),
+    ("show", "database", "router"),
+    ("show", "database", "router", RIGHT),
+    ("show", "spf", "log"),
+    ("show", "routes", RIGHT_STUB),
+    ("show", "weights", RIGHT_STUB),
+    ("show", "fib", "diff"),
+    ("explain", RIGHT_STUB),
+    ("validate",),
+]
+PROMISED = [
+    "build_info",
+    "ready",
+    "init_stage_seconds",
+    "neighbors",
+    "neighbor_transitions_total",
+    "packets_total",
+    "packet_errors_total",
+    "lsdb_entries",
+    "lsdb_checksum",
+    "spf_runs_total",
+    "spf_duration_seconds",
+    "convergence_seconds",
+    "routes",
+    "fib_operations_total",
+    "fib_drift_routes",
+    "fib_resyncs_total",
+    "link_capacity_bytes_per_second",
+    "link_available_bytes_per_second",
+    "link_utilization_ratio",
+    "weight_changes_total",
+    "weight_quantization_error_ratio",
+    "event_loop_lag_seconds",
+    "config_last_reload_success",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_answers_with_a_table_of_80_columns_and_with_json(
+    pair: Pair, command: tuple[str, ...]
+):
+    """What an operator types at a terminal of ordinary width, and what scripts read."""
+    code, shown = pair.left.on_terminal(*command)
+    assert code == 0, shown
+    assert shown
+    if command != ("show", "log"):
+        assert max(map(len, shown.splitlines())) <= 80, shown
+    answer = pair.left.cli(*command, "--json")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    name, _, version = json.loads(answer.stdout)["format"].partition("/")
+    assert name.startswith("fared-")
+    assert version == "1"
+
+
+def with_load(pair: Pair) -> dict[str, float] | None:
+    """All metrics, once the counters of links have been read twice."""
+    values = pair.left.metrics()
+    return values if 'fared_link_utilization_ratio{interface="u1"}' in values else None
+
+
+def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
+    """Each name of the promise has a family; those that a quiet pair must have, have values."""
+    _, text = pair.left.get("/metrics")
+    families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert {f"fared_{name}" for name in PROMISED} <= families
+    values = wait_for(lambda: with_load(pair), 10, "the load of links is measured")
+    assert values["fared_ready"] == 1
+    assert values['fared_neighbors{area="0.0.0.0",proto="ospf",state="Full"}'] == 2
+    assert values['fared_lsdb_entries{area="0.0.0.0",proto="ospf",type="router"}'] == 2
+    assert values['fared_routes{proto="ospf"}'] == len(pair.left.show("routes")["routes"])
+    assert values['fared_init_stage_seconds{stage="ready"}'] > 0
+    assert values['fared_packets_total{direction="received",proto="ospf",type="hello"}'] > 1
+    assert values['fared_spf_runs_total{proto="ospf",reason="topology"}'] >= 1
+    assert values["fared_spf_duration_seconds_count"] >= 1
+    assert values['fared_convergence_seconds_count{stage="total"}'] >= 1
+    assert values["fared_fib_drift_routes"] == 0
+    assert 0 <= values["fared_event_loop_lag_seconds"] < 1
+    assert values["fared_config_last_reload_success"] == 1
+    for link in ("u0", "u1"):
+        label = f'{{interface="{link}"}}'
+        capacity = values[f"fared_link_capacity_bytes_per_second{label}"]
+        assert capacity >= values[f"fared_link_available_bytes_per_second{label}"] > 0
+        assert 0 <= values[f"fared_link_utilization_ratio{label}"] < 1
+    other = pair.right.metrics()
+    name = 'fared_lsdb_checksum{area="0.0.0.0",proto="ospf"}'
+    assert values[name] == other[name], "both databases hold the same (RFC 4750)"
+
+
+def test_the_http_server_shows_health_documents_and_the_page(pair: Pair):
+    """Read-only views of the same documents as the control socket."""
+    assert pair.left.get("/healthz") == (200, '{"ok":true}')
+    assert pair.left.get("/readyz")[0] == 200
+    assert pair.left.get("/")[0] == 200
+    assert pair.left.get("/nowhere")[0] == 404
+    for name in SHOW_DOCUMENTS:
+        status, body = pair.left.get(f"/api/v1/{name}")
+        assert status == 200, name
+        assert json.loads(body)["format"].endswith("/1")
