@@ -76,7 +76,7 @@ def because(causes: list[str]) -> str:
     if not causes:
         return ""
     more = len(causes) - 1
-    return f"{causes[0]} +{more}" if more else causes[0]
+    return f"{causes[0]} (+{more} more)" if more else causes[0]
 
 
 def _spf_log(document: Json, out: Console, now: float) -> None:
