@@ -112,12 +112,17 @@ def complaints(fabric: Fabric) -> dict[str, list[str]]:
 
 
 def rejected(fabric: Fabric) -> dict[str, dict[str, int]]:
-    """What the fared nodes have refused from others, by reason."""
+    """What the fared nodes have refused from others, by reason.
+
+    What a neighbor of old sends to a process that has just started is refused rightly, and left
+    out.
+    """
     found = {}
     for plan in fabric.plan.routers:
         if plan.node.kind == "fared":
             rows = fared(fabric.node(plan.name)).request("show counters")["counters"]
             errors = {r["name"]: r["value"] for r in rows if r["group"] == "packet-errors"}
+            errors.pop("unknown-neighbor", None)
             if errors:
                 found[plan.name] = errors
     return found
