@@ -10,6 +10,7 @@ Decoding never raises: bytes that make no sense are None.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -78,6 +79,18 @@ class _TbfOptions(nla_plus_rtab):  # type: ignore[misc]  # pyroute2 has no types
     )
 
 
+class _LinkHead(nlmsg):  # type: ignore[misc]
+    """What a link message begins with, without its forty attributes."""
+
+    fields = ifinfmsg.fields
+
+
+def read_flags(kind: int, body: bytes) -> tuple[int, int, int] | None:
+    """Decode (ifindex, family, flags) of a link message, in a tenth of the time of all of it."""
+    message = _decode(_LinkHead, kind, body)
+    return None if message is None else (message["index"], message["family"], message["flags"])
+
+
 def read_link(kind: int, body: bytes) -> LinkMessage | None:
     """Decode what follows the header of a link message of type ``kind``."""
     message = _decode(ifinfmsg, kind, body)
@@ -130,6 +143,7 @@ def read_queue(kind: int, body: bytes) -> QueueMessage | None:
     )
 
 
+@lru_cache(maxsize=1024)  # asked every few seconds, and the answer is seldom a new one
 def read_speed(kind: int, body: bytes) -> tuple[int, float] | None:
     """Decode an answer about link modes: (ifindex, bytes/s); None if it tells no speed."""
     message = _decode(ethtool_linkmode_msg, kind, body)

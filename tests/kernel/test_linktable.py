@@ -2,6 +2,7 @@
 
 import struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroute2.netlink.rtnl import (
@@ -12,10 +13,12 @@ from pyroute2.netlink.rtnl import (
     RTM_NEWLINK,
     RTM_NEWQDISC,
     RTM_NEWTCLASS,
+    TC_H_ROOT,
 )
 
 from fared.kernel.linktable import LinkTable
 from fared.kernel.netlink import attribute, attributes, messages, u32_attribute
+from fared.kernel.rtnl import read_queue
 
 UP = 0x1 | 0x40 | 0x10000
 
@@ -36,6 +39,45 @@ def test_up_means_administratively_up_with_carrier():
     for flags, up in ((UP, True), (0x1, False), (0x1 | 0x10000, False), (UP & ~1, False)):
         assert table.take(RTM_NEWLINK, link(flags=flags)).ifindex == 3
         assert table.links[3].up is up
+
+
+def test_whether_a_known_link_is_up_can_be_learnt_before_all_else():
+    """The way of a lost carrier to the callback is three times as short by it."""
+    table = LinkTable()
+    assert table.take_flags(RTM_NEWLINK, link()) is None
+    table.take(RTM_NEWLINK, link())
+    assert table.take_flags(RTM_NEWLINK, link()) is None
+    assert table.take_flags(RTM_DELLINK, link(flags=0)) is None
+    assert table.take_flags(RTM_NEWLINK, link(flags=0, family=7)) is None
+    taken = table.take_flags(RTM_NEWLINK, link(name=b"new", flags=1))
+    assert taken.ifindex == 3
+    assert taken.previous.up
+    assert not table.links[3].up
+    assert table.links[3].name == "e0"
+
+
+def test_a_name_that_is_not_utf8_is_shown_all_the_same():
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link(name=b"e\xff"))
+    assert table.links[3].name == "e\ufffd"
+
+
+def queue(kind, options):
+    head = struct.pack("=BBHiIII", 0, 0, 0, 3, 0x10000, TC_H_ROOT, 0)
+    return head + attribute(1, kind + b"\0") + attribute(2, options)
+
+
+@pytest.mark.parametrize(("name", "size", "wide"), [(b"tbf", 36, 4), (b"htb", 44, 6)])
+def test_rates_beyond_the_32_bit_field_are_read_from_another(name, size, wide):
+    """34 Gbit/s is where it is full."""
+    parameters = attribute(1, struct.pack("=8xI", 0xFFFFFFFF).ljust(size, b"\0"))
+    rate = attribute(wide, struct.pack("=Q", 50_000_000_000))
+    assert read_queue(RTM_NEWQDISC, queue(name, parameters)).rate == 0xFFFFFFFF
+    assert read_queue(RTM_NEWQDISC, queue(name, parameters + rate)).rate == 50e9
+
+
+def test_a_queue_that_does_not_shape_has_no_rate():
+    assert read_queue(RTM_NEWQDISC, queue(b"fq_codel", b"")).rate is None
 
 
 def test_a_bridge_speaking_of_its_port_is_not_the_port():
@@ -82,6 +124,7 @@ def test_no_bytes_break_it(received):
     table = LinkTable()
     table.take(RTM_NEWLINK, link())
     for kind, body in received:
+        table.take_flags(kind, body)
         table.take(kind, body)
 
 
