@@ -28,17 +28,24 @@ _TYPE_SHIFT = 58
 _METRIC_SHIFT = 34
 _OWN = 1 << 62
 _COMPACT_ABOVE = 4096
-_LOCAL_TYPES = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
+_PREFIX, _METRIC, _PATH_TYPE, _KEY = range(4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Announcements:
-    """Equal-length arrays, one row an announcement; ``capacity`` infinite where none is told."""
+    """R announcements: ``columns`` (4, R) as of ``_PREFIX`` to ``_KEY``, ``capacity`` (R,).
 
-    prefix: NDArray[np.int64]
-    metric: NDArray[np.int64]
-    path_type: NDArray[np.int64]
+    The key is what an announcement counts for at distance 0. ``capacity`` is infinite where
+    none is told.
+    """
+
+    columns: NDArray[np.int64]
     capacity: NDArray[np.float64]
+
+
+def _key_at_zero(metric: int, path_type: PathType) -> int:
+    external = path_type is PathType.EXTERNAL_2
+    return (path_type << _TYPE_SHIFT) + (metric << _METRIC_SHIFT if external else metric)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +120,8 @@ class PrefixTable:
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Metric, path type and owner of announcements of the last selection."""
-        table = self._concatenated()
-        return table.metric[rows], table.path_type[rows], self._row_owner[rows]
+        columns = self._concatenated().columns
+        return columns[_METRIC][rows], columns[_PATH_TYPE][rows], self._row_owner[rows]
 
     def owner_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Areas and node ids of all owners (O,)."""
@@ -126,55 +133,48 @@ class PrefixTable:
     def _to_arrays(self, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
         numbers = self._prefix_number
         rows = []
-        for attachment in prefixes:
-            number = numbers.setdefault(attachment.prefix, len(numbers))
+        for item in prefixes:
+            number = numbers.setdefault(item.prefix, len(numbers))
             if number == len(self.prefixes):
-                self.prefixes.append(attachment.prefix)
-            rows.append((number, attachment.metric, int(attachment.path_type)))
-        table = np.array(rows, np.int64)
-        capacity = np.array(
-            [np.inf if item.capacity is None else item.capacity for item in prefixes], np.float64
-        )
-        return _Announcements(table[:, 0], table[:, 1], table[:, 2], capacity)
+                self.prefixes.append(item.prefix)
+            key = _key_at_zero(item.metric, item.path_type)
+            rows.append((number, item.metric, int(item.path_type), key))
+        capacity = [np.inf if item.capacity is None else item.capacity for item in prefixes]
+        return _Announcements(np.array(rows, np.int64).T, np.array(capacity, np.float64))
 
     def _concatenated(self) -> _Announcements:
         if self._all is None:
             owners = sorted(self._arrays)
             parts = [self._arrays[owner] for owner in owners]
-            none: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-            self._row_owner = np.repeat(
-                np.array(owners, np.int64), [len(part.prefix) for part in parts]
-            )
+            lengths = [len(part.capacity) for part in parts]
+            self._row_owner = np.array(owners, np.int64).repeat(lengths)
             self._all = _Announcements(
-                np.concatenate([part.prefix for part in parts] or none),
-                np.concatenate([part.metric for part in parts] or none),
-                np.concatenate([part.path_type for part in parts] or none),
-                np.concatenate([part.capacity for part in parts] or [np.empty(0)]),
+                np.concatenate([np.empty((4, 0), np.int64), *(part.columns for part in parts)], 1),
+                np.concatenate([np.empty(0), *(part.capacity for part in parts)]),
             )
         return self._all
 
     def select(self, reach: Reach) -> Selection:
         """Find the best announcements of every prefix (RFC 2328 §11 and §16.4.1 order)."""
-        table = self._concatenated()
-        owner, size = self._row_owner, len(self.prefixes)
+        table, owner, size = self._concatenated(), self._row_owner, len(self.prefixes)
+        announced = table.columns[_PREFIX]
         key = _keys(table, owner, reach)
         best = np.full(size, NO_ROUTE)
-        np.minimum.at(best, table.prefix, key)
-        chosen = np.flatnonzero((key == best[table.prefix]) & (key != NO_ROUTE))
-        prefix = table.prefix[chosen]
-        count = np.bincount(prefix, minlength=size)
-        served = np.full(size, NOBODY)
-        served[prefix] = owner[chosen]
-        row = np.full(size, -1)
+        np.minimum.at(best, announced, key)
+        chosen = ((key == best[announced]) & (key != NO_ROUTE)).nonzero()[0]
+        prefix, server = announced[chosen], owner[chosen]
+        served, row = np.full((2, size), NOBODY)
+        served[prefix] = server
         row[prefix] = chosen
-        limited = np.isfinite(table.capacity[chosen]) & ~reach.direct[owner[chosen]]
-        several = count > 1
-        several[prefix[limited]] = True
+        several = np.bincount(prefix, minlength=size) > 1
+        limited = np.isfinite(table.capacity[chosen])
+        if limited.any():
+            several[prefix[limited & ~reach.direct[server]]] = True
         served[several] = SEVERAL
         shared: dict[int, list[tuple[int, float]]] = {}
         for at in chosen[several[prefix]].tolist():
             entry = (int(owner[at]), float(table.capacity[at]))
-            shared.setdefault(int(table.prefix[at]), []).append(entry)
+            shared.setdefault(int(announced[at]), []).append(entry)
         return Selection(best, served, row, {p: tuple(sorted(s)) for p, s in shared.items()})
 
 
@@ -186,12 +186,15 @@ def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDAr
     merely passes on from another area is no route at all.
     """
     distance = reach.distance[owner]
-    reached = distance != NO_ROUTE
-    distance = np.where(reached, distance, 0)
-    external = table.path_type == PathType.EXTERNAL_2
-    cost = np.where(external, (table.metric << _METRIC_SHIFT) + distance, distance + table.metric)
-    key = (table.path_type << _TYPE_SHIFT) + cost
-    direct = reach.direct[owner] & np.isin(table.path_type, _LOCAL_TYPES)
-    key = np.where(direct, cost - _OWN, key)
-    passed_on = reach.own[owner] & (table.path_type == PathType.INTER_AREA)
-    return np.where(reached & ~passed_on, key, NO_ROUTE)
+    key: NDArray[np.int64] = np.where(
+        distance != NO_ROUTE, table.columns[_KEY] + distance, NO_ROUTE
+    )
+    direct = reach.direct[owner].nonzero()[0]
+    kind = table.columns[_PATH_TYPE, direct]
+    # Level 1 and 2, the last of all types, are as local as intra-area.
+    local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
+    mine = direct[local]
+    key[mine] = table.columns[_METRIC, mine] + distance[mine] - _OWN
+    passed_on = (kind == int(PathType.INTER_AREA)) & reach.own[owner[direct]]
+    key[direct[passed_on]] = NO_ROUTE
+    return key

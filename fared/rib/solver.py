@@ -149,16 +149,18 @@ class RouteSolver:
             if solver.solution is None:
                 continue
             plan = solver.solution.plan
-            at = np.flatnonzero(areas == area)
+            at = (areas == area).nonzero()[0]
             index = plan.graph.indexes(nodes[at])
-            at, index = at[index >= 0], index[index >= 0]
-            mine = slice(int(plan.graph.indptr[plan.root]), int(plan.graph.indptr[plan.root + 1]))
-            attached = np.zeros(len(plan.distance), bool)
-            attached[plan.graph.dst[mine]] = True
-            reach.distance[at] = plan.distance[index]
-            reach.own[at] = index == plan.root
-            reach.direct[at] = reach.own[at] | (attached & plan.graph.network)[index]
+            if (index < 0).any():
+                at, index = at[index >= 0], index[index >= 0]
             reach.index[at] = index
+            reach.distance[at] = plan.distance[index]
+            reach.own[at] = reach.direct[at] = index == plan.root
+            if plan.graph.network.any():
+                around = slice(*plan.graph.indptr[plan.root : plan.root + 2].tolist())
+                attached = np.zeros(len(plan.distance), bool)
+                attached[plan.graph.dst[around]] = True
+                reach.direct[at] |= (attached & plan.graph.network)[index]
         return reach
 
     def _touched(self, nodes: Mapping[int, NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -166,8 +168,9 @@ class RouteSolver:
         areas, _ = self._table.owner_arrays()
         touched = np.zeros(len(areas), bool)
         for area, mask in nodes.items():
-            at = np.flatnonzero((areas == area) & (self._reach.index >= 0))
-            touched[at] = mask[self._reach.index[at]] if len(mask) else False
+            if len(mask):
+                at = ((areas == area) & (self._reach.index >= 0)).nonzero()[0]
+                touched[at] = mask[self._reach.index[at]]
         return touched
 
     def _select_again(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
@@ -229,9 +232,9 @@ class RouteSolver:
         assert selection is not None
         found = numbers[selection.owner[numbers] != NOBODY]
         metric, path_type, owner = table.announcements(selection.row[found])
-        distance = np.where(path_type == PathType.EXTERNAL_2, 0, self._reach.distance[owner])
         connected = self._reach.direct[owner]
-        distance = np.where(connected, 0, distance)
+        alone = connected | (path_type == int(PathType.EXTERNAL_2))
+        distance = np.where(alone, 0, self._reach.distance[owner])
         sets: dict[int, NextHopSet | None] = {}
         types = {int(item): item for item in PathType}
         for number, several, end, total, kind, local in zip(
