@@ -16,6 +16,8 @@ from fared.ospf.packet.packets import Hello, Options, Packet
 from fared.ospf.transmit import Transmitter
 
 _JITTER = 0.1
+_ALIVE_HELLOS = 2
+"""A neighbor heard within so many hello intervals is there: nobody else takes its place."""
 
 
 class HelloProtocol:
@@ -89,7 +91,9 @@ class HelloProtocol:
     def _identify(self, interface: Interface, source: int, router_id: int) -> Neighbor | None:
         """Find the neighbor by router id; a second one on the link is turned away.
 
-        The same address with another router id is a neighbor that restarted under a new name.
+        The same address with another router id is a neighbor that restarted under a new name,
+        once the old name has fallen silent or hears us no more: a stray hello must not end a
+        live adjacency.
         """
         neighbor = interface.neighbors.get(router_id)
         if neighbor is not None:
@@ -98,10 +102,19 @@ class HelloProtocol:
                 self._adjacency.readdressed(neighbor)
             return neighbor
         for other in list(interface.neighbors.values()):
-            if other.address != source:
+            if other.address != source or self._lives(other):
                 self._instance.reject(
                     "second-neighbor", source, interface=interface.name, router_id=router_id
                 )
                 return None
             other.fire(NeighborEvent.KILL_NBR)
         return self._adjacency.create(interface, router_id, source)
+
+    def _lives(self, neighbor: Neighbor) -> bool:
+        settings = neighbor.interface.settings
+        heard_at = neighbor.dead_at - settings.router_dead_interval
+        silence = self._instance.now - heard_at
+        return (
+            neighbor.state >= NeighborState.TWO_WAY
+            and silence < _ALIVE_HELLOS * settings.hello_interval
+        )

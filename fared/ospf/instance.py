@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fared.core.ids import dotted
 from fared.core.timers import TimerQueue
 from fared.ospf.events import LogRecord, Output
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fared.ospf.settings import AreaSettings, OspfSettings
 
 _LOG_INTERVAL = 60.0
-_LOG_SOURCES = 1024
+_LOG_BURST = 32
 
 
 class Rng(Protocol):
@@ -71,7 +72,8 @@ class Instance:
         """MaxAge LSAs waiting for their last acknowledgment."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
         self._outputs: list[Output] = []
-        self._logged: dict[tuple[int, str], float] = {}
+        self._logged: set[tuple[int, str]] = set()
+        self._logged_since = float("-inf")
 
     @property
     def router_id(self) -> int:
@@ -92,16 +94,20 @@ class Instance:
         self.emit(LogRecord(level, event, fields))
 
     def reject(self, reason: str, source: int, **fields: object) -> None:
-        """Count something bad from a peer; log the first, then one a minute by source and reason."""
+        """Count something bad from a peer; log one a minute by source and reason.
+
+        Sources are easily forged, so that all of them together get a bounded number of lines.
+        """
         self.counters.errors[reason] += 1
-        last = self._logged.get((source, reason))
-        if last is not None and self.now - last < _LOG_INTERVAL:
+        if self.now - self._logged_since >= _LOG_INTERVAL:
+            self._logged.clear()
+            self._logged_since = self.now
+        if len(self._logged) >= _LOG_BURST or (source, reason) in self._logged:
             return
-        self._logged.pop((source, reason), None)
-        if len(self._logged) >= _LOG_SOURCES:
-            del self._logged[next(iter(self._logged))]
-        self._logged[source, reason] = self.now
-        self.log("warning", "ospf-rejected", reason=reason, source=source, **fields)
+        self._logged.add((source, reason))
+        self.log("warning", "ospf-rejected", reason=reason, source=dotted(source), **fields)
+        if len(self._logged) == _LOG_BURST:
+            self.log("warning", "ospf-rejected-many", effect="for a minute only counted")
 
     def add_interface(self, interface: Interface) -> None:
         """Begin to run OSPF on an interface."""

@@ -135,8 +135,13 @@ def test_a_hello_without_us_breaks_a_full_adjacency_and_is_answered_at_once():
 
 
 def test_a_neighbor_that_restarts_under_a_new_router_id_replaces_the_old_one():
+    """Once the old name is silent for two hellos: a stray packet does not end a live adjacency."""
     peer = Scripted()
     peer.to_full()
+    peer.send(peer.hello(), peer=router_id(77))
+    assert peer.state == "Full"
+    assert peer.errors() == {"second-neighbor": 1}
+    peer.at(2.1)
     peer.send(peer.hello(), peer=router_id(77))
     (neighbor,) = peer.engine.snapshot(0).neighbors
     assert (neighbor.router_id, neighbor.state) == (router_id(77), "Init")

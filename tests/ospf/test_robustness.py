@@ -98,6 +98,17 @@ def test_bad_packets_are_logged_once_a_minute_by_source_and_reason():
     assert len([o for o in peer.outputs if isinstance(o, LogRecord)]) == 3
 
 
+def test_a_storm_from_forged_sources_fills_no_log():
+    """All are counted, a few logged, and the last line says so."""
+    peer = Scripted()
+    for number in range(5000):
+        peer.raw(b"", source=0x0A000000 + number)
+    records = [o for o in peer.outputs if isinstance(o, LogRecord)]
+    assert len(records) < 50
+    assert records[-1].event == "ospf-rejected-many"
+    assert peer.errors() == {"truncated": 5000}
+
+
 def random_network(seed: int, *, loss: float = 0.0) -> Network:
     """20 routers: a ring, and 15 chords."""
     rng = random.Random(seed)
