@@ -6,6 +6,7 @@ and touches only the rows that came out different.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 from fared.rib.members import ABSENT, Members, SetBuilder, build_members, pack
 from fared.spf.plan import UNREACHABLE, Plan, build_plan
 from fared.ted.database import Ted
-from fared.ted.graph import runs
+from fared.ted.graph import run_lengths, runs
 from fared.weights.path_capacity import (
     Contraction,
     Flow,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fared.ted.model import LocalLink
 
 _FORGET_ABOVE = 4
+_FEW_NODES = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,38 +150,28 @@ class AreaSolver:
         """Sweep, find the rows that differ, renew their sets; return the nodes touched (N,)."""
         old = self.solution
         flow = propagate(plan, capacity)
-        doubtful = bool(np.isnan(members.local).any())
-        unlimited = np.where(np.isnan(members.local), np.inf, members.local)
-        packed = np.minimum(flow.bound, unlimited[plan.slot_hop])
-        if flow.unknown is not None or doubtful:
-            unknown = np.isnan(members.local)[plan.slot_hop]
-            if flow.unknown is not None:
-                unknown |= flow.unknown
-            packed = np.where(unknown, -2.0 - packed, packed)
-        size = len(plan.distance)
-        stands = plan.row_of == np.arange(size)
-        same = old is not None and old.plan is plan and self._solved_by is builder
-        if old is not None and same:
-            rows = np.zeros(size, bool)
-            rows[plan.slot_node[packed != old.packed]] = True
-            nodes = np.flatnonzero(rows & stands)
-            sets = old.sets
-        else:
-            nodes = np.flatnonzero(stands & (plan.slot_count > 0))
-            sets = np.full(size, None, object)
-        before = sets[nodes].tolist()
-        after = builder.build(_matrix(plan, nodes, packed, members.usable)) if len(nodes) else []
-        if after:
-            sets[nodes] = np.fromiter(after, object, len(after))
-        self.solution = Solution(plan, capacity, flow, members, packed, sets)
-        self._solved_by = builder
-        self._contractions = {}
-        if old is None or not same:
+        packed = _packed(plan, flow, members.local)
+        if old is None or old.plan is not plan or self._solved_by is not builder:
+            nodes = ((plan.row_of == np.arange(len(plan.row_of))) & (plan.slot_count > 0)).nonzero()
+            sets = np.full(len(plan.row_of), None, object)
+            sets[nodes] = builder.build(_matrix(plan, nodes[0], packed, members.usable))
+            self._keep(Solution(plan, capacity, flow, members, packed, sets), builder)
             return self._changed(old)
-        renewed = [a is not b for a, b in zip(before, after, strict=True)]
-        mask = np.zeros(size, bool)
-        mask[nodes[np.array(renewed, bool)]] = True
-        return mask[plan.row_of] if mask.any() else mask
+        mask = np.zeros(len(plan.row_of), bool)
+        mask[plan.slot_node[packed != old.packed]] = True
+        nodes = (mask & (plan.row_of == np.arange(len(mask)))).nonzero()
+        sets = old.sets
+        before = sets[nodes]
+        if len(before):
+            sets[nodes] = builder.build(_matrix(plan, nodes[0], packed, members.usable))
+        self._keep(Solution(plan, capacity, flow, members, packed, sets), builder)
+        mask[:] = False
+        mask[nodes] = _renewed(before, sets[nodes])
+        return mask[plan.row_of]
+
+    def _keep(self, solution: Solution, builder: SetBuilder) -> None:
+        self.solution, self._solved_by = solution, builder
+        self._contractions = {}
 
     def _changed(self, old: Solution | None) -> NDArray[np.bool_]:
         """Compare with the sets of another plan, by node id."""
@@ -189,9 +181,8 @@ class AreaSolver:
         if old is None:
             return np.ones(len(nodes), bool)
         at = old.plan.graph.indexes(nodes)
-        before = old.sets[old.plan.row_of[at]].tolist()
-        after = new.sets[new.plan.row_of].tolist()
-        return np.array([a is not b for a, b in zip(before, after, strict=True)], bool) | (at < 0)
+        before, after = old.sets[old.plan.row_of[at]], new.sets[new.plan.row_of]
+        return _renewed(before, after) | (at < 0)
 
     def set_of(self, node: int) -> NextHopSet | None:
         """The next-hop set toward one node, by index."""
@@ -220,7 +211,8 @@ class AreaSolver:
     def build(self, row: Row, limit: float) -> NextHopSet | None:
         """The next-hop set of a row that no single node stands for."""
         assert self._builder is not None
-        return self._builder.build(pack(row), limit)[0]
+        found: NextHopSet | None = self._builder.build(pack(row), limit)[0]
+        return found
 
     def reached(self) -> int:
         """How many nodes the root reaches, without itself."""
@@ -237,6 +229,25 @@ def clipped(row: Row, members: Members) -> Row:
     return Row(np.where(present, bound, 0.0), (row.unknown | nowhere) & present, present)
 
 
+def _renewed(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Where two arrays hold different objects."""
+    return np.array(list(map(operator.is_not, before.tolist(), after.tolist())), bool)
+
+
+def _packed(plan: Plan, flow: Flow, local: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each slot carries, the root's own links included, as of ``pack`` (S,)."""
+    nowhere = np.isnan(local)
+    doubtful = bool(nowhere.any())
+    limit = np.where(nowhere, np.inf, local) if doubtful else local
+    packed = np.minimum(flow.bound, limit[plan.slot_hop])
+    if flow.unknown is None and not doubtful:
+        return packed
+    unknown = nowhere[plan.slot_hop]
+    if flow.unknown is not None:
+        unknown |= flow.unknown
+    return np.where(unknown, -2.0 - packed, packed)
+
+
 def _matrix(
     plan: Plan,
     nodes: NDArray[np.int64],
@@ -245,18 +256,25 @@ def _matrix(
 ) -> NDArray[np.float64]:
     """Packed rows of some nodes over all first hops (K, H)."""
     width = len(plan.hops)
-    counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
     shaped = np.full((len(nodes), width), ABSENT)
-    full = counts == width  # these rows lie in the slots as they are
-    if full.any():
-        begin, count = int(first[full][0]), int(full.sum())
-        if (np.diff(first[full]) == width).all():
-            shaped[full] = packed[begin : begin + count * width].reshape(count, width)
-        else:
-            shaped[full] = packed[first[full][:, None] + np.arange(width)]
-    counts, first = counts[~full], first[~full]
-    slots = runs(first, counts)
-    shaped[np.repeat(np.flatnonzero(~full), counts), plan.slot_hop[slots]] = packed[slots]
+    if len(nodes) <= _FEW_NODES:
+        for row, node in enumerate(nodes.tolist()):
+            mine = plan.slots(node)
+            shaped[row, plan.slot_hop[mine]] = packed[mine]
+    else:
+        counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
+        full = (counts == width).nonzero()[0]  # these rows lie in the slots as they are
+        if len(full):
+            begin = first[full]
+            low, high = int(begin[0]), int(begin[-1]) + width
+            if high - low == len(full) * width and (run_lengths(begin, high) == width).all():
+                shaped[full] = packed[low:high].reshape(-1, width)
+            else:
+                shaped[full] = packed[begin[:, None] + np.arange(width)]
+        rest = (counts != width).nonzero()[0]
+        counts = counts[rest]
+        slots = runs(first[rest], counts)
+        shaped[rest.repeat(counts), plan.slot_hop[slots]] = packed[slots]
     if not usable.all():
         shaped[:, ~usable] = ABSENT
     return shaped

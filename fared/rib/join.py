@@ -52,4 +52,5 @@ def join_areas(
         np.concatenate([row.present for row, _ in rows.values()]),
     )
     builder = SetBuilder(join_members(parts), settings)
-    return builder.build(pack(joined))[0]
+    found: NextHopSet | None = builder.build(pack(joined))[0]
+    return found

@@ -95,13 +95,9 @@ def _own_capacities(
     rows: Rows, links: Sequence[LocalLink], settings: SolverSettings
 ) -> NDArray[np.float64]:
     """What each link carries by our own description, else by its bandwidth; NaN unknown."""
-    position = {
-        (neighbor, local_id): at
-        for at, (neighbor, local_id) in enumerate(
-            zip(rows.neighbors.tolist(), rows.local_ids.tolist(), strict=True)
-        )
-    }
-    by_id = {local_id: at for at, local_id in enumerate(rows.local_ids.tolist()) if local_id}
+    ids = rows.local_ids.tolist()
+    position = {end: at for at, end in enumerate(zip(rows.neighbors.tolist(), ids, strict=True))}
+    by_id = {local_id: at for at, local_id in enumerate(ids) if local_id}
     at = np.array(
         [
             position.get((link.neighbor, link.local_id), by_id.get(link.local_id, -1))
@@ -109,16 +105,15 @@ def _own_capacities(
         ],
         np.int64,
     )
-    width = np.array(
-        [np.nan if link.bandwidth is None else link.bandwidth for link in links], np.float64
-    )
-    if not len(rows.capacities):
-        return snap(width)
-    capacity = np.where(at >= 0, rows.capacities[at], np.nan)
-    capacity = np.where(np.isnan(capacity), snap(width), capacity)
+    capacity = rows.capacities[at] if len(ids) else np.full(len(links), np.nan)
+    capacity[at < 0] = np.nan
+    if np.isnan(capacity).any():
+        width = [np.nan if link.bandwidth is None else link.bandwidth for link in links]
+        capacity = np.where(np.isnan(capacity), snap(np.array(width, np.float64)), capacity)
     if settings.mode is not WeightMode.AVAILABLE:
         return capacity
-    available = np.where(at >= 0, rows.availables[at], np.nan)
+    available = rows.availables[at] if len(ids) else np.full(len(links), np.nan)
+    available[at < 0] = np.nan
     return np.fmax(np.where(np.isnan(available), capacity, available), capacity * settings.floor)
 
 
@@ -165,7 +160,7 @@ def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[H
 
 
 _HASH_FACTOR = 0x9E3779B97F4A7C15
-_FEW_ROWS = 8
+_FEW_ROWS = 64
 ABSENT = -1.0
 """In a packed row: no shortest path begins with this first hop (or no link leads to it)."""
 
@@ -179,16 +174,27 @@ def pack(row: Row) -> NDArray[np.float64]:
 def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows that stand for all: their places (D,), and for each row (K,) which one equals it.
 
-    By a hash of each row, checked: should two different rows ever share one, all stand alone.
+    In a healthy fabric most rows are the same: only those that differ from one are hashed.
     """
     if len(rows) <= _FEW_ROWS:
         return np.arange(len(rows)), np.arange(len(rows))
-    odd = np.arange(1, 2 * rows.shape[1], 2, dtype=np.uint64) * np.uint64(_HASH_FACTOR)
-    hashes = rows.view(np.uint64) @ odd
+    usual = len(rows) // 2
+    odd = (rows != rows[usual]).any(axis=1).nonzero()[0]
+    first, odd_as = _hashed(rows[odd])
+    same_as = np.zeros(len(rows), np.int64)
+    same_as[odd] = odd_as + 1
+    return np.concatenate(([usual], odd[first])), same_as
+
+
+def _hashed(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find equal rows by a hash, checked: should two others ever share one, all stand alone."""
+    alone = np.arange(len(rows))
+    if len(rows) <= _FEW_ROWS:
+        return alone, alone
+    factors = np.arange(1, 2 * rows.shape[1], 2, dtype=np.uint64) * np.uint64(_HASH_FACTOR)
+    hashes = rows.view(np.uint64) @ factors
     _, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
-    if not np.array_equal(rows[first[same_as]], rows):
-        first = same_as = np.arange(len(rows))
-    return first, same_as
+    return (first, same_as) if np.array_equal(rows[first[same_as]], rows) else (alone, alone)
 
 
 class SolvedHops(NextHopSet):
@@ -251,14 +257,14 @@ class SetBuilder:
     def __len__(self) -> int:
         return len(self._sets)
 
-    def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> list[NextHopSet | None]:
-        """Next-hop sets of many packed rows (K, H), already clipped by ``Members.local``.
+    def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> NDArray[np.object_]:
+        """Next-hop sets (K,) of many packed rows (K, H), already clipped by ``Members.local``.
 
         ``limit`` (bytes/s) lies behind all paths alike: it is shown and does not weigh. None
         for a row without any usable link.
         """
         if not packed.size:
-            return [None] * len(packed)
+            return np.full(len(packed), None, object)
         first, same_as = _distinct(packed)
         rows = packed[first]
         data, width = rows.tobytes(), rows.itemsize * rows.shape[1]
@@ -269,8 +275,7 @@ class SetBuilder:
         if fresh:
             new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
             sets.update(zip(fresh, self._make(new, limit), strict=True))
-        found = [sets[key] for key in keys]
-        return [found[at] for at in same_as.tolist()]
+        return np.fromiter((sets[key] for key in keys), object, len(keys))[same_as]
 
     def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
         members = self.members
@@ -281,12 +286,13 @@ class SetBuilder:
             values = np.where(unknown, -2.0 - values, values)
             for row in doubtful.tolist():
                 values[row] = fill_unknown(Row(values[row], unknown[row], present[row]))
-        capacity = values[:, members.column] * members.share
-        weights = self.weigh(capacity, present[:, members.column])
+        capacity = values.take(members.column, 1) * members.share
+        present = present.take(members.column, 1)
+        weights = self.weigh(capacity, present)
         shown = np.minimum(capacity, limit)
         if len(doubtful):
-            shown[unknown[:, members.column]] = np.nan
-        usable = present[:, members.column].any(axis=1).tolist()
+            shown[unknown.take(members.column, 1)] = np.nan
+        usable = present.any(axis=1).tolist()
         return [
             SolvedHops(members, row, shares) if some else None
             for row, shares, some in zip(shown, weights, usable, strict=True)

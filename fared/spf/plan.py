@@ -74,9 +74,13 @@ class Plan:
 
     def first_hops(self, node: int) -> NDArray[np.int64]:
         """Indexes of the neighbors with which shortest paths to ``node`` begin."""
-        low = int(self.slot_start[node])
-        nodes: NDArray[np.int64] = self.hops[self.slot_hop[low : low + int(self.slot_count[node])]]
+        nodes: NDArray[np.int64] = self.hops[self.slot_hop[self.slots(node)]]
         return nodes
+
+    def slots(self, node: int) -> slice:
+        """The slots of one node."""
+        low = int(self.slot_start[node])
+        return slice(low, low + int(self.slot_count[node]))
 
     def edges_into(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The edges of the DAG whose head is one of ``nodes``."""

@@ -37,7 +37,7 @@ class Flow:
     """Result of a sweep, one value a slot (S,).
 
     ``bound``: bytes/s that the first hop can carry to the node, at most; ``unknown``: whether
-    a link of unknown capacity is among those behind it, None if there is no such link at all.
+    a link of unknown capacity is among those behind it, None if that is so nowhere.
     """
 
     bound: NDArray[np.float64]
@@ -57,11 +57,11 @@ def link_capacities(graph: Graph, mode: WeightMode, floor: float) -> NDArray[np.
 
 def propagate(plan: Plan, capacity: NDArray[np.float64]) -> Flow:
     """Sweep the plan once: F of every slot."""
-    nowhere = np.isnan(capacity)
-    if not nowhere.any():
-        return Flow(_sweep(plan, capacity), None)
-    bound = _sweep(plan, np.where(nowhere, np.inf, capacity))
-    return Flow(bound, np.isnan(_sweep(plan, capacity)))
+    flow = _sweep(plan, capacity)
+    unknown = np.isnan(flow)
+    if not unknown.any():
+        return Flow(flow, None)
+    return Flow(_sweep(plan, np.where(np.isnan(capacity), np.inf, capacity)), unknown)
 
 
 def _sweep(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,9 +107,7 @@ class Row:
 
 def node_row(plan: Plan, flow: Flow, node: int) -> Row:
     """F of one node as a row over the first hops."""
-    slots = slice(
-        int(plan.slot_start[node]), int(plan.slot_start[node]) + int(plan.slot_count[node])
-    )
+    slots = plan.slots(node)
     row = _empty_row(plan)
     hops = plan.slot_hop[slots]
     row.bound[hops] = flow.bound[slots]
