@@ -50,6 +50,7 @@ class LsaEntry:
         "flooded_in",
         "hurried",
         "installed_at",
+        "key",
         "lsa",
         "lsdb",
         "retransmissions",
@@ -59,6 +60,7 @@ class LsaEntry:
     def __init__(self, lsdb: Lsdb, lsa: Lsa, now: float, *, flooded_in: bool) -> None:
         self.lsdb = lsdb
         self.lsa = lsa
+        self.key: LsaKey = lsa.header.key
         self.base_age = min(lsa.header.ls_age, MAX_AGE)
         self.installed_at = now
         self.flooded_in = flooded_in
@@ -66,11 +68,6 @@ class LsaEntry:
         self.retransmissions = 0
         self.timer: Timer | None = None
         self.body: LsaBody | None = None
-
-    @property
-    def key(self) -> LsaKey:
-        """The LSA's identity."""
-        return self.lsa.header.key
 
     def age(self, now: float) -> int:
         """LS age in seconds at ``now``, at most MaxAge."""
