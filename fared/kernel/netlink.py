@@ -1,8 +1,10 @@
-"""Netlink by hand: sockets, messages and attributes, and nothing about what they mean.
+"""Netlink sockets and framing, and nothing about what the messages mean.
 
-pyroute2 0.9 knows no next-hop objects, encodes routes a hundred times slower than the kernel
-takes them, filters dumps in Python, and its socket is dead after one ENOBUFS. The kernel carries
-requests out inside ``send``, so a blocking socket never waits and no event loop is needed here.
+The sockets are ours because pyroute2's are dead after one ENOBUFS and filter dumps in Python.
+The kernel carries requests out inside ``send``, so a blocking socket never waits and no event
+loop is needed here. The attributes packed here by hand serve the messages that pyroute2 does not
+know (next hops) or encodes a hundred times slower than the kernel takes them (routes, counters);
+all others are its own, in ``rtnl``.
 Layouts are those of linux/netlink.h and linux/rtnetlink.h, in host byte order.
 """
 
