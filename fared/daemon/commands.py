@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fared.api.control import CommandError, Json
-from fared.api.views import graph, kernel, ospf, routes, system
+from fared.api.views import graph, kernel, ospf, path, routes, system
 from fared.api.views.context import ViewContext
 from fared.api.views.lsdb import lsdb_document
 
@@ -61,6 +61,9 @@ VIEWS: dict[str, View] = {
     "show log": lambda context, args: system.log(context, _number(args, "lines")),
     "show config": lambda context, _: system.config(context),
     "explain": lambda context, args: routes.explain(context, _needed(args, "prefix")),
+    "path": lambda context, args: path.path(
+        context, _needed(args, "source"), _needed(args, "destination")
+    ),
     "validate": lambda context, _: system.validate(context),
 }
 """Read-only commands; those that change something are the daemon's own."""

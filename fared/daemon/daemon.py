@@ -316,8 +316,6 @@ class Daemon:
                 return self._reload()
             case "config-diff":
                 return self._config_diff(args)
-            case "path":
-                raise CommandError("unsupported", "path is not built in yet; try explain PREFIX")
         raise CommandError("unknown-command", f"no such command: {command}")
 
     def _command_failed(self, command: str, error: Exception) -> None:

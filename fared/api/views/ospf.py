@@ -156,12 +156,18 @@ def lsa_type_name(lsa: Lsa) -> str:
 
 def _wanted(lsa: Lsa, kind: str | None, lsa_id: str | None) -> bool:
     header = lsa.header
-    if kind is not None and not lsa_type_name(lsa).startswith(kind):
+    if kind is not None and not _matches(lsa_type_name(lsa), kind):
         return False
     return lsa_id is None or lsa_id in (
         dotted(header.link_state_id),
         dotted(header.advertising_router),
     )
+
+
+def _matches(name: str, kind: str) -> bool:
+    """Whether a type is meant: by its name, or by a beginning that is not a name itself."""
+    exact = {member.name.lower().replace("_", "-") for member in LsType}
+    return name == kind if kind in exact else name.startswith(kind)
 
 
 def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> schema.DatabaseLsa:

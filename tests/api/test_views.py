@@ -1,0 +1,125 @@
+"""Views of a router in a simulated fabric: what they say must be what the fabric does."""
+
+import time
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+
+from fared.api.control import CommandError
+from fared.api.views import graph, kernel, ospf, path, routes, system
+from fared.api.views.context import Runtime, ViewContext
+from fared.config import load_text
+from fared.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.sim.network import Network
+
+
+@pytest.fixture(scope="module")
+def fabric():
+    """Figure 1 with S1 -> L2 at a quarter."""
+    fabric = clos3(4, 8, network=Network(seed=1))
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
+    fabric.network.run_until_quiet(60)
+    return fabric
+
+
+@pytest.fixture
+def context(fabric) -> ViewContext:
+    """L1 of the fabric as its views see it."""
+    node = fabric.network.nodes["L1"]
+    names = {port.ifindex: SimpleNamespace(name=port.name) for port in node.ports.values()}
+    return ViewContext(
+        router=node.running,
+        config=load_text("ospf: {areas: {0.0.0.0: {interfaces: {'*': {}}}}}"),
+        runtime=Runtime(0.0, 1, "test.yaml", 0.0),
+        now=fabric.network.now,
+        wall=time.time(),
+        log=deque(),
+        dump=node.kernel.dump,
+        links={i: SimpleNamespace(name=n.name, up=True, shaped=None) for i, n in names.items()},
+        counters=dict,
+    )
+
+
+def test_explain_names_the_link_that_limits_each_path(context, fabric):
+    document = routes.explain(context, str(fabric.leaf_prefixes["L2"]))
+    first, *others = document["nexthops"]
+    assert (first["interface"], first["weight"], first["share"]) == ("S1", 1, 0.0769)
+    limit = first["limiting_link"]
+    assert (limit["from_hostname"], limit["to_hostname"]) == ("S1", "L2")
+    assert limit["capacity"] == pytest.approx(DEFAULT_CAPACITY / 4)
+    assert [hop["weight"] for hop in others] == [4, 4, 4]
+    assert "plain ECMP could fill only" in document["summary"]
+    assert "te-link-lsa" in document["last_change"]["causes"][0]
+
+
+def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):
+    prefix = fabric.leaf_prefixes["L2"]
+    address = str(prefix).replace("0/24", "77")
+    assert routes.explain(context, address)["prefix"] == str(prefix)
+    with pytest.raises(CommandError, match="no route"):
+        routes.explain(context, "192.0.2.1")
+    with pytest.raises(CommandError, match="not a prefix"):
+        routes.explain(context, "L2")
+
+
+def test_each_distinct_weight_vector_is_shown_once(context):
+    vectors = [v for v in routes.weights(context)["vectors"] if len(v["members"]) == 4]
+    assert sorted([m["weight"] for m in v["members"]] for v in vectors) == [
+        [1, 1, 1, 1],
+        [1, 4, 4, 4],
+    ]
+    assert sum(v["prefixes"] for v in vectors) == 14  # a loopback and a /24 of seven leaves
+    assert all(v["quantization_error"] == 0 for v in vectors)
+
+
+def test_path_follows_every_split_to_the_destination(context):
+    document = path.path(context, "L1", "L2")
+    shares = {(e["from_hostname"], e["to_hostname"]): e["share"] for e in document["edges"]}
+    assert shares["L1", "S1"] == pytest.approx(1 / 13, abs=1e-5)
+    assert shares["S1", "L2"] == pytest.approx(1 / 13, abs=1e-5)
+    assert sum(share for (_, head), share in shares.items() if head == "L2") == pytest.approx(
+        1, abs=1e-5
+    )
+    assert document["capacity"] == pytest.approx(13 / 4 * DEFAULT_CAPACITY, rel=1e-4)
+    assert document["metric"] == 20
+
+
+def test_path_from_another_router_uses_that_routers_own_weights(context):
+    document = path.path(context, "S1", "10.0.2.0/24")
+    assert [(e["from_hostname"], e["to_hostname"]) for e in document["edges"]] == [("S1", "L2")]
+    assert document["capacity"] == pytest.approx(DEFAULT_CAPACITY / 4)
+    with pytest.raises(CommandError, match="no router"):
+        path.path(context, "L99", "L2")
+
+
+def test_fib_shows_groups_and_their_users_and_no_difference(context):
+    document = kernel.fib(context)
+    assert sum(group["routes"] for group in document["groups"]) == 14
+    assert kernel.fib(context, diff=True)["diff"] == []
+
+
+def test_database_filters_by_type_and_shows_bodies_on_demand(context):
+    everything = ospf.database(context)["areas"][0]["lsas"]
+    words = {lsa["type"] for lsa in everything}
+    assert words == {"router", "te-link", "te-router-address", "router-information"}
+    routers = ospf.database(context, "router")["areas"][0]["lsas"]
+    assert len(routers) == 12
+    one = ospf.database(context, "router", "10.255.0.1")["areas"][0]["lsas"]
+    assert len(one) == 1
+    assert one[0]["body"]["links"]
+    with pytest.raises(CommandError, match="no LSA matches"):
+        ospf.database(context, "summary")
+
+
+def test_status_topology_spf_and_validate_agree(context):
+    status = system.status(context)
+    assert status["ready"]
+    assert status["ospf"]["areas"][0]["full"] == 4
+    assert len(graph.topology(context)["areas"][0]["links"]) == 64
+    assert all(link["two_way"] for link in graph.topology(context)["areas"][0]["links"])
+    assert len(graph.spf(context)["nodes"]) == 12
+    assert graph.spf(context, log=True)["log"][-1]["spf_ran"] is False
+    assert system.validate(context)["ok"]
