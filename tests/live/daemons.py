@@ -186,8 +186,9 @@ class Live:
         return found
 
     def complaints(self) -> list[Json]:
-        """Log records that no sane run has: errors, tracebacks, text of other libraries."""
-        return [record for record in self.records() if record.get("level") == "error"]
+        """Log records that no run may have: errors, tracebacks, text of other libraries."""
+        errors = [record for record in self.records() if record.get("level") == "error"]
+        return [record for record in errors if record["event"] != "reload-refused"]
 
     def resident(self) -> int:
         """Resident memory, bytes."""

@@ -1,0 +1,74 @@
+"""What systemd is told, in which order, and that it is true at that moment."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fared.router.stages import Stage
+from tests.live.daemons import LINKS, RIGHT_STUB, Pair, wait_for
+
+pytestmark = pytest.mark.netns
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Pair]:
+    """Two routers of which only the right one runs."""
+    made = Pair("n", tmp_path)
+    try:
+        made.right.start()
+        yield made
+    finally:
+        made.close()
+
+
+def test_systemd_hears_the_stages_then_ready_then_the_watchdog_then_stopping(
+    waiting: Pair, tmp_path: Path
+):
+    """READY=1 comes once the routes are in the kernel, and not before."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        path = tmp_path / "n.sock"
+        systemd.bind(str(path))
+        systemd.settimeout(10)
+        waiting.left.start({"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"})
+        heard: list[str] = []
+        while "READY=1" not in heard:
+            heard.append(systemd.recv(4096).decode())
+        hops = waiting.view.hops(RIGHT_STUB)
+        assert {hop.interface for hop in hops} == set(LINKS)
+        order = [text.removeprefix("STATUS=start-up: ") for text in heard if "start-up" in text]
+        assert order == [stage.label for stage in Stage if stage is not Stage.STARTING]
+        before = heard.index("READY=1")
+        assert "WATCHDOG=1" not in heard[:before]
+        assert heard[before - 1] == "STATUS=routing"
+
+        fed: list[float] = []
+        while len(fed) < 5:
+            text = systemd.recv(4096).decode()
+            assert text == "WATCHDOG=1"
+            fed.append(time.monotonic())
+        gaps = [later - sooner for sooner, later in itertools.pairwise(fed)]
+        assert max(gaps) < 0.4, "well within the time systemd waits"
+
+        code, _ = waiting.left.terminate()
+        assert code == 0
+        systemd.setblocking(False)
+        rest = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                rest.append(systemd.recv(4096).decode())
+        assert "STOPPING=1" in rest
+        assert "WATCHDOG=1" not in rest[rest.index("STOPPING=1") :]
+
+
+def test_without_systemd_nothing_is_said(waiting: Pair):
+    """No NOTIFY_SOCKET, no trouble."""
+    waiting.left.start({"WATCHDOG_USEC": "400000"})
+    wait_for(waiting.left.settled, 10, "ready")
+    assert waiting.left.complaints() == []

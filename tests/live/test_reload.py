@@ -1,0 +1,160 @@
+"""Changes while the daemon runs: of its file, of interfaces and addresses, of what links carry."""
+
+from __future__ import annotations
+
+import copy
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.live.daemons import LINKS, RIGHT_STUB, Pair, wait_for
+
+pytestmark = pytest.mark.netns
+
+MORE = "10.0.93.0/24"
+
+
+@pytest.fixture
+def running(pair: Pair) -> Iterator[Pair]:
+    """The shared pair; its configuration is put back."""
+    yield pair
+    pair.left.write()
+    assert pair.left.cli("config", "reload").returncode == 0
+    pair.await_routes()
+    wait_for(lambda: interfaces(pair) == set(LINKS), 5, "both links again")
+
+
+def interfaces(pair: Pair, prefix: str = RIGHT_STUB) -> set[str]:
+    return {hop.interface for hop in pair.view.hops(prefix)}
+
+
+def transitions(pair: Pair) -> int:
+    return sum(pair.left.counters()["neighbor-transitions"].values())
+
+
+def changed(pair: Pair, link: str, **settings: Any) -> dict[str, Any]:
+    """The configuration with other settings of one interface."""
+    config = copy.deepcopy(pair.left.config)
+    config["ospf"]["areas"]["0.0.0.0"]["interfaces"][link].update(settings)
+    return config
+
+
+@pytest.mark.parametrize("how", ["SIGHUP", "fared-cli config reload"])
+def test_a_changed_cost_applies_without_losing_the_adjacency(running: Pair, how: str):
+    """Traffic leaves the dearer link; nobody's state machine moves."""
+    before, reloaded = transitions(running), len(reloads(running))
+    running.left.write(changed(running, "u0", cost=25))
+    if how == "SIGHUP":
+        running.left.signal(signal.SIGHUP)
+    else:
+        done = running.left.cli("config", "reload")
+        assert done.returncode == 0, done.stderr
+        assert "cost" in done.stdout
+    wait_for(lambda: interfaces(running) == {"u1"}, 3, "the cheaper link only")
+    wait_for(lambda: len(reloads(running)) > reloaded, 3, "it is logged")
+    assert transitions(running) == before
+    assert running.left.full() == 2
+    shown = running.left.show("config")["config"]
+    assert shown["ospf"]["areas"]["0.0.0.0"]["interfaces"]["u0"]["cost"] == 25
+    assert running.left.show("status")["config"]["last_reload_ok"] is True
+
+
+def reloads(pair: Pair) -> list[Any]:
+    return [r for r in pair.left.records() if r["event"] == "reloaded"]
+
+
+@pytest.mark.parametrize("how", ["SIGHUP", "fared-cli config reload"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("ospf: [\n", "fared.yaml:"), ("ospf: {aera: {}}\n", "'areas'"), ("{}\n", "an ospf section")],
+)
+def test_a_bad_file_is_refused_and_the_running_configuration_stays(
+    running: Pair, how: str, text: str, said: str
+):
+    """The reason is told to whoever asked for it, logged, and shown."""
+    before, routes = running.left.show("config")["config"], running.view.routes()
+    running.left.file.write_text(text)
+    if how == "SIGHUP":
+        running.left.signal(signal.SIGHUP)
+    else:
+        done = running.left.cli("config", "reload")
+        assert done.returncode == 1
+        assert said in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+    wait_for(lambda: running.left.show("status")["config"]["last_reload_ok"] is False, 3, "refused")
+    assert said in running.left.show("status")["config"]["last_reload_error"]
+    assert running.left.metrics()["fared_config_last_reload_success"] == 0
+    assert running.left.show("config")["config"] == before
+    assert running.view.routes() == routes
+    assert running.left.full() == 2
+    running.left.write()
+    assert running.left.cli("config", "reload").returncode == 0
+    assert running.left.metrics()["fared_config_last_reload_success"] == 1
+
+
+def test_what_needs_a_restart_is_said_and_not_half_done(running: Pair):
+    """A new router id or protocol number waits; the rest of the file applies."""
+    config = changed(running, "u0", cost=25)
+    config["router-id"] = "10.255.9.77"
+    config["fib"] = {"protocol": 202}
+    running.left.write(config)
+    done = running.left.cli("config", "reload")
+    assert done.returncode == 0, done.stderr
+    assert "restart" in done.stdout
+    wait_for(lambda: interfaces(running) == {"u1"}, 3, "the new cost applies")
+    assert running.left.show("status")["router_id"] == "10.255.9.1"
+    assert running.left.settled()
+
+
+def test_an_address_that_comes_and_goes_is_advertised_and_withdrawn(running: Pair):
+    """The network of a new address on a passive interface is reachable at once."""
+    before = transitions(running)
+    running.right.netns.ip("addr", "add", "10.0.93.1/24", "dev", "d0")
+    wait_for(lambda: interfaces(running, MORE) == set(LINKS), 3, "a route to the new network")
+    running.right.netns.ip("addr", "del", "10.0.93.1/24", "dev", "d0")
+    wait_for(lambda: not running.view.hops(MORE), 3, "the route is gone")
+    assert transitions(running) == before
+
+
+def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair):
+    """Down acts at once; up takes the time of a new adjacency."""
+    running.left.netns.ip("link", "set", "u0", "down")
+    try:
+        wait_for(lambda: interfaces(running) == {"u1"}, 1, "the other link only")
+        wait_for(lambda: running.left.full() == 1, 1, "one neighbor less")
+    finally:
+        running.left.netns.ip("link", "set", "u0", "up")
+    wait_for(lambda: interfaces(running) == set(LINKS), 5, "both links")
+    assert running.left.complaints() == running.right.complaints() == []
+
+
+def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
+    """Without an address there is no numbered adjacency; with it there is one again."""
+    running.left.netns.ip("addr", "del", "10.129.0.0/31", "dev", "u0")
+    try:
+        wait_for(lambda: interfaces(running) == {"u1"}, 6, "the other link only")
+    finally:
+        running.left.netns.ip("addr", "add", "10.129.0.0/31", "dev", "u0")
+    wait_for(lambda: interfaces(running) == set(LINKS), 8, "both links")
+
+
+def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):
+    """A tenth of the rate, a tenth of the weight; without the shaper all is equal again."""
+    before = transitions(running)
+    shape = "tc qdisc replace dev u0 root tbf rate 1gbit burst 1mb limit 4mb"
+    running.left.netns.run(shape.split())
+
+    def ratio() -> float:
+        weights = {hop.interface: hop.weight for hop in running.view.hops(RIGHT_STUB)}
+        return weights["u1"] / weights["u0"] if set(weights) == set(LINKS) else 0
+
+    try:
+        wait_for(lambda: abs(ratio() - 10) < 0.2, 3, "weights of ten to one")
+        values = running.left.metrics()
+        assert values['fared_link_capacity_bytes_per_second{interface="u0"}'] == 1e9 / 8
+    finally:
+        running.left.netns.run(["tc", "qdisc", "del", "dev", "u0", "root"])
+    wait_for(lambda: ratio() == 1, 3, "equal weights")
+    assert transitions(running) == before

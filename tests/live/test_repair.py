@@ -1,0 +1,95 @@
+"""What other programs break in the kernel is repaired at once, and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.live.daemons import RIGHT_STUB, Pair, wait_for
+
+pytestmark = pytest.mark.netns
+
+
+def group_of(pair: Pair) -> tuple[int, list[int]]:
+    """The id of the group of the far network's route, and of its members."""
+    document = pair.left.show("fib")
+    target = next(r["nexthop_id"] for r in document["routes"] if r["prefix"] == RIGHT_STUB)
+    group = next(group for group in document["groups"] if group["id"] == target)
+    return target, [member["nexthop_id"] for member in group["members"]]
+
+
+def drift(pair: Pair) -> int:
+    return pair.left.counters()["computations"].get("drift", 0)
+
+
+def delete_route(pair: Pair) -> None:
+    pair.left.netns.ip("route", "del", RIGHT_STUB)
+
+
+def flush_nexthops(pair: Pair) -> None:
+    pair.left.netns.ip("nexthop", "flush", "protocol", "201")
+
+
+def change_weights(pair: Pair) -> None:
+    target, (a, b) = group_of(pair)
+    words = f"nexthop replace id {target} group {a},3/{b},5 protocol 201"
+    pair.left.netns.ip(*words.split())
+
+
+def change_weights_as_another(pair: Pair) -> None:
+    """With its own protocol number on our object: then it is not even marked as ours."""
+    target, (a, b) = group_of(pair)
+    pair.left.netns.ip(*f"nexthop replace id {target} group {a},3/{b},5".split())
+
+
+def redirect_route(pair: Pair) -> None:
+    _, (a, _) = group_of(pair)
+    words = f"route replace {RIGHT_STUB} nhid {a} protocol 201 metric 20"
+    pair.left.netns.ip(*words.split())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [delete_route, flush_nexthops, change_weights, change_weights_as_another, redirect_route],
+)
+def test_damage_is_repaired_within_two_seconds(pair: Pair, damage: Callable[[Pair], None]):
+    """The same routes over the same next hops with the same weights are there again."""
+    before, counted = pair.view.routes(), drift(pair)
+    begun = time.monotonic()
+    damage(pair)
+    wait_for(lambda: drift(pair) > counted, 2, "the damage is counted")
+    wait_for(lambda: pair.view.routes() == before, 2, "the routes are as they were")
+    assert time.monotonic() - begun < 2
+    assert pair.left.cli("show", "fib", "diff").returncode == 0
+    assert pair.left.settled()
+    repaired = [r for r in pair.left.records() if r["event"] == "fib-drift-repaired"]
+    assert repaired
+    metrics = pair.left.metrics()
+    assert metrics['fared_fib_resyncs_total{reason="foreign-change"}'] >= 1
+    assert pair.left.complaints() == []
+
+
+def test_the_size_of_the_last_damage_is_a_metric(pair: Pair):
+    """One route of ours deleted: one object differed."""
+    counted = drift(pair)
+    delete_route(pair)
+    wait_for(lambda: drift(pair) > counted, 2, "the damage is counted")
+    assert pair.left.metrics()["fared_fib_drift_routes"] == 1
+
+
+def test_what_others_install_is_left_alone(pair: Pair):
+    """A route of another protocol number to a network of ours is not touched."""
+    pair.left.netns.ip(*f"route add {RIGHT_STUB} via 10.129.1.1 metric 5 protocol 99".split())
+    delete = f"route del {RIGHT_STUB} metric 5 protocol 99".split()
+    try:
+        counted = drift(pair)
+        delete_others = f"route del {RIGHT_STUB} metric 20 protocol 201".split()
+        pair.left.netns.ip(*delete_others)
+        wait_for(lambda: drift(pair) > counted, 2, "the damage is counted")
+        wait_for(pair.left.settled, 2, "our route is there again")
+        assert "metric 5" in pair.left.netns.ip("route", "show", RIGHT_STUB)
+        assert "metric 20" in pair.left.netns.ip("route", "show", RIGHT_STUB)
+    finally:
+        pair.left.netns.ip(*delete)

@@ -1,0 +1,222 @@
+"""kill -9 of a leaf's daemon: the kernel forwards on, and the next life takes over what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fared.api.client import ControlClient, DaemonUnreachableError
+from fared.lab.fabric import Fabric
+from fared.lab.kernel_view import Hop, KernelView
+from fared.lab.waiting import await_paths
+from tests.live.daemons import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+TOPOLOGY = """
+name: restart
+topology:
+  groups: {router: {labels: {fared-lab.kind: fared}}}
+  nodes:
+    S1: {group: router}
+    S2: {group: router}
+    L1: {group: router}
+    L2: {group: router}
+    L3: {group: router}
+    h1: {}
+    h2: {}
+    h3: {}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S1:L3", "L3:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["S2:L3", "L3:S2"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+    - endpoints: ["L3:h3", "h3:L3"]
+"""
+TO_H2, TO_H3, FORGOTTEN = "10.0.2.0/24", "10.0.3.0/24", "203.0.113.0/24"
+DEAD_INTERVAL = 4.0
+RATE = 1000
+_PORT = 4791
+_STOP = struct.Struct("!Id")
+
+
+class Stream:
+    """A steady UDP stream from one host to another; remembers what arrived, and when."""
+
+    def __init__(self, fabric: Fabric, source: str, destination: str) -> None:
+        self.name = f"{source} to {destination}"
+        target = str(fabric.plan.node(destination).ports[0].address.ip)
+        self._sender = fabric.node(source).netns.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sender.connect((target, _PORT))
+        self._sink = fabric.node(destination).netns.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sink.bind(("", _PORT))
+        self._sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self._sink.settimeout(0.2)
+        self._stop = threading.Event()
+        self.sent: list[float] = []
+        self.arrived: set[int] = set()
+        self._threads = [threading.Thread(target=f) for f in (self._send, self._receive)]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self) -> None:
+        begun = time.monotonic()
+        while not self._stop.wait(0.002):
+            while len(self.sent) < (time.monotonic() - begun) * RATE:
+                with contextlib.suppress(OSError):
+                    self._sender.send(struct.pack("!I", len(self.sent)))
+                self.sent.append(time.monotonic())
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                self.arrived.add(struct.unpack("!I", self._sink.recv(64))[0])
+            except TimeoutError:
+                if self._stop.is_set():
+                    return
+
+    def flowing(self) -> bool:
+        """Whether something sent in the last 50 ms has arrived."""
+        return bool(self.sent) and len(self.sent) - max(self.arrived, default=-99) < RATE * 0.05
+
+    def finish(self) -> tuple[int, int, float]:
+        """Packets sent, packets lost, and the longest gap in seconds."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(5)
+        self._sender.close()
+        self._sink.close()
+        lost = gap = longest = 0
+        for number in range(len(self.sent)):
+            gap = 0 if number in self.arrived else gap + 1
+            lost += number not in self.arrived
+            longest = max(longest, gap)
+        return len(self.sent), lost, longest / RATE
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Iterator[Fabric]:
+    path = tmp_path / "restart.clab.yml"
+    path.write_text(TOPOLOGY)
+    with Fabric.from_file(path, directory=tmp_path / "state") as running:
+        assert await_paths(running, 30) is not None
+        yield running
+
+
+def show(fabric: Fabric, node: str, what: str) -> dict[str, Any]:
+    client = ControlClient(str(fabric.node(node).directory / "fared.sock"), 5)
+    return client.request("show", what)
+
+
+def ready(fabric: Fabric, node: str) -> bool:
+    try:
+        return bool(show(fabric, node, "status")["ready"])
+    except DaemonUnreachableError:
+        return False
+
+
+def logged(fabric: Fabric, node: str, event: str, **fields: str) -> list[float]:
+    """Unix times of the log records of an event since the daemon's last start."""
+    found: list[float] = []
+    for line in (fabric.node(node).directory / "fared.log").read_text().splitlines():
+        record = json.loads(line)
+        if record["event"] == "starting":
+            found.clear()
+        if record["event"] == event and all(record[k] == v for k, v in fields.items()):
+            found.append(datetime.fromisoformat(record["timestamp"]).timestamp())
+    return found
+
+
+class Watch:
+    """Looks at a kernel again and again, and remembers when prefixes went and what was there."""
+
+    def __init__(self, view: KernelView, prefixes: tuple[str, ...], kept: dict[str, Any]) -> None:
+        self._view, self._prefixes, self._kept = view, prefixes, kept
+        self.gone: dict[str, float] = {}
+        self.disturbed: list[dict[str, tuple[Hop, ...]]] = []
+
+    def look(self) -> bool:
+        """Look once; whether all prefixes are gone."""
+        routes = self._view.routes()
+        for prefix in self._prefixes:
+            if prefix not in routes:
+                self.gone.setdefault(prefix, time.time())
+        if any(routes.get(prefix) != hops for prefix, hops in self._kept.items()):
+            self.disturbed.append(routes)
+        return len(self.gone) == len(self._prefixes)
+
+
+def test_a_killed_leaf_forwards_on_and_its_next_life_writes_nothing_that_is_right(fabric: Fabric):
+    """Routes stay while nobody is there, are adopted as they are, and only the stale ones go.
+
+    A route is stale if nobody wants it: one of our protocol left behind by an accident, and one
+    of which the prefix vanished meanwhile. Neither goes before the database is whole again.
+    """
+    view = fabric.view("L1")
+    fabric.node("L1").netns.ip(
+        *f"route add {FORGOTTEN} via 10.128.0.0 dev S1 proto 201 metric 20".split()
+    )
+    wait_for(lambda: FORGOTTEN not in view.routes(), 5, "the foreign route of our number is swept")
+    streams = [Stream(fabric, "h1", "h2"), Stream(fabric, "h2", "h1")]
+    wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
+    before = view.routes()
+    assert TO_H3 in before
+    nexthops = fabric.node("L1").netns.ip("nexthop")
+
+    fabric.stop_node("L1", kill=True)
+    killed = time.monotonic()
+    assert view.routes() == before
+    assert fabric.node("L1").netns.ip("nexthop") == nexthops
+    fabric.node("L1").netns.ip(
+        *f"route add {FORGOTTEN} via 10.128.0.0 dev S1 proto 201 metric 20".split()
+    )
+    fabric.node("L3").netns.ip("link", "set", "dev", "h3", "down")
+    spine = fabric.view("S1")
+    wait_for(lambda: TO_H3 not in spine.routes(), 3, "the others hear that the prefix is gone")
+
+    kept = {p: hops for p, hops in before.items() if p != TO_H3}
+    watch = Watch(view, (FORGOTTEN, TO_H3), kept)
+    view.read_events()
+    view.writes.reset()
+    fabric.start_node("L1")
+    wait_for(watch.look, 15, "the stale routes are swept")
+    wait_for(lambda: ready(fabric, "L1"), 5, "ready")
+    restored = time.monotonic()
+    wait_for(lambda: all(s.flowing() for s in streams), DEAD_INTERVAL + 4, "traffic flows again")
+    flowing = time.monotonic()
+    results = [(stream.name, *stream.finish()) for stream in streams]
+
+    assert watch.disturbed == []
+    full = logged(fabric, "L1", "neighbor-changed", state="Full")
+    synced = logged(fabric, "L1", "stage-reached", stage="lsdb-in-sync")
+    assert len(full) >= 2
+    assert min(watch.gone.values()) > max(full[:2])
+    assert min(watch.gone.values()) > synced[0]
+    view.read_events()
+    assert view.writes.routes == 2, "the two stale routes were deleted, nothing else was written"
+    assert view.writes.next_hops == 0
+    assert view.routes() == kept
+
+    for name, sent, lost, longest in results:
+        print(  # noqa: T201 - the figures of the run
+            f"\n{name}: {lost} of {sent} packets lost, longest gap {longest * 1e3:.0f} ms;"
+            f" killed, restarted and ready after {restored - killed:.2f} s,"
+            f" traffic sound {flowing - killed:.2f} s after the kill",
+            file=sys.stderr,
+        )
+        assert lost < (DEAD_INTERVAL + 4) * RATE
