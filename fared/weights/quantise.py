@@ -89,28 +89,22 @@ def reduce_weights(
     exact = np.array([w // divisor for w in weights], np.int64)
     distinct = sorted({w // divisor for w in positive})
     bases = distinct if len(distinct) * max_weight <= _SEARCH_EFFORT else [largest]
-    tried = [
-        np.arange(1, max(max_weight * base // largest, 1) + 1)[:, None] * exact // base
-        for base in bases
-    ]
-    candidates = np.concatenate([q[(q.max(axis=1) <= max_weight) & q.any(axis=1)] for q in tried])
+    candidates = np.concatenate(
+        [  # none exceeds max_weight, and w_j itself is in each
+            np.arange(1, max_weight * base // largest + 1)[:, None] * exact // base
+            for base in bases
+        ]
+    )
     best = candidates[_best(candidates, exact, tolerance)]
     return tuple((best // np.gcd.reduce(best)).tolist())
 
 
 def _best(candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float) -> int:
     total = candidates.sum(axis=1)
-    load = np.divide(
-        candidates,
-        exact,
-        out=np.zeros(candidates.shape),
-        where=np.broadcast_to(exact > 0, candidates.shape),
-    ).max(axis=1)
+    load = (candidates / np.maximum(exact, 1)).max(axis=1)
     achieved = total / load
-    good = np.flatnonzero(achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12))
-    if len(good):
-        return int(good[np.argmin(total[good])])
-    return int(np.argmax(achieved))
+    good = (achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12)).nonzero()[0]
+    return int(good[total[good].argmin()]) if len(good) else int(achieved.argmax())
 
 
 def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> float:
