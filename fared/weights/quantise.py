@@ -90,11 +90,12 @@ def reduce_weights(
     distinct = sorted({w // divisor for w in positive})
     bases = distinct if len(distinct) * max_weight <= _SEARCH_EFFORT else [largest]
     candidates = np.concatenate(
-        [  # none exceeds max_weight, and w_j itself is in each
-            np.arange(1, max_weight * base // largest + 1)[:, None] * exact // base
+        [
+            np.arange(1, max(max_weight * base // largest, 1) + 1)[:, None] * exact // base
             for base in bases
         ]
     )
+    candidates = candidates[candidates.max(axis=1) <= max_weight]
     best = candidates[_best(candidates, exact, tolerance)]
     return tuple((best // np.gcd.reduce(best)).tolist())
 
