@@ -14,6 +14,8 @@ from tests.live.daemons import LINKS, RIGHT_STUB, Pair, wait_for
 pytestmark = pytest.mark.netns
 
 MORE = "10.0.93.0/24"
+SOON = 10
+"""Seconds; a router that changes again and again originates its LSA every 5 s only (MinLSInterval)."""
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def running(pair: Pair) -> Iterator[Pair]:
     pair.left.write()
     assert pair.left.cli("config", "reload").returncode == 0
     pair.await_routes()
-    wait_for(lambda: interfaces(pair) == set(LINKS), 5, "both links again")
+    wait_for(lambda: interfaces(pair) == set(LINKS), SOON, "both links again")
 
 
 def interfaces(pair: Pair, prefix: str = RIGHT_STUB) -> set[str]:
@@ -52,8 +54,8 @@ def test_a_changed_cost_applies_without_losing_the_adjacency(running: Pair, how:
         done = running.left.cli("config", "reload")
         assert done.returncode == 0, done.stderr
         assert "cost" in done.stdout
-    wait_for(lambda: interfaces(running) == {"u1"}, 3, "the cheaper link only")
-    wait_for(lambda: len(reloads(running)) > reloaded, 3, "it is logged")
+    wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the cheaper link only")
+    wait_for(lambda: len(reloads(running)) > reloaded, SOON, "it is logged")
     assert transitions(running) == before
     assert running.left.full() == 2
     shown = running.left.show("config")["config"]
@@ -83,7 +85,9 @@ def test_a_bad_file_is_refused_and_the_running_configuration_stays(
         assert done.returncode == 1
         assert said in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
-    wait_for(lambda: running.left.show("status")["config"]["last_reload_ok"] is False, 3, "refused")
+    wait_for(
+        lambda: running.left.show("status")["config"]["last_reload_ok"] is False, SOON, "refused"
+    )
     assert said in running.left.show("status")["config"]["last_reload_error"]
     assert running.left.metrics()["fared_config_last_reload_success"] == 0
     assert running.left.show("config")["config"] == before
@@ -103,7 +107,7 @@ def test_what_needs_a_restart_is_said_and_not_half_done(running: Pair):
     done = running.left.cli("config", "reload")
     assert done.returncode == 0, done.stderr
     assert "restart" in done.stdout
-    wait_for(lambda: interfaces(running) == {"u1"}, 3, "the new cost applies")
+    wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the new cost applies")
     assert running.left.show("status")["router_id"] == "10.255.9.1"
     assert running.left.settled()
 
@@ -112,9 +116,9 @@ def test_an_address_that_comes_and_goes_is_advertised_and_withdrawn(running: Pai
     """The network of a new address on a passive interface is reachable at once."""
     before = transitions(running)
     running.right.netns.ip("addr", "add", "10.0.93.1/24", "dev", "d0")
-    wait_for(lambda: interfaces(running, MORE) == set(LINKS), 3, "a route to the new network")
+    wait_for(lambda: interfaces(running, MORE) == set(LINKS), SOON, "a route to the new network")
     running.right.netns.ip("addr", "del", "10.0.93.1/24", "dev", "d0")
-    wait_for(lambda: not running.view.hops(MORE), 3, "the route is gone")
+    wait_for(lambda: not running.view.hops(MORE), SOON, "the route is gone")
     assert transitions(running) == before
 
 
@@ -126,7 +130,7 @@ def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair
         wait_for(lambda: running.left.full() == 1, 1, "one neighbor less")
     finally:
         running.left.netns.ip("link", "set", "u0", "up")
-    wait_for(lambda: interfaces(running) == set(LINKS), 5, "both links")
+    wait_for(lambda: interfaces(running) == set(LINKS), SOON, "both links")
     assert running.left.complaints() == running.right.complaints() == []
 
 
@@ -134,10 +138,10 @@ def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
     """Without an address there is no numbered adjacency; with it there is one again."""
     running.left.netns.ip("addr", "del", "10.129.0.0/31", "dev", "u0")
     try:
-        wait_for(lambda: interfaces(running) == {"u1"}, 6, "the other link only")
+        wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the other link only")
     finally:
         running.left.netns.ip("addr", "add", "10.129.0.0/31", "dev", "u0")
-    wait_for(lambda: interfaces(running) == set(LINKS), 8, "both links")
+    wait_for(lambda: interfaces(running) == set(LINKS), SOON, "both links")
 
 
 def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):
@@ -151,10 +155,10 @@ def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):
         return weights["u1"] / weights["u0"] if set(weights) == set(LINKS) else 0
 
     try:
-        wait_for(lambda: abs(ratio() - 10) < 0.2, 3, "weights of ten to one")
+        wait_for(lambda: abs(ratio() - 10) < 0.2, SOON, "weights of ten to one")
         values = running.left.metrics()
         assert values['fared_link_capacity_bytes_per_second{interface="u0"}'] == 1e9 / 8
     finally:
         running.left.netns.run(["tc", "qdisc", "del", "dev", "u0", "root"])
-    wait_for(lambda: ratio() == 1, 3, "equal weights")
+    wait_for(lambda: ratio() == 1, SOON, "equal weights")
     assert transitions(running) == before
