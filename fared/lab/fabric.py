@@ -28,6 +28,7 @@ from fared.lab.kernel_view import KernelView
 from fared.lab.kinds import NodeKind, kind_of
 from fared.lab.kinds.base import Command
 from fared.lab.namespaces import Netns
+from fared.lab.node import configure_interfaces
 from fared.lab.shaping import shape_command
 
 STATE_FILE = "state.json"
@@ -203,15 +204,7 @@ class Fabric:
         if self._built:
             self._built[0].netns.batch("ip", self._link_commands())
         for node in self.nodes.values():
-            node.netns.batch("ip", _address_commands(node.plan))
-            node.netns.batch(
-                "tc",
-                [
-                    shape_command(port, port.rate)
-                    for port in node.plan.ports
-                    if port.rate is not None
-                ],
-            )
+            configure_interfaces(node.netns, node.plan)
 
     def start(self) -> None:
         """Write the configurations and start all daemons. Raises LabError."""
@@ -323,17 +316,6 @@ class Fabric:
     def rate(self, port: Port) -> BytesPerSecond | None:
         """What a port may send, as last set through this object, bytes/s; None is unlimited."""
         return self._rates.get((port.node, port.name), port.rate)
-
-
-def _address_commands(plan: NodePlan) -> Iterator[str]:
-    yield "link set dev lo up"
-    if plan.loopback is not None:
-        yield f"addr add {plan.loopback}/32 dev lo"
-    for port in plan.ports:
-        yield f"addr add {port.address} dev {port.name}"
-        yield f"link set dev {port.name} up"
-        if plan.loopback is None:
-            yield f"route add default via {port.peer_address} dev {port.name}"
 
 
 def _start(node: RunningNode, command: Command) -> Process:

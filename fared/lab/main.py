@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -13,11 +14,14 @@ from rich.table import Table
 from fared.core.units import format_bandwidth, parse_bandwidth
 from fared.lab import keeper, sandbox, topology
 from fared.lab import traffic as traffic_
+from fared.lab.addressing import make_plan
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.node import become
 from fared.lab.tables import shares_table
 from fared.lab.waiting import await_paths
 
+_SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -33,7 +37,9 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--lab", "name", metavar="NAME", help="Which lab, when several are up.")
+@click.option(
+    "--lab", "name", metavar="NAME", help="Which lab, when several are up; with up: its name."
+)
 @click.version_option(package_name="fared")
 @click.pass_context
 def main(context: click.Context, name: str | None) -> None:
@@ -53,12 +59,36 @@ _as_kind = click.option(
 @click.argument("file", type=click.Path(path_type=Path))
 @_as_kind
 @click.option("--wait", default=0.0, metavar="SECONDS", help="Wait that long for all routes.")
-def up(file: Path, as_kind: str | None, wait: float) -> None:
+@click.pass_obj
+def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
     """Build the fabric of FILE and leave it running."""
-    lab = keeper.up(topology.load(file), as_kind)
+    source = topology.load(file)
+    if name is not None:
+        source = topology.renamed(source, name)
+    lab = keeper.up(source, as_kind)
     click.echo(f"lab {lab.name} is up; state and logs in {lab.directory}")
     if wait:
-        _exit(lab.run(lambda fabric: _await_paths(fabric, wait)))
+        code = lab.run(lambda fabric: _await_paths(fabric, wait))
+        if code:
+            sys.exit(code)
+    command = "fared-lab" if name is None else f"fared-lab --lab {name}"
+    for step in _next_steps(source, as_kind):
+        click.echo(f"  {command} {step}", err=True)
+
+
+def _next_steps(source: topology.Topology, as_kind: str | None) -> Iterator[str]:
+    """Yield commands to go on with, in terms of the nodes there are."""
+    plan = make_plan(source)
+    yield "status"
+    for router in (*plan.leaves, *plan.routers)[:1]:
+        yield f"cli {router.name} {_SHOW_ROUTES[as_kind or router.node.kind]}"
+    if len(plan.leaves) > 1:
+        first, last = (
+            next(port.peer for port in leaf.ports if port.to_host)
+            for leaf in (plan.leaves[0], plan.leaves[-1])
+        )
+        yield f"traffic --from {first} --to {last}"
+    yield "down"
 
 
 def _await_paths(fabric: Fabric, timeout: float) -> int:
@@ -220,6 +250,33 @@ def demo(file: Path, as_kind: str | None) -> None:
     if problem is not None:
         raise LabError(problem)
     _exit(sandbox.run(lambda: run_demo(source, as_kind)))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("node", required=False)
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    default=Path("/run/fared"),
+    show_default=True,
+    help="Where its configuration and control socket go.",
+)
+@click.option(
+    "--wait",
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait that long for its interfaces.",
+)
+def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
+    """Be NODE of FILE in the container this runs in; without NODE, the one of its host name.
+
+    Sets addresses and rates, writes the configuration and becomes the node's daemon. This is the
+    command of the containers that containerlab starts.
+    """
+    plan = make_plan(topology.load(file)).node(node or socket.gethostname())
+    become(plan, directory, wait)
 
 
 def _do(name: str | None, action: Callable[[Fabric], None]) -> None:

@@ -101,10 +101,14 @@ class Netns:
             self.run([tool, "-batch", "-"], stdin=text + "\n")
 
     def sysctl(self, key: str, value: object) -> None:
-        """Set a network sysctl of the namespace, ``ipv4.ip_forward`` for example."""
+        """Set a network sysctl of the namespace, ``ipv4.ip_forward`` for example.
+
+        As with sysctl(8) the separator may be ``/``, for interfaces with a dot in their name.
+        """
         with self.entered():
             try:
-                Path("/proc/sys/net", *key.split(".")).write_text(str(value), "ascii")
+                parts = key.split("/" if "/" in key else ".")
+                Path("/proc/sys/net", *parts).write_text(str(value), "ascii")
             except OSError as error:
                 raise LabError(f"{self.name}: net.{key}={value}: {error.strerror}") from error
 
@@ -121,6 +125,15 @@ class Netns:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+
+class Here(Netns):
+    """The namespace the process is in already, under a name for messages."""
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Stay where we are."""
+        yield
 
 
 @contextlib.contextmanager

@@ -125,6 +125,11 @@ def from_document(document: object, origin: Path, as_kind: str | None = None) ->
     return topology
 
 
+def renamed(topology: Topology, name: str) -> Topology:
+    """Return the topology as a lab of another name. Raises TopologyError if it is not one."""
+    return from_document({**topology.document, "name": name}, topology.origin)
+
+
 def _as(node: Node, kind: str | None) -> Node:
     if kind is None or not node.is_router or node.kind == kind:
         return node
