@@ -183,6 +183,11 @@ class Originator:
     def own_received(self, entry: LsaEntry) -> None:
         """RFC 2328 §13.4: somebody has a newer LSA of ours than we do; outdo it or flush it."""
         origin = self._origin_of(entry)
+        if origin is not None:
+            # An entry at MaxAge may be swept before the throttle lets us outdo it: remember it.
+            received = entry.lsa.header.ls_sequence_number
+            last = origin.last_sequence_number
+            origin.last_sequence_number = received if last is None else max(last, received)
         if origin is not None and origin.build() is not None:
             self._mark(origin, force=True)
         elif not entry.maxed(self._instance.now):
