@@ -8,7 +8,7 @@ from fared.api import schema
 from fared.api.control import CommandError
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import dotted
-from fared.ospf.packet.lsa import Lsa, LsType
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
 from fared.ospf.snapshot import DatabaseView, InterfaceView, LsaView, NeighborView
@@ -134,8 +134,7 @@ def checksum_text(view: DatabaseView) -> str:
 
 
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
-_TLV_OFFSET = 20
-_TE_LINK_TLV = 2
+_TE_ROUTER_ADDRESS, _TE_ROUTER_ADDRESS_SIZE = b"\0\1", 8
 
 
 def lsa_type_name(lsa: Lsa) -> str:
@@ -150,8 +149,10 @@ def lsa_type_name(lsa: Lsa) -> str:
         return f"type-{header.ls_type}"
     if opaque is not OpaqueType.TRAFFIC_ENGINEERING:
         return opaque.name.lower().replace("_", "-")
-    tlv = int.from_bytes(lsa.raw[_TLV_OFFSET : _TLV_OFFSET + 2], "big")
-    return "te-link" if tlv == _TE_LINK_TLV else "te-router-address"
+    # FRR puts the router address in front of each link; the link is what the LSA is about.
+    body = lsa.raw[LSA_HEADER_SIZE:]
+    alone = len(body) <= _TE_ROUTER_ADDRESS_SIZE and body[:2] == _TE_ROUTER_ADDRESS
+    return "te-router-address" if alone else "te-link"
 
 
 def _wanted(lsa: Lsa, kind: str | None, lsa_id: str | None) -> bool:
