@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.ted.graph import Graph
+from fared.ted.graph import Graph, common, run_lengths, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,14 +64,15 @@ class Assembly:
 
     ``row_ptr`` (N+1,) first row of each node; ``row_edge`` (R,) the edge a row counts for, -1
     where it counts for none (one-way, costlier than its parallels); ``partner`` (R,) the same
-    link as the other end describes it, -1 unknown; ``capacities``, ``availables`` (R,) as
-    flooded. ``single``: no edge has more than one row.
+    link as the other end describes it, -1 unknown, None where nobody asks since all capacities
+    are known; ``capacities``, ``availables`` (R,) as flooded. ``single``: no edge has more than
+    one row.
     """
 
     graph: Graph
     row_ptr: NDArray[np.int64]
     row_edge: NDArray[np.int64]
-    partner: NDArray[np.int64]
+    partner: NDArray[np.int64] | None
     capacities: NDArray[np.float64]
     availables: NDArray[np.float64]
     single: bool
@@ -83,11 +84,42 @@ class Assembly:
             return
         self.capacities[low:high] = rows.capacities
         self.availables[low:high] = rows.availables
-        partners = self.partner[low:high]
-        if np.isnan(self.capacities[partners[partners >= 0]]).any():
-            self.refresh(0, len(self.graph.nodes))  # the far end reads our side of some link
-        else:
-            self.refresh(node, node + 1)
+        self.refresh(node, node + 1)
+        if self.partner is not None:
+            partners = self.partner[low:high]
+            if np.isnan(self.capacities[partners[partners >= 0]]).any():
+                self.refresh(0, len(self.graph.nodes))  # the far end reads our side of a link
+
+    def without(self, node: int, lost: slice) -> Assembly | None:
+        """The same less some rows of a node (by index): all that it has toward one neighbor.
+
+        The graph stays the same object if these rows did not count anyway, which is so when
+        the other end was the first to tell that the link is gone. None if it takes more than
+        leaving out edges.
+        """
+        if self.partner is not None:
+            return None
+        low = int(self.row_ptr[node])
+        rows = slice(low + lost.start, low + lost.stop)
+        row_ptr = self.row_ptr.copy()
+        row_ptr[node + 1 :] -= lost.stop - lost.start
+        row_edge = np.delete(self.row_edge, rows)
+        graph, there = self.graph, int(self.row_edge[rows].max())
+        if there >= 0:
+            back = int(graph.reverse[there])
+            row_edge[row_edge == back] = -1
+            for edge in (max(there, back), min(there, back)):
+                row_edge -= row_edge > edge
+            graph = graph.without(there, back)
+        return Assembly(
+            graph=graph,
+            row_ptr=row_ptr,
+            row_edge=row_edge,
+            partner=None,
+            capacities=np.delete(self.capacities, rows),
+            availables=np.delete(self.availables, rows),
+            single=self.single,
+        )
 
     def refresh(self, first: int, last: int) -> None:
         """Sum the rows of the nodes ``first`` to ``last - 1`` into their edges."""
@@ -98,7 +130,7 @@ class Assembly:
             used = self.row_edge[rows] >= 0
         edge = self.row_edge[rows][used] - base
         capacity = self.capacities[rows][used]
-        if np.isnan(capacity).any():
+        if self.partner is not None:
             partner = self.partner[rows][used]
             far = np.where(partner >= 0, self.capacities[partner], np.nan)
             capacity = np.where(np.isnan(capacity) & np.isfinite(far), far, capacity)
@@ -163,7 +195,8 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
     metric = _concat([rows.metrics for rows in routers])
     if network.any():
         metric = np.where(network[tail], 0, metric)
-    src, dst, least, row_edge, reverse, partner = _edges(routers, tail, head, metric)
+    edges, row_edge, partner = _edges(routers, tail, head, metric)
+    src, dst, least, reverse = edges
     graph = Graph(
         nodes=np.array([rows.block.node for rows in routers], np.int64),
         indptr=np.concatenate(([0], np.cumsum(np.bincount(src, minlength=count)))),
@@ -175,7 +208,7 @@ def assemble(routers: list[Rows], slots: NDArray[np.int64], slot_count: int) -> 
         available=np.full(len(src), np.nan),
         transit=np.array([rows.block.transit for rows in routers], bool),
         network=network,
-        uniform=int(least[0]) if len(least) and (least == least[0]).all() else 0,
+        uniform=common(least),
     )
     return _fill(graph, routers, row_ptr, row_edge, partner)
 
@@ -185,45 +218,45 @@ def _edges(
     tail: NDArray[np.int64],
     head: NDArray[np.int64],
     metric: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], ...]:
+) -> tuple[tuple[NDArray[np.int64], ...], NDArray[np.int64], NDArray[np.int64] | None]:
     """Merge rows (R,) into two-way edges (E,).
 
-    Returns tails, heads and metrics of the edges, the edge of each row, the opposite of each
-    edge, the partner of each row.
+    Returns tails, heads, metrics and opposites of the edges; the edge of each row; the partner
+    of each row.
     """
-    count = len(routers)
+    count, size = len(routers), len(head)
+    kept = np.arange(size)
     listed = (head >= 0) & (head != tail)
+    if not listed.all():
+        kept = listed.nonzero()[0]
+        tail, head, metric = tail[kept], head[kept], metric[kept]
     starts, merged = _merge(tail, head, count)
-    if listed.all() and len(starts) == len(tail):  # no parallel link anywhere: rows are edges
-        reverse = _reverse_edges(tail, head, count)
-        if (reverse >= 0).all():
-            partner = _partners(routers, starts, starts, merged, reverse)
-            return tail, head, metric, starts, reverse, partner
-    kept = np.flatnonzero(listed)
-    starts, merged = _merge(tail[kept], head[kept], count)
-    first = kept[starts]
-    src, dst, least = tail[first], head[first], metric[first]  # sorted by metric within a run
+    src, dst, least = tail, head, metric
+    if len(starts) < len(kept):
+        src, dst, least = tail[starts], head[starts], metric[starts]  # the least of each run
     reverse = _reverse_edges(src, dst, count)
+    partner = _partners(routers, kept, starts, merged, reverse[merged])
     # RFC 2328 §16.1 (2)(b): a link that the other end does not list back does not count.
     two_way = reverse >= 0
-    number = np.where(two_way, np.cumsum(two_way) - 1, -1)
-    row_edge = np.full(len(head), -1, np.int64)
-    row_edge[kept] = np.where(metric[kept] == least[merged], number[merged], -1)
-    partner = _partners(routers, kept, starts, merged, reverse[merged])
+    if two_way.all() and len(starts) == size:
+        return (src, dst, least, reverse), starts, partner  # no parallel link: rows are edges
+    number = np.where(two_way, two_way.cumsum() - 1, -1)
+    row_edge = np.full(size, -1, np.int64)
+    row_edge[kept] = np.where(metric == least[merged], number[merged], -1)
     if not two_way.all():
         src, dst, least, reverse = (a[two_way] for a in (src, dst, least, reverse))
         reverse = number[reverse]
-    return src, dst, least, row_edge, reverse, partner
+    return (src, dst, least, reverse), row_edge, partner
 
 
 def _merge(
     tail: NDArray[np.int64], head: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find the runs of rows with equal ends: first row of each run, and the run of each row."""
-    key = tail * size + head
-    fresh = np.ones(len(key), bool)
-    fresh[1:] = key[1:] != key[:-1]
-    return np.flatnonzero(fresh), np.cumsum(fresh) - 1
+    starts = run_starts(tail * size + head)
+    if len(starts) == len(head):
+        return starts, starts
+    return starts, np.arange(len(starts)).repeat(run_lengths(starts, len(head)))
 
 
 def _fill(
@@ -231,7 +264,7 @@ def _fill(
     routers: list[Rows],
     row_ptr: NDArray[np.int64],
     row_edge: NDArray[np.int64],
-    partner: NDArray[np.int64],
+    partner: NDArray[np.int64] | None,
 ) -> Assembly:
     empty: list[NDArray[np.float64]] = [np.empty(0)]
     capacities = np.concatenate([rows.capacities for rows in routers] or empty)
@@ -254,15 +287,15 @@ def _partners(
     starts: NDArray[np.int64],
     merged: NDArray[np.int64],
     back: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """For each row the row of the same link at the other end, -1 if one-way.
+) -> NDArray[np.int64] | None:
+    """For each row the row of the same link at the other end, -1 if one-way; None if not needed.
 
     ``kept`` are the rows that make runs, ``starts`` and ``merged`` as of ``_merge``, ``back`` the
     opposite run of each. Parallel links are told apart by their ids where both ends give them, else by position.
     """
-    partner = np.full(sum(len(rows.slots) for rows in routers), -1, np.int64)
     if not any(rows.doubtful for rows in routers):
-        return partner  # nobody will ask: a change of what is unknown assembles anew
+        return None  # nobody will ask: a change of what is unknown assembles anew
+    partner = np.full(sum(len(rows.slots) for rows in routers), -1, np.int64)
     counts = np.diff(np.append(starts, len(kept)))
     place = np.arange(len(kept)) - starts[merged]
     place = np.minimum(place, counts[back] - 1)

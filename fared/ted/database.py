@@ -1,8 +1,9 @@
 """The traffic engineering database of one area or level: router blocks in, a graph out.
 
-Two speeds: a block whose links are the same writes floats into the graph that is already
-there and counts ``capacity_generation``; anything else drops the graph, which is built again
-at the next call of ``graph()``, and counts ``generation``.
+Three speeds: a block whose links are the same writes floats into the graph that is already
+there and counts ``capacity_generation``; one that lost its links to one neighbor leaves out
+edges, if the other end has not been first to do so; anything else drops the graph, which is
+built again at the next call of ``graph()``. The latter two count ``generation``.
 """
 
 from __future__ import annotations
@@ -71,6 +72,41 @@ def _renewed(
     return result
 
 
+def _lost(old: Rows, new: Rows) -> slice | None:
+    """The rows of ``old`` that ``new`` lacks, if they are all rows to one neighbor.
+
+    None if anything else changed, capacities aside.
+    """
+    count = len(new.neighbors)
+    fewer = len(old.neighbors) - count
+    kind = (old.block.transit, old.block.network)
+    if fewer <= 0 or new.doubtful or kind != (new.block.transit, new.block.network):
+        return None
+    differ = (old.neighbors[:count] != new.neighbors).nonzero()[0]
+    first = int(differ[0]) if len(differ) else count
+    gone, end = slice(first, first + fewer), old.neighbors[first]
+    if (old.neighbors[gone] != end).any() or (new.neighbors == end).any():
+        return None
+    columns = (
+        (old.neighbors, new.neighbors),
+        (old.metrics, new.metrics),
+        (old.local_ids, new.local_ids),
+        (old.remote_ids, new.remote_ids),
+    )
+    return gone if all((np.delete(a, gone) == b).all() for a, b in columns) else None
+
+
+def _reduced(assembly: Assembly, old: Rows, new: Rows) -> Assembly | None:
+    """The assembly with one router's new rows, if that takes no more than leaving out edges."""
+    lost, index = _lost(old, new), assembly.graph.index(new.block.node)
+    if lost is None or index is None:
+        return None
+    reduced = assembly.without(index, lost)
+    if reduced is not None:
+        reduced.write(index, new)
+    return reduced
+
+
 class Ted:
     """The database of one area. Iteration orders and results do not depend on arrival order."""
 
@@ -100,11 +136,14 @@ class Ted:
         old = self._rows.get(block.node)
         if old is None:
             self._insert(block)
+            self._touch()
             return Change.TOPOLOGY | Change.PREFIXES
         prefixes = Change.NONE if block.prefixes == old.block.prefixes else Change.PREFIXES
         if _same_links(old.block, block):
             return self._write(old, block) | prefixes
-        self._insert(block)
+        rows, assembly = self._insert(block), self._assembly
+        self._touch()
+        self._assembly = None if assembly is None else _reduced(assembly, old, rows)
         return Change.TOPOLOGY | prefixes
 
     def remove(self, node: NodeId) -> Change:
@@ -115,7 +154,7 @@ class Ted:
         return Change.TOPOLOGY | Change.PREFIXES
 
     def graph(self) -> Graph:
-        """The graph of the present blocks; the same object until the topology changes."""
+        """The graph of the present blocks; the same object until its edges change."""
         if self._assembly is None:
             if len(self._slots) > 2 * len(self._rows) + _COMPACT_ABOVE:
                 self._renumber()
@@ -135,11 +174,12 @@ class Ted:
     def _neighbor_slots(self, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.array([self._slot(node) for node in neighbors.tolist()], np.int64)
 
-    def _insert(self, block: NodeBlock) -> None:
+    def _insert(self, block: NodeBlock) -> Rows:
         self._slot(block.node)
         order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
         neighbors = block.neighbors[order]
-        self._rows[block.node] = Rows(
+        capacities, availables = snap(np.stack((block.capacities, block.availables))[:, order])
+        rows = self._rows[block.node] = Rows(
             block=block,
             order=order,
             neighbors=neighbors,
@@ -147,11 +187,11 @@ class Ted:
             metrics=block.metrics[order],
             local_ids=block.local_ids[order],
             remote_ids=block.remote_ids[order],
-            capacities=snap(block.capacities[order]),
-            availables=snap(block.availables[order]),
+            capacities=capacities,
+            availables=availables,
             doubtful=bool(np.isnan(block.capacities).any()),
         )
-        self._touch()
+        return rows
 
     def _write(self, rows: Rows, block: NodeBlock) -> Change:
         old, rows.block = rows.block, block

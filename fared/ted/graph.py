@@ -57,6 +57,35 @@ class Graph:
         at = low + int(np.searchsorted(self.dst[low:high], head))
         return at if at < high and self.dst[at] == head else None
 
+    def without(self, one: int, other: int) -> Graph:
+        """Copy the graph, leaving out an edge and its opposite."""
+        pair = [one, other]
+        indptr = self.indptr.copy()
+        indptr[self.src[one] + 1 :] -= 1
+        indptr[self.src[other] + 1 :] -= 1
+        reverse = np.delete(self.reverse, pair)
+        for edge in sorted(pair, reverse=True):
+            reverse -= reverse > edge
+        metric = np.delete(self.metric, pair)
+        return Graph(
+            nodes=self.nodes,
+            indptr=indptr,
+            src=np.delete(self.src, pair),
+            dst=np.delete(self.dst, pair),
+            metric=metric,
+            reverse=reverse,
+            capacity=np.delete(self.capacity, pair),
+            available=np.delete(self.available, pair),
+            transit=self.transit,
+            network=self.network,
+            uniform=common(metric),
+        )
+
+
+def common(metric: NDArray[np.int64]) -> int:
+    """The metric that all edges share, 0 if they differ or there are none."""
+    return int(metric[0]) if len(metric) and (metric == metric[0]).all() else 0
+
 
 def out_edges(indptr: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions of all edges that leave ``nodes``, in the order of the nodes."""

@@ -121,6 +121,44 @@ def test_writing_in_place_equals_building_anew(seed):
     np.testing.assert_allclose(ted.graph().capacity, ted_of(fabric).graph().capacity)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_leaving_out_lost_links_equals_building_anew(seed):
+    """Whichever end tells first, one of parallel links or all, with others changing as well."""
+    random = np.random.default_rng(seed)
+    fabric = three_stage(3, 4, parallel=1 + seed % 2)
+    if seed == 3:
+        fabric.lans = {"S1"}
+    ted = ted_of(fabric)
+    for _ in range(30):
+        ted.graph()
+        lost = fabric.links[int(random.integers(len(fabric.links)))]
+        if random.random() < 0.3:
+            fabric.links.remove(lost)
+        else:
+            ends = (lost.tail, lost.head)
+            fabric.links = [k for k in fabric.links if (k.tail, k.head) != ends]
+        for link in fabric.links:
+            if link.tail == lost.tail and random.random() < 0.3:
+                link.capacity = float(random.integers(1, 8) * 100)
+        assert Change.TOPOLOGY in ted.put(fabric.block(lost.tail))
+        ours, theirs = ted.graph(), ted_of(fabric).graph()
+        for name in ("indptr", "src", "dst", "metric", "reverse", "capacity", "available"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+        assert ours.uniform == theirs.uniform
+
+
+def test_the_second_end_to_lose_a_link_leaves_the_graph_as_it_is():
+    fabric = three_stage()
+    ted = ted_of(fabric)
+    whole = ted.graph()
+    fabric.cut("S1", "L2")
+    ted.put(fabric.block("S1"))
+    without = ted.graph()
+    assert (len(whole.src), len(without.src)) == (64, 62)
+    assert Change.TOPOLOGY in ted.put(fabric.block("L2"))
+    assert ted.graph() is without
+
+
 def test_the_order_of_arrival_does_not_matter():
     fabric = three_stage()
     other = Ted()
