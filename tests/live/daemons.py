@@ -247,7 +247,19 @@ class Pair:
         for daemon in (self.left, self.right):
             wait_for(lambda d=daemon: d.full() == len(LINKS), seconds, "full")
             wait_for(daemon.settled, seconds, "the kernel holds what was computed")
-        wait_for(lambda: self.view.hops(RIGHT_STUB), seconds, "a route to the stub network")
+        try:
+            wait_for(lambda: self.view.hops(RIGHT_STUB), seconds, "a route to the stub network")
+        except AssertionError as error:
+            raise AssertionError(self.story()) from error
+
+    def story(self) -> str:
+        """What both daemons say and their kernels hold, for a pair that does not converge."""
+        parts = []
+        for daemon in (self.left, self.right):
+            parts += [daemon.netns.ip("route"), daemon.netns.ip("link")]
+            parts += [daemon.cli("show", what).stdout for what in ("interfaces", "routes", "fib")]
+            parts.append(daemon.log.read_text())
+        return "\n".join(parts)
 
     def close(self) -> None:
         """End the daemons and remove the namespaces."""

@@ -243,7 +243,7 @@ def test_a_daemon_that_is_not_there_exits_3(tmp_path: Path, arguments: tuple[str
         (("explain", "10.0.0.0.0"), "10.0.0.0.0"),
         (("show", "routes", "300.1.1.1"), "300.1.1.1"),
         (("show", "database", "nonsense"), "nonsense"),
-        (("path", "10.255.9.1", "10.255.9.77"), "path"),
+        (("path", "10.255.9.1", "10.255.9.77"), "no route to 10.255.9.77"),
     ],
 )
 def test_questions_without_an_answer_exit_1(pair: Pair, arguments: tuple[str, ...], words: str):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fared.api.schema import SHOW_DOCUMENTS
-from tests.live.daemons import RIGHT, RIGHT_STUB, Pair, wait_for
+from tests.live.daemons import LEFT, RIGHT, RIGHT_STUB, Pair, wait_for
 
 pytestmark = pytest.mark.netns
 
@@ -21,6 +21,7 @@ COMMANDS = [
     ("show", "fib", "diff"),
     ("explain", RIGHT_STUB),
     ("validate",),
+    ("path", LEFT, RIGHT),
 ]
 PROMISED = [
     "build_info",

@@ -114,13 +114,24 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
     path = tmp_path / "restart.clab.yml"
     path.write_text(TOPOLOGY)
     with Fabric.from_file(path, directory=tmp_path / "state") as running:
-        assert await_paths(running, 30) is not None
+        assert await_paths(running, 30) is not None, story(running)
         yield running
 
 
 def show(fabric: Fabric, node: str, what: str) -> dict[str, Any]:
     client = ControlClient(str(fabric.node(node).directory / "fared.sock"), 5)
     return client.request("show", what)
+
+
+def story(fabric: Fabric) -> str:
+    """What all daemons logged and what their kernels hold, for a fabric that does not converge."""
+    parts = []
+    for plan in fabric.plan.routers:
+        node = fabric.node(plan.name)
+        parts += [plan.name, node.netns.ip("route"), node.netns.ip("link")]
+        parts += [node.cli("show", "neighbors"), node.cli("show", "interfaces")]
+        parts.append((node.directory / "fared.log").read_text())
+    return "\n".join(parts)
 
 
 def ready(fabric: Fabric, node: str) -> bool:
