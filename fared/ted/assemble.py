@@ -8,17 +8,18 @@ the rows of one router and a sum over its edges.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, run_lengths, run_starts
+from fared.ted.graph import Graph, common, renumbered, run_lengths, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fared.ted.model import NodeBlock
 
+_T = TypeVar("_T", bound=np.generic)
 _SIGNIFICANT_DIGITS = 7
 _RADIX_SORT_LIMIT = 1 << 16
 _TABLE_PER_EDGE = 16
@@ -56,6 +57,11 @@ def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
         fine = np.power(10.0, np.maximum(-exponent, 0.0))
         snapped = np.rint(bits * fine / coarse) * coarse / fine / 8.0
     return np.where(np.isfinite(values) & (values > 0.0), snapped, values)
+
+
+def spliced(values: NDArray[_T], gone: slice) -> NDArray[_T]:
+    """The values without a contiguous part."""
+    return np.concatenate((values[: gone.start], values[gone.stop :]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,25 +105,24 @@ class Assembly:
         """
         if self.partner is not None:
             return None
-        low = int(self.row_ptr[node])
-        rows = slice(low + lost.start, low + lost.stop)
+        first = int(self.row_ptr[node])
+        rows = slice(first + lost.start, first + lost.stop)
         row_ptr = self.row_ptr.copy()
         row_ptr[node + 1 :] -= lost.stop - lost.start
-        row_edge = np.delete(self.row_edge, rows)
+        row_edge = spliced(self.row_edge, rows)
         graph, there = self.graph, int(self.row_edge[rows].max())
         if there >= 0:
             back = int(graph.reverse[there])
             row_edge[row_edge == back] = -1
-            for edge in (max(there, back), min(there, back)):
-                row_edge -= row_edge > edge
+            row_edge = renumbered(row_edge, *sorted((there, back)))
             graph = graph.without(there, back)
         return Assembly(
             graph=graph,
             row_ptr=row_ptr,
             row_edge=row_edge,
             partner=None,
-            capacities=np.delete(self.capacities, rows),
-            availables=np.delete(self.availables, rows),
+            capacities=spliced(self.capacities, rows),
+            availables=spliced(self.availables, rows),
             single=self.single,
         )
 

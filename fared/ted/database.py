@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.ted.assemble import Assembly, Rows, assemble, snap
+from fared.ted.assemble import Assembly, Rows, assemble, snap, spliced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,17 +53,25 @@ def _same(old: NDArray[np.generic], new: NDArray[np.generic]) -> bool:
     return old is new or (len(old) == len(new) and bool((old == new).all()))
 
 
-def _renewed(
-    old: NDArray[np.float64], new: NDArray[np.float64], kept: NDArray[np.float64], rows: Rows
-) -> NDArray[np.float64]:
-    """Take the values that differ between two blocks into the sorted, snapped array ``kept``.
+def _renewed(old: NodeBlock, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Capacities and availables, sorted and snapped, of a block with the links of ``old``.
 
-    Returns ``kept`` itself if none does, else a new array.
+    Those that are the same as before are the same array.
     """
-    places = np.flatnonzero((old != new)[rows.order])
-    if not len(places):
-        return kept
-    values = snap(new[rows.order[places]])
+    new, order = rows.block, rows.order
+    first = (new.capacities != old.capacities)[order].nonzero()[0]
+    second = (new.availables != old.availables)[order].nonzero()[0]
+    values = snap(np.concatenate((new.capacities[order[first]], new.availables[order[second]])))
+    return (
+        _replaced(rows.capacities, first, values[: len(first)]),
+        _replaced(rows.availables, second, values[len(first) :]),
+    )
+
+
+def _replaced(
+    kept: NDArray[np.float64], places: NDArray[np.int64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """``kept`` itself if it has these values there, else a copy that has."""
     before = kept[places]
     if ((values == before) | (np.isnan(values) & np.isnan(before))).all():
         return kept
@@ -93,7 +101,7 @@ def _lost(old: Rows, new: Rows) -> slice | None:
         (old.local_ids, new.local_ids),
         (old.remote_ids, new.remote_ids),
     )
-    return gone if all((np.delete(a, gone) == b).all() for a, b in columns) else None
+    return gone if all((spliced(a, gone) == b).all() for a, b in columns) else None
 
 
 def _reduced(assembly: Assembly, old: Rows, new: Rows) -> Assembly | None:
@@ -195,8 +203,7 @@ class Ted:
 
     def _write(self, rows: Rows, block: NodeBlock) -> Change:
         old, rows.block = rows.block, block
-        capacities = _renewed(old.capacities, block.capacities, rows.capacities, rows)
-        availables = _renewed(old.availables, block.availables, rows.availables, rows)
+        capacities, availables = _renewed(old, rows)
         if capacities is rows.capacities and availables is rows.availables:
             return Change.NONE
         rows.capacities, rows.availables = capacities, availables

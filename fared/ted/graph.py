@@ -8,12 +8,14 @@ granularity): the least metric, and the capacities of those links that have it s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,27 +61,33 @@ class Graph:
 
     def without(self, one: int, other: int) -> Graph:
         """Copy the graph, leaving out an edge and its opposite."""
-        pair = [one, other]
+        low, high = sorted((one, other))
         indptr = self.indptr.copy()
-        indptr[self.src[one] + 1 :] -= 1
-        indptr[self.src[other] + 1 :] -= 1
-        reverse = np.delete(self.reverse, pair)
-        for edge in sorted(pair, reverse=True):
-            reverse -= reverse > edge
-        metric = np.delete(self.metric, pair)
+        indptr[self.src[low] + 1 :] -= 1
+        indptr[self.src[high] + 1 :] -= 1
+        metric = _without(self.metric, low, high)
         return Graph(
             nodes=self.nodes,
             indptr=indptr,
-            src=np.delete(self.src, pair),
-            dst=np.delete(self.dst, pair),
+            src=_without(self.src, low, high),
+            dst=_without(self.dst, low, high),
             metric=metric,
-            reverse=reverse,
-            capacity=np.delete(self.capacity, pair),
-            available=np.delete(self.available, pair),
+            reverse=renumbered(_without(self.reverse, low, high), low, high),
+            capacity=_without(self.capacity, low, high),
+            available=_without(self.available, low, high),
             transit=self.transit,
             network=self.network,
             uniform=common(metric),
         )
+
+
+def _without(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
+    return np.concatenate((values[:low], values[low + 1 : high], values[high + 1 :]))
+
+
+def renumbered(edges: NDArray[np.int64], low: int, high: int) -> NDArray[np.int64]:
+    """Edge numbers as they are once ``low`` and ``high`` are left out."""
+    return edges - (edges > low) - (edges > high)
 
 
 def common(metric: NDArray[np.int64]) -> int:
