@@ -76,18 +76,19 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
             by_id[neighbor, local_id] = hop
         if via == neighbor or neighbor not in by_neighbor:
             by_neighbor[neighbor] = hop
-    described = set(rows.local_ids.tolist()) - {0}
-    least_metric: dict[int, int] = {}
-    for link in links:
-        known = least_metric.get(link.neighbor, link.metric)
-        least_metric[link.neighbor] = min(known, link.metric)
-    found = []
-    for link in links:
-        hop = by_id.get((link.neighbor, link.local_id), -1) if link.local_id else -1
-        if hop < 0 and link.local_id not in described:
+    found = [
+        by_id.get((link.neighbor, link.local_id), -1) if link.local_id else -1 for link in links
+    ]
+    if -1 in found:
+        described = set(rows.local_ids.tolist()) - {0}
+        least_metric: dict[int, int] = {}
+        for link in links:
+            known = least_metric.get(link.neighbor, link.metric)
+            least_metric[link.neighbor] = min(known, link.metric)
+        for at, link in enumerate(links):
             least = link.metric == least_metric[link.neighbor]
-            hop = by_neighbor.get(link.neighbor, -1) if least else -1
-        found.append(hop)
+            if found[at] < 0 and link.local_id not in described and least:
+                found[at] = by_neighbor.get(link.neighbor, -1)
     return found
 
 
@@ -97,14 +98,13 @@ def _own_capacities(
     """What each link carries by our own description, else by its bandwidth; NaN unknown."""
     ids = rows.local_ids.tolist()
     position = {end: at for at, end in enumerate(zip(rows.neighbors.tolist(), ids, strict=True))}
-    by_id = {local_id: at for at, local_id in enumerate(ids) if local_id}
-    at = np.array(
-        [
-            position.get((link.neighbor, link.local_id), by_id.get(link.local_id, -1))
-            for link in links
-        ],
-        np.int64,
-    )
+    places = [position.get((link.neighbor, link.local_id), -1) for link in links]
+    if -1 in places:
+        by_id = {local_id: at for at, local_id in enumerate(ids) if local_id}
+        for number, link in enumerate(links):
+            if places[number] < 0:
+                places[number] = by_id.get(link.local_id, -1)
+    at = np.array(places, np.int64)
     capacity = rows.capacities[at] if len(ids) else np.full(len(links), np.nan)
     capacity[at < 0] = np.nan
     if np.isnan(capacity).any():
@@ -130,21 +130,20 @@ def build_members(
     whose capacity this end does not know.
     """
     columns = _columns_of(plan, rows, links)
-    order = sorted(
-        (at for at, column in enumerate(columns) if column >= 0),
-        key=lambda at: (links[at].neighbor, links[at].local_id, links[at].ifindex),
-    )
+    place = [(link.neighbor, link.local_id, link.ifindex) for link in links]
+    order = [at for at in sorted(range(len(links)), key=place.__getitem__) if columns[at] >= 0]
     used = tuple(links[at] for at in order)
     column = np.array([columns[at] for at in order], np.int64)
     size = len(plan.hops)
     own = _own_capacities(rows, used, settings)
-    known = ~np.isnan(own)
     count = np.bincount(column, minlength=size)
-    count_known = np.bincount(column, known, size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.bincount(column, np.where(known, own, 0.0), size) / count_known
-    mean = np.where(count_known > 0, mean, edges[plan.via] / np.maximum(count, 1))
-    own = np.where(known, own, mean[column])
+    known = ~np.isnan(own)
+    if not known.all():
+        count_known = np.bincount(column, known, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.bincount(column, np.where(known, own, 0.0), size) / count_known
+        mean = np.where(count_known > 0, mean, edges[plan.via] / np.maximum(count, 1))
+        own = np.where(known, own, mean[column])
     local = np.bincount(column, own, size)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = own / local[column]
