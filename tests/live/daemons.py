@@ -248,9 +248,13 @@ class Pair:
             wait_for(lambda d=daemon: d.full() == len(LINKS), seconds, "full")
             wait_for(daemon.settled, seconds, "the kernel holds what was computed")
         try:
-            wait_for(lambda: self.view.hops(RIGHT_STUB), seconds, "a route to the stub network")
+            wait_for(lambda: self.used() == set(LINKS), seconds, "a route over both links")
         except AssertionError as error:
             raise AssertionError(self.story()) from error
+
+    def used(self, prefix: str = RIGHT_STUB) -> set[str]:
+        """The interfaces over which the left kernel reaches a prefix."""
+        return {hop.interface for hop in self.view.hops(prefix)}
 
     def story(self) -> str:
         """What both daemons say and their kernels hold, for a pair that does not converge."""

@@ -25,11 +25,6 @@ def running(pair: Pair) -> Iterator[Pair]:
     pair.left.write()
     assert pair.left.cli("config", "reload").returncode == 0
     pair.await_routes()
-    wait_for(lambda: interfaces(pair) == set(LINKS), SOON, "both links again")
-
-
-def interfaces(pair: Pair, prefix: str = RIGHT_STUB) -> set[str]:
-    return {hop.interface for hop in pair.view.hops(prefix)}
 
 
 def transitions(pair: Pair) -> int:
@@ -54,7 +49,7 @@ def test_a_changed_cost_applies_without_losing_the_adjacency(running: Pair, how:
         done = running.left.cli("config", "reload")
         assert done.returncode == 0, done.stderr
         assert "cost" in done.stdout
-    wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the cheaper link only")
+    wait_for(lambda: running.used() == {"u1"}, SOON, "the cheaper link only")
     wait_for(lambda: len(reloads(running)) > reloaded, SOON, "it is logged")
     assert transitions(running) == before
     assert running.left.full() == 2
@@ -107,7 +102,7 @@ def test_what_needs_a_restart_is_said_and_not_half_done(running: Pair):
     done = running.left.cli("config", "reload")
     assert done.returncode == 0, done.stderr
     assert "restart" in done.stdout
-    wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the new cost applies")
+    wait_for(lambda: running.used() == {"u1"}, SOON, "the new cost applies")
     assert running.left.show("status")["router_id"] == "10.255.9.1"
     assert running.left.settled()
 
@@ -116,7 +111,7 @@ def test_an_address_that_comes_and_goes_is_advertised_and_withdrawn(running: Pai
     """The network of a new address on a passive interface is reachable at once."""
     before = transitions(running)
     running.right.netns.ip("addr", "add", "10.0.93.1/24", "dev", "d0")
-    wait_for(lambda: interfaces(running, MORE) == set(LINKS), SOON, "a route to the new network")
+    wait_for(lambda: running.used(MORE) == set(LINKS), SOON, "a route to the new network")
     running.right.netns.ip("addr", "del", "10.0.93.1/24", "dev", "d0")
     wait_for(lambda: not running.view.hops(MORE), SOON, "the route is gone")
     assert transitions(running) == before
@@ -126,11 +121,11 @@ def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair
     """Down acts at once; up takes the time of a new adjacency."""
     running.left.netns.ip("link", "set", "u0", "down")
     try:
-        wait_for(lambda: interfaces(running) == {"u1"}, 1, "the other link only")
+        wait_for(lambda: running.used() == {"u1"}, 1, "the other link only")
         wait_for(lambda: running.left.full() == 1, 1, "one neighbor less")
     finally:
         running.left.netns.ip("link", "set", "u0", "up")
-    wait_for(lambda: interfaces(running) == set(LINKS), SOON, "both links")
+    wait_for(lambda: running.used() == set(LINKS), SOON, "both links")
     assert running.left.complaints() == running.right.complaints() == []
 
 
@@ -138,10 +133,10 @@ def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
     """Without an address there is no numbered adjacency; with it there is one again."""
     running.left.netns.ip("addr", "del", "10.129.0.0/31", "dev", "u0")
     try:
-        wait_for(lambda: interfaces(running) == {"u1"}, SOON, "the other link only")
+        wait_for(lambda: running.used() == {"u1"}, SOON, "the other link only")
     finally:
         running.left.netns.ip("addr", "add", "10.129.0.0/31", "dev", "u0")
-    wait_for(lambda: interfaces(running) == set(LINKS), SOON, "both links")
+    wait_for(lambda: running.used() == set(LINKS), SOON, "both links")
 
 
 def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):
