@@ -7,6 +7,7 @@ the rows of one router and a sum over its edges.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", bound=np.generic)
 _SIGNIFICANT_DIGITS = 7
+_FEW_VALUES = 64
 _RADIX_SORT_LIMIT = 1 << 16
 _TABLE_PER_EDGE = 16
 
@@ -50,6 +52,19 @@ def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Rounds to seven significant digits in bits/s, which is all a single holds.
     """
+    if values.size > _FEW_VALUES:
+        return _rounded(values)
+    snapped = [_snapped(v) if v > 0.0 else v for v in values.ravel().tolist()]
+    return np.array(snapped, np.float64).reshape(values.shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _snapped(value: float) -> float:
+    """One value: a fabric has few different capacities, and changes come one by one."""
+    return float(_rounded(np.array([value]))[0])
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     bits = values * 8.0
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.floor(np.log10(bits)) - (_SIGNIFICANT_DIGITS - 1)

@@ -89,20 +89,19 @@ def reduce_weights(
     exact = np.array([w // divisor for w in weights], np.int64)
     distinct = sorted({w // divisor for w in positive})
     bases = distinct if len(distinct) * max_weight <= _SEARCH_EFFORT else [largest]
-    candidates = np.concatenate(
-        [
-            np.arange(1, max(max_weight * base // largest, 1) + 1)[:, None] * exact // base
-            for base in bases
-        ]
-    )
-    candidates = candidates[candidates.max(axis=1) <= max_weight]
-    best = candidates[_best(candidates, exact, tolerance)]
+    tried = [
+        exact[:, None] * np.arange(1, max(max_weight * base // largest, 1) + 1) // base
+        for base in bases
+    ]
+    candidates = np.concatenate(tried, axis=1)  # one a column
+    candidates = candidates[:, candidates.max(axis=0) <= max_weight]
+    best = candidates[:, _best(candidates, exact, tolerance)]
     return tuple((best // np.gcd.reduce(best)).tolist())
 
 
 def _best(candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float) -> int:
-    total = candidates.sum(axis=1)
-    load = (candidates / np.maximum(exact, 1)).max(axis=1)
+    total = candidates.sum(axis=0)
+    load = (candidates / np.maximum(exact, 1)[:, None]).max(axis=0)
     achieved = total / load
     good = (achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12)).nonzero()[0]
     return int(good[total[good].argmin()]) if len(good) else int(achieved.argmax())
