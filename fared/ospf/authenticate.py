@@ -179,7 +179,9 @@ def _sequence_problem(interface: Interface, payload: bytes, info: AuthInfo) -> R
         slot = (router_id, info.key_id, payload[1])
         least = highest.get(slot, -1) + 1
     if info.sequence < least:
-        return Refusal("auth-sequence", f"sequence number {info.sequence}, expected {least} or more")
+        return Refusal(
+            "auth-sequence", f"sequence number {info.sequence}, expected {least} or more"
+        )
     highest.pop(slot, None)
     highest[slot] = info.sequence
     if len(highest) > _KEPT:
