@@ -82,7 +82,9 @@ class OspfArea(Section):
     """One area and the interfaces in it."""
 
     type: Literal["normal", "stub"] = "normal"
-    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = Field({})
+    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = Field(
+        default={}
+    )
 
 
 class SpfBackoff(Section):
@@ -109,7 +111,7 @@ class SpfBackoff(Section):
 class Ospf(Section):
     """OSPFv2. ``areas`` in the order of the file, by id."""
 
-    areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field({})
+    areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field(default={})
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
     spf: SpfBackoff = SpfBackoff()
@@ -168,7 +170,7 @@ class Config(Section):
 
     router_id: values.RouterIdText | None = None
     hostname: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = Field({})
+    interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = Field(default={})
     ospf: Annotated[Ospf | None, EmptyIsMapping] = None
     isis: Any = Field(default=None, exclude=True)
     adaptive: Adaptive = Adaptive()

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fared.core.wire import DecodeError
-from fared.ospf.auth import AuthInfo, read_auth, sign, verify
-from fared.ospf.keyring import TimedKey, accept_keys, send_key
+from fared.ospf.auth import AuthInfo, AuthKey, read_auth, sign, verify
+from fared.ospf.keyring import TimedKey, accept_keys, equal_keys
 from fared.ospf.packet.packets import AuType
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _WORD: Final = 0xFFFFFFFF
 _LONG: Final = 0xFFFFFFFFFFFFFFFF
 _TYPE_OFFSET: Final = 14
 _KEPT: Final = 1024
+_PATIENCE: Final = 1.5
+"""Hello intervals; short of the four after which a neighbor that hears us no more is lost."""
 _CRYPTOGRAPHIC: Final = (AuType.CRYPTOGRAPHIC, AuType.CRYPTOGRAPHIC_EXTENDED)
 
 Slot = tuple[int, int, int]
@@ -58,22 +60,28 @@ class Sequences:
 
 
 class InterfaceAuthentication:
-    """What an interface remembers: the highest numbers received, and the key it sent with."""
+    """What an interface remembers: the highest numbers received, and who signs with which key.
 
-    __slots__ = ("highest", "in_use")
+    ``told`` is the last key that was logged, and whether it was valid.
+    """
+
+    __slots__ = ("current", "heard", "highest", "told")
 
     def __init__(self) -> None:
         self.highest: dict[Slot, int] = {}
-        self.in_use: tuple[object, ...] | None = None
+        self.heard: dict[int, tuple[AuthKey, float]] = {}
+        """By router id: the key its last packet was under, and since when it has been that one."""
+        self.current: AuthKey | None = None
+        self.told: tuple[AuthKey | None, bool] | None = None
 
 
 def signed(instance: Instance, interface: Interface, packet: bytes) -> bytes | None:
     """Sign a packet with the key of the moment; None if it must not be sent for want of one."""
     keyring = interface.settings.authentication
     if not keyring:
-        interface.authentication.in_use = None
         return packet
-    chosen = send_key(keyring, instance.wall)
+    chosen = sending_key(instance, interface, instance.now)
+    interface.authentication.current = None if chosen is None else chosen.key
     _tell_of(instance, interface, chosen)
     if chosen is None:
         instance.counters.errors["auth-no-key"] += 1
@@ -86,26 +94,47 @@ def signed(instance: Instance, interface: Interface, packet: bytes) -> bytes | N
     return sign(packet, key)
 
 
+def sending_key(instance: Instance, interface: Interface, now: float) -> TimedKey | None:
+    """Choose the key that signs at ``now``; among keys that began together the neighbors decide.
+
+    We stay with the one we use, and leave it when no neighbor signs with it any more: whoever
+    has been given only the new key is heard and hears us, at whichever end that happens first.
+    Of two routers that would follow each other the one with the higher router id goes first.
+    """
+    equals = equal_keys(interface.settings.authentication, instance.settings.epoch + now)
+    if len(equals) < 2:
+        return equals[0] if equals else None
+    state = interface.authentication
+    choice = next((timed for timed in equals if timed.key == state.current), equals[0])
+    live = {neighbor.router_id for neighbor in interface.neighbors.values()}
+    heard = {router_id: state.heard[router_id] for router_id in live & state.heard.keys()}
+    if any(key == choice.key for key, _ in heard.values()):
+        return choice
+    patience = _PATIENCE * interface.settings.hello_interval
+    for router_id, (key, since) in sorted(heard.items()):
+        settled = instance.router_id > router_id or now - since >= patience
+        followed = next((timed for timed in equals if timed.key == key), None)
+        if settled and followed is not None:
+            return followed
+    return choice
+
+
 def _tell_of(instance: Instance, interface: Interface, chosen: TimedKey | None) -> None:
     """Log when another key begins to sign, or the last one has expired."""
-    now = None if chosen is None else (chosen.key, chosen.sends(instance.wall))
-    state = (now,)
-    if interface.authentication.in_use == state:
+    valid = chosen is not None and chosen.sends(instance.wall)
+    now = (None if chosen is None else chosen.key, valid)
+    if interface.authentication.told == now:
         return
-    interface.authentication.in_use = state
+    interface.authentication.told = now
     if chosen is None:
         instance.log(
             "warning", "auth-no-key", interface=interface.name, effect="nothing is sent until one"
         )
         return
-    expired = not chosen.sends(instance.wall)
+    level, event = ("info", "auth-key-in-use") if valid else ("warning", "auth-last-key-expired")
+    key = chosen.key
     instance.log(
-        "warning" if expired else "info",
-        "auth-last-key-expired" if expired else "auth-key-in-use",
-        interface=interface.name,
-        algorithm=chosen.key.algorithm.value,
-        key_id=chosen.key.key_id,
-        **({"effect": "used until there is another one"} if expired else {}),
+        level, event, interface=interface.name, algorithm=key.algorithm.value, key_id=key.key_id
     )
 
 
@@ -121,10 +150,29 @@ def refusal(
         info = read_auth(payload)
     except DecodeError as error:
         return Refusal(_reason_of(error), str(error))
-    problem = _key_problem(instance, interface, source, payload, info)
-    if problem is None and info.au_type in _CRYPTOGRAPHIC:
+    found = _matching_key(instance, interface, source, payload, info)
+    if found is None or isinstance(found, Refusal):
+        return found
+    if info.au_type in _CRYPTOGRAPHIC:
         problem = _sequence_problem(interface, payload, info)
-    return problem
+        if problem is not None:
+            return problem
+    if len(interface.settings.authentication) > 1:
+        _note_key(instance, interface, _router_id(payload), found)
+    return None
+
+
+def _note_key(instance: Instance, interface: Interface, router_id: int, key: AuthKey) -> None:
+    """Remember which key a neighbor signs with."""
+    heard = interface.authentication.heard
+    if router_id not in heard and len(heard) >= _KEPT:
+        del heard[next(iter(heard))]
+    if router_id not in heard or heard[router_id][0] != key:
+        heard[router_id] = (key, instance.now)
+
+
+def _router_id(payload: bytes) -> int:
+    return int.from_bytes(payload[4:8], "big")
 
 
 def _reason_of(error: DecodeError) -> str:
@@ -133,9 +181,10 @@ def _reason_of(error: DecodeError) -> str:
     return "auth-type" if error.offset == _TYPE_OFFSET else "auth-digest"
 
 
-def _key_problem(
+def _matching_key(
     instance: Instance, interface: Interface, source: int, payload: bytes, info: AuthInfo
-) -> Refusal | None:
+) -> AuthKey | Refusal | None:
+    """Find the key of a packet; None: there is no authentication here, and none in the packet."""
     keyring = interface.settings.authentication
     expected = {int(timed.key.au_type) for timed in keyring} or {int(AuType.NULL)}
     if info.au_type not in expected:
@@ -158,7 +207,7 @@ def _key_problem(
         except DecodeError as error:
             problem = Refusal("auth-digest" if cryptographic else "auth-key", str(error))
         else:
-            return None
+            return key
     return problem
 
 
@@ -169,7 +218,7 @@ def _sequence_problem(interface: Interface, payload: bytes, info: AuthInfo) -> R
     them in state Down). 64-bit ones must increase by packet type, and are never forgotten: they
     do not begin again in the life of a router (RFC 7474 §3).
     """
-    router_id = int.from_bytes(payload[4:8], "big")
+    router_id = _router_id(payload)
     highest = interface.authentication.highest
     if info.au_type == AuType.CRYPTOGRAPHIC:
         slot = (router_id, -1, 0)

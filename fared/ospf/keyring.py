@@ -40,7 +40,7 @@ Keyring = tuple[TimedKey, ...]
 
 
 def send_key(keyring: Keyring, wall: float) -> TimedKey | None:
-    """Choose the key that signs: the valid one that began last, the first of equals.
+    """Choose the key that signs by its times: the valid one that began last, the first of equals.
 
     RFC 2328 §D.3: after the last key has expired that one goes on, since sending without
     authentication would be worse. None if no key has begun yet.
@@ -50,6 +50,16 @@ def send_key(keyring: Keyring, wall: float) -> TimedKey | None:
         return max(valid, key=lambda timed: timed.send_start)
     begun = [timed for timed in keyring if timed.send_start <= wall]
     return max(begun, key=lambda timed: timed.send_end, default=None)
+
+
+def equal_keys(keyring: Keyring, wall: float) -> Keyring:
+    """Choose all keys that could as well sign as that of ``send_key``, in order."""
+    first = send_key(keyring, wall)
+    if first is None or not first.sends(wall):
+        return () if first is None else (first,)
+    return tuple(
+        timed for timed in keyring if timed.sends(wall) and timed.send_start == first.send_start
+    )
 
 
 def accept_keys(keyring: Keyring, wall: float) -> Keyring:
