@@ -6,7 +6,6 @@ manuals say. FRR 8.4 knows passwords and MD5 for OSPF, no key chains and no HMAC
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import shutil
@@ -65,6 +64,9 @@ CASES = {
     "fs": Case("F", CLEARTEXT, f" ip ospf authentication\n ip ospf authentication-key {ALPHA}"),
     "fm": Case("F", key("md5"), frr_md5()),
     "ye": Case("Y", key("hmac-sha-256", **{"extended-sequence": True}), ""),
+    "br": Case("B", key("hmac-sha-256"), bird_crypt(bird("hmac sha256"))),
+    "fr": Case("F", key("md5"), frr_md5()),
+    "bc": Case("B", key("hmac-sha-384"), bird_crypt(bird("hmac sha384"))),
     "bxs": Case("B", CLEARTEXT, f'authentication simple; password "{WRONG}";', "auth-key"),
     "bxm": Case("B", key("md5"), bird_crypt(bird("keyed md5", WRONG)), "auth-digest"),
     "bxh": Case("B", key("hmac-sha-256"), bird_crypt(bird("hmac sha256", WRONG)), "auth-digest"),
@@ -74,6 +76,8 @@ CASES = {
 }
 GOOD = [name for name, case in CASES.items() if not case.reason]
 BAD = [name for name, case in CASES.items() if case.reason]
+CHANGING = {"br", "fr", "bc"}
+"""Links whose keys the tests change; each test has its own."""
 LINKS = "\n".join(
     f'    - endpoints: ["X:{name}", "{case.peer}:{name}"]' for name, case in CASES.items()
 )
@@ -93,8 +97,9 @@ topology:
 class Keyed:
     """The running fabric, and how to tell each router other keys."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, recordings: Recordings) -> None:
         self.fabric = fabric
+        self.recordings = recordings
         self.x = fabric.node("X")
         self._bird = {name: case.theirs for name, case in CASES.items() if case.peer == "B"}
         self.config = yaml.safe_load(self._generated("X")["fared.yaml"])
@@ -158,17 +163,33 @@ class Keyed:
         found: int = self.interface(link)["authentication"]["key_id"]
         return found
 
+    def refused(self) -> set[tuple[str, str]]:
+        """The links of X on which something was refused, and why, by its log."""
+        lines = (self.x.directory / "fared.log").read_text().splitlines()
+        records = [json.loads(line) for line in lines if "ospf-rejected" in line]
+        return {(r["interface"], r["reason"]) for r in records if "interface" in r}
+
     def errors(self) -> dict[str, int]:
         rows = fared(self.x).request("show counters")["counters"]
         return {r["name"]: r["value"] for r in rows if r["group"] == "packet-errors"}
 
-    def await_hellos(self, link: str, number: int = 3) -> None:
-        """Wait until so many more hellos have come over a link, by the neighbor's dead timer."""
-        for _ in range(number):
-            before = self._dead_in(link)
-            until(lambda b=before: self._dead_in(link) < b, 3.0, "time passes")
-            low = self._dead_in(link)
-            until(lambda b=low: self._dead_in(link) > b, 3.0, f"a hello over {link}")
+    def await_hello(self, link: str) -> None:
+        """Wait until another hello has been accepted: the neighbor's dead timer jumps up."""
+        last = self._dead_in(link)
+
+        def jumped() -> bool:
+            nonlocal last
+            before, last = last, self._dead_in(link)
+            return last > before
+
+        until(jumped, 3.0, f"a hello over {link}")
+
+    def refusals(self, name: str, link: str) -> list[str]:
+        """What the log of a peer says against packets of X on a link."""
+        logs = self.fabric.node(name).directory.glob("*.log")
+        lines = [line for log in logs for line in log.read_text("utf-8", "replace").splitlines()]
+        wanted = re.compile(rf"\b{link}\b.*(fail|mismatch|bad|auth)", re.IGNORECASE)
+        return [line for line in lines if wanted.search(line)]
 
     def _dead_in(self, link: str) -> float:
         rows = fared(self.x).request("show neighbors")["neighbors"]
@@ -187,11 +208,10 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
     try:
         fabric.build()
         recordings = Recordings(fabric, directory / "sent")
-        keyed = Keyed(fabric)
+        keyed = Keyed(fabric, recordings)
         keyed.write()
         for name in fabric.nodes:
             fabric.start_node(name)
-        keyed.recordings = recordings  # type: ignore[attr-defined]
         yield keyed
     finally:
         if recordings is not None:
@@ -199,43 +219,52 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
         fabric.stop()
 
 
+@pytest.fixture
+def story(keyed: Keyed) -> Keyed:
+    """The fabric after all other tests."""
+    return keyed
+
+
 def test_every_algorithm_the_peers_know_gives_a_full_adjacency(keyed: Keyed):
     """By both ends' account; the interfaces tell algorithm and key id."""
-    wanted = set(GOOD)
-    took = until(lambda: set(full_neighbors(keyed.x)) == wanted, 15.0, f"{wanted}")
+    wanted = set(GOOD) - CHANGING
+    took = until(lambda: wanted <= set(full_neighbors(keyed.x)), 15.0, f"{wanted}")
     for peer in ("B", "F", "Y"):
-        links = {name for name in GOOD if CASES[name].peer == peer}
+        links = {name for name in wanted if CASES[name].peer == peer}
         node = keyed.fabric.node(peer)
-        until(lambda n=node, w=links: set(full_neighbors(n)) == w, 5.0, f"{peer}: {links}")
-    for name in GOOD:
+        until(lambda n=node, w=links: w <= set(full_neighbors(n)), 5.0, f"{peer}: {links}")
+    for name in set(GOOD) - CHANGING:
         shown, ours = keyed.interface(name)["authentication"], CASES[name].ours
         assert shown["algorithm"] == ours["algorithm"]
         assert shown["key_id"] == ours.get("key-id", 0)
         assert shown["extended"] is ours.get("extended-sequence", False)
-    tell(f"{len(GOOD)} authenticated adjacencies Full {took:.2f} s after the last daemon started")
+    tell(f"{len(wanted)} authenticated adjacencies Full {took:.2f} s after the last daemon started")
 
 
 def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
     """Neither end gets as far as a neighbor in Init; each reason grows with each hello."""
-    until(lambda: set(full_neighbors(keyed.x)) == set(GOOD), 15.0, "the good ones are Full")
-    before = keyed.errors()
-    reasons = {CASES[name].reason for name in BAD}
+    wanted = {(name, CASES[name].reason) for name in BAD}
+    until(lambda: keyed.refused() >= wanted, 8.0, f"refusals are logged: {wanted}")
+    reasons = {reason for _, reason in wanted}
     assert reasons == {"auth-type", "auth-key", "auth-digest"}
+    before = keyed.errors()
     until(
-        lambda: all(keyed.errors().get(r, 0) >= before.get(r, 0) + 6 for r in reasons),
-        12.0,
+        lambda: all(keyed.errors()[reason] >= before[reason] + 2 for reason in reasons),
+        5.0,
         "refused hellos are counted",
     )
     rows = fared(keyed.x).request("show neighbors")["neighbors"]
     assert not {row["interface"] for row in rows} & set(BAD)
     for peer in ("B", "F"):
         assert not set(full_neighbors(keyed.fabric.node(peer))) & set(BAD)
+    assert keyed.refusals("B", "bxh")
+    assert keyed.refusals("F", "fxm")
     assert "auth-sequence" not in keyed.errors()
 
 
 def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     """A at both ends, then A and B, then B: BIRD changes over first and fared follows it."""
-    link = "bh256"
+    link = "br"
     until(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
     old, new = key("hmac-sha-256"), key("hmac-sha-512", BETA, 2)
     old_b, new_b = bird("hmac sha256"), bird("hmac sha512", BETA, 2)
@@ -243,15 +272,17 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     assert {change["action"] for change in done["changes"]} == {"update-in-place"}
     assert not [secret for secret in SECRETS if secret in json.dumps(done)]
     keyed.tell_bird(link, old_b, new_b)
-    keyed.await_hellos(link)
+    keyed.await_hello(link)
     assert keyed.uses(link) == 1
     keyed.tell_bird(link, new_b, old_b)
     until(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
     keyed.tell_x(link, new)
     keyed.tell_bird(link, new_b)
-    keyed.await_hellos(link)
+    keyed.await_hello(link)
+    keyed.await_hello(link)
     assert keyed.interface(link)["flaps"] == 0
     assert link in full_neighbors(keyed.fabric.node("B"))
+    assert keyed.refusals("B", link) == []
     assert keyed.interface(link)["authentication"] == {
         "algorithm": "hmac-sha-512",
         "key_id": 2,
@@ -263,7 +294,7 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
 
 def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
     """FRR signs with the key it was given last, and accepts all of them."""
-    link = "fm"
+    link = "fr"
     until(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
     keyed.tell_x(link, key("md5"), key("md5", BETA, 2))
     frr = keyed.fabric.node("F")
@@ -272,19 +303,21 @@ def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
     until(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
     vtysh(frr, *where, "no ip ospf message-digest-key 1")
     keyed.tell_x(link, key("md5", BETA, 2))
-    keyed.await_hellos(link)
+    keyed.await_hello(link)
+    keyed.await_hello(link)
     assert keyed.interface(link)["flaps"] == 0
     assert link in full_neighbors(frr)
+    assert keyed.refusals("F", link) == []
 
 
 def test_a_key_that_is_changed_at_one_end_only_ends_the_adjacency(keyed: Keyed):
     """After the dead interval, not before; with the old key it is back at once."""
-    link, before = "bh384", copy.deepcopy(CASES["bh384"].ours)
+    link = "bc"
     until(lambda: link in full_neighbors(keyed.x), 15.0, "Full")
     keyed.tell_x(link, key("hmac-sha-384", WRONG))
     took = until(lambda: link not in full_neighbors(keyed.x), 6.0, "given up")
     assert took > 1.5
-    keyed.tell_x(link, before)
+    keyed.tell_x(link, CASES[link].ours)
     until(lambda: link in full_neighbors(keyed.x), 8.0, "Full again")
 
 
@@ -310,11 +343,9 @@ def test_no_secret_is_ever_shown(keyed: Keyed):
 @pytest.mark.skipif(
     None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
 )
-def test_wireshark_finds_no_flaw_in_what_was_signed(keyed: Keyed):
-    until(lambda: set(full_neighbors(keyed.x)) == set(GOOD), 15.0, "all links are Full")
-    recordings: Recordings = keyed.recordings  # type: ignore[attr-defined]
-    recordings.stop()
-    for name in recordings.names():
-        verdict = recordings.judge(name)
+def test_wireshark_finds_no_flaw_in_what_was_signed(story: Keyed):
+    story.recordings.stop()
+    for name in story.recordings.names():
+        verdict = story.recordings.judge(name)
         assert verdict.flawed == []
         assert verdict.fragments == 0
