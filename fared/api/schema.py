@@ -154,6 +154,20 @@ class Status(Document):
 # -- interfaces and neighbors ----------------------------------------------------------------
 
 
+class Authentication(TypedDict):
+    """Which key signs what an interface sends, and which key ids it accepts; never the key.
+
+    ``algorithm`` None: the first key has not begun yet, nothing is sent. ``extended``: sequence
+    numbers of RFC 7474. ``expired``: it is the last key, past its end, and used all the same.
+    """
+
+    algorithm: str | None
+    key_id: int | None
+    extended: bool
+    expired: bool
+    accepted_key_ids: list[int]
+
+
 class Interface(TypedDict):
     """One interface that a protocol runs on.
 
@@ -186,6 +200,7 @@ class Interface(TypedDict):
     full: int
     flaps: int
     dampened: bool
+    authentication: Authentication | None
 
 
 class Interfaces(Document):

@@ -6,6 +6,7 @@ import enum
 from typing import Any, NamedTuple
 
 from fared.config.model import Config
+from fared.config.secrets import SECTION, without_secrets
 
 
 class Action(enum.StrEnum):
@@ -33,21 +34,26 @@ _MISSING = object()
 
 
 def diff(old: Config, new: Config) -> list[Change]:
-    """Compare two configurations leaf by leaf; a default equals the same value written out."""
+    """Compare two configurations leaf by leaf; a default equals the same value written out.
+
+    Secrets are compared too, and hidden: both may be there as the same word.
+    """
     changes: list[Change] = []
-    _compare((), old.document(), new.document(), changes)
+    _compare((), old.document(comparing=True), new.document(comparing=True), changes)
     return changes
 
 
 def _compare(path: tuple[str, ...], old: object, new: object, into: list[Change]) -> None:
     if old == new:
         return
+    if SECTION in path and isinstance(old, list) and isinstance(new, list):
+        old, new = dict(enumerate(old)), dict(enumerate(new))
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             _compare((*path, str(key)), old.get(key, _MISSING), new.get(key, _MISSING), into)
         return
-    before = None if old is _MISSING else old
-    after = None if new is _MISSING else new
+    before = None if old is _MISSING else without_secrets(path, old)
+    after = None if new is _MISSING else without_secrets(path, new)
     into.append(Change(path, before, after, _action(path, removed=new is _MISSING)))
 
 
@@ -56,6 +62,8 @@ def _action(path: tuple[str, ...], *, removed: bool) -> Action:
         return Action.UPDATE_IN_PLACE
     if path[0] in _RESTART or path == ("ospf",):
         return Action.RESTART_REQUIRED
+    if SECTION in path:
+        return Action.UPDATE_IN_PLACE
     if path[:2] == ("ospf", "areas"):
         # ospf areas AREA [type | interfaces IFNAME [leaf]]
         bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed

@@ -57,4 +57,5 @@ def interface_settings(
         passive=section.passive,
         mtu_ignore=section.mtu_ignore,
         capacity=config.interface_bandwidth(name),
+        authentication=section.authentication.keyring() if section.authentication else (),
     )

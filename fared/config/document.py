@@ -19,6 +19,8 @@ _MAX_DEPTH = 32
 _MAX_NODES = 100_000
 _MERGE = "tag:yaml.org,2002:merge"
 _SEQUENCE = "tag:yaml.org,2002:seq"
+_TAG = re.compile(r"(the tag|alias) '.*'", re.DOTALL)
+"""What stands there may be a key that begins with ! or *."""
 _EXPONENT = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 
 
@@ -101,7 +103,7 @@ def parse(text: str) -> tuple[object, Places]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
-        why = error.problem or str(error)
+        why = _TAG.sub("a tag", error.problem or "")
         raise YamlError(place, (), "well-formed YAML", "broken YAML", why) from error
     except yaml.reader.ReaderError as error:
         where = text.count("\n", 0, error.position) + 1

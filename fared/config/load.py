@@ -23,6 +23,7 @@ from fared.config import values
 from fared.config.document import PathKey, Place, Places, YamlError, parse
 from fared.config.globs import overlap
 from fared.config.model import Config
+from fared.config.secrets import presentable, shown
 from fared.core.ids import BACKBONE, dotted, parse_area
 
 _EXPECTED = {
@@ -30,6 +31,7 @@ _EXPECTED = {
     "string_type": "text",
     "model_type": "a mapping of keys to values",
     "dict_type": "a mapping of keys to values",
+    "tuple_type": "a list",
     "string_too_short": "text that is not empty",
     "string_too_long": "a shorter text",
 }
@@ -101,7 +103,13 @@ def load_text(text: str, file: str = "<config>") -> Config:
         problem = _error(file, error.path, error.place, error.what, error.got, hint=error.hint)
         raise ConfigErrors((problem,)) from error
     errors = [
-        _error(file, path, place, "a key given once", f"it again (first on line {first.line})")
+        _error(
+            file,
+            path if presentable(path) else path[:-1],
+            place,
+            "a key given once",
+            f"it again (first on line {first.line})",
+        )
         for path, place, first in places.duplicates
     ]
     errors += _cross_checks(file, data, places)
@@ -156,10 +164,10 @@ def _translate(file: str, item: dict[str, Any], places: Places) -> ConfigError:
     if kind == "extra_forbidden":
         return _unknown_key(file, path, places)
     hint = context.get("hint", "")
-    got = show_value(path[-1] if on_key else item["input"])
+    got = show_value(path[-1]) if on_key else shown(path, item["input"], show_value)
     if context.get("field"):
         path = (*path, context["field"])
-        got = show_value(_as_given(item["input"], context["field"]))
+        got = shown(path, _as_given(item["input"], context["field"]), show_value)
     expected = context.get("expected") or _EXPECTED.get(kind, item["msg"])
     place = places.key(path) if on_key else places.value(path)
     return _error(file, path, place, expected, got, hint=hint)
@@ -174,6 +182,9 @@ def _unknown_key(file: str, path: PathKey, places: Places) -> ConfigError:
     known = _keys_of(path[:-1])
     place = places.key(path)
     key = str(path[-1])
+    if not presentable(path):
+        what = f"one of {', '.join(sorted(known))}"
+        return _error(file, path[:-1], place, what, "another key", hint="key: VALUE needs a space")
     near = difflib.get_close_matches(key.replace("_", "-").lower(), known, n=1, cutoff=0.6)
     return ConfigError(
         file,
@@ -194,7 +205,8 @@ def _keys_of(path: PathKey) -> list[str]:
             fields = {field.alias: field.annotation for field in kind.model_fields.values()}
             kind = fields.get(key)
         else:
-            kind = typing.get_args(kind)[1]  # the values of a dict
+            arguments = typing.get_args(kind)
+            kind = arguments[1] if typing.get_origin(kind) is dict else arguments[0]
         members = [arg for arg in typing.get_args(kind) if arg is not type(None)]
         if typing.get_origin(kind) is types.UnionType:
             kind = members[0]

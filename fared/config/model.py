@@ -14,27 +14,15 @@ import fnmatch
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from fared.config import values
+from fared.config.authentication import OspfAuthentication
+from fared.config.secrets import COMPARING
+from fared.config.section import Section
 from fared.core.ids import AreaId
 
 _DEAD_INTERVAL_HELLOS = 4
-
-
-def _kebab(name: str) -> str:
-    return name.replace("_", "-")
-
-
-class Section(BaseModel):
-    """One mapping of the file: unknown keys are errors, an empty one means all defaults."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", alias_generator=_kebab)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_is_default(cls, data: object) -> object:
-        return {} if data is None else data
 
 
 def _empty_mapping(value: object) -> object:
@@ -60,7 +48,7 @@ class OspfInterface(Section):
     retransmit_interval: values.Seconds = 5.0
     mtu_ignore: bool = False
     passive: bool = False
-    authentication: Any = Field(default=None, exclude=True)
+    authentication: OspfAuthentication | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -81,11 +69,6 @@ class OspfInterface(Section):
             raise values.unbuilt("network-type broadcast", "point-to-point")
         return value
 
-    @field_validator("authentication", mode="before")
-    @classmethod
-    def _no_authentication(cls, _value: object) -> object:
-        raise values.unbuilt("OSPF authentication", "no authentication section")
-
     @model_validator(mode="after")
     def _dead_after_hello(self) -> OspfInterface:
         if self.dead_interval <= self.hello_interval:
@@ -99,7 +82,9 @@ class OspfArea(Section):
     """One area and the interfaces in it."""
 
     type: Literal["normal", "stub"] = "normal"
-    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = {}
+    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = Field(
+        default={}
+    )
 
 
 class SpfBackoff(Section):
@@ -126,7 +111,7 @@ class SpfBackoff(Section):
 class Ospf(Section):
     """OSPFv2. ``areas`` in the order of the file, by id."""
 
-    areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = {}
+    areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field(default={})
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
     spf: SpfBackoff = SpfBackoff()
@@ -185,7 +170,7 @@ class Config(Section):
 
     router_id: values.RouterIdText | None = None
     hostname: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = {}
+    interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = Field(default={})
     ospf: Annotated[Ospf | None, EmptyIsMapping] = None
     isis: Any = Field(default=None, exclude=True)
     adaptive: Adaptive = Adaptive()
@@ -215,9 +200,14 @@ class Config(Section):
         key = most_exact(self.interfaces, name)
         return None if key is None else self.interfaces[key].bandwidth
 
-    def document(self) -> dict[str, Any]:
-        """Return the configuration with all defaults in the form of the file."""
-        document = self.model_dump(mode="json", by_alias=True, exclude_none=False)
+    def document(self, *, comparing: bool = False) -> dict[str, Any]:
+        """Return the configuration with all defaults in the form of the file, secrets hidden.
+
+        ``comparing``: with the secrets, for ``changes`` only.
+        """
+        document = self.model_dump(
+            mode="json", by_alias=True, exclude_none=False, context=COMPARING if comparing else None
+        )
         return {key: value for key, value in document.items() if value is not None}
 
 
@@ -237,7 +227,9 @@ def json_schema() -> dict[str, Any]:
     schema = Config.model_json_schema(by_alias=True, mode="validation")
     sections = {model.__name__: model for model in Section.__subclasses__()}
     for name, definition in schema["$defs"].items():
-        written = sections[name]().model_dump(mode="json", by_alias=True)
+        if name not in sections:
+            continue
+        written = sections[name].model_construct().model_dump(mode="json", by_alias=True)
         for key, entry in definition["properties"].items():
             if "default" in entry and key in written:
                 entry["default"] = written[key]

@@ -28,7 +28,7 @@ from fared.daemon import commands, health
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
-from fared.daemon.settings import router_id_of, router_settings
+from fared.daemon.settings import router_id_of, router_settings, with_clock
 from fared.kernel import monitor
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
@@ -42,6 +42,9 @@ from fared.router.stages import Stage
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes: what neighbors need to turn away."""
+
+CLOCK_TOLERANCE = 1.0
+"""Seconds by which the wall clock may run away from the loop's before the engine is told."""
 
 
 class DaemonError(Exception):
@@ -126,6 +129,8 @@ class Daemon:
         self.router_id = router_id
         self._check_sysctls(links)
         settings = router_settings(self.config, router_id, self.hostname)
+        settings = with_clock(settings, time.time_ns(), loop.time())
+        self._epoch = settings.ospf.epoch
         router = Router(settings, random.Random(), loop.time(), time.perf_counter)
         self.sockets = OspfSockets(self._received, loop)
         self.runner = Runner(router, self.fib, self.sockets, self.log)
@@ -351,7 +356,16 @@ class Daemon:
         settings = router_settings(self.config, self.router_id, self.hostname)
         stub = self._drained or settings.ospf.stub_router
         settings = replace(settings, ospf=replace(settings.ospf, stub_router=stub))
+        settings = with_clock(settings, time.time_ns(), asyncio.get_running_loop().time())
+        self._epoch = settings.ospf.epoch
         self.runner.feed(events.RouterSettingsApplied(settings))
+
+    def check_clock(self) -> None:
+        """Follow a wall clock that was set: key lifetimes count in it."""
+        epoch = time.time() - asyncio.get_running_loop().time()
+        if abs(epoch - self._epoch) > CLOCK_TOLERANCE:
+            self.log.info("clock-was-set", seconds=round(epoch - self._epoch, 3))
+            self._apply_router_settings()
 
     def _config_diff(self, args: Json) -> Json:
         text, name = args.get("text"), str(args.get("file", "FILE"))

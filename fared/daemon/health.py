@@ -17,6 +17,7 @@ LOAD_INTERVAL = 1.0
 SPEED_INTERVAL = 5.0
 AUDIT_INTERVAL = 30.0
 LAG_INTERVAL = 1.0
+CLOCK_INTERVAL = 10.0
 MAX_LAG = 5.0
 """A loop later than this is not healthy: the watchdog goes unfed."""
 
@@ -31,6 +32,9 @@ class Host(Protocol):
 
     def audit(self, reason: str) -> None:
         """Compare the kernel with what should be there, and repair."""
+
+    def check_clock(self) -> None:
+        """Follow a wall clock that was set."""
 
 
 class Health:
@@ -51,6 +55,7 @@ class Health:
         self._every(SPEED_INTERVAL, "speed", self._host.monitor.refresh_speeds)
         self._every(AUDIT_INTERVAL, "audit", lambda: self._host.audit("periodic"))
         self._every(LAG_INTERVAL, "lag", self._measure_lag)
+        self._every(CLOCK_INTERVAL, "clock", self._host.check_clock)
         watchdog = self._host.notifier.watchdog_interval
         if watchdog is not None:
             self._every(watchdog, "watchdog", self._feed_watchdog)

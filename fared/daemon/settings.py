@@ -50,6 +50,16 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
     )
 
 
+def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSettings:
+    """Tell the engine what the wall clock says at loop time ``now``; ``wall_ns`` since 1970.
+
+    Nanoseconds serve as 64-bit sequence numbers: packets are never that many, and the next life
+    begins above those of this one (RFC 7474 §3 leaves the mechanism open).
+    """
+    ospf = replace(settings.ospf, epoch=wall_ns / 1e9 - now, auth_sequence=wall_ns)
+    return replace(settings, ospf=ospf)
+
+
 def weight_mode(config: Config) -> WeightMode:
     """What the weights follow: nothing (plain ECMP), capacity, or available capacity."""
     if not config.adaptive.enabled:

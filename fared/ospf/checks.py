@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
-from fared.ospf.packet.packets import AuType, Hello, Packet
+from fared.ospf.packet.packets import Hello, Packet
 from fared.ospf.transmit import ALL_SPF_ROUTERS
 
 
@@ -24,8 +24,6 @@ def header_problem(instance: Instance, interface: Interface, packet: Packet) -> 
     """Name what is wrong with the OSPF header; None if nothing is."""
     if packet.area_id != interface.settings.area:
         return "area-mismatch"
-    if packet.au_type != AuType.NULL:
-        return "auth-type"
     if packet.router_id == instance.router_id:
         return "duplicate-router-id"
     if packet.router_id == 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
+from fared.ospf.authenticate import refusal
 from fared.ospf.checks import envelope_problem, header_problem
 from fared.ospf.database import Database
 from fared.ospf.events import (
@@ -146,6 +147,12 @@ class OspfEngine:
         if problem is not None or interface is None:
             if problem != "own-packet":
                 instance.reject(problem or "", event.source, ifindex=event.ifindex)
+            return
+        refused = refusal(instance, interface, event.source, event.payload)
+        if refused is not None:
+            instance.reject(
+                refused.reason, event.source, interface=interface.name, what=refused.what
+            )
             return
         try:
             packet = decode_packet(event.payload)

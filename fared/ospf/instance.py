@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fared.core.ids import dotted
 from fared.core.timers import TimerQueue
+from fared.ospf.authenticate import Sequences
 from fared.ospf.events import LogRecord, Output
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 
@@ -61,6 +62,7 @@ class Instance:
         self.now = 0.0
         self.timers = TimerQueue()
         self.counters = Counters()
+        self.sequences = Sequences(settings.auth_sequence)
         self.areas: dict[AreaId, Area] = {}
         self.interfaces: dict[int, Interface] = {}
         self.as_scope = Lsdb(Scope.AS)
@@ -79,6 +81,11 @@ class Instance:
     def router_id(self) -> int:
         """This router's id."""
         return self.settings.router_id
+
+    @property
+    def wall(self) -> float:
+        """The wall clock's time, seconds since 1970."""
+        return self.settings.epoch + self.now
 
     def emit(self, output: Output) -> None:
         """Append to what the next ``drain`` returns."""

@@ -9,6 +9,7 @@ from fared.core.fsm import Row, TransitionTable
 from fared.core.ids import length_mask
 from fared.core.links import InterfaceAddress, Link
 from fared.core.timers import Timer
+from fared.ospf.authenticate import InterfaceAuthentication
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.packet.lsa import LsaHeader, LsaKey
 from fared.ospf.packet.packets import PacketBody
@@ -89,6 +90,7 @@ class Interface:
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None
         self.flaps: dict[int, int] = {}
+        self.authentication = InterfaceAuthentication()
 
     @property
     def ifindex(self) -> int:

@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, RouterId
+from fared.ospf.keyring import Keyring
 
 
 class NetworkType(enum.Enum):
@@ -34,6 +35,7 @@ class InterfaceSettings:
     passive: bool = False
     mtu_ignore: bool = False
     capacity: float | None = None
+    authentication: Keyring = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +83,7 @@ class OspfSettings:
     """Least gap between two floods out of one interface, in seconds; the first never waits."""
     min_ls_arrival: float = 0.0
     """RFC 2328 says 1 s; with an exponential origination throttle it only costs retransmissions."""
+    epoch: float = 0.0
+    """Wall-clock time, seconds since 1970, at ``now`` 0: key lifetimes count in it."""
+    auth_sequence: int = 0
+    """Above all 64-bit sequence numbers that this router id has ever signed with (RFC 7474 §3)."""

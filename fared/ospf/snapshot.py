@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fared.core.ids import AreaId
+from fared.ospf.authenticate import sending_key
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface
+from fared.ospf.keyring import accept_keys
 from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import Neighbor
 from fared.ospf.packet.lsa import Lsa
@@ -34,6 +36,20 @@ class NeighborView:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthenticationView:
+    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
+
+    ``expired``: the key is the last one and its send lifetime is over.
+    """
+
+    algorithm: str | None
+    key_id: int | None
+    extended: bool
+    expired: bool
+    accepted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InterfaceView:
     """One interface on which OSPF runs; bandwidths in bytes/s."""
 
@@ -54,6 +70,7 @@ class InterfaceView:
     announced_capacity: float | None
     announced_available: float | None
     hello_in: float | None
+    authentication: AuthenticationView | None
     neighbors: tuple[NeighborView, ...]
 
 
@@ -118,7 +135,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
         router_id=instance.router_id,
         hostname=instance.settings.hostname,
         stub_router=instance.settings.stub_router,
-        interfaces=tuple(_interface(i, now) for i in interfaces),
+        interfaces=tuple(_interface(instance, i, now) for i in interfaces),
         databases=(
             *(_area(area, now) for _, area in sorted(instance.areas.items())),
             _database(instance.as_scope, now),
@@ -133,7 +150,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
     )
 
 
-def _interface(interface: Interface, now: float) -> InterfaceView:
+def _interface(instance: Instance, interface: Interface, now: float) -> InterfaceView:
     settings = interface.settings
     announced = interface.announced.bandwidth if interface.announced else None
     timer = interface.hello_timer
@@ -155,7 +172,25 @@ def _interface(interface: Interface, now: float) -> InterfaceView:
         announced_capacity=announced.capacity if announced else None,
         announced_available=announced.available if announced else None,
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
+        authentication=_authentication(instance, interface, now),
         neighbors=tuple(_neighbor(n, now) for _, n in sorted(interface.neighbors.items())),
+    )
+
+
+def _authentication(
+    instance: Instance, interface: Interface, now: float
+) -> AuthenticationView | None:
+    keyring = interface.settings.authentication
+    if not keyring:
+        return None
+    wall = instance.settings.epoch + now
+    chosen = sending_key(instance, interface, now)
+    return AuthenticationView(
+        algorithm=None if chosen is None else chosen.key.algorithm.value,
+        key_id=None if chosen is None else chosen.key.key_id,
+        extended=chosen is not None and chosen.key.extended,
+        expired=chosen is not None and not chosen.sends(wall),
+        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
     )
 
 

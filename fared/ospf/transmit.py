@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from fared.core.ids import IPv4
+from fared.ospf.authenticate import signed
 from fared.ospf.events import SendPacket
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
+from fared.ospf.keyring import overhead
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaKey, with_age
@@ -28,7 +30,8 @@ _LABELS = {kind.value: kind.label for kind in PacketType}
 
 def body_space(interface: Interface) -> int:
     """Bytes for the body of a packet that needs no IP fragmentation on this interface."""
-    return max(_MIN_BODY, interface.link.mtu - _IP_HEADER_SIZE - PACKET_HEADER_SIZE)
+    digest = overhead(interface.settings.authentication)
+    return max(_MIN_BODY, interface.link.mtu - _IP_HEADER_SIZE - PACKET_HEADER_SIZE - digest)
 
 
 class Transmitter:
@@ -154,8 +157,11 @@ class Transmitter:
         return encode_packet(self._instance.router_id, interface.settings.area, body)
 
     def _emit(self, interface: Interface, payload: bytes) -> None:
+        packet = signed(self._instance, interface, payload)
+        if packet is None:
+            return
         self._instance.counters.packets["sent", _LABELS[payload[1]]] += 1
-        self._instance.emit(SendPacket(interface.ifindex, ALL_SPF_ROUTERS, payload))
+        self._instance.emit(SendPacket(interface.ifindex, ALL_SPF_ROUTERS, packet))
 
 
 def _discard(interface: Interface) -> None:

@@ -102,6 +102,7 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "full": 1,
         "flaps": 0,
         "dampened": False,
+        "authentication": None,
         **more,
     }
 

@@ -185,8 +185,8 @@ adaptive: {metric: speed, floor: 200%}
         ),
         (
             "ospf: {areas: {0: {interfaces: {a: {authentication: {key-id: 1}}}}}}",
-            "ospf.areas[0].interfaces.a.authentication",
-            "not built in yet",
+            "ospf.areas[0].interfaces.a.authentication.algorithm",
+            "hmac-sha-256",
         ),
         ("ospf: {areas: {0.0.0.0: {type: stub}}}", "ospf.areas[0.0.0.0].type", "backbone"),
         ("ospf: {areas: {1.2.3: {}}}", "ospf.areas[1.2.3]", "area id"),

@@ -11,7 +11,13 @@ from fared.core.ids import dotted
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
-from fared.ospf.snapshot import DatabaseView, InterfaceView, LsaView, NeighborView
+from fared.ospf.snapshot import (
+    AuthenticationView,
+    DatabaseView,
+    InterfaceView,
+    LsaView,
+    NeighborView,
+)
 
 PROTO = "ospf"
 
@@ -62,6 +68,19 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "full": sum(neighbor.state == "Full" for neighbor in view.neighbors),
         "flaps": sum(neighbor.flaps for neighbor in view.neighbors),
         "dampened": False,
+        "authentication": _authentication(view.authentication),
+    }
+
+
+def _authentication(view: AuthenticationView | None) -> schema.Authentication | None:
+    if view is None:
+        return None
+    return {
+        "algorithm": view.algorithm,
+        "key_id": view.key_id,
+        "extended": view.extended,
+        "expired": view.expired,
+        "accepted_key_ids": list(view.accepted),
     }
 
 

@@ -1,0 +1,152 @@
+"""The ``authentication`` section of an OSPF interface: one key, or several that take turns.
+
+Leaf names follow ietf-key-chain (RFC 8177). Without a time a key has always begun and never ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from fared.config import values
+from fared.config.secrets import KeyFilePath, SecretText, Timestamp
+from fared.config.section import Section
+from fared.ospf.auth import Algorithm, AuthKey
+from fared.ospf.keyring import Keyring, TimedKey
+
+_ALGORITHMS: Final = "cleartext, md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
+_MAX_KEY: Final = {Algorithm.CLEARTEXT: 8, Algorithm.MD5: 16}
+_MAX_HMAC_KEY: Final = 255
+_MAX_KEY_ID: Final = 255
+
+AlgorithmName = Literal[
+    "cleartext", "md5", "hmac-sha-1", "hmac-sha-256", "hmac-sha-384", "hmac-sha-512"
+]
+
+
+class OspfKey(Section):
+    """One key: ``key`` or ``key-file``, and when it is sent and accepted.
+
+    ``key-id`` 0..255 is sent with each packet and tells keys apart; with ``extended-sequence``
+    (RFC 7474, HMAC only) it may have 32 bits. A cleartext password has none.
+    """
+
+    algorithm: AlgorithmName | None = None
+    key_id: Annotated[int, values.Whole(0, 0xFFFFFFFF)] | None = None
+    key: SecretText | None = None
+    key_file: KeyFilePath | None = None
+    extended_sequence: bool = False
+    send_start: Timestamp | None = None
+    send_end: Timestamp | None = None
+    accept_start: Timestamp | None = None
+    accept_end: Timestamp | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> OspfKey:
+        self._check_key()
+        return self
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_set(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        unset = (None, False)
+        return {key: value for key, value in written.items() if value not in unset}
+
+    def _check_key(self) -> None:
+        if self.algorithm is None:
+            raise values.expected(_ALGORITHMS, field="algorithm")
+        algorithm = Algorithm(self.algorithm)
+        hmac = self.algorithm.startswith("hmac")
+        if algorithm is Algorithm.CLEARTEXT:
+            if self.key_id is not None:
+                raise values.expected("no key-id with cleartext", field="key-id")
+        elif self.key_id is None:
+            raise values.expected(f"a key-id 0..{_MAX_KEY_ID}", field="key-id")
+        elif self.key_id > _MAX_KEY_ID and not self.extended_sequence:
+            raise values.expected(f"an integer 0..{_MAX_KEY_ID}", field="key-id")
+        if self.extended_sequence and not hmac:
+            raise values.expected("false unless the algorithm is HMAC", field="extended-sequence")
+        self._check_secret(_MAX_KEY.get(algorithm, _MAX_HMAC_KEY))
+        self._check_times()
+
+    def _check_secret(self, most: int) -> None:
+        if (self.key is None) == (self.key_file is None):
+            both = self.key is not None
+            what = "key or key-file, not both" if both else "a key, or a key-file"
+            raise values.expected(what, field="key-file" if both else "key")
+        if len(self.secret()) > most:
+            where = "key" if self.key is not None else "key-file"
+            raise values.expected(f"a key of at most {most} bytes", field=where)
+
+    def _check_times(self) -> None:
+        for use, start, end in (
+            ("send", self.send_start, self.send_end),
+            ("accept", self.accept_start, self.accept_end),
+        ):
+            if start is not None and end is not None and end <= start:
+                raise values.expected(f"a time after {use}-start", field=f"{use}-end")
+
+    def secret(self) -> bytes:
+        """Return the key itself."""
+        holder = self.key or self.key_file
+        return b"" if holder is None else holder.content
+
+    def timed_key(self) -> TimedKey:
+        """Return the key as the engine takes it."""
+        key = AuthKey(
+            Algorithm(self.algorithm), self.key_id or 0, self.secret(), self.extended_sequence
+        )
+        times = {
+            name: value.timestamp()
+            for name in ("send_start", "send_end", "accept_start", "accept_end")
+            if isinstance(value := getattr(self, name), datetime)
+        }
+        return TimedKey(key, **times)
+
+
+class OspfAuthentication(OspfKey):
+    """Either the leaves of one key, or ``keys``: a list of them.
+
+    The key that began last is sent, the first of equals; every key that is valid is accepted.
+    """
+
+    keys: tuple[OspfKey, ...] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_is_tuple(cls, data: object) -> object:
+        if isinstance(data, dict) and isinstance(data.get("keys"), list):
+            return {**data, "keys": tuple(data["keys"])}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> OspfAuthentication:
+        if self.keys is None:
+            self._check_key()
+            return self
+        others = type(self).model_fields.keys() & self.model_fields_set - {"keys"}
+        if others:
+            field = min(others).replace("_", "-")
+            raise values.expected("either keys or the leaves of one key", field=field)
+        if not self.keys:
+            raise values.expected("at least one key", field="keys")
+        for twin in self._twins():
+            raise values.expected(
+                "each key-id once", hint=f"{twin.key_id} is there twice", field="keys"
+            )
+        return self
+
+    def _twins(self) -> Iterator[OspfKey]:
+        """Keys that a packet could not tell apart."""
+        seen = set()
+        for key in self.keys or ():
+            if key.key_id is not None and (key.key_id, key.extended_sequence) in seen:
+                yield key
+            seen.add((key.key_id, key.extended_sequence))
+
+    def keyring(self) -> Keyring:
+        """Return the keys as the engine takes them."""
+        return tuple(key.timed_key() for key in self.keys or (self,))
