@@ -49,6 +49,7 @@ class InterfaceAction(enum.Enum):
     """What the rows of the table ask for."""
 
     START = enum.auto()
+    ELECT = enum.auto()
     RESET = enum.auto()
 
 
@@ -57,6 +58,9 @@ _S, _E, _A = InterfaceState, InterfaceEvent, InterfaceAction
 INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction] = TransitionTable(
     [
         Row((_S.DOWN,), _E.INTERFACE_UP, _A.START, None),
+        Row((_S.WAITING,), _E.WAIT_TIMER, _A.ELECT, None),
+        Row((_S.WAITING,), _E.BACKUP_SEEN, _A.ELECT, None),
+        Row((_S.DR_OTHER, _S.BACKUP, _S.DR), _E.NEIGHBOR_CHANGE, _A.ELECT, None),
         Row(tuple(_S), _E.INTERFACE_DOWN, _A.RESET, _S.DOWN),
         Row(tuple(s for s in _S if s is not _S.LOOPBACK), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
         Row((_S.LOOPBACK,), _E.UNLOOP_IND, None, _S.DOWN),
@@ -67,8 +71,9 @@ INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction
 class Interface:
     """One interface on which OSPF runs (RFC 2328 §9).
 
-    Neighbors are keyed by router id, which is what identifies them on point-to-point links
-    (§10). ``queue``, ``updates`` and ``acks`` collect what the next drain sends out of here.
+    Neighbors are keyed by what identifies them (§10, ``key``). ``queue`` (destination and body),
+    ``updates`` and ``acks`` collect what the next drain sends out of here.
+    ``designated_router`` and ``backup_designated_router`` are interface addresses, 0: nobody.
     """
 
     def __init__(self, link: Link, settings: InterfaceSettings) -> None:
@@ -79,7 +84,10 @@ class Interface:
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
         self.hello_timer: Timer | None = None
         self.hello_due = False
-        self.queue: list[PacketBody] = []
+        self.wait_timer: Timer | None = None
+        self.designated_router = 0
+        self.backup_designated_router = 0
+        self.queue: list[tuple[int, PacketBody]] = []
         self.updates: dict[LsaKey, LsaEntry] = {}
         self.acks: dict[LsaKey, LsaHeader] = {}
         self.paced_until = float("-inf")
@@ -104,6 +112,15 @@ class Interface:
     def loopback(self) -> bool:
         """Whether it is announced as host routes only."""
         return self.link.loopback or self.settings.network_type is NetworkType.LOOPBACK
+
+    @property
+    def broadcast(self) -> bool:
+        """Whether it may have many neighbors, with a designated router among them."""
+        return self.settings.network_type is NetworkType.BROADCAST and not self.loopback
+
+    def key(self, router_id: int, address: int) -> int:
+        """What identifies a neighbor here (§10): its address on broadcast networks, else its id."""
+        return address if self.broadcast else router_id
 
     @property
     def speaks(self) -> bool:

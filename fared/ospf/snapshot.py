@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fared.core.ids import AreaId
+from fared.ospf.contents import next_hop_neighbors
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import Lsdb, Scope
@@ -31,11 +32,16 @@ class NeighborView:
     requests: int
     summaries: int
     flaps: int
+    next_hop: bool
+    """Whether packets may be sent to it: full, or heard both ways on a transit network."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterfaceView:
-    """One interface on which OSPF runs; bandwidths in bytes/s."""
+    """One interface on which OSPF runs; bandwidths in bytes/s.
+
+    ``designated_router`` and ``backup_designated_router`` are addresses, 0: nobody.
+    """
 
     ifindex: int
     name: str
@@ -46,6 +52,9 @@ class InterfaceView:
     mtu: int
     cost: int
     passive: bool
+    priority: int
+    designated_router: int
+    backup_designated_router: int
     hello_interval: int
     router_dead_interval: int
     rxmt_interval: float
@@ -136,6 +145,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
 def _interface(interface: Interface, now: float) -> InterfaceView:
     settings = interface.settings
     announced = interface.announced.bandwidth if interface.announced else None
+    hops = next_hop_neighbors(interface)
     timer = interface.hello_timer
     return InterfaceView(
         ifindex=interface.ifindex,
@@ -147,6 +157,9 @@ def _interface(interface: Interface, now: float) -> InterfaceView:
         mtu=interface.link.mtu,
         cost=settings.cost,
         passive=settings.passive,
+        priority=settings.router_priority,
+        designated_router=interface.designated_router,
+        backup_designated_router=interface.backup_designated_router,
         hello_interval=settings.hello_interval,
         router_dead_interval=settings.router_dead_interval,
         rxmt_interval=settings.rxmt_interval,
@@ -155,11 +168,13 @@ def _interface(interface: Interface, now: float) -> InterfaceView:
         announced_capacity=announced.capacity if announced else None,
         announced_available=announced.available if announced else None,
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
-        neighbors=tuple(_neighbor(n, now) for _, n in sorted(interface.neighbors.items())),
+        neighbors=tuple(
+            _neighbor(n, now, next_hop=n in hops) for _, n in sorted(interface.neighbors.items())
+        ),
     )
 
 
-def _neighbor(neighbor: Neighbor, now: float) -> NeighborView:
+def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView:
     interface = neighbor.interface
     return NeighborView(
         router_id=neighbor.router_id,
@@ -177,6 +192,7 @@ def _neighbor(neighbor: Neighbor, now: float) -> NeighborView:
         requests=len(neighbor.requests),
         summaries=len(neighbor.summaries),
         flaps=interface.flaps.get(neighbor.router_id, 0),
+        next_hop=next_hop,
     )
 
 

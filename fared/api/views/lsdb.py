@@ -59,6 +59,6 @@ def _interface(view: InterfaceView) -> schema.LsdbInterface:
         "neighbors": [
             {"router_id": dotted(neighbor.router_id), "address": dotted(neighbor.address)}
             for neighbor in view.neighbors
-            if neighbor.state == _FULL
+            if neighbor.next_hop
         ],
     }

@@ -48,6 +48,9 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "network_type": view.network_type,
         "state": view.state,
         "passive": view.passive,
+        "priority": view.priority,
+        "designated_router": _router(view.designated_router),
+        "backup_designated_router": _router(view.backup_designated_router),
         "cost": view.cost,
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
@@ -63,6 +66,10 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "flaps": sum(neighbor.flaps for neighbor in view.neighbors),
         "dampened": False,
     }
+
+
+def _router(address: int) -> str | None:
+    return dotted(address) if address else None
 
 
 def neighbors(context: ViewContext) -> schema.Neighbors:
