@@ -16,7 +16,7 @@ def envelope_problem(interface: Interface | None, source: int, destination: int)
     if interface is None or not interface.speaks:
         return "interface-not-running"
     own = {address.address for address in interface.link.ipv4()}
-    if source in own:
+    if source in own or source == interface.address:
         return "own-packet"
     if destination == ALL_DR_ROUTERS and interface.broadcast:
         designated = (InterfaceState.DR, InterfaceState.BACKUP)

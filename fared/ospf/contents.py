@@ -80,9 +80,11 @@ def _interface_links(instance: Instance, interface: Interface) -> list[RouterLin
     if interface.broadcast:
         return [_stub(a.address, a.prefix_length, cost) for a in interface.addresses]
     adjacent = [
-        RouterLink(RouterLinkType.POINT_TO_POINT, neighbor.router_id, interface.address, metric)
+        RouterLink(RouterLinkType.POINT_TO_POINT, neighbor.router_id, interface.link_data, metric)
         for neighbor in full_neighbors(interface)
     ]
+    if interface.unnumbered:
+        return adjacent
     # §12.4.1.1 option 2: a link with a subnet of its own is a stub network as well.
     return adjacent + [_stub(a.address, a.prefix_length, cost) for a in interface.addresses]
 
@@ -109,15 +111,19 @@ def router_information(instance: Instance) -> bytes:
 
 def te_router_address(instance: Instance) -> bytes:
     """A stable address of ours (RFC 3630 §2.4.1): the router id if it is one, else a loopback."""
-    candidates = [
+    lent = lent_addresses(instance)
+    return encode_te_router_address(TeRouterAddress(lent[0] if lent else instance.router_id))
+
+
+def lent_addresses(instance: Instance) -> tuple[int, ...]:
+    """The loopback addresses, the router id first if it is one."""
+    found = [
         address.address
         for _, interface in sorted(instance.interfaces.items())
         if interface.loopback
         for address in interface.addresses
     ]
-    own = instance.router_id
-    chosen = own if own in candidates or not candidates else candidates[0]
-    return encode_te_router_address(TeRouterAddress(chosen))
+    return tuple(sorted(found, key=lambda address: address != instance.router_id))
 
 
 def te_link(interface: Interface) -> bytes | None:
@@ -135,8 +141,9 @@ def te_link(interface: Interface) -> bytes | None:
         TeLink(
             link_type=_TE_POINT_TO_POINT,
             link_id=neighbor.router_id,
-            local_addresses=(interface.address,),
-            remote_addresses=(neighbor.address,),
+            local_addresses=() if interface.unnumbered else (interface.address,),
+            remote_addresses=() if interface.unnumbered else (neighbor.address,),
+            local_identifier=interface.ifindex if interface.unnumbered else None,
             attributes=_te_attributes(interface),
         )
     )

@@ -82,6 +82,8 @@ class Interface:
         self.state = InterfaceState.DOWN
         self.neighbors: dict[int, Neighbor] = {}
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
+        self.lent: tuple[int, ...] = ()
+        """Addresses of loopbacks, the preferred one first: what an unnumbered link borrows."""
         self.hello_timer: Timer | None = None
         self.hello_due = False
         self.wait_timer: Timer | None = None
@@ -133,15 +135,29 @@ class Interface:
         return tuple(a for a in self.link.ipv4() if a.address >> 24 != _HOST_LOOPBACK)
 
     @property
+    def unnumbered(self) -> bool:
+        """Whether it is a point-to-point link without an address of its own: borrowed, or none."""
+        if self.loopback or self.broadcast or not self.lent:
+            return False
+        return all(address.address in self.lent for address in self.addresses)
+
+    @property
     def address(self) -> int:
-        """The primary IPv4 address; 0 if there is none."""
+        """The address packets are sent from: the primary one, or one lent; 0 if there is none."""
         addresses = self.addresses
-        return addresses[0].address if addresses else 0
+        if addresses:
+            return addresses[0].address
+        return self.lent[0] if self.unnumbered else 0
+
+    @property
+    def link_data(self) -> int:
+        """What the router LSA calls this end of a link (§12.4.1.1): address, or interface index."""
+        return self.ifindex if self.unnumbered else self.address
 
     @property
     def network_mask(self) -> int:
-        """The mask of the primary address; 0 if there is none."""
-        addresses = self.addresses
+        """The mask of the primary address; 0 if there is none, or it is borrowed (§9.5)."""
+        addresses = () if self.unnumbered else self.addresses
         return length_mask(addresses[0].prefix_length) if addresses else 0
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fared.core.ids import AreaId
 from fared.core.links import Link
+from fared.ospf import contents
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.broadcast import BroadcastNetworks
 from fared.ospf.database import Database
@@ -47,6 +48,7 @@ class LinkManager:
         self._transmitter = transmitter
         self._database = database
         self._ted = ted
+        self._lent: tuple[int, ...] = ()
         self._broadcast = BroadcastNetworks(instance, self.fire, self._designation_changed)
         self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
             InterfaceAction.START: self._start,
@@ -88,12 +90,29 @@ class LinkManager:
             self._add(link, settings)
         else:
             self._update(interface, link, settings)
+            self._lend(interface)
 
     def removed(self, ifindex: int) -> None:
         """The kernel has no such link any more."""
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
             self._drop(interface, polite=False)
+
+    def _lend(self, changed: Interface) -> None:
+        """Let unnumbered links follow the addresses of the loopbacks that they borrow."""
+        if not changed.loopback:
+            return
+        lent = self._lent = contents.lent_addresses(self._instance)
+        for interface in self._instance.interfaces.values():
+            if interface.lent == lent:
+                continue
+            before = (interface.unnumbered, interface.address)
+            interface.lent = lent
+            if (interface.unnumbered, interface.address) == before:
+                continue
+            if interface.speaks:
+                self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
+            self._follow(interface)
 
     def load_measured(self, ifindex: int, utilized: float) -> None:
         """Note the outbound load of a link, bytes/s."""
@@ -105,11 +124,13 @@ class LinkManager:
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)
         interface = Interface(link, settings)
+        interface.lent = self._lent
         self._instance.add_interface(interface)
         if not interface.loopback and not settings.passive:
             self._originator.add_interface(interface)
             self._originator.bandwidth_changed(interface)
         self._follow(interface)
+        self._lend(interface)
 
     def _drop(self, interface: Interface, *, polite: bool) -> None:
         """Stop OSPF on an interface; neighbors are told if the link still carries packets."""
@@ -120,6 +141,7 @@ class LinkManager:
         self._instance.timers.cancel(interface.announce_timer)
         self._instance.remove_interface(interface.ifindex)
         self._originator.remove_interface(interface)
+        self._lend(interface)
 
     def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
         if (interface.link, interface.settings) == (link, settings):
@@ -139,7 +161,7 @@ class LinkManager:
             self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
         elif interface.loopback:
             self.fire(interface, InterfaceEvent.LOOP_IND)
-        elif interface.address:
+        elif interface.addresses or (interface.unnumbered and not interface.settings.passive):
             self.fire(interface, InterfaceEvent.INTERFACE_UP)
 
     def fire(self, interface: Interface, event: InterfaceEvent) -> None:

@@ -49,6 +49,7 @@ class InterfaceView:
     state: str
     network_type: str
     addresses: tuple[tuple[int, int], ...]
+    unnumbered: bool
     mtu: int
     cost: int
     passive: bool
@@ -154,6 +155,7 @@ def _interface(interface: Interface, now: float) -> InterfaceView:
         state=interface.state.value,
         network_type=settings.network_type.value,
         addresses=tuple((a.address, a.prefix_length) for a in interface.link.ipv4()),
+        unnumbered=interface.unnumbered,
         mtu=interface.link.mtu,
         cost=settings.cost,
         passive=settings.passive,

@@ -169,7 +169,8 @@ class Transmitter:
         self, interface: Interface, payload: bytes, destination: int = ALL_SPF_ROUTERS
     ) -> None:
         self._instance.counters.packets["sent", _LABELS[payload[1]]] += 1
-        self._instance.emit(SendPacket(interface.ifindex, destination, payload))
+        source = interface.address if interface.unnumbered else 0
+        self._instance.emit(SendPacket(interface.ifindex, destination, payload, source))
 
 
 def _address_of(neighbor: Neighbor) -> int:

@@ -210,7 +210,8 @@ class Network:
         cable = self.by_end.get((node.name, packet.ifindex))
         if cable is None or cable.cut or (cable.loss and self.rng.random() < cable.loss):
             return
-        source = node.links[packet.ifindex][0].addresses[0].address
+        own = node.links[packet.ifindex][0].addresses
+        source = packet.source or own[0].address
         for far in cable.ends:
             if far == (node.name, packet.ifindex) or not self._hears(far, packet.destination):
                 continue

@@ -54,7 +54,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "cost": view.cost,
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
-        "unnumbered": not view.addresses,
+        "unnumbered": view.unnumbered,
         "bandwidth": capacity,
         "bandwidth_source": source,
         "utilized": utilized,
