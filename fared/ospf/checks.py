@@ -15,8 +15,8 @@ def envelope_problem(interface: Interface | None, source: int, destination: int)
     """Name what is wrong with where a packet came from and went to; None if nothing is."""
     if interface is None or not interface.speaks:
         return "interface-not-running"
-    own = {address.address for address in interface.link.ipv4()}
-    if source in own or source == interface.address:
+    own = {interface.address, *(address.address for address in interface.link.ipv4())}
+    if source in own:
         return "own-packet"
     if destination == ALL_DR_ROUTERS and interface.broadcast:
         designated = (InterfaceState.DR, InterfaceState.BACKUP)

@@ -1,6 +1,6 @@
-"""A LAN in network namespaces: routers of several makes on one bridge.
+"""Routers of several makes in network namespaces: on one bridge, or on links without addresses.
 
-The lab's topologies know links between two nodes only; a segment with four is made here.
+The lab's topologies know numbered links between two nodes only; these are made here.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Member:
     priority: int
     netns: Netns
     directory: Path
+    network_type: str = "broadcast"
+    ports: tuple[str, ...] = (PORT,)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     killed: bool = False
 
@@ -161,16 +163,17 @@ class Lan:
 
 def _fared_files(member: Member) -> dict[str, str]:
     lan = {
-        "network-type": "broadcast",
+        "network-type": member.network_type,
         "priority": member.priority,
         "hello-interval": 1,
         "dead-interval": 4,
         "retransmit-interval": 1,
     }
+    interfaces = {"lo": {"passive": True}, **{port: dict(lan) for port in member.ports}}
     document = {
         "router-id": member.router_id,
         "hostname": member.name,
-        "ospf": {"areas": {"0.0.0.0": {"interfaces": {"lo": {"passive": True}, PORT: lan}}}},
+        "ospf": {"areas": {"0.0.0.0": {"interfaces": interfaces}}},
         "api": {"socket": str(member.directory / "fared.sock"), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
@@ -181,7 +184,7 @@ def _frr_files(member: Member) -> dict[str, str]:
     ospfd = f"""hostname {member.name}
 interface {PORT}
  ip ospf area 0.0.0.0
- ip ospf network broadcast
+ ip ospf network {member.network_type}
  ip ospf priority {member.priority}
  ip ospf hello-interval 1
  ip ospf dead-interval 4
@@ -201,6 +204,7 @@ router ospf
 
 
 def _bird_files(member: Member) -> dict[str, str]:
+    kind = "ptp" if member.network_type == "point-to-point" else "broadcast"
     text = f"""router id {member.router_id};
 log stderr all;
 protocol device {{ scan time 10; }}
@@ -211,7 +215,7 @@ protocol ospf v2 lan {{
   area 0.0.0.0 {{
     interface "lo" {{ stub yes; }};
     interface "{PORT}" {{
-      type broadcast; priority {member.priority}; hello 1; dead count 4; wait 4; retransmit 2;
+      type {kind}; priority {member.priority}; hello 1; dead count 4; wait 4; retransmit 2;
     }};
   }};
 }}
