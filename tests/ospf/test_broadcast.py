@@ -1,16 +1,19 @@
 """Broadcast networks: designated routers, network LSAs, flooding on a LAN (RFC 2328 §9, §13)."""
 
+import random
 from dataclasses import replace
 
 import pytest
 
 from fared.core.ids import NETWORK_NODE, parse_dotted, parse_prefix
-from fared.ospf.events import LinkChanged
+from fared.ospf.engine import OspfEngine
+from fared.ospf.events import LinkChanged, SettingsApplied
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate
+from fared.ospf.settings import AreaSettings, OspfSettings
 from tests.ospf.harness import BACKBONE, FAST, LAN, MULTICAST, Network, router_id
 from tests.ospf.scripted import Scripted
 
@@ -419,3 +422,49 @@ def test_switching_the_network_type_starts_the_interface_anew():
     peer.handle(LinkChanged(peer.link, LAN))
     assert peer.state == "Down"
     assert peer.engine.snapshot(peer.now).interfaces[0].state == "Waiting"
+
+
+def test_a_new_router_id_takes_the_network_lsa_of_the_old_one_back():
+    """RFC 2328 §13.4: a network LSA with an address of ours is ours, whoever it names."""
+    net = settled(3)
+    new = OspfSettings(router_id=router_id(77), areas=(AreaSettings(BACKBONE),))
+    other = net.nodes[3]
+    net.stop(3)
+    net.run(0.1)
+    net.nodes[3] = type(other)(3, OspfEngine(new, random.Random(5)), 5, links=dict(other.links))
+    for link, settings in other.links.values():
+        net.link(3, link, settings)
+    net.run(12.0)
+    assert len(offices(net)) == 1
+    view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
+    makers = {
+        v.lsa.header.advertising_router
+        for v in view.lsas
+        if v.lsa.header.ls_type == LsType.NETWORK
+        and v.age < 3600
+        and v.lsa.header.link_state_id == BASE + 3
+    }
+    assert router_id(3) not in makers
+    assert net.in_sync()
+
+
+def test_an_area_that_becomes_stub_forms_its_adjacencies_on_a_lan_anew():
+    net = settled(3)
+    stub = (AreaSettings(BACKBONE, stub=True),)
+    for number in (1, 2, 3):
+        net.input(number, SettingsApplied(OspfSettings(router_id=router_id(number), areas=stub)))
+    net.run(8.0)
+    assert len(offices(net)) == 1
+    assert net.in_sync()
+    assert len(network_lsas(net, 1)) == 1
+
+
+def test_two_interfaces_on_one_lan_are_two_neighbors_of_the_others():
+    """On broadcast networks it is the address that tells neighbors apart."""
+    net = settled(3)
+    net.plug(1, net.cables[0], BASE + 100, LAN)
+    net.run(6.0)
+    seen = [(n.router_id, n.address) for n in net.neighbors(3)]
+    assert (router_id(1), BASE + 1) in seen
+    assert (router_id(1), BASE + 101) in seen
+    assert net.in_sync()
