@@ -70,6 +70,7 @@ class Daemon:
         self.runtime = Runtime(now, os.getpid(), path, now)
         self._stop = asyncio.Event()
         self._drained = False
+        self._failure: BaseException | None = None
 
     # -- life -------------------------------------------------------------------------------
 
@@ -92,6 +93,11 @@ class Daemon:
             health_tasks.start()
             await self._stop.wait()
             health_tasks.stop()
+            if self._failure is not None:
+                raise DaemonError(
+                    f"internal error: {self._failure!r}; our routes stay in the kernel,"
+                    " a restart adopts them (the log has the traceback)"
+                )
             await self._shut_down()
         finally:
             if http is not None:
@@ -175,6 +181,19 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+        loop.set_exception_handler(self._exception)
+
+    def _exception(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Stop where a callback of ours failed: half-done work must not go on routing packets.
+
+        The kernel goes on forwarding; systemd starts us again. Trouble with a client's
+        connection is only logged.
+        """
+        error = context.get("exception")
+        self.log.error("internal-error", message=context.get("message"), exc_info=error)
+        if "handle" in context and error is not None and self._failure is None:
+            self._failure = error
+            self._stop.set()
 
     # -- the kernel -------------------------------------------------------------------------
 

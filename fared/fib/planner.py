@@ -333,8 +333,9 @@ class FibPlanner:
         # A member may have been removed behind our back: write all of them again next time.
         self._belief.doubtful.update(member.nexthop_id for member in operation.members)
         if operation.replace:
-            if group_id in self._belief.content:
-                self._belief.blur_group(group_id)
+            # It is still there with what it held before, even where a refused member, taken
+            # for its only one, has just removed it from the belief.
+            self._belief.blur_group(group_id)
         else:
             self._belief.drop_group(group_id)
             self._belief.return_group_id(group_id)

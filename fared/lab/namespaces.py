@@ -7,9 +7,11 @@ so the lab enters, opens and leaves, and needs no helper processes.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from fared.lab.errors import LabError
 
 DIRECTORY = Path("/run/netns")
 _TOOL_DEADLINE = 30.0
+_DELETE_ATTEMPTS = 20
+_DELETE_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,22 @@ class Netns:
         return DIRECTORY / self.name
 
     def delete(self) -> None:
-        """Unname it; the kernel frees it, interfaces included, with its last process."""
-        with contextlib.suppress(OSError):
-            syscalls.unmount(str(self.path))
-        self.path.unlink(missing_ok=True)
+        """Unname it; the kernel frees it, interfaces included, with its last process.
+
+        The name may be mounted more than once: ``ip netns`` makes its directory a shared mount,
+        and what is mounted below it while it does so appears twice.
+        """
+        for attempt in range(_DELETE_ATTEMPTS):
+            with contextlib.suppress(OSError):
+                syscalls.unmount(str(self.path))
+            try:
+                self.path.unlink(missing_ok=True)
+            except OSError as error:
+                if error.errno != errno.EBUSY or attempt + 1 == _DELETE_ATTEMPTS:
+                    raise
+                time.sleep(_DELETE_PAUSE)
+            else:
+                return
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:

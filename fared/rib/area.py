@@ -218,7 +218,7 @@ class AreaSolver:
         """How many nodes the root reaches, without itself."""
         if self.solution is None:
             return 0
-        return int((self.solution.plan.distance != UNREACHABLE).sum()) - 1
+        return int(np.count_nonzero(self.solution.plan.distance != UNREACHABLE)) - 1
 
 
 def clipped(row: Row, members: Members) -> Row:

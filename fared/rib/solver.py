@@ -190,7 +190,7 @@ class RouteSolver:
             same = old.shared.get(number) == shared and shared in shared_sets
             if not same or self._shared_set(shared) is not shared_sets[shared]:
                 different[number] = True
-        return self._publish(np.flatnonzero(different))
+        return self._publish(different.nonzero()[0])
 
     def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         """Renew the routes whose next-hop set changed; which node serves them did not."""
@@ -202,7 +202,7 @@ class RouteSolver:
         for number, shared in selection.shared.items():
             if self._shared_set(shared) is not shared_sets.get(shared):
                 different[number] = True
-        return self._publish(np.flatnonzero(different))
+        return self._publish(different.nonzero()[0])
 
     def _replace_all(self) -> dict[Prefix, Route | None]:
         selection = self._selection
@@ -216,6 +216,8 @@ class RouteSolver:
         return changed
 
     def _publish(self, numbers: NDArray[np.int64]) -> dict[Prefix, Route | None]:
+        if not len(numbers):
+            return {}
         changed: dict[Prefix, Route | None] = dict(self._make_routes(numbers))
         prefixes, routes = self._table.prefixes, self._routes
         routes.update((prefix, route) for prefix, route in changed.items() if route is not None)

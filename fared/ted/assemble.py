@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, renumbered, run_lengths, run_starts
+from fared.ted.graph import Graph, common, renumber, run_lengths, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class Assembly:
         if there >= 0:
             back = int(graph.reverse[there])
             row_edge[row_edge == back] = -1
-            row_edge = renumbered(row_edge, *sorted((there, back)))
+            renumber(row_edge, *sorted((there, back)))
             graph = graph.without(there, back)
         return Assembly(
             graph=graph,

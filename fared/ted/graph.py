@@ -43,20 +43,20 @@ class Graph:
 
     def index(self, node: int) -> int | None:
         """The index of a node id, or None."""
-        at = int(np.searchsorted(self.nodes, node))
+        at = int(self.nodes.searchsorted(node))
         return at if at < len(self.nodes) and self.nodes[at] == node else None
 
     def indexes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Indexes of many node ids at once, -1 for those not in the graph."""
         if not len(self.nodes):
             return np.full(len(nodes), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
+        at = np.minimum(self.nodes.searchsorted(nodes), len(self.nodes) - 1)
         return np.where(self.nodes[at] == nodes, at, -1)
 
     def edge(self, tail: int, head: int) -> int | None:
         """The edge between two node indexes, or None."""
         low, high = int(self.indptr[tail]), int(self.indptr[tail + 1])
-        at = low + int(np.searchsorted(self.dst[low:high], head))
+        at = low + int(self.dst[low:high].searchsorted(head))
         return at if at < high and self.dst[at] == head else None
 
     def joined(self, one: int, other: int) -> bool:
@@ -73,14 +73,15 @@ class Graph:
         indptr = self.indptr.copy()
         indptr[self.src[low] + 1 :] -= 1
         indptr[self.src[high] + 1 :] -= 1
-        metric = _without(self.metric, low, high)
+        metric, reverse = (_without(a, low, high) for a in (self.metric, self.reverse))
+        renumber(reverse, low, high)
         return Graph(
             nodes=self.nodes,
             indptr=indptr,
             src=_without(self.src, low, high),
             dst=_without(self.dst, low, high),
             metric=metric,
-            reverse=renumbered(_without(self.reverse, low, high), low, high),
+            reverse=reverse,
             capacity=_without(self.capacity, low, high),
             available=_without(self.available, low, high),
             transit=self.transit,
@@ -93,9 +94,10 @@ def _without(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
     return np.concatenate((values[:low], values[low + 1 : high], values[high + 1 :]))
 
 
-def renumbered(edges: NDArray[np.int64], low: int, high: int) -> NDArray[np.int64]:
-    """Edge numbers as they are once ``low`` and ``high`` are left out."""
-    return edges - (edges > low) - (edges > high)
+def renumber(edges: NDArray[np.int64], low: int, high: int) -> None:
+    """Edge numbers, in place, as they are once ``low`` and ``high`` are left out."""
+    edges -= edges > high
+    edges -= edges > low
 
 
 def common(metric: NDArray[np.int64]) -> int:

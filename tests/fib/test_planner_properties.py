@@ -4,7 +4,7 @@ route that stays wanted is ever missing or follows next hops that nobody compute
 import errno
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fared.fib.model import DeleteGroup, DeleteNextHop, DeleteRoute, PutGroup, PutRoute
@@ -187,6 +187,11 @@ def test_a_restart_after_any_history_writes_nothing(history):
     st.lists(changes, min_size=1, max_size=6),
     st.sets(st.sampled_from(LINKS)),
     st.sets(st.sampled_from(PREFIXES)),
+)
+@example(  # the belief dropped a group whose replacement was refused together with its only member
+    history=[{6: {1: 1, 2: 1, 3: 1}}, {6: {1: 1}, 2: {1: 1, 2: 1}}],
+    bad_links={1},
+    bad_prefixes=set(),
 )
 def test_refusals_never_spin_and_heal_when_the_cause_is_gone(history, bad_links, bad_prefixes):
     bench = History()
