@@ -171,7 +171,8 @@ class Authentication(TypedDict):
 class Interface(TypedDict):
     """One interface that a protocol runs on.
 
-    ``state`` is the RFC's word (Down, Loopback, Point-to-Point); ``bandwidth`` what the link can
+    ``state`` is the RFC's word (Down, Loopback, Point-to-point, Waiting, DR Other, Backup, DR);
+    the designated routers are interface addresses, None where there are none; ``bandwidth`` what the link can
     carry and ``bandwidth_source`` where that comes from: config, shaper, speed, or None.
     ``utilized`` and ``available`` are measured outbound load and what is left, ``dampened``
     whether coming up is being delayed.
@@ -185,6 +186,9 @@ class Interface(TypedDict):
     network_type: str
     state: str
     passive: bool
+    priority: int
+    designated_router: str | None
+    backup_designated_router: str | None
     cost: int
     mtu: int
     addresses: list[str]

@@ -185,7 +185,7 @@ def _compute(
         return difference(routes_document(before, node, settings), document, given.described())
 
     if every:
-        return {"format": "fared-routes-all/1", "roots": [answer(node) for node in after.nodes]}
+        return {"format": "fared-routes-all/1", "roots": [answer(node) for node in after.routers]}
     return answer(_root(database, names, root, after))
 
 
@@ -208,7 +208,7 @@ def _area(database: Database, text: str | None) -> AreaId | None:
 
 
 def _root(database: Database, names: Names, text: str | None, after: World) -> NodeId:
-    from fared.core.ids import NodeId, dotted  # noqa: PLC0415
+    from fared.core.ids import NETWORK_NODE, NodeId, dotted  # noqa: PLC0415
 
     if text is None:
         root = NodeId(database.router_id)
@@ -216,6 +216,8 @@ def _root(database: Database, names: Names, text: str | None, after: World) -> N
             raise Failure(f"no router LSA of {dotted(root)} in the database; choose a --root")
     else:
         root = names.node(text, "--root")
+    if root & NETWORK_NODE:
+        raise click.UsageError(f"{text} is a network: the root is a router")
     if root not in after.nodes:
         raise click.UsageError(
             f"{text or dotted(root)} is the root: it has no routes when it fails"

@@ -73,6 +73,7 @@ class _Neighbor(_Model):
 class _Interface(_Model):
     name: str
     area: _Area
+    type: str = "point-to-point"
     ifindex: _Natural
     addresses: list[Annotated[int, BeforeValidator(_interface_address)]] = []
     cost: Annotated[int, Field(ge=0, le=0xFFFF, strict=True)] = 0
@@ -187,4 +188,5 @@ def _interface(entry: _Interface) -> SavedInterface:
         cost=entry.cost,
         bandwidth=entry.bandwidth or None,
         neighbors=tuple(SavedNeighbor(n.router_id, n.address) for n in entry.neighbors),
+        broadcast=entry.type == "broadcast",
     )

@@ -12,7 +12,7 @@ from fared.api.views import graph, routes
 from fared.api.views.context import Runtime, ViewContext
 from fared.cli.offline_file import Database
 from fared.config import Config
-from fared.core.ids import AreaId, NodeId, RouterId, dotted, format_node
+from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted, format_node
 from fared.fib.model import FibState
 from fared.ospf.offline import (
     Blocks,
@@ -46,8 +46,13 @@ class World:
     ignored: tuple[Ignored, ...]
 
     @property
-    def nodes(self) -> list[NodeId]:
+    def routers(self) -> list[NodeId]:
         """All routers with a router LSA, ascending."""
+        return [node for node in self.nodes if not node & NETWORK_NODE]
+
+    @property
+    def nodes(self) -> list[NodeId]:
+        """All routers with a router LSA, and networks with a network LSA, ascending."""
         return sorted({node for blocks in self.blocks.values() for node in blocks})
 
     @property

@@ -49,7 +49,8 @@ def interface_settings(
         loopback = name == _LOOPBACK
     return InterfaceSettings(
         area=area,
-        network_type=NetworkType.LOOPBACK if loopback else NetworkType.POINT_TO_POINT,
+        network_type=NetworkType.LOOPBACK if loopback else NetworkType(section.network_type),
+        router_priority=section.priority,
         cost=section.cost,
         hello_interval=section.hello_interval,
         router_dead_interval=section.dead_interval,

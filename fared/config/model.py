@@ -42,6 +42,7 @@ class OspfInterface(Section):
     """OSPF on one interface, or on all that a glob matches (RFC 2328 §C.3)."""
 
     network_type: Literal["point-to-point", "broadcast"] = "point-to-point"
+    priority: Annotated[int, values.Whole(0, 255)] = 1
     cost: Annotated[int, values.Whole(1, 65535)] = 10
     hello_interval: values.WholeSeconds = 1
     dead_interval: values.WholeSeconds = 4
@@ -61,13 +62,6 @@ class OspfInterface(Section):
                 return data  # the field's own validator reports it
             return {**data, "dead-interval": min(hello * _DEAD_INTERVAL_HELLOS, 65535)}
         return data
-
-    @field_validator("network_type")
-    @classmethod
-    def _known_type(cls, value: str) -> str:
-        if value == "broadcast":
-            raise values.unbuilt("network-type broadcast", "point-to-point")
-        return value
 
     @model_validator(mode="after")
     def _dead_after_hello(self) -> OspfInterface:

@@ -30,7 +30,7 @@ class PacketSockets(Protocol):
     def close(self, ifindex: int) -> None:
         """Close the interface's socket."""
 
-    def send(self, ifindex: int, destination: int, payload: bytes) -> None:
+    def send(self, ifindex: int, destination: int, payload: bytes, source: int = 0) -> None:
         """Send one packet; a failure is counted, not raised."""
 
 
@@ -79,8 +79,8 @@ class Runner:
 
     def _carry_out(self, output: events.Output) -> None:
         match output:
-            case ospf.SendPacket(ifindex, destination, payload):
-                self._sockets.send(ifindex, destination, payload)
+            case ospf.SendPacket(ifindex, destination, payload, source):
+                self._sockets.send(ifindex, destination, payload, source)
             case events.ApplyFib():
                 self._apply(output)
             case ospf.JoinGroup(ifindex):

@@ -26,6 +26,7 @@ _PRIORITY_CONTROL = 7
 _SO_BINDTOIFINDEX = 62
 _SO_RCVBUFFORCE = 33
 _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT = 10, 0
+_IP_PKTINFO = 8
 _BUFFER = 1 << 20
 _DRAIN = 64
 _RECEIVE_SIZE = 65536
@@ -101,14 +102,24 @@ class OspfSockets:
         for ifindex in list(self._sockets):
             self.close(ifindex)
 
-    def send(self, ifindex: int, destination: int, payload: bytes) -> None:
-        """Send one packet; a failure is counted, not raised: the protocol sends again."""
+    def send(self, ifindex: int, destination: int, payload: bytes, source: int = 0) -> None:
+        """Send one packet; a failure is counted, not raised: the protocol sends again.
+
+        ``source`` is an address of this host to send from, on whichever interface it is; 0: the
+        kernel takes one of the interface.
+        """
         sock = self._sockets.get(ifindex)
         if sock is None:
             self.counters["send-error-ENOTCONN"] += 1
             return
         try:
-            sock.sendto(payload, (socket.inet_ntoa(destination.to_bytes(4, "big")), 0))
+            ancillary = []
+            if source:
+                # struct in_pktinfo: interface, source, and a field for received packets only
+                info = struct.pack("=i4s4s", ifindex, source.to_bytes(4, "big"), bytes(4))
+                ancillary.append((socket.IPPROTO_IP, _IP_PKTINFO, info))
+            address = (socket.inet_ntoa(destination.to_bytes(4, "big")), 0)
+            sock.sendmsg((payload,), ancillary, 0, address)
         except OSError as error:
             self._count("send-error", error)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from fared.ospf.broadcast import adjacency_due
 from fared.ospf.events import NeighborChanged
 from fared.ospf.exchange import Exchange
 from fared.ospf.instance import Instance
@@ -23,7 +24,8 @@ _FLAPS_KEPT = 64
 class Adjacency:
     """Creates, moves and forgets neighbors.
 
-    ``full_changed`` is told when a neighbor enters or leaves Full.
+    ``full_changed`` is told when a neighbor enters or leaves Full, ``heard_changed`` when
+    bidirectional communication with one begins or ends.
     """
 
     def __init__(
@@ -31,10 +33,12 @@ class Adjacency:
         instance: Instance,
         exchange: Exchange,
         full_changed: Callable[[Interface, str], None],
+        heard_changed: Callable[[Interface], None],
     ) -> None:
         self._instance = instance
         self._exchange = exchange
         self._full_changed = full_changed
+        self._heard_changed = heard_changed
         self._actions: dict[NeighborAction, Callable[[Neighbor], NeighborState | None]] = {
             NeighborAction.RESTART_INACTIVITY: self._restart_inactivity,
             NeighborAction.DECIDE_ADJACENCY: self._decide,
@@ -50,7 +54,7 @@ class Adjacency:
         """Make the neighbor of a first hello; its state is Down until that is processed."""
         neighbor = Neighbor(interface, router_id, address, self.fire)
         neighbor.since = self._instance.now
-        interface.neighbors[router_id] = neighbor
+        interface.neighbors[neighbor.key] = neighbor
         return neighbor
 
     def fire(self, neighbor: Neighbor, event: NeighborEvent) -> None:
@@ -85,7 +89,7 @@ class Adjacency:
         instance.exchanging += neighbor.exchanging
         instance.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:
-            del interface.neighbors[neighbor.router_id]
+            del interface.neighbors[neighbor.key]
         instance.emit(
             NeighborChanged(
                 interface.ifindex,
@@ -100,6 +104,10 @@ class Adjacency:
             if previous is NeighborState.FULL:
                 _count_flap(interface, neighbor.router_id)
             self._full_changed(interface, reason)
+        two_way = NeighborState.TWO_WAY
+        # RFC 2328 §9.2 NeighborChange; not while the whole interface goes down
+        if (previous < two_way) != (state < two_way) and reason != NeighborEvent.LL_DOWN.value:
+            self._heard_changed(interface)
 
     def _restart_inactivity(self, neighbor: Neighbor) -> None:
         """Push the dead time out; the armed timer looks again instead of moving each hello."""
@@ -120,12 +128,16 @@ class Adjacency:
             neighbor.fire(NeighborEvent.INACTIVITY_TIMER)
 
     def _decide(self, neighbor: Neighbor) -> NeighborState:
-        # RFC 2328 §10.4: on point-to-point links every neighbor becomes adjacent.
+        if not adjacency_due(neighbor):
+            return NeighborState.TWO_WAY
         self._exchange.negotiate(neighbor)
         return NeighborState.EXSTART
 
     def _review(self, neighbor: Neighbor) -> NeighborState:
-        return neighbor.state
+        if adjacency_due(neighbor):
+            return neighbor.state
+        self._exchange.clear(neighbor)
+        return NeighborState.TWO_WAY
 
     def _describe(self, neighbor: Neighbor) -> None:
         self._exchange.describe(neighbor)

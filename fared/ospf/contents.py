@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fared.core.ids import AreaId, length_mask
+from fared.ospf.broadcast import transit
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.neighbor import Neighbor, NeighborState
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
-from fared.ospf.packet.body import encode_router_lsa
+from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.body import encode_network_lsa, encode_router_lsa
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import encode_router_information
 from fared.ospf.packet.te import encode_te_link, encode_te_router_address
@@ -20,6 +21,7 @@ _HOST_LENGTH = 32
 _CAPABILITIES = 0x30000000
 """Stub router support and traffic engineering support (RFC 7770 §2.4)."""
 _TE_POINT_TO_POINT = 1
+_TE_MULTI_ACCESS = 2
 _PRIORITIES = 8
 
 
@@ -30,6 +32,20 @@ def full_neighbors(interface: Interface) -> list[Neighbor]:
         for _, neighbor in sorted(interface.neighbors.items())
         if neighbor.state is NeighborState.FULL
     ]
+
+
+def next_hop_neighbors(interface: Interface) -> list[Neighbor]:
+    """The neighbors that packets may be sent to over an interface, by router id.
+
+    On a transit network these are all that are heard both ways: two routers of which neither is
+    designated are not adjacent, but send to each other directly (§16.1.1).
+    """
+    if not interface.broadcast:
+        return full_neighbors(interface)
+    if not transit(interface):
+        return []
+    heard = (n for n in interface.neighbors.values() if n.state >= NeighborState.TWO_WAY)
+    return sorted(heard, key=lambda n: (n.router_id, n.address))
 
 
 def link_metric(instance: Instance, interface: Interface) -> int:
@@ -52,18 +68,38 @@ def _interface_links(instance: Instance, interface: Interface) -> list[RouterLin
     if interface.state is InterfaceState.LOOPBACK:
         return [_stub(a.address, _HOST_LENGTH, 0) for a in interface.addresses]
     metric = link_metric(instance, interface)
+    cost = interface.settings.cost
+    if interface.broadcast and transit(interface):
+        # §12.4.1.2: the subnet itself is the network LSA's to announce
+        to_network = RouterLink(
+            RouterLinkType.TRANSIT, interface.designated_router, interface.address, metric
+        )
+        own = (interface.address & interface.network_mask, interface.network_mask)
+        stubs = [_stub(a.address, a.prefix_length, cost) for a in interface.addresses]
+        return [to_network, *(stub for stub in stubs if (stub.link_id, stub.link_data) != own)]
+    if interface.broadcast:
+        return [_stub(a.address, a.prefix_length, cost) for a in interface.addresses]
     adjacent = [
-        RouterLink(RouterLinkType.POINT_TO_POINT, neighbor.router_id, interface.address, metric)
+        RouterLink(RouterLinkType.POINT_TO_POINT, neighbor.router_id, interface.link_data, metric)
         for neighbor in full_neighbors(interface)
     ]
+    if interface.unnumbered:
+        return adjacent
     # §12.4.1.1 option 2: a link with a subnet of its own is a stub network as well.
-    cost = interface.settings.cost
     return adjacent + [_stub(a.address, a.prefix_length, cost) for a in interface.addresses]
 
 
 def _stub(address: int, length: int, metric: int) -> RouterLink:
     mask = length_mask(length)
     return RouterLink(RouterLinkType.STUB, address & mask, mask, metric)
+
+
+def network_lsa(instance: Instance, interface: Interface) -> bytes | None:
+    """The body of the network LSA (§12.4.2); None unless we are the designated router of others."""
+    if interface.state is not InterfaceState.DR or not transit(interface):
+        return None
+    routers = {neighbor.router_id for neighbor in full_neighbors(interface)} | {instance.router_id}
+    return encode_network_lsa(NetworkLsa(interface.network_mask, tuple(sorted(routers))))
 
 
 def router_information(instance: Instance) -> bytes:
@@ -75,15 +111,19 @@ def router_information(instance: Instance) -> bytes:
 
 def te_router_address(instance: Instance) -> bytes:
     """A stable address of ours (RFC 3630 §2.4.1): the router id if it is one, else a loopback."""
-    candidates = [
+    lent = lent_addresses(instance)
+    return encode_te_router_address(TeRouterAddress(lent[0] if lent else instance.router_id))
+
+
+def lent_addresses(instance: Instance) -> tuple[int, ...]:
+    """The loopback addresses, the router id first if it is one."""
+    found = [
         address.address
         for _, interface in sorted(instance.interfaces.items())
         if interface.loopback
         for address in interface.addresses
     ]
-    own = instance.router_id
-    chosen = own if own in candidates or not candidates else candidates[0]
-    return encode_te_router_address(TeRouterAddress(chosen))
+    return tuple(sorted(found, key=lambda address: address != instance.router_id))
 
 
 def te_link(interface: Interface) -> bytes | None:
@@ -91,6 +131,8 @@ def te_link(interface: Interface) -> bytes | None:
 
     Bandwidths are those last decided to be announced, not the load of this moment.
     """
+    if interface.broadcast:
+        return _te_link_to_network(interface)
     adjacent = full_neighbors(interface)
     if interface.state is not InterfaceState.POINT_TO_POINT or not adjacent:
         return None
@@ -99,8 +141,23 @@ def te_link(interface: Interface) -> bytes | None:
         TeLink(
             link_type=_TE_POINT_TO_POINT,
             link_id=neighbor.router_id,
+            local_addresses=() if interface.unnumbered else (interface.address,),
+            remote_addresses=() if interface.unnumbered else (neighbor.address,),
+            local_identifier=interface.ifindex if interface.unnumbered else None,
+            attributes=_te_attributes(interface),
+        )
+    )
+
+
+def _te_link_to_network(interface: Interface) -> bytes | None:
+    """RFC 3630 §2.5.1, §2.5.2: multi-access, named by the address of the designated router."""
+    if not transit(interface):
+        return None
+    return encode_te_link(
+        TeLink(
+            link_type=_TE_MULTI_ACCESS,
+            link_id=interface.designated_router,
             local_addresses=(interface.address,),
-            remote_addresses=(neighbor.address,),
             attributes=_te_attributes(interface),
         )
     )

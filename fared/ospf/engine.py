@@ -11,7 +11,8 @@ from __future__ import annotations
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.authenticate import refusal
-from fared.ospf.checks import envelope_problem, header_problem
+from fared.ospf.broadcast import adjacency_due
+from fared.ospf.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.database import Database
 from fared.ospf.events import (
     Input,
@@ -27,7 +28,7 @@ from fared.ospf.exchange import Exchange
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
 from fared.ospf.instance import Instance, Rng
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import Neighbor, NeighborState
@@ -64,8 +65,12 @@ class OspfEngine:
             instance, self._database, retransmitter, self._own_received, self._requests_served
         )
         self._exchange = Exchange(instance, self._transmitter, self._flooding, retransmitter)
-        self._adjacency = Adjacency(instance, self._exchange, self._full_changed)
-        self._hello = HelloProtocol(instance, self._transmitter, self._adjacency)
+        self._adjacency = Adjacency(
+            instance, self._exchange, self._full_changed, self._heard_changed
+        )
+        self._hello = HelloProtocol(
+            instance, self._transmitter, self._adjacency, self._interface_event
+        )
         self._originator = Originator(instance, self._flooding)
         self._ted = TedBuilder(instance)
         self._links = LinkManager(
@@ -128,10 +133,10 @@ class OspfEngine:
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
         speaking = [i for i in self._instance.interfaces.values() if i.speaks]
-        states = [[n.state for n in i.neighbors.values()] for i in speaking]
-        full = sum(NeighborState.FULL in found for found in states)
-        settled = (NeighborState.DOWN, NeighborState.FULL)
-        forming = sum(state not in settled for found in states for state in found)
+        full = sum(
+            any(n.state is NeighborState.FULL for n in i.neighbors.values()) for i in speaking
+        )
+        forming = sum(_forming(n) for i in speaking for n in i.neighbors.values())
         return len(speaking), full, forming
 
     def activity(self) -> int:
@@ -145,7 +150,7 @@ class OspfEngine:
         interface = instance.interfaces.get(event.ifindex)
         problem = envelope_problem(interface, event.source, event.destination)
         if problem is not None or interface is None:
-            if problem != "own-packet":
+            if problem not in SILENT:
                 instance.reject(problem or "", event.source, ifindex=event.ifindex)
             return
         refused = refusal(instance, interface, event.source, event.payload)
@@ -159,7 +164,7 @@ class OspfEngine:
         except DecodeError as error:
             instance.reject(error.code, event.source, interface=interface.name, what=str(error))
             return
-        problem = header_problem(instance, interface, packet)
+        problem = header_problem(instance, interface, event.source, packet)
         if problem is not None:
             instance.reject(
                 problem, event.source, interface=interface.name, router_id=packet.router_id
@@ -173,7 +178,7 @@ class OspfEngine:
         if isinstance(body, Hello):
             self._hello.receive(interface, source, packet, body)
             return
-        neighbor = interface.neighbors[packet.router_id]
+        neighbor = interface.neighbors[interface.key(packet.router_id, source)]
         match body:
             case DatabaseDescription():
                 self._exchange.receive_description(neighbor, body)
@@ -211,6 +216,14 @@ class OspfEngine:
     def _full_changed(self, interface: Interface, reason: str) -> None:
         self._originator.link_changed(interface)
         self._ted.links_changed(interface.settings.area, f"{interface.name} {reason}")
+
+    def _heard_changed(self, interface: Interface) -> None:
+        if interface.broadcast:
+            self._ted.links_changed(interface.settings.area, f"{interface.name} neighbors")
+            self._links.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
+
+    def _interface_event(self, interface: Interface, event: InterfaceEvent) -> None:
+        self._links.fire(interface, event)
 
     # Operation
 
@@ -255,3 +268,10 @@ class OspfEngine:
         for interface in self._instance.interfaces.values():
             if interface.speaks:
                 self._transmitter.goodbye(interface)
+
+
+def _forming(neighbor: Neighbor) -> bool:
+    """Whether more is to come of a neighbor; two routers that serve no LAN stay in 2-Way."""
+    if neighbor.state is NeighborState.TWO_WAY:
+        return neighbor.interface.state is InterfaceState.WAITING or adjacency_due(neighbor)
+    return neighbor.state not in (NeighborState.DOWN, NeighborState.FULL)

@@ -67,11 +67,15 @@ Input = (
 
 @dataclass(frozen=True, slots=True)
 class SendPacket:
-    """Send ``payload`` (an OSPF packet) to ``destination`` out of ``ifindex``."""
+    """Send ``payload`` (an OSPF packet) to ``destination`` out of ``ifindex``.
+
+    ``source`` is the address to send from, 0 where that is for the kernel to choose.
+    """
 
     ifindex: int
     destination: int
     payload: bytes
+    source: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class Exchange:
         neighbor.requests.clear()
         neighbor.outstanding.clear()
         neighbor.direct.clear()
+        neighbor.acks.clear()
         neighbor.answered.clear()
         neighbor.sent_dd = None
         self._retransmitter.clear(neighbor)
@@ -245,7 +246,7 @@ class Exchange:
         """Send the last description (again); who leads repeats it until it is answered."""
         if neighbor.sent_dd is None:
             return
-        self._transmitter.queue(neighbor.interface, neighbor.sent_dd)
+        self._transmitter.queue(neighbor, neighbor.sent_dd)
         if neighbor.master:
             timers = self._instance.timers
             timers.cancel(neighbor.dd_timer)
@@ -257,7 +258,7 @@ class Exchange:
         room = body_space(neighbor.interface) // _REQUEST_SIZE
         keys = tuple(key for key, _ in zip(neighbor.requests, range(room), strict=False))
         neighbor.outstanding = dict.fromkeys(keys)
-        self._transmitter.queue(neighbor.interface, LsRequest(keys))
+        self._transmitter.queue(neighbor, LsRequest(keys))
         timers = self._instance.timers
         timers.cancel(neighbor.request_timer)
         due = self._instance.now + neighbor.interface.settings.rxmt_interval

@@ -8,7 +8,7 @@ from fared.core.ids import AreaId
 from fared.core.wire import DecodeError
 from fared.ospf.database import MIN_LS_ARRIVAL, Database
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
@@ -17,6 +17,7 @@ from fared.ospf.packet.lsa import (
     MAX_SEQUENCE_NUMBER,
     Lsa,
     LsaHeader,
+    LsType,
     lsa_checksum_ok,
 )
 from fared.ospf.packet.packets import LsAck, LsUpdate
@@ -87,14 +88,16 @@ class Flooding:
         *,
         sender: Neighbor | None = None,
         body: LsaBody | None = None,
-    ) -> LsaEntry:
-        """Install a new instance and send it on (§13 (5)(b) to (d))."""
+    ) -> tuple[LsaEntry, bool]:
+        """Install a new instance and send it on (§13 (5)(b) to (d)).
+
+        Returns the entry, and whether it goes back out of the interface it came from.
+        """
         old = lsdb.get(lsa.header.key)
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        self.flood(entry, sender)
-        return entry
+        return entry, self.flood(entry, sender)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
         """Premature ageing (§14.1): flood the instance we have at MaxAge."""
@@ -103,17 +106,24 @@ class Flooding:
         self.flood(aged, None)
         return aged
 
-    def flood(self, entry: LsaEntry, sender: Neighbor | None) -> None:
-        """Queue an LSA on every interface of its scope whose neighbors want it (§13.3)."""
+    def flood(self, entry: LsaEntry, sender: Neighbor | None) -> bool:
+        """Queue an LSA on every interface of its scope whose neighbors want it (§13.3).
+
+        Returns whether that includes the interface of the sender.
+        """
+        back = False
         for interface in self._eligible(entry):
             wanted = False
             for neighbor in list(interface.neighbors.values()):
                 if self._wants(neighbor, entry, sender):
                     self._retransmitter.enlist(neighbor, entry)
                     wanted = True
-            if wanted:
-                interface.updates[entry.key] = entry
-                self._instance.unsent[interface.ifindex] = interface
+            if not wanted or (sender is not None and _left_to_others(interface, sender)):
+                continue
+            back = back or (sender is not None and sender.interface is interface)
+            interface.updates[entry.key] = entry
+            self._instance.unsent[interface.ifindex] = interface
+        return back
 
     def send_direct(self, neighbor: Neighbor, entry: LsaEntry) -> None:
         """Queue an LSA for one neighbor, without retransmission."""
@@ -176,7 +186,7 @@ class Flooding:
         header = lsa.header
         # (4)
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
-            self._ack(neighbor, header)
+            self._ack_directly(neighbor, header)
             return True
         order = 1 if entry is None else compare(header, entry.header(self._instance.now))
         if order > 0:
@@ -202,11 +212,12 @@ class Flooding:
             self._reject(neighbor, "lsa-body", lsa)
             return
         # (b), (c), (d)
-        fresh = self.install_and_flood(lsdb, lsa, sender=neighbor, body=body)
+        fresh, back = self.install_and_flood(lsdb, lsa, sender=neighbor, body=body)
         # (e)
-        self._ack(neighbor, lsa.header)
+        if not back:
+            self._ack(neighbor, lsa.header)
         # (f)
-        if lsa.header.advertising_router == self._instance.router_id:
+        if self._claims_to_be_ours(lsa.header):
             self._own_received(fresh)
 
     def _decline(self, neighbor: Neighbor, entry: LsaEntry, lsa: Lsa, order: int) -> bool:
@@ -219,7 +230,10 @@ class Flooding:
         if order == 0:
             self._instance.counters.lsas["duplicate"] += 1
             if self._retransmitter.delist(neighbor, entry.key) is None:
-                self._ack(neighbor, lsa.header)
+                self._ack_directly(neighbor, lsa.header)
+            elif neighbor.interface.broadcast:
+                if neighbor.interface.state is InterfaceState.BACKUP:
+                    self._ack(neighbor, lsa.header)
             elif neighbor.interface.updates.get(entry.key) is entry:
                 # Queued for this very neighbor, the only one here: it has just shown us that
                 # it needs no copy, and our silence costs it one: so acknowledge instead.
@@ -239,10 +253,32 @@ class Flooding:
         return True
 
     def _ack(self, neighbor: Neighbor, header: LsaHeader) -> None:
-        # RFC 2328 §13.5: on point-to-point links delayed acks, too, go out with the next drain.
+        """Acknowledge to all who listen (§13.5): with the next drain, on every kind of link."""
         interface = neighbor.interface
+        # Table 19: the backup leaves it to the designated router to answer others.
+        backup = interface.state is InterfaceState.BACKUP
+        if backup and neighbor.address != interface.designated_router:
+            return
         interface.acks[header.key] = header
         self._instance.unsent[interface.ifindex] = interface
+
+    def _ack_directly(self, neighbor: Neighbor, header: LsaHeader) -> None:
+        """Acknowledge to the sender alone (§13.5)."""
+        if not neighbor.interface.broadcast:
+            self._ack(neighbor, header)
+            return
+        neighbor.acks[header.key] = header
+        self._instance.unsent[neighbor.interface.ifindex] = neighbor.interface
+
+    def _claims_to_be_ours(self, header: LsaHeader) -> bool:
+        """RFC 2328 §13.4: by router id, or a network LSA of one of our addresses."""
+        if header.advertising_router == self._instance.router_id:
+            return True
+        return header.ls_type == LsType.NETWORK and any(
+            address.address == header.link_state_id
+            for interface in self._instance.interfaces.values()
+            for address in interface.link.ipv4()
+        )
 
     def _reject(self, neighbor: Neighbor, reason: str, lsa: Lsa) -> None:
         self._instance.reject(
@@ -253,6 +289,16 @@ class Flooding:
             link_state_id=lsa.header.link_state_id,
             advertising_router=lsa.header.advertising_router,
         )
+
+
+def _left_to_others(interface: Interface, sender: Neighbor) -> bool:
+    """Whether others flood it on the network it came from: RFC 2328 §13.3 (2) and (3)."""
+    if sender.interface is not interface or not interface.broadcast:
+        return False
+    return interface.state is InterfaceState.BACKUP or sender.address in (
+        interface.designated_router,
+        interface.backup_designated_router,
+    )
 
 
 def _routing_body(lsa: Lsa) -> LsaBody | None:

@@ -6,11 +6,12 @@ heard or stops hearing us: so an adjacency forms in round trips and not in hello
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
 from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
 from fared.ospf.packet.packets import Hello, Options, Packet
 from fared.ospf.transmit import Transmitter
@@ -21,12 +22,22 @@ _ALIVE_HELLOS = 2
 
 
 class HelloProtocol:
-    """Sends and receives hellos on all interfaces."""
+    """Sends and receives hellos on all interfaces.
 
-    def __init__(self, instance: Instance, transmitter: Transmitter, adjacency: Adjacency) -> None:
+    ``interface_event`` is told what hellos mean to the interface (RFC 2328 §9.2).
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        transmitter: Transmitter,
+        adjacency: Adjacency,
+        interface_event: Callable[[Interface, InterfaceEvent], None],
+    ) -> None:
         self._instance = instance
         self._transmitter = transmitter
         self._adjacency = adjacency
+        self._interface_event = interface_event
 
     def start(self, interface: Interface) -> None:
         """Send the first hello now and the others periodically, a little early at random."""
@@ -63,6 +74,7 @@ class HelloProtocol:
         if neighbor is None:
             return
         known = neighbor.state
+        declared = _declared(neighbor)
         neighbor.fire(NeighborEvent.HELLO_RECEIVED)
         neighbor.priority = hello.router_priority
         neighbor.designated_router = hello.designated_router
@@ -76,9 +88,24 @@ class HelloProtocol:
         now_two_way = known < NeighborState.TWO_WAY <= neighbor.state
         if newly_heard or restarted or now_two_way:
             self._due(interface)
+        if interface.broadcast and neighbor.state >= NeighborState.TWO_WAY:
+            self._follow_declarations(neighbor, declared)
+
+    def _follow_declarations(self, neighbor: Neighbor, before: tuple[int, bool, bool]) -> None:
+        """What a bidirectional neighbor says of itself may matter to the election (§10.5)."""
+        interface = neighbor.interface
+        after = _declared(neighbor)
+        _, designated, backup = after
+        if interface.state is InterfaceState.WAITING:
+            if backup or (designated and neighbor.backup_designated_router == 0):
+                self._interface_event(interface, InterfaceEvent.BACKUP_SEEN)
+        elif after != before:
+            self._interface_event(interface, InterfaceEvent.NEIGHBOR_CHANGE)
 
     def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
         """RFC 2328 §10.5; the network mask means nothing on point-to-point links."""
+        if interface.broadcast and hello.network_mask != interface.network_mask:
+            return "network-mask-mismatch"
         if hello.hello_interval != interface.settings.hello_interval:
             return "hello-interval-mismatch"
         if hello.router_dead_interval != interface.settings.router_dead_interval:
@@ -95,6 +122,8 @@ class HelloProtocol:
         once the old name has fallen silent or hears us no more: a stray hello must not end a
         live adjacency.
         """
+        if interface.broadcast:
+            return self._identify_by_address(interface, source, router_id)
         neighbor = interface.neighbors.get(router_id)
         if neighbor is not None:
             if neighbor.address != source:
@@ -110,6 +139,14 @@ class HelloProtocol:
             other.fire(NeighborEvent.KILL_NBR)
         return self._adjacency.create(interface, router_id, source)
 
+    def _identify_by_address(self, interface: Interface, source: int, router_id: int) -> Neighbor:
+        """On broadcast networks (§10.5): another router id there is another router."""
+        neighbor = interface.neighbors.get(source)
+        if neighbor is not None and neighbor.router_id != router_id:
+            neighbor.fire(NeighborEvent.KILL_NBR)
+            neighbor = None
+        return neighbor or self._adjacency.create(interface, router_id, source)
+
     def _lives(self, neighbor: Neighbor) -> bool:
         settings = neighbor.interface.settings
         heard_at = neighbor.dead_at - settings.router_dead_interval
@@ -118,3 +155,12 @@ class HelloProtocol:
             neighbor.state >= NeighborState.TWO_WAY
             and silence < _ALIVE_HELLOS * settings.hello_interval
         )
+
+
+def _declared(neighbor: Neighbor) -> tuple[int, bool, bool]:
+    """What the election looks at: priority, and whether it takes itself for DR, or backup."""
+    return (
+        neighbor.priority,
+        neighbor.designated_router == neighbor.address,
+        neighbor.backup_designated_router == neighbor.address,
+    )

@@ -50,6 +50,7 @@ class InterfaceAction(enum.Enum):
     """What the rows of the table ask for."""
 
     START = enum.auto()
+    ELECT = enum.auto()
     RESET = enum.auto()
 
 
@@ -58,6 +59,9 @@ _S, _E, _A = InterfaceState, InterfaceEvent, InterfaceAction
 INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction] = TransitionTable(
     [
         Row((_S.DOWN,), _E.INTERFACE_UP, _A.START, None),
+        Row((_S.WAITING,), _E.WAIT_TIMER, _A.ELECT, None),
+        Row((_S.WAITING,), _E.BACKUP_SEEN, _A.ELECT, None),
+        Row((_S.DR_OTHER, _S.BACKUP, _S.DR), _E.NEIGHBOR_CHANGE, _A.ELECT, None),
         Row(tuple(_S), _E.INTERFACE_DOWN, _A.RESET, _S.DOWN),
         Row(tuple(s for s in _S if s is not _S.LOOPBACK), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
         Row((_S.LOOPBACK,), _E.UNLOOP_IND, None, _S.DOWN),
@@ -68,8 +72,9 @@ INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction
 class Interface:
     """One interface on which OSPF runs (RFC 2328 §9).
 
-    Neighbors are keyed by router id, which is what identifies them on point-to-point links
-    (§10). ``queue``, ``updates`` and ``acks`` collect what the next drain sends out of here.
+    Neighbors are keyed by what identifies them (§10, ``key``). ``queue`` (destination and body),
+    ``updates`` and ``acks`` collect what the next drain sends out of here.
+    ``designated_router`` and ``backup_designated_router`` are interface addresses, 0: nobody.
     """
 
     def __init__(self, link: Link, settings: InterfaceSettings) -> None:
@@ -78,9 +83,14 @@ class Interface:
         self.state = InterfaceState.DOWN
         self.neighbors: dict[int, Neighbor] = {}
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
+        self.lent: tuple[int, ...] = ()
+        """Addresses of loopbacks, the preferred one first: what an unnumbered link borrows."""
         self.hello_timer: Timer | None = None
         self.hello_due = False
-        self.queue: list[PacketBody] = []
+        self.wait_timer: Timer | None = None
+        self.designated_router = 0
+        self.backup_designated_router = 0
+        self.queue: list[tuple[int, PacketBody]] = []
         self.updates: dict[LsaKey, LsaEntry] = {}
         self.acks: dict[LsaKey, LsaHeader] = {}
         self.paced_until = float("-inf")
@@ -108,6 +118,15 @@ class Interface:
         return self.link.loopback or self.settings.network_type is NetworkType.LOOPBACK
 
     @property
+    def broadcast(self) -> bool:
+        """Whether it may have many neighbors, with a designated router among them."""
+        return self.settings.network_type is NetworkType.BROADCAST and not self.loopback
+
+    def key(self, router_id: int, address: int) -> int:
+        """What identifies a neighbor here (§10): its address on broadcast networks, else its id."""
+        return address if self.broadcast else router_id
+
+    @property
     def speaks(self) -> bool:
         """Whether packets are sent and received here."""
         return self.state not in (_S.DOWN, _S.LOOPBACK) and not self.settings.passive
@@ -118,15 +137,29 @@ class Interface:
         return tuple(a for a in self.link.ipv4() if a.address >> 24 != _HOST_LOOPBACK)
 
     @property
+    def unnumbered(self) -> bool:
+        """Whether it is a point-to-point link without an address of its own: borrowed, or none."""
+        if self.loopback or self.broadcast or not self.lent:
+            return False
+        return all(address.address in self.lent for address in self.addresses)
+
+    @property
     def address(self) -> int:
-        """The primary IPv4 address; 0 if there is none."""
+        """The address packets are sent from: the primary one, or one lent; 0 if there is none."""
         addresses = self.addresses
-        return addresses[0].address if addresses else 0
+        if addresses:
+            return addresses[0].address
+        return self.lent[0] if self.unnumbered else 0
+
+    @property
+    def link_data(self) -> int:
+        """What the router LSA calls this end of a link (§12.4.1.1): address, or interface index."""
+        return self.ifindex if self.unnumbered else self.address
 
     @property
     def network_mask(self) -> int:
-        """The mask of the primary address; 0 if there is none."""
-        addresses = self.addresses
+        """The mask of the primary address; 0 if there is none, or it is borrowed (§9.5)."""
+        addresses = () if self.unnumbered else self.addresses
         return length_mask(addresses[0].prefix_length) if addresses else 0
 
     @property

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from fared.core.ids import AreaId
 from fared.core.links import Link
+from fared.ospf import contents
 from fared.ospf.adjacency import Adjacency
+from fared.ospf.broadcast import BroadcastNetworks
 from fared.ospf.database import Database
 from fared.ospf.events import JoinGroup, LeaveGroup
 from fared.ospf.hello import HelloProtocol
@@ -46,8 +48,11 @@ class LinkManager:
         self._transmitter = transmitter
         self._database = database
         self._ted = ted
+        self._lent: tuple[int, ...] = ()
+        self._broadcast = BroadcastNetworks(instance, self.fire, self._designation_changed)
         self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
             InterfaceAction.START: self._start,
+            InterfaceAction.ELECT: self._broadcast.elect,
             InterfaceAction.RESET: self._reset,
         }
 
@@ -85,12 +90,29 @@ class LinkManager:
             self._add(link, settings)
         else:
             self._update(interface, link, settings)
+            self._lend(interface)
 
     def removed(self, ifindex: int) -> None:
         """The kernel has no such link any more."""
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
             self._drop(interface, polite=False)
+
+    def _lend(self, changed: Interface) -> None:
+        """Let unnumbered links follow the addresses of the loopbacks that they borrow."""
+        if not changed.loopback:
+            return
+        lent = self._lent = contents.lent_addresses(self._instance)
+        for interface in self._instance.interfaces.values():
+            if interface.lent == lent:
+                continue
+            before = (interface.unnumbered, interface.address)
+            interface.lent = lent
+            if (interface.unnumbered, interface.address) == before:
+                continue
+            if interface.speaks:
+                self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
+            self._follow(interface)
 
     def load_measured(self, ifindex: int, utilized: float) -> None:
         """Note the outbound load of a link, bytes/s."""
@@ -102,25 +124,32 @@ class LinkManager:
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)
         interface = Interface(link, settings)
+        interface.lent = self._lent
         self._instance.add_interface(interface)
         if not interface.loopback and not settings.passive:
             self._originator.add_interface(interface)
             self._originator.bandwidth_changed(interface)
         self._follow(interface)
+        self._lend(interface)
 
     def _drop(self, interface: Interface, *, polite: bool) -> None:
         """Stop OSPF on an interface; neighbors are told if the link still carries packets."""
         if polite and interface.speaks:
+            self._originator.remove_network(interface)
             self._transmitter.goodbye(interface)
-        self._fire(interface, InterfaceEvent.INTERFACE_DOWN)
+        self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
         self._instance.timers.cancel(interface.announce_timer)
         self._instance.remove_interface(interface.ifindex)
         self._originator.remove_interface(interface)
+        self._lend(interface)
 
     def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
         if (interface.link, interface.settings) == (link, settings):
             return
+        reprioritised = interface.settings.router_priority != settings.router_priority
         interface.link, interface.settings = link, settings
+        if reprioritised:
+            self.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
         self._originator.bandwidth_changed(interface)
         self._follow(interface)
         self._originator.link_changed(interface)
@@ -129,13 +158,15 @@ class LinkManager:
     def _follow(self, interface: Interface) -> None:
         """Bring the interface's state in line with its link."""
         if not interface.link.up:
-            self._fire(interface, InterfaceEvent.INTERFACE_DOWN)
+            self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
         elif interface.loopback:
-            self._fire(interface, InterfaceEvent.LOOP_IND)
-        elif interface.address:
-            self._fire(interface, InterfaceEvent.INTERFACE_UP)
+            self.fire(interface, InterfaceEvent.LOOP_IND)
+        elif interface.addresses or (interface.unnumbered and not interface.settings.passive):
+            self.fire(interface, InterfaceEvent.INTERFACE_UP)
 
-    def _fire(self, interface: Interface, event: InterfaceEvent) -> None:
+    def fire(self, interface: Interface, event: InterfaceEvent) -> None:
+        """Run an event through the interface state machine."""
+        before = interface.state
         transition = INTERFACE_TABLE.find(interface.state, event)
         if transition is None:
             return
@@ -143,7 +174,7 @@ class LinkManager:
         if transition.action is not None:
             decided = self._actions[transition.action](interface)
         target = transition.target or decided
-        if target is None or target is interface.state:
+        if target is None or target is before:
             return
         interface.state = target
         self._originator.link_changed(interface)
@@ -153,15 +184,25 @@ class LinkManager:
         if not interface.settings.passive:
             self._instance.emit(JoinGroup(interface.ifindex))
             self._hello.start(interface)
-        return InterfaceState.POINT_TO_POINT
+        if not interface.broadcast:
+            return InterfaceState.POINT_TO_POINT
+        if not interface.settings.passive:
+            self._originator.add_network(interface)
+        return self._broadcast.start(interface)
+
+    def _designation_changed(self, interface: Interface) -> None:
+        self._originator.link_changed(interface)
+        self._ted.links_changed(interface.settings.area, f"{interface.name} designated router")
 
     def _reset(self, interface: Interface) -> None:
         """InterfaceDown (§9.3): timers off, neighbors gone, link-local LSAs forgotten."""
         if not interface.speaks:
             return
         self._hello.stop(interface)
+        self._broadcast.stop(interface)
         self._adjacency.kill_all(interface, NeighborEvent.LL_DOWN)
         self._database.drop_all(interface.lsdb)
+        self._originator.remove_network(interface)
         self._instance.emit(LeaveGroup(interface.ifindex))
 
 

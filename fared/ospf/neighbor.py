@@ -139,7 +139,13 @@ class Neighbor:
         self.retransmission_timer: Timer | None = None
         self.answered: dict[LsaKey, float] = {}
         self.direct: dict[LsaKey, LsaEntry] = {}
+        self.acks: dict[LsaKey, LsaHeader] = {}
         self._fire = fire
+
+    @property
+    def key(self) -> int:
+        """What its interface knows it by."""
+        return self.interface.key(self.router_id, self.address)
 
     def fire(self, event: NeighborEvent) -> None:
         """Run an event through the state machine."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fared.core.ids import AreaId, NodeId, RouterId, dotted, format_node
+from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted, format_node
 from fared.core.wire import DecodeError
 from fared.ospf.events import TedUpdated
 from fared.ospf.instance import Area, Instance
@@ -26,7 +26,13 @@ from fared.ted.model import LocalLink, NodeBlock
 
 HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
-_COMPUTED = (LsType.ROUTER, LsType.OPAQUE_AREA, LsType.OPAQUE_LINK, LsType.OPAQUE_AS)
+_COMPUTED = (
+    LsType.ROUTER,
+    LsType.NETWORK,
+    LsType.OPAQUE_AREA,
+    LsType.OPAQUE_LINK,
+    LsType.OPAQUE_AS,
+)
 """The LS types that ``TedBuilder`` reads, and opaque ones, which describe no routes."""
 
 Blocks = dict[NodeId, NodeBlock]
@@ -59,7 +65,7 @@ class AreaContents:
 
 
 class SavedNeighbor(NamedTuple):
-    """A full neighbor of a saved interface."""
+    """A neighbor of a saved interface to which packets may be sent."""
 
     router_id: int
     address: int
@@ -76,6 +82,7 @@ class SavedInterface:
     cost: int
     bandwidth: float | None
     neighbors: tuple[SavedNeighbor, ...]
+    broadcast: bool = False
 
 
 class _NoJitter:
@@ -170,15 +177,18 @@ def links_of_interfaces(
     """The local links of the router whose interfaces are known, as its daemon has them."""
     links: list[LocalLink] = []
     metrics = {
-        (neighbor, local_id): metric
+        (neighbor if neighbor < NETWORK_NODE else None, local_id): metric
         for neighbor, local_id, metric in zip(
             block.neighbors.tolist(), block.local_ids.tolist(), block.metrics.tolist(), strict=True
         )
     }
     for interface in sorted(interfaces, key=lambda i: i.ifindex):
         ids = (*interface.addresses, interface.ifindex)
+        if interface.broadcast and not any((None, local) in metrics for local in ids):
+            continue  # the network is not, or no more, one to pass through
         for neighbor in sorted(interface.neighbors):
-            known = (local for local in ids if (neighbor.router_id, local) in metrics)
+            end = None if interface.broadcast else neighbor.router_id
+            known = (local for local in ids if (end, local) in metrics)
             local_id = next(known, ids[0])
             links.append(
                 LocalLink(
@@ -187,7 +197,7 @@ def links_of_interfaces(
                     neighbor=NodeId(neighbor.router_id),
                     gateway=neighbor.address,
                     local_id=local_id,
-                    metric=metrics.get((neighbor.router_id, local_id), interface.cost),
+                    metric=metrics.get((end, local_id), interface.cost),
                     bandwidth=interface.bandwidth,
                 )
             )
@@ -211,6 +221,14 @@ def links_of_block(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
     )
     for row, (neighbor, metric, local_id, remote_id, capacity) in enumerate(rows, start=1):
         far = blocks.get(NodeId(neighbor))
+        if neighbor & NETWORK_NODE:
+            bandwidth = None if np.isnan(capacity) else capacity
+            ends = _across(block, far, blocks)
+            links += [
+                LocalLink(row, "", node, gateway, local_id, metric, bandwidth)
+                for node, gateway in ends
+            ]
+            continue
         gateway = remote_id if remote_id > HIGHEST_INDEX else _far_address(block, far, local_id)
         links.append(
             LocalLink(
@@ -224,6 +242,20 @@ def links_of_block(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
             )
         )
     return tuple(links)
+
+
+def _across(
+    block: NodeBlock, network: NodeBlock | None, blocks: Blocks
+) -> list[tuple[NodeId, int]]:
+    """The other routers on a transit network and the addresses they have there (§16.1.1)."""
+    found: list[tuple[NodeId, int]] = []
+    for router in [] if network is None else network.neighbors.tolist():
+        far = blocks.get(NodeId(router))
+        if network is None or far is None or router == block.node:
+            continue
+        addresses = far.local_ids[far.neighbors == network.node].tolist()
+        found += [(NodeId(router), address) for address in addresses]
+    return found
 
 
 def _far_address(block: NodeBlock, far: NodeBlock | None, local_id: int) -> int:

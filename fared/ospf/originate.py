@@ -86,6 +86,7 @@ class Originator:
         self._flooding = flooding
         self._origins: dict[OriginKey, Origin] = {}
         self._marked: dict[OriginKey, Origin] = {}
+        self._networks: dict[int, OriginKey] = {}
 
     # What exists
 
@@ -109,9 +110,25 @@ class Originator:
         build = partial(self._te_link, interface.ifindex)
         self._add(area, self._te_key(interface.ifindex), build).vanishes = True
 
+    def add_network(self, interface: Interface) -> None:
+        """Begin to originate the network LSA of a broadcast network, while we are its DR."""
+        area = self._instance.areas[interface.settings.area]
+        key = LsaKey(LsType.NETWORK, interface.address, self._instance.router_id)
+        build = partial(contents.network_lsa, self._instance, interface)
+        self._add(area, key, build).vanishes = True
+        self._networks[interface.ifindex] = (area.area_id, key)
+
+    def remove_network(self, interface: Interface) -> None:
+        """Flush the network LSA of an interface that goes down, if there is one."""
+        origin_key = self._networks.pop(interface.ifindex, None)
+        if origin_key is not None:
+            self._remove(origin_key)
+
     def remove_interface(self, interface: Interface) -> None:
         """Flush what described a link and forget it; call when the link is gone from us."""
-        origin_key = (interface.settings.area, self._te_key(interface.ifindex))
+        self._remove((interface.settings.area, self._te_key(interface.ifindex)))
+
+    def _remove(self, origin_key: OriginKey) -> None:
         origin = self._origins.pop(origin_key, None)
         if origin is None:
             return
@@ -150,6 +167,9 @@ class Originator:
         """Router LSA and TE LSA of a link may read differently now."""
         self.router_changed(interface.settings.area)
         self._mark_key((interface.settings.area, self._te_key(interface.ifindex)))
+        network = self._networks.get(interface.ifindex)
+        if network is not None:
+            self._mark_key(network)
 
     def everything_changed(self) -> None:
         """Settings changed: look at all origins again."""

@@ -17,6 +17,7 @@ class NetworkType(enum.Enum):
     """Interface network types this engine runs (RFC 2328 §1.2)."""
 
     POINT_TO_POINT = "point-to-point"
+    BROADCAST = "broadcast"
     LOOPBACK = "loopback"
 
 

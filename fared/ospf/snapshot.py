@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fared.core.ids import AreaId
 from fared.ospf.authenticate import sending_key
+from fared.ospf.contents import next_hop_neighbors
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface
 from fared.ospf.keyring import accept_keys
@@ -33,6 +34,8 @@ class NeighborView:
     requests: int
     summaries: int
     flaps: int
+    next_hop: bool
+    """Whether packets may be sent to it: full, or heard both ways on a transit network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,10 @@ class AuthenticationView:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceView:
-    """One interface on which OSPF runs; bandwidths in bytes/s."""
+    """One interface on which OSPF runs; bandwidths in bytes/s.
+
+    ``designated_router`` and ``backup_designated_router`` are addresses, 0: nobody.
+    """
 
     ifindex: int
     name: str
@@ -59,9 +65,13 @@ class InterfaceView:
     state: str
     network_type: str
     addresses: tuple[tuple[int, int], ...]
+    unnumbered: bool
     mtu: int
     cost: int
     passive: bool
+    priority: int
+    designated_router: int
+    backup_designated_router: int
     hello_interval: int
     router_dead_interval: int
     rxmt_interval: float
@@ -153,6 +163,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
 def _interface(instance: Instance, interface: Interface, now: float) -> InterfaceView:
     settings = interface.settings
     announced = interface.announced.bandwidth if interface.announced else None
+    hops = next_hop_neighbors(interface)
     timer = interface.hello_timer
     return InterfaceView(
         ifindex=interface.ifindex,
@@ -161,9 +172,13 @@ def _interface(instance: Instance, interface: Interface, now: float) -> Interfac
         state=interface.state.value,
         network_type=settings.network_type.value,
         addresses=tuple((a.address, a.prefix_length) for a in interface.link.ipv4()),
+        unnumbered=interface.unnumbered,
         mtu=interface.link.mtu,
         cost=settings.cost,
         passive=settings.passive,
+        priority=settings.router_priority,
+        designated_router=interface.designated_router,
+        backup_designated_router=interface.backup_designated_router,
         hello_interval=settings.hello_interval,
         router_dead_interval=settings.router_dead_interval,
         rxmt_interval=settings.rxmt_interval,
@@ -173,7 +188,9 @@ def _interface(instance: Instance, interface: Interface, now: float) -> Interfac
         announced_available=announced.available if announced else None,
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
         authentication=_authentication(instance, interface, now),
-        neighbors=tuple(_neighbor(n, now) for _, n in sorted(interface.neighbors.items())),
+        neighbors=tuple(
+            _neighbor(n, now, next_hop=n in hops) for _, n in sorted(interface.neighbors.items())
+        ),
     )
 
 
@@ -194,7 +211,7 @@ def _authentication(
     )
 
 
-def _neighbor(neighbor: Neighbor, now: float) -> NeighborView:
+def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView:
     interface = neighbor.interface
     return NeighborView(
         router_id=neighbor.router_id,
@@ -212,6 +229,7 @@ def _neighbor(neighbor: Neighbor, now: float) -> NeighborView:
         requests=len(neighbor.requests),
         summaries=len(neighbor.summaries),
         flaps=interface.flaps.get(neighbor.router_id, 0),
+        next_hop=next_hop,
     )
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fared.core.ids import AreaId, NodeId, dotted, ipv4_prefix, mask_length
+from fared.core.ids import NETWORK_NODE, AreaId, NodeId, dotted, ipv4_prefix, mask_length
 from fared.core.wire import DecodeError
 from fared.ospf import contents
 from fared.ospf.events import LocalLinksChanged, TedUpdated
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.networks import NetworkTable
+from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
@@ -27,6 +28,7 @@ from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
 _WORD = 0xFFFFFFFF
 _HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
+_TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
 RowKey = tuple[int, int]
 
 
@@ -56,6 +58,7 @@ class TedBuilder:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._routers: dict[tuple[AreaId, int], _Router] = {}
+        self._networks = NetworkTable()
         self._dirty: dict[tuple[AreaId, int], _Router] = {}
         self._links_dirty: dict[AreaId, tuple[str, float]] = {}
         self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
@@ -64,6 +67,10 @@ class TedBuilder:
         """Take note of an LSA that is new, different, or at MaxAge."""
         area = entry.lsdb.area
         key = entry.key
+        if area is not None and key.ls_type == LsType.NETWORK:
+            body, now = self._body(entry), self._instance.now
+            known = body if isinstance(body, NetworkLsa) else None
+            self._networks.put(area, key, known, cause=_describe(entry), now=now)
         if area is None or key.ls_type not in (LsType.ROUTER, LsType.OPAQUE_AREA):
             return
         router = self._routers.get((area, key.advertising_router))
@@ -100,6 +107,7 @@ class TedBuilder:
             for (area, _), router in self._routers.items()
             if router.emitted is not None
         ]
+        gone += self._networks.withdrawals(cause, now)
         gone += [LocalLinksChanged(area, (), cause, now) for area in self._links]
         return gone
 
@@ -108,6 +116,8 @@ class TedBuilder:
         dirty, self._dirty = self._dirty, {}
         for (area, _), router in dirty.items():
             self._emit(area, router)
+        for update in self._networks.updates():
+            self._instance.emit(update)
         pending, self._links_dirty = self._links_dirty, {}
         for area, (cause, since) in pending.items():
             links = self._local_links(area)
@@ -215,12 +225,13 @@ class TedBuilder:
                 interface=interface.name,
                 neighbor=NodeId(neighbor.router_id),
                 gateway=neighbor.address,
-                local_id=interface.address,
+                local_id=interface.link_data,
                 metric=contents.link_metric(self._instance, interface),
                 bandwidth=interface.bandwidth.capacity,
+                onlink=interface.unnumbered,
             )
             for interface in self._instance.area_interfaces(area)
-            for neighbor in contents.full_neighbors(interface)
+            for neighbor in contents.next_hop_neighbors(interface)
         )
 
 
@@ -238,14 +249,14 @@ def _identity(link: TeLink) -> tuple[object, ...]:
 
 def _build(router: _Router, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
-    links = [k for k in body.links if k.link_type == RouterLinkType.POINT_TO_POINT]
+    links = [k for k in body.links if k.link_type in _TO_VERTICES]
     count = len(links)
     router.rows = {(k.link_id, k.link_data): row for row, k in enumerate(links)}
     router.row_of = _match(router, links)
     router.claimed = set(router.row_of.values())
     block = NodeBlock(
         node=router.node,
-        neighbors=np.array([k.link_id for k in links], dtype=np.int64),
+        neighbors=np.array([_vertex(k) for k in links], dtype=np.int64),
         metrics=np.array([k.metric for k in links], dtype=np.int64),
         capacities=np.full(count, np.nan),
         availables=np.full(count, np.nan),
@@ -259,6 +270,12 @@ def _build(router: _Router, body: RouterLsa) -> NodeBlock:
     for key, row in router.row_of.items():
         _fill(block.capacities, block.availables, block.remote_ids, row, router.te[key])
     return block
+
+
+def _vertex(link: RouterLink) -> int:
+    """The TED vertex a link leads to: a router, or the network of a designated router."""
+    transit = link.link_type == RouterLinkType.TRANSIT
+    return NETWORK_NODE | link.link_id if transit else link.link_id
 
 
 def _patch(router: _Router, block: NodeBlock) -> NodeBlock:
@@ -360,6 +377,8 @@ def _describe(entry: LsaEntry) -> str:
     router = dotted(head.advertising_router)
     if head.ls_type == LsType.ROUTER:
         return f"router-lsa {router} {number}"
+    if head.ls_type == LsType.NETWORK:
+        return f"network-lsa {dotted(head.link_state_id)} {number}"
     kind = "te-link-lsa"
     if opaque_type(head.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING:
         kind = "opaque-lsa"

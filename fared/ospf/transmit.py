@@ -14,14 +14,16 @@ from fared.core.ids import IPv4
 from fared.ospf.authenticate import signed
 from fared.ospf.events import SendPacket
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.keyring import overhead
 from fared.ospf.lsdb import LsaEntry
+from fared.ospf.neighbor import Neighbor
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaKey, with_age
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaHeader, LsaKey, with_age
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
 
 ALL_SPF_ROUTERS = IPv4(0xE0000005)
+ALL_DR_ROUTERS = IPv4(0xE0000006)
 _IP_HEADER_SIZE = 20
 _UPDATE_COUNT_SIZE = 4
 _MIN_BODY = 512
@@ -48,9 +50,10 @@ class Transmitter:
             self._flush_interface(interface)
         self._encoded.clear()
 
-    def queue(self, interface: Interface, body: PacketBody) -> None:
-        """Send a packet out of an interface with the next flush."""
-        interface.queue.append(body)
+    def queue(self, neighbor: Neighbor, body: PacketBody) -> None:
+        """Send a packet to one neighbor with the next flush."""
+        interface = neighbor.interface
+        interface.queue.append((_address_of(neighbor), body))
         self._instance.unsent[interface.ifindex] = interface
 
     def hello(self, interface: Interface, neighbors: tuple[int, ...]) -> Hello:
@@ -62,8 +65,8 @@ class Transmitter:
             options=self.area_options(interface),
             router_priority=settings.router_priority,
             router_dead_interval=settings.router_dead_interval,
-            designated_router=0,
-            backup_designated_router=0,
+            designated_router=interface.designated_router,
+            backup_designated_router=interface.backup_designated_router,
             neighbors=neighbors,
         )
 
@@ -83,24 +86,30 @@ class Transmitter:
             return
         if interface.hello_due:
             interface.hello_due = False
-            heard = tuple(interface.neighbors)
+            heard = tuple(neighbor.router_id for neighbor in interface.neighbors.values())
             self._emit(interface, self._encode(interface, self.hello(interface, heard)))
         queue, interface.queue = interface.queue, []
-        for body in queue:
-            self._emit(interface, self._encode(interface, body))
+        for destination, body in queue:
+            self._emit(interface, self._encode(interface, body), destination)
         updates: dict[LsaKey, LsaEntry] = {}
         waiting = bool(interface.updates or interface.acks)
         paced = waiting and not force and self._paced(interface)
         if not paced:
             updates, interface.updates = interface.updates, {}
-        self._send_updates(interface, updates.values())
+        everybody = _flood_destination(interface)
+        self._send_updates(interface, updates.values(), everybody)
         for neighbor in interface.neighbors.values():
             direct, neighbor.direct = neighbor.direct, {}
             self._send_updates(
-                interface, (entry for key, entry in direct.items() if key not in updates)
+                interface,
+                (entry for key, entry in direct.items() if key not in updates),
+                _address_of(neighbor),
             )
+            acks, neighbor.acks = neighbor.acks, {}
+            self._send_acks(interface, tuple(acks.values()), _address_of(neighbor))
         if not paced:
-            self._send_acks(interface)
+            acks, interface.acks = interface.acks, {}
+            self._send_acks(interface, tuple(acks.values()), everybody)
 
     def _paced(self, interface: Interface) -> bool:
         """Whether floods and acks must wait: what comes within a few milliseconds travels together.
@@ -122,7 +131,9 @@ class Transmitter:
     def _wake(self, interface: Interface) -> None:
         self._instance.unsent[interface.ifindex] = interface
 
-    def _send_updates(self, interface: Interface, entries: Iterable[LsaEntry]) -> None:
+    def _send_updates(
+        self, interface: Interface, entries: Iterable[LsaEntry], destination: int
+    ) -> None:
         # What was replaced while it waited is not worth sending.
         chosen = tuple(entry for entry in entries if entry.lsdb.get(entry.key) is entry)
         if not chosen:
@@ -140,28 +151,45 @@ class Transmitter:
             self._encoded[memo] = packets
         self._instance.counters.lsas["flooded"] += len(chosen)
         for packet in packets:
-            self._emit(interface, packet)
+            self._emit(interface, packet, destination)
 
     def _aged(self, entry: LsaEntry, delay: int) -> Lsa:
         """RFC 2328 §13.3: the copy sent is InfTransDelay older, MaxAge at most."""
         return with_age(entry.lsa, min(MAX_AGE, entry.age(self._instance.now) + delay))
 
-    def _send_acks(self, interface: Interface) -> None:
-        acks, interface.acks = tuple(interface.acks.values()), {}
+    def _send_acks(
+        self, interface: Interface, acks: tuple[LsaHeader, ...], destination: int
+    ) -> None:
         step = body_space(interface) // LSA_HEADER_SIZE
         for start in range(0, len(acks), step):
             body = LsAck(acks[start : start + step])
-            self._emit(interface, self._encode(interface, body))
+            self._emit(interface, self._encode(interface, body), destination)
 
     def _encode(self, interface: Interface, body: PacketBody) -> bytes:
         return encode_packet(self._instance.router_id, interface.settings.area, body)
 
-    def _emit(self, interface: Interface, payload: bytes) -> None:
+    def _emit(
+        self, interface: Interface, payload: bytes, destination: int = ALL_SPF_ROUTERS
+    ) -> None:
         packet = signed(self._instance, interface, payload)
         if packet is None:
             return
         self._instance.counters.packets["sent", _LABELS[payload[1]]] += 1
-        self._instance.emit(SendPacket(interface.ifindex, ALL_SPF_ROUTERS, packet))
+        source = interface.address if interface.unnumbered else 0
+        self._instance.emit(SendPacket(interface.ifindex, destination, packet, source))
+
+
+def _address_of(neighbor: Neighbor) -> int:
+    """Where packets for one neighbor go (§8.1): on point-to-point links always to all."""
+    return neighbor.address if neighbor.interface.broadcast else ALL_SPF_ROUTERS
+
+
+def _flood_destination(interface: Interface) -> int:
+    """Where floods and delayed acks go (§13.3 (4), §13.5)."""
+    speaks_to_all = (InterfaceState.DR, InterfaceState.BACKUP)
+    if interface.broadcast and interface.state not in speaks_to_all:
+        return ALL_DR_ROUTERS
+    return ALL_SPF_ROUTERS
 
 
 def _discard(interface: Interface) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from fared.core.ids import mask_length
+from fared.core.ids import NETWORK_NODE, mask_length
 from fared.ospf.contents import MAX_LINK_METRIC
 from fared.ospf.offline import HIGHEST_INDEX, AreaContents, SavedInterface, StoredLsa
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_link_state_id
 from fared.ospf.packet.lsa import LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
@@ -18,12 +18,16 @@ Direction = tuple[int, int]
 _HOST_LENGTH = 32
 _OPAQUE_ID = 0xFFFFFF
 _TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
+_TO_VERTICES = (*_TO_ROUTERS, RouterLinkType.TRANSIT)
 _TE_POINT_TO_POINT = 1
+_TE_MULTI_ACCESS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What is assumed. A link is named by the router ids of its ends: all parallel ones.
+
+    The end of a link to a LAN is the LAN's vertex (``NETWORK_NODE | DR address``).
 
     ``failed_links`` holds both directions of each; ``costs`` and ``bandwidths`` (bytes/s, of
     each of parallel links) go by direction.
@@ -51,6 +55,11 @@ def apply(contents: AreaContents, changes: Changes) -> AreaContents:
     lsas: dict[LsaKey, StoredLsa] = {}
     for key, stored in contents.lsas.items():
         router = key.advertising_router
+        if isinstance(stored.body, NetworkLsa):
+            network = _network_lsa(key.link_state_id, stored.body, changes)
+            if network is not None:
+                lsas[key] = stored._replace(body=network)
+            continue
         if router in changes.failed_nodes:
             continue
         if isinstance(stored.body, RouterLsa):
@@ -86,8 +95,8 @@ def _router_lsa(router: int, bodies: Mapping[int, RouterLsa], changes: Changes) 
     kept: list[RouterLink] = []
     lost: list[RouterLink] = []
     for link in body.links:
-        toward_router = link.link_type in _TO_ROUTERS
-        gone = toward_router and changes.fails(router, link.link_id)
+        leads_on = link.link_type in _TO_VERTICES
+        gone = leads_on and changes.fails(router, _head(link))
         (lost if gone else kept).append(link)
     if lost:
         subnets = _lost_subnets(router, lost, kept, bodies)
@@ -100,9 +109,24 @@ def _metric(router: int, link: RouterLink, changes: Changes) -> RouterLink:
         return link
     if router in changes.overloaded:
         return link._replace(metric=MAX_LINK_METRIC)
-    if link.link_type not in _TO_ROUTERS:
+    if link.link_type not in _TO_VERTICES:
         return link
-    return link._replace(metric=changes.costs.get((router, link.link_id), link.metric))
+    return link._replace(metric=changes.costs.get((router, _head(link)), link.metric))
+
+
+def _head(link: RouterLink) -> int:
+    """The vertex a link leads to."""
+    transit = link.link_type == RouterLinkType.TRANSIT
+    return NETWORK_NODE | link.link_id if transit else link.link_id
+
+
+def _network_lsa(address: int, body: NetworkLsa, changes: Changes) -> NetworkLsa | None:
+    """A LAN after the changes; it outlives its designated router, as another takes its place."""
+    vertex = NETWORK_NODE | address
+    if vertex in changes.failed_nodes:
+        return None
+    left = tuple(r for r in body.attached_routers if not changes.fails(r, vertex))
+    return replace(body, attached_routers=left) if left else None
 
 
 def _lost_subnets(
@@ -143,7 +167,7 @@ def _inside(stub: RouterLink, address: int) -> bool:
 
 def _te_link(router: int, link: TeLink, changes: Changes) -> TeLink | None:
     """The TE link after the changes; None if it is gone."""
-    head = link.link_id
+    head = _te_head(link)
     if head is None:
         return link
     if changes.fails(router, head):
@@ -152,6 +176,13 @@ def _te_link(router: int, link: TeLink, changes: Changes) -> TeLink | None:
     if bandwidth is None:
         return link
     return replace(link, attributes=_resized(link.attributes, bandwidth))
+
+
+def _te_head(link: TeLink) -> int | None:
+    """The vertex a TE link leads to."""
+    if link.link_id is None or link.link_type != _TE_MULTI_ACCESS:
+        return link.link_id
+    return NETWORK_NODE | link.link_id
 
 
 def _resized(attributes: TeAttributes, bandwidth: float) -> TeAttributes:
@@ -178,14 +209,14 @@ def _announce(
         for key, stored in lsas.items()
         if key.advertising_router == tail
         and isinstance(stored.body, TeLink)
-        and stored.body.link_id == head
+        and _te_head(stored.body) == head
     ]
     told = {
         local
         for _, link in described
         for local in (*link.local_addresses, link.local_identifier or 0)
     }
-    rows = [k for k in body.links if k.link_type in _TO_ROUTERS and k.link_id == head]
+    rows = [k for k in body.links if k.link_type in _TO_VERTICES and _head(k) == head]
     missing = [link for link in rows if link.link_data not in told]
     opaque_id = _OPAQUE_ID
     for link in missing[: len(rows) - len(described)]:
@@ -193,8 +224,8 @@ def _announce(
             opaque_id -= 1
         numbered = link.link_data > HIGHEST_INDEX
         te = TeLink(
-            link_type=_TE_POINT_TO_POINT,
-            link_id=head,
+            link_type=_TE_MULTI_ACCESS if head & NETWORK_NODE else _TE_POINT_TO_POINT,
+            link_id=link.link_id,
             local_addresses=(link.link_data,) if numbered else (),
             local_identifier=None if numbered else link.link_data,
             attributes=TeAttributes(max_bandwidth=bandwidth, residual_bandwidth=bandwidth),

@@ -7,7 +7,7 @@ owns 10.x.y.0/24 behind a passive interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
 from fared.ospf.settings import InterfaceSettings, NetworkType, OspfSettings
@@ -17,6 +17,7 @@ from fared.sim.network import Network
 
 LOOPBACKS = 0x0AFF0000
 LINKS = 0x0A800000
+LANS = 0x0AC00000
 HOSTS = 0x0A000000
 GIGABIT = 125e6
 DEFAULT_CAPACITY = 400 * GIGABIT
@@ -52,6 +53,7 @@ class FabricBuilder:
         self._interface = interface or _fabric_interface
         self._start_deadline = start_deadline
         self._area = AreaId(0)
+        self._lans = 0
 
     def router(self, name: str) -> None:
         """Add a router with its loopback."""
@@ -79,6 +81,19 @@ class FabricBuilder:
         right = network.add_port(b, base + 1, 31, settings, interface=names[1], capacity=capacity)
         network.connect(left, right)
         self.fabric.links.append((a, b))
+
+    def lan(self, *names: str, capacity: float | None = DEFAULT_CAPACITY) -> None:
+        """Put routers on one segment, a /24 out of 10.192.0.0/10; the interface is ``lanK``."""
+        self._lans += 1
+        base = LANS + (self._lans << 8)
+        settings = replace(self._interface(self._area), network_type=NetworkType.BROADCAST)
+        ports = [
+            self.fabric.network.add_port(
+                name, base + number, 24, settings, interface=f"lan{self._lans}", capacity=capacity
+            )
+            for number, name in enumerate(names, start=1)
+        ]
+        self.fabric.network.join(ports)
 
     def hosts(self, name: str) -> None:
         """Put a /24 with the hosts of a leaf behind a passive interface."""

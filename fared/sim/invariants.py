@@ -24,14 +24,16 @@ def wires(fabric: Fabric) -> nx.DiGraph[str]:
     graph.add_nodes_from(fabric.network.nodes)
     for node in fabric.network.nodes.values():
         for port in node.ports.values():
-            if port.peer is None or not port.up or port.settings is None:
+            if not port.up or port.settings is None:
                 continue
-            capacity = port.capacity or 0.0
-            if graph.has_edge(node.name, port.peer.node):
-                graph[node.name][port.peer.node]["capacity"] += capacity
-            else:
-                cost = port.settings.cost
-                graph.add_edge(node.name, port.peer.node, cost=cost, capacity=capacity)
+            capacity, cost = port.capacity or 0.0, port.settings.cost
+            for far in port.far:
+                if not far.up:
+                    continue
+                if graph.has_edge(node.name, far.node):
+                    graph[node.name][far.node]["capacity"] += capacity
+                else:
+                    graph.add_edge(node.name, far.node, cost=cost, capacity=capacity)
     return graph
 
 
@@ -88,9 +90,10 @@ def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
         total = sum(weight for _, weight in weights)
         shares: Shares = {}
         for nexthop_id, weight in weights:
-            ifindex = node.kernel.state.nexthops[nexthop_id][0]
-            peer = node.ports[ifindex].peer
-            name = "?" if peer is None or not node.ports[ifindex].up else peer.node
+            ifindex, _, gateway, _ = node.kernel.state.nexthops[nexthop_id]
+            port = node.ports[ifindex]
+            ends = {end.address: end.node for end in port.far}
+            name = ends.get(gateway, "?") if port.up else "?"
             shares[name] = shares.get(name, Fraction(0)) + Fraction(weight, total)
         table[node.name] = shares
     return table

@@ -24,11 +24,13 @@ from fared.router.router import Router
 from fared.router.settings import RouterSettings
 
 MAX_EVENTS = 20_000_000
+_MULTICAST = 0xE
+"""The first four bits of an IPv4 multicast address."""
 
 
 @dataclass(slots=True)
 class Port:
-    """One end of a wire."""
+    """One end of a wire, or a port on a segment that several share."""
 
     node: str
     ifindex: int
@@ -40,6 +42,14 @@ class Port:
     peer: Port | None = None
     admin_up: bool = True
     loopback: bool = False
+    segment: list[Port] = field(default_factory=list)
+
+    @property
+    def far(self) -> tuple[Port, ...]:
+        """The ports that a frame from here can reach."""
+        if self.peer is not None:
+            return (self.peer,)
+        return tuple(port for port in self.segment if port is not self)
 
     @property
     def up(self) -> bool:
@@ -134,10 +144,15 @@ class Network:
         """Wire two ports together."""
         left.peer, right.peer = right, left
 
+    def join(self, ports: list[Port]) -> None:
+        """Put ports on one segment."""
+        for port in ports:
+            port.segment = ports
+
     def find_port(self, node: str, toward: str) -> Port:
         """The first port of ``node`` whose wire leads to ``toward``. Raises KeyError."""
         for port in self.nodes[node].ports.values():
-            if port.peer is not None and port.peer.node == toward:
+            if any(end.node == toward for end in port.far):
                 return port
         raise KeyError(f"{node} has no link to {toward}")
 
@@ -173,10 +188,8 @@ class Network:
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take the first link between two nodes down on a's side, or bring it back."""
         port = self.find_port(a, b)
-        if port.peer is None:
-            raise KeyError(f"{a} - {b} is not wired")
         port.admin_up = up
-        for end in (port, port.peer):
+        for end in (port, *port.far):
             self._announce(end)
 
     def set_capacity(self, a: str, b: str, capacity: float | None) -> None:
@@ -269,9 +282,11 @@ class Network:
         port = node.ports[ifindex]
         self.counts["packets"] += 1
         self.counts["bytes"] += len(payload)
-        peer = port.peer
-        if peer is None or not port.up:
-            return
+        for peer in port.far if port.up else ():
+            if destination >> 28 == _MULTICAST or destination == peer.address:
+                self._carry(port, peer, destination, payload)
+
+    def _carry(self, port: Port, peer: Port, destination: int, payload: bytes) -> None:
         if self.loss and self.random.random() < self.loss:
             self.counts["lost"] += 1
             return

@@ -59,6 +59,14 @@ class Graph:
         at = low + int(self.dst[low:high].searchsorted(head))
         return at if at < high and self.dst[at] == head else None
 
+    def joined(self, one: int, other: int) -> bool:
+        """Whether two nodes (by index) have a link, or a transit network between them."""
+        if self.edge(one, other) is not None:
+            return True
+        around = self.dst[int(self.indptr[one]) : int(self.indptr[one + 1])]
+        networks = around[self.network[around]]
+        return any(self.edge(at, other) is not None for at in networks.tolist())
+
     def without(self, one: int, other: int) -> Graph:
         """Copy the graph, leaving out an edge and its opposite."""
         low, high = sorted((one, other))

@@ -44,6 +44,17 @@ def test_interface_settings_are_resolved_per_name():
     assert interface_settings(CONFIG, "eth0") is None
 
 
+def test_broadcast_networks_and_priorities_reach_the_engine():
+    """The default stays point-to-point, whatever the kernel calls the interface."""
+    lan = "network-type: broadcast, priority: 0"
+    config = load_text(f"ospf: {{areas: {{0: {{interfaces: {{a: {{{lan}}}, b: {{}}}}}}}}}}")
+    a, b = interface_settings(config, "a"), interface_settings(config, "b")
+    assert a is not None
+    assert b is not None
+    assert (a.network_type, a.router_priority) == (NetworkType.BROADCAST, 0)
+    assert (b.network_type, b.router_priority) == (NetworkType.POINT_TO_POINT, 1)
+
+
 def test_without_an_ospf_section_there_is_no_engine():
     """The daemon asks only where the file has the section."""
     with pytest.raises(ValueError, match="no ospf section"):

@@ -179,9 +179,14 @@ adaptive: {metric: speed, floor: 200%}
         ("isis: {net: 49.0001}", "isis", "not built in yet"),
         ("isis:", "isis", "not built in yet"),
         (
-            "ospf: {areas: {0: {interfaces: {a: {network-type: broadcast}}}}}",
+            "ospf: {areas: {0: {interfaces: {a: {network-type: nbma}}}}}",
             "ospf.areas[0].interfaces.a.network-type",
-            "not built in yet",
+            "broadcast",
+        ),
+        (
+            "ospf: {areas: {0: {interfaces: {a: {priority: 256}}}}}",
+            "ospf.areas[0].interfaces.a.priority",
+            "0..255",
         ),
         (
             "ospf: {areas: {0: {interfaces: {a: {authentication: {key-id: 1}}}}}}",

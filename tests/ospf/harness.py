@@ -19,10 +19,12 @@ from fared.ospf.events import (
     SendPacket,
     TedUpdated,
 )
-from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 
 BACKBONE = AreaId(0)
 FAST = InterfaceSettings(area=BACKBONE, hello_interval=1, router_dead_interval=4, rxmt_interval=1.0)
+LAN = replace(FAST, network_type=NetworkType.BROADCAST)
+MULTICAST = 0xE
 DEFAULTS = InterfaceSettings(area=BACKBONE)
 
 
@@ -72,9 +74,9 @@ class Node:
 
 @dataclass
 class Cable:
-    """A link between (node, ifindex) and (node, ifindex)."""
+    """A link between (node, ifindex) and (node, ifindex), or a segment of several of them."""
 
-    ends: tuple[tuple[int, int], tuple[int, int]]
+    ends: tuple[tuple[int, int], ...]
     delay: float = 0.0005
     loss: float = 0.0
     cut: bool = False
@@ -95,6 +97,7 @@ class Network:
         self._queue: list[tuple[float, int, int, Input]] = []
         self._order = 0
         self._subnets = 0
+        self._lans = 0
 
     def add(self, number: int, **settings) -> Node:
         """A router 10.255.0.N with its loopback."""
@@ -146,6 +149,41 @@ class Network:
         )
         return cable
 
+    def lan(
+        self,
+        *numbers: int,
+        settings: InterfaceSettings = LAN,
+        priorities=None,
+        delay: float = 0.0005,
+    ) -> Cable:
+        """Connect nodes by one segment 10.192.K.0/24, on which node N has the address .N."""
+        base = parse_dotted("10.192.0.0") + 256 * self._lans
+        self._lans += 1
+        cable = Cable((), delay)
+        self.cables.append(cable)
+        for number in numbers:
+            self.plug(number, cable, base, settings, (priorities or {}).get(number, 1))
+        return cable
+
+    def plug(
+        self, number: int, cable: Cable, base: int, settings: InterfaceSettings, priority: int = 1
+    ) -> None:
+        """Connect one more node to a segment."""
+        end = (number, 2 + sum(1 for end in self.by_end if end[0] == number))
+        cable.ends = (*cable.ends, end)
+        self.by_end[end] = cable
+        link = make_link(end[1], base + number, length=24)
+        self.link(number, link, replace(settings, router_priority=priority))
+
+    def stop(self, number: int) -> None:
+        """Kill a node without a word."""
+        self.nodes[number].stopped = True
+
+    def interface(self, number: int, ifindex: int = 2):
+        """What a node says of one of its interfaces."""
+        views = self.nodes[number].engine.snapshot(self.now).interfaces
+        return next(view for view in views if view.ifindex == ifindex)
+
     def set_up(self, cable: Cable, up: bool) -> None:
         """Carrier on or off at both ends."""
         cable.cut = not up
@@ -172,15 +210,29 @@ class Network:
         cable = self.by_end.get((node.name, packet.ifindex))
         if cable is None or cable.cut or (cable.loss and self.rng.random() < cable.loss):
             return
-        near, far = cable.ends if cable.ends[0] == (node.name, packet.ifindex) else cable.ends[::-1]
-        source = node.links[near[1]][0].addresses[0].address
-        self._order += 1
-        event = PacketReceived(far[1], source, packet.destination, packet.payload)
-        heapq.heappush(self._queue, (self.now + cable.delay, self._order, far[0], event))
+        own = node.links[packet.ifindex][0].addresses
+        source = packet.source or own[0].address
+        for far in cable.ends:
+            if far == (node.name, packet.ifindex) or not self._hears(far, packet.destination):
+                continue
+            self._order += 1
+            event = PacketReceived(far[1], source, packet.destination, packet.payload)
+            heapq.heappush(self._queue, (self.now + cable.delay, self._order, far[0], event))
+
+    def _hears(self, end: tuple[int, int], destination: int) -> bool:
+        """Whether a frame to this address reaches an end: multicast does, unicast only its own."""
+        if destination >> 28 == MULTICAST:
+            return True
+        link, _ = self.nodes[end[0]].links[end[1]]
+        return destination in {address.address for address in link.addresses}
 
     def next_time(self) -> float | None:
         """When something happens next."""
-        times = [t for n in self.nodes.values() if (t := n.engine.next_deadline()) is not None]
+        times = [
+            t
+            for n in self.nodes.values()
+            if not n.stopped and (t := n.engine.next_deadline()) is not None
+        ]
         if self._queue:
             times.append(self._queue[0][0])
         return min(times) if times else None
@@ -197,7 +249,7 @@ class Network:
                 self.input(number, event)
         for node in self.nodes.values():
             due = node.engine.next_deadline()
-            if due is not None and due <= self.now:
+            if due is not None and due <= self.now and not node.stopped:
                 node.engine.tick(self.now)
                 self._drain(node)
         return True

@@ -13,9 +13,6 @@ from fared.ospf.lsdb import Scope
 from fared.ospf.packet.lsa import with_age
 from fared.ospf.snapshot import DatabaseView, InterfaceView, LsaView, OspfSnapshot
 
-_FULL = "Full"
-_HOST_LENGTH = 32
-
 
 def lsdb_document(snapshot: OspfSnapshot) -> schema.Lsdb:
     """Write a whole engine's database; LSAs of link scope are left out, no route needs them."""
@@ -45,20 +42,18 @@ def _lsa(view: LsaView) -> schema.LsdbLsa:
 
 
 def _interface(view: InterfaceView) -> schema.LsdbInterface:
-    point_to_point = view.network_type == "point-to-point" and not view.passive
     return {
         "name": view.name,
         "area": dotted(view.area),
         "type": view.network_type,
         "ifindex": view.ifindex,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
-        "unnumbered": point_to_point
-        and all(length == _HOST_LENGTH for _, length in view.addresses),
+        "unnumbered": view.unnumbered,
         "cost": view.cost,
         "bandwidth": finite(view.capacity),
         "neighbors": [
             {"router_id": dotted(neighbor.router_id), "address": dotted(neighbor.address)}
             for neighbor in view.neighbors
-            if neighbor.state == _FULL
+            if neighbor.next_hop
         ],
     }

@@ -54,10 +54,13 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "network_type": view.network_type,
         "state": view.state,
         "passive": view.passive,
+        "priority": view.priority,
+        "designated_router": _router(view.designated_router),
+        "backup_designated_router": _router(view.backup_designated_router),
         "cost": view.cost,
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
-        "unnumbered": not view.addresses,
+        "unnumbered": view.unnumbered,
         "bandwidth": capacity,
         "bandwidth_source": source,
         "utilized": utilized,
@@ -82,6 +85,10 @@ def _authentication(view: AuthenticationView | None) -> schema.Authentication | 
         "expired": view.expired,
         "accepted_key_ids": list(view.accepted),
     }
+
+
+def _router(address: int) -> str | None:
+    return dotted(address) if address else None
 
 
 def neighbors(context: ViewContext) -> schema.Neighbors:

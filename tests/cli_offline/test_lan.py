@@ -1,0 +1,68 @@
+"""Databases with network LSAs: what the tool computes over a LAN, and what if parts of it fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from fared.core.ids import dotted
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.sim.network import Network
+from tests.cli_offline.fabrics import Json, all_tables, answer, live_tables, saved, table, weights
+
+BEHIND_R3, BEHIND_R5 = "10.0.3.0/24", "10.0.5.0/24"
+NETWORK = "net:10.192.1.4"
+
+
+@pytest.fixture(scope="module")
+def lan() -> Fabric:
+    """R1 to R4 on a LAN of which R4 is designated router; R5 hangs on R1 and R2."""
+    builder = FabricBuilder(Network(seed=2))
+    for name in ("R1", "R2", "R3", "R4", "R5"):
+        builder.router(name)
+        builder.hosts(name)
+    builder.lan("R1", "R2", "R3", "R4")
+    builder.link("R1", "R5")
+    builder.link("R2", "R5")
+    builder.fabric.network.start_all()
+    builder.fabric.network.run_until_quiet(120, quiet=6.0)
+    return builder.fabric
+
+
+@pytest.fixture
+def document(lan: Fabric) -> Json:
+    return saved(lan, "R3")
+
+
+def test_every_root_gets_the_routes_it_computes_itself(lan, document):
+    assert all_tables(document) == live_tables(lan)
+
+
+def test_network_lsas_count(document):
+    assert answer(document)["ignored"] == []
+
+
+def test_without_interfaces_addresses_on_the_lan_come_from_router_lsas(lan, document):
+    del document["interfaces"]
+    assert table(answer(document, "--root", "R3")) == live_tables(lan)[dotted(lan.router_ids["R3"])]
+
+
+def test_the_lan_outlives_its_designated_router(document):
+    """Another would take its place."""
+    changed = answer(document, "--root", "R3", "--fail-node", "R4")
+    assert weights(changed, BEHIND_R5) == [1, 1]
+
+
+def test_a_link_to_the_lan_fails_by_the_name_of_the_network(document):
+    changed = answer(document, "--root", "R3", "--fail-link", f"R1,{NETWORK}")
+    assert [len(r["nexthops"]) for r in changed["routes"] if r["prefix"] == BEHIND_R5] == [1]
+
+
+def test_the_whole_lan_fails(document):
+    changed = answer(document, "--root", "R3", "--fail-node", NETWORK)
+    assert BEHIND_R5 not in {route["prefix"] for route in changed["routes"]}
+
+
+def test_the_rate_of_one_router_on_the_lan_bounds_what_passes_it(document):
+    quarter = f"R1,{NETWORK}={DEFAULT_CAPACITY * 8 / 4 / 1e9:g}G"
+    changed = answer(document, "--root", "R5", "--set-bandwidth", quarter)
+    assert weights(changed, BEHIND_R3) == [1, 4]

@@ -1,0 +1,470 @@
+"""Broadcast networks: designated routers, network LSAs, flooding on a LAN (RFC 2328 §9, §13)."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from fared.core.ids import NETWORK_NODE, parse_dotted, parse_prefix
+from fared.ospf.engine import OspfEngine
+from fared.ospf.events import LinkChanged, SettingsApplied
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.lsa import LsType
+from fared.ospf.packet.opaque import TeLink
+from fared.ospf.packet.packets import Hello, LsAck, LsUpdate
+from fared.ospf.settings import AreaSettings, OspfSettings
+from tests.ospf.harness import BACKBONE, FAST, LAN, MULTICAST, Network, router_id
+from tests.ospf.scripted import Scripted
+
+BASE = parse_dotted("10.192.0.0")
+ALL_DR = parse_dotted("224.0.0.6")
+ALL_SPF = parse_dotted("224.0.0.5")
+
+
+def lan_of(count: int, seed: int = 1, **options) -> Network:
+    net = Network(seed)
+    for number in range(1, count + 1):
+        net.add(number)
+    net.lan(*range(1, count + 1), **options)
+    return net
+
+
+def settled(count: int = 4, **options) -> Network:
+    """A LAN after its election and all exchanges."""
+    net = lan_of(count, **options)
+    net.run(10.0)
+    return net
+
+
+def live(net: Network) -> list[int]:
+    return [number for number, node in net.nodes.items() if not node.stopped]
+
+
+def roles(net: Network) -> list[str]:
+    return [net.interface(number).state for number in live(net)]
+
+
+def role(net: Network, number: int) -> str:
+    return net.interface(number).state
+
+
+def offices(net: Network) -> set[tuple[int, int]]:
+    """Whom the routers take for DR and BDR, by node number; all should agree."""
+    views = [net.interface(number) for number in live(net)]
+    return {
+        (
+            max(0, view.designated_router - BASE),
+            max(0, view.backup_designated_router - BASE),
+        )
+        for view in views
+    }
+
+
+def network_lsas(net: Network, viewer: int) -> dict[int, list[int]]:
+    """Attached routers of each live network LSA, by its link state id."""
+    view = net.nodes[viewer].engine.snapshot(net.now).area(BACKBONE)
+    return {
+        v.lsa.header.link_state_id: list(decode_body(v.lsa).attached_routers)
+        for v in view.lsas
+        if v.lsa.header.ls_type == LsType.NETWORK and v.age < 3600
+    }
+
+
+def router_links(
+    net: Network, number: int, viewer: int | None = None
+) -> list[tuple[int, int, int]]:
+    view = net.nodes[viewer or number].engine.snapshot(net.now).area(BACKBONE)
+    lsa = next(
+        v.lsa
+        for v in view.lsas
+        if v.lsa.header.key == (LsType.ROUTER, router_id(number), router_id(number))
+    )
+    return [(k.link_type, k.link_id, k.link_data) for k in decode_body(lsa).links]
+
+
+def test_the_highest_router_id_becomes_designated_when_all_start_together():
+    """After the wait timer; the next highest is its backup and the others stay among themselves."""
+    net = settled(4)
+    assert offices(net) == {(4, 3)}
+    assert roles(net) == ["DR Other", "DR Other", "Backup", "DR"]
+    assert sorted(net.states(1)) == ["2-Way", "Full", "Full"]
+    assert net.states(4) == ["Full"] * 3
+    assert net.in_sync()
+
+
+def test_nobody_is_elected_before_the_wait_timer():
+    """RouterDeadInterval long a router listens whether somebody is in office already."""
+    net = lan_of(3)
+    net.run(3.9)
+    assert roles(net) == ["Waiting"] * 3
+    assert net.states(1) == ["2-Way"] * 2
+    net.run(0.2)
+    assert offices(net) == {(3, 2)}
+
+
+def test_priority_counts_before_the_router_id():
+    net = settled(4, priorities={1: 9, 2: 5})
+    assert offices(net) == {(1, 2)}
+
+
+def test_priority_zero_is_never_elected():
+    net = settled(3, priorities={2: 0, 3: 0})
+    assert offices(net) == {(1, 0)}
+    assert roles(net) == ["DR", "DR Other", "DR Other"]
+    assert net.in_sync()
+
+
+def test_where_nobody_is_eligible_the_network_is_a_stub():
+    net = settled(3, priorities={1: 0, 2: 0, 3: 0})
+    assert offices(net) == {(0, 0)}
+    assert net.states(1) == ["2-Way"] * 2
+    assert network_lsas(net, 1) == {}
+    assert (3, BASE, 0xFFFFFF00) in router_links(net, 1)
+
+
+def test_a_newcomer_of_higher_priority_does_not_take_an_office():
+    net = settled(3)
+    net.add(9)
+    net.plug(9, net.cables[0], BASE, LAN, priority=200)
+    net.run(10.0)
+    assert offices(net) == {(3, 2)}
+    assert role(net, 9) == "DR Other"
+    assert net.in_sync()
+
+
+def test_a_newcomer_learns_who_is_in_office_from_the_first_hellos():
+    """BackupSeen ends its waiting: it is full long before its wait timer."""
+    net = settled(3)
+    net.add(9)
+    began = net.now
+    net.plug(9, net.cables[0], BASE, LAN)
+    net.until(lambda: net.states(9).count("Full") == 2)
+    assert net.now - began < 1.1
+
+
+def test_the_backup_takes_over_when_the_designated_router_dies():
+    net = settled(4)
+    net.stop(4)
+    began = net.now
+    net.until(lambda: offices(net) == {(3, 2)} and sorted(net.states(1)) == ["Full", "Full"])
+    assert net.now - began < 4.2
+    net.run(1.0)
+    assert network_lsas(net, 1)[BASE + 3] == [router_id(n) for n in (1, 2, 3)]
+    assert (2, BASE + 3, BASE + 1) in router_links(net, 1)
+    assert net.in_sync()
+
+
+def test_the_backup_is_replaced_when_it_dies():
+    net = settled(4)
+    net.stop(3)
+    net.run(6.0)
+    assert offices(net) == {(4, 2)}
+    assert net.states(2).count("Full") == 2
+    assert net.in_sync()
+
+
+def test_a_designated_router_that_says_goodbye_is_succeeded_at_once():
+    net = settled(4)
+    link, _ = net.nodes[4].links[2]
+    net.link(4, link, None)
+    began = net.now
+    net.until(lambda: {net.interface(n).designated_router for n in (1, 2, 3)} == {BASE + 3})
+    assert net.now - began < 0.1
+    net.run(1.0)
+    assert list(network_lsas(net, 1)) == [BASE + 3]
+
+
+def test_a_former_designated_router_that_restarts_takes_its_network_lsa_back():
+    net = settled(4)
+    net.stop(4)
+    net.run(6.0)
+    assert set(network_lsas(net, 1)) == {BASE + 3, BASE + 4}
+    old = net.nodes.pop(4)
+    net.add(4)
+    for link, settings in old.links.values():
+        net.link(4, link, settings)
+    net.run(8.0)
+    assert offices(net) == {(3, 2)}
+    assert set(network_lsas(net, 1)) == {BASE + 3}
+    assert net.in_sync()
+
+
+def test_priority_changed_to_zero_leaves_the_office_without_ending_adjacencies_in_use():
+    net = settled(3)
+    link, settings = net.nodes[3].links[2]
+    net.link(3, link, replace(settings, router_priority=0))
+    net.run(3.0)
+    assert offices(net) == {(2, 1)}
+    assert set(network_lsas(net, 1)) == {BASE + 2}
+    assert net.in_sync()
+
+
+def test_two_halves_of_a_divided_lan_find_one_designated_router_when_they_meet():
+    net = settled(4)
+    cable = net.cables[0]
+    whole = cable.ends
+    cable.ends = whole[:2]
+    others = type(cable)(whole[2:])
+    for end in whole[2:]:
+        net.by_end[end] = others
+    net.run(10.0)
+    assert offices(net) == {(2, 1), (4, 3)}
+    cable.ends = whole
+    for end in whole[2:]:
+        net.by_end[end] = cable
+    net.run(10.0)
+    assert offices(net) == {(4, 3)}
+    assert net.in_sync()
+    assert set(network_lsas(net, 1)) == {BASE + 4}
+
+
+def test_a_router_alone_announces_the_network_as_a_stub():
+    net = settled(1)
+    assert role(net, 1) == "DR"
+    assert network_lsas(net, 1) == {}
+    assert (3, BASE, 0xFFFFFF00) in router_links(net, 1)
+    assert net.local_links(1) == ()
+
+
+def test_the_network_is_a_vertex_with_the_prefix_of_the_lan():
+    net = settled(3)
+    node = NETWORK_NODE | (BASE + 3)
+    block = net.blocks(1)[node]
+    assert block.network
+    assert block.neighbors.tolist() == [router_id(n) for n in (1, 2, 3)]
+    assert [a.prefix for a in block.prefixes] == [parse_prefix("10.192.0.0/24")]
+    mine = net.blocks(2)[router_id(1)]
+    assert mine.neighbors.tolist() == [node]
+    assert mine.local_ids.tolist() == [BASE + 1]
+    assert mine.capacities.tolist() == [12.5e6]
+    assert parse_prefix("10.192.0.0/24") not in [a.prefix for a in mine.prefixes]
+
+
+def test_next_hops_on_a_lan_are_all_routers_heard_there():
+    """Two that are not designated are not adjacent, but send to each other directly."""
+    net = settled(4)
+    links = net.local_links(1)
+    assert [(k.neighbor, k.gateway) for k in links] == [(router_id(n), BASE + n) for n in (2, 3, 4)]
+    assert {k.local_id for k in links} == {BASE + 1}
+
+
+def test_te_links_on_a_lan_are_multi_access_and_named_by_the_designated_router():
+    net = settled(3)
+    view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
+    bodies = [decode_body(v.lsa) for v in view.lsas if v.lsa.header.ls_type == LsType.OPAQUE_AREA]
+    links = [body for body in bodies if isinstance(body, TeLink)]
+    assert {(k.link_type, k.link_id) for k in links} == {(2, BASE + 3)}
+    assert {k.local_addresses for k in links} == {(BASE + n,) for n in (1, 2, 3)}
+
+
+def packets_of(net: Network, kind: type) -> list[tuple[int, int, object]]:
+    """(node, destination, body) of all packets of a kind so far."""
+    found = [(number, p.destination, decode_packet(p.payload).body) for _, number, p in net.trace]
+    return [item for item in found if isinstance(item[2], kind)]
+
+
+def change_cost(net: Network, number: int, cost: int) -> None:
+    link, settings = net.nodes[number].links[2]
+    net.link(number, link, replace(settings, cost=cost))
+
+
+def test_a_change_goes_to_the_designated_routers_and_from_there_to_all():
+    net = settled(4)
+    net.trace.clear()
+    change_cost(net, 1, 77)
+    net.run(0.5)
+    sent = [(number, to) for number, to, _ in packets_of(net, LsUpdate)]
+    assert sent == [(1, ALL_DR), (4, ALL_SPF)]  # router and TE LSA travel together
+    acks = {(number, to) for number, to, _ in packets_of(net, LsAck)}
+    # R1 takes the flood of the DR for its acknowledgment; the backup and the others acknowledge.
+    assert acks == {(2, ALL_DR), (3, ALL_SPF)}
+    net.run(3.0)
+    assert len(packets_of(net, LsUpdate)) == 2
+    assert net.in_sync()
+
+
+def test_what_the_designated_router_originates_is_sent_once_and_acknowledged_by_each():
+    net = settled(4)
+    net.trace.clear()
+    change_cost(net, 4, 77)
+    net.run(3.0)
+    assert [(n, to) for n, to, _ in packets_of(net, LsUpdate)] == [(4, ALL_SPF)]
+    assert {(n, to) for n, to, _ in packets_of(net, LsAck)} == {
+        (1, ALL_DR),
+        (2, ALL_DR),
+        (3, ALL_SPF),
+    }
+
+
+def test_a_lost_flood_is_repeated_to_who_lacks_it_alone():
+    net = settled(4)
+    net.trace.clear()
+    change_cost(net, 4, 77)
+    net._queue = [item for item in net._queue if item[2] != 1]  # nothing reaches node 1
+    net.run(3.0)
+    updates = packets_of(net, LsUpdate)
+    # The backup repeats it as well: the designated router might have died right after its flood.
+    assert {(n, to) for n, to, _ in updates} == {(4, ALL_SPF), (4, BASE + 1), (3, BASE + 1)}
+    assert len(updates) == 3
+    assert net.in_sync()
+
+
+def test_lans_in_a_row_are_in_sync_and_survive_losses():
+    net = Network(3)
+    for number in range(1, 6):
+        net.add(number)
+    net.lan(1, 2, 3)
+    net.lan(3, 4, 5)
+    net.join(1, 5)
+    for cable in net.cables:
+        cable.loss = 0.1
+    net.run(60.0)
+    for cable in net.cables:
+        cable.loss = 0.0
+    net.run(30.0)
+    assert net.in_sync()
+    assert len(network_lsas(net, 1)) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_deaths_and_returns_end_with_one_designated_router(seed):
+    net = settled(5, seed=seed)
+    alive = set(range(1, 6))
+    for _ in range(8):
+        number = net.rng.choice(range(1, 6))
+        link, settings = net.nodes[number].links[2]
+        up = number not in alive
+        net.link(number, replace(link, up=up), settings)
+        net.nodes[number].links[2] = (link, settings)
+        (alive.add if up else alive.discard)(number)
+        net.run(net.rng.random() * 6)
+    for number in set(range(1, 6)) - alive:
+        net.link(number, *net.nodes[number].links[2])
+    net.run(20.0)
+    assert len(offices(net)) == 1
+    assert sorted(roles(net)) == ["Backup", "DR", "DR Other", "DR Other", "DR Other"]
+    assert net.in_sync()
+    ((designated, _),) = offices(net)
+    assert network_lsas(net, 1) == {BASE + designated: [router_id(n) for n in range(1, 6)]}
+
+
+# What a single router accepts
+
+
+def on_a_lan(**changes) -> Scripted:
+    return Scripted(settings=replace(LAN, **changes))
+
+
+def test_hellos_with_another_mask_are_refused():
+    peer = on_a_lan()
+    peer.greet(peer.me, network_mask=0xFFFFFF00)
+    assert peer.state == "Down"
+    assert peer.errors() == {"network-mask-mismatch": 1}
+
+
+def test_packets_from_another_subnet_are_refused():
+    peer = on_a_lan()
+    peer.send(peer.hello(peer.me), source=parse_dotted("10.9.9.9"))
+    assert peer.errors() == {"source-network": 1}
+
+
+def test_what_is_meant_for_designated_routers_is_ignored_without_a_word_by_others():
+    peer = on_a_lan(router_priority=0)
+    peer.greet(peer.me)
+    peer.raw(b"anything", destination=ALL_DR)
+    assert peer.errors() == {}
+
+
+def test_another_router_id_under_the_same_address_is_another_router():
+    peer = on_a_lan()
+    peer.greet(peer.me)
+    assert peer.neighbor.router_id == peer.peer
+    peer.send(peer.hello(), peer=router_id(77))
+    assert peer.neighbor.router_id == router_id(77)
+    assert peer.state == "Init"
+
+
+def test_a_passive_interface_on_a_lan_is_a_stub_without_election():
+    peer = on_a_lan(passive=True)
+    peer.at(20.0)
+    assert peer.got() == []
+    view = peer.engine.snapshot(peer.now).interfaces[0]
+    assert (view.state, view.designated_router) == ("DR Other", 0)
+
+
+def test_hellos_name_the_designated_routers():
+    net = settled(3)
+    net.trace.clear()
+    net.run(1.1)
+    hellos = packets_of(net, Hello)
+    assert {(h.designated_router, h.backup_designated_router) for _, _, h in hellos} == {
+        (BASE + 3, BASE + 2)
+    }
+    assert {to >> 28 for _, to, _ in hellos} == {MULTICAST}
+
+
+def test_exchanges_on_a_lan_are_unicast_and_on_a_point_to_point_link_are_not():
+    net = settled(2)
+    kinds = {p.payload[1]: p.destination for _, _, p in net.trace if p.payload[1] in (2, 3)}
+    assert set(kinds.values()) <= {BASE + 1, BASE + 2}
+    other = Network(1)
+    other.add(1)
+    other.add(2)
+    other.join(1, 2, FAST)
+    other.run(2.0)
+    assert {p.destination for _, _, p in other.trace} == {ALL_SPF}
+
+
+def test_switching_the_network_type_starts_the_interface_anew():
+    peer = Scripted()
+    peer.to_full()
+    peer.handle(LinkChanged(peer.link, LAN))
+    assert peer.state == "Down"
+    assert peer.engine.snapshot(peer.now).interfaces[0].state == "Waiting"
+
+
+def test_a_new_router_id_takes_the_network_lsa_of_the_old_one_back():
+    """RFC 2328 §13.4: a network LSA with an address of ours is ours, whoever it names."""
+    net = settled(3)
+    new = OspfSettings(router_id=router_id(77), areas=(AreaSettings(BACKBONE),))
+    other = net.nodes[3]
+    net.stop(3)
+    net.run(0.1)
+    net.nodes[3] = type(other)(3, OspfEngine(new, random.Random(5)), 5, links=dict(other.links))
+    for link, settings in other.links.values():
+        net.link(3, link, settings)
+    net.run(12.0)
+    assert len(offices(net)) == 1
+    view = net.nodes[1].engine.snapshot(net.now).area(BACKBONE)
+    makers = {
+        v.lsa.header.advertising_router
+        for v in view.lsas
+        if v.lsa.header.ls_type == LsType.NETWORK
+        and v.age < 3600
+        and v.lsa.header.link_state_id == BASE + 3
+    }
+    assert router_id(3) not in makers
+    assert net.in_sync()
+
+
+def test_an_area_that_becomes_stub_forms_its_adjacencies_on_a_lan_anew():
+    net = settled(3)
+    stub = (AreaSettings(BACKBONE, stub=True),)
+    for number in (1, 2, 3):
+        net.input(number, SettingsApplied(OspfSettings(router_id=router_id(number), areas=stub)))
+    net.run(8.0)
+    assert len(offices(net)) == 1
+    assert net.in_sync()
+    assert len(network_lsas(net, 1)) == 1
+
+
+def test_two_interfaces_on_one_lan_are_two_neighbors_of_the_others():
+    """On broadcast networks it is the address that tells neighbors apart."""
+    net = settled(3)
+    net.plug(1, net.cables[0], BASE + 100, LAN)
+    net.run(6.0)
+    seen = [(n.router_id, n.address) for n in net.neighbors(3)]
+    assert (router_id(1), BASE + 1) in seen
+    assert (router_id(1), BASE + 101) in seen
+    assert net.in_sync()

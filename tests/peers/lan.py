@@ -1,0 +1,265 @@
+"""Routers of several makes in network namespaces: on one bridge, or on links without addresses.
+
+The lab's topologies know numbered links between two nodes only; these are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from fared.api.client import DaemonUnreachableError
+from fared.lab.errors import LabError
+from fared.lab.kernel_view import Hop, KernelView
+from fared.lab.kinds import kind_of
+from fared.lab.namespaces import Netns
+from tests.peers.peers import fared, until
+
+SUBNET = "10.192.0"
+PORT = "eth0"
+
+
+@dataclass
+class Member:
+    """A router on the LAN; ``number`` is the end of its addresses and of its router id."""
+
+    name: str
+    kind: str
+    number: int
+    priority: int
+    netns: Netns
+    directory: Path
+    network_type: str = "broadcast"
+    ports: tuple[str, ...] = (PORT,)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    killed: bool = False
+
+    @property
+    def router_id(self) -> str:
+        """Its loopback address."""
+        return f"10.255.0.{self.number}"
+
+    @property
+    def address(self) -> str:
+        """Its address on the LAN."""
+        return f"{SUBNET}.{self.number}"
+
+    @property
+    def plan(self) -> Any:
+        """What functions for nodes of a lab's fabric ask of a node."""
+        return SimpleNamespace(
+            name=self.name, node=SimpleNamespace(kind=self.kind, startup_config=None)
+        )
+
+    def cli(self, *arguments: str) -> str:
+        """Run the operator's tool of its make."""
+        return self.netns.run(kind_of(self.kind).cli(self.directory, arguments)).stdout
+
+    def start(self) -> None:
+        """Start the daemon; it may still be busy starting when this returns."""
+        self.killed = False
+        for name, text in _FILES[self.kind](self).items():
+            (self.directory / name).write_text(text)
+        for command in kind_of(self.kind).commands(self.plan, self.directory):
+            if command.ready is not None:
+                command.ready.unlink(missing_ok=True)
+            log = self.directory / f"{command.name}.log"
+            self.processes.append(self.netns.start(command.arguments, log))
+            ready = command.ready
+            if ready is not None and self.kind == "frr":
+                until(ready.exists, 10.0, f"{command.name} of {self.name}")
+
+    def kill(self) -> None:
+        """As a crash would: without a word to anybody."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.processes.clear()
+        self.killed = True
+
+    def designated(self) -> tuple[str, str, str]:
+        """Its own state, and whom it takes for the designated router and its backup."""
+        try:
+            return _ASK[self.kind](self)
+        except (DaemonUnreachableError, LabError):
+            return ("starting", "", "")
+
+
+class Lan:
+    """A bridge in a namespace of its own and the routers on it."""
+
+    def __init__(self, directory: Path, members: Mapping[str, tuple[str, int, int]]) -> None:
+        prefix = f"lan{os.getpid()}"
+        self.switch = Netns.create(f"{prefix}sw")
+        self.members: dict[str, Member] = {}
+        self.views: dict[str, KernelView] = {}
+        self.switch.batch("ip", ["link add br0 type bridge mcast_snooping 0", "link set br0 up"])
+        for name, (kind, number, priority) in members.items():
+            netns = Netns.create(f"{prefix}{name}")
+            (directory / name).mkdir()
+            (directory / name).chmod(0o777)  # FRR's daemons are not root
+            member = Member(name, kind, number, priority, netns, directory / name)
+            self.members[name] = member
+            self._plug(member)
+            self.views[name] = KernelView(netns)
+
+    def _plug(self, member: Member) -> None:
+        port = f"p{member.number}"
+        self.switch.batch(
+            "ip",
+            [
+                f"link add {port} type veth peer name {PORT} netns {member.netns.name}",
+                f"link set {port} master br0 up",
+            ],
+        )
+        for key in ("all", "default"):
+            member.netns.sysctl(f"ipv4.conf.{key}.rp_filter", 0)
+        member.netns.sysctl("ipv4.ip_forward", 1)
+        member.netns.batch(
+            "ip",
+            [
+                f"addr add {member.router_id}/32 dev lo",
+                f"addr add {member.address}/24 dev {PORT}",
+                f"link set {PORT} up",
+            ],
+        )
+
+    @property
+    def alive(self) -> list[Member]:
+        """The members whose daemons have not been killed."""
+        return [member for member in self.members.values() if not member.killed]
+
+    @property
+    def plan(self) -> Any:
+        """What functions for a lab's fabric ask of it: the routers that live."""
+        return SimpleNamespace(routers=[member.plan for member in self.alive])
+
+    def node(self, name: str) -> Member:
+        """One member."""
+        return self.members[name]
+
+    def hops(self, name: str, target: Member) -> tuple[Hop, ...]:
+        """How a member's kernel reaches the loopback of another."""
+        return self.views[name].hops(f"{target.router_id}/32")
+
+    def close(self) -> None:
+        """End everything and leave nothing behind."""
+        for member in self.members.values():
+            member.kill()
+            self.views[member.name].close()
+            member.netns.delete()
+        self.switch.delete()
+
+
+# Configurations
+
+
+def _fared_files(member: Member) -> dict[str, str]:
+    lan = {
+        "network-type": member.network_type,
+        "priority": member.priority,
+        "hello-interval": 1,
+        "dead-interval": 4,
+        "retransmit-interval": 1,
+    }
+    interfaces = {"lo": {"passive": True}, **{port: dict(lan) for port in member.ports}}
+    document = {
+        "router-id": member.router_id,
+        "hostname": member.name,
+        "ospf": {"areas": {"0.0.0.0": {"interfaces": interfaces}}},
+        "api": {"socket": str(member.directory / "fared.sock"), "http": "127.0.0.1:9547"},
+        "log": {"level": "info", "format": "json"},
+    }
+    return {"fared.yaml": yaml.safe_dump(document, sort_keys=False)}
+
+
+def _frr_files(member: Member) -> dict[str, str]:
+    ospfd = f"""hostname {member.name}
+interface {PORT}
+ ip ospf area 0.0.0.0
+ ip ospf network {member.network_type}
+ ip ospf priority {member.priority}
+ ip ospf hello-interval 1
+ ip ospf dead-interval 4
+ ip ospf retransmit-interval 1
+interface lo
+ ip ospf area 0.0.0.0
+ ip ospf passive
+router ospf
+ ospf router-id {member.router_id}
+ timers throttle spf 0 50 500
+ timers throttle lsa all 0
+ timers lsa min-arrival 0
+ capability opaque
+"""
+    zebra = f"hostname {member.name}\nno zebra nexthop kernel enable\n"
+    return {"zebra.conf": zebra, "ospfd.conf": ospfd}
+
+
+def _bird_files(member: Member) -> dict[str, str]:
+    kind = "ptp" if member.network_type == "point-to-point" else "broadcast"
+    text = f"""router id {member.router_id};
+log stderr all;
+protocol device {{ scan time 10; }}
+protocol kernel {{ ipv4 {{ export where source != RTS_DEVICE; import none; }}; }}
+protocol ospf v2 lan {{
+  tick 1;
+  ipv4 {{ import all; export none; }};
+  area 0.0.0.0 {{
+    interface "lo" {{ stub yes; }};
+    interface "{PORT}" {{
+      type {kind}; priority {member.priority}; hello 1; dead count 4; wait 4; retransmit 2;
+    }};
+  }};
+}}
+"""
+    return {"bird.conf": text}
+
+
+_FILES = {"fared": _fared_files, "frr": _frr_files, "bird": _bird_files}
+
+
+# Questions
+
+
+def _ask_fared(member: Member) -> tuple[str, str, str]:
+    rows = fared(member).request("show interfaces")["interfaces"]  # type: ignore[arg-type]
+    row = next(row for row in rows if row["interface"] == PORT)
+    found = (row["designated_router"] or "", row["backup_designated_router"] or "")
+    return (row["state"], *found)
+
+
+def _ask_frr(member: Member) -> tuple[str, str, str]:
+    document = yaml.safe_load(member.cli("show ip ospf interface json"))
+    row = document["interfaces"][PORT]
+    names = {"DR": "DR", "Backup": "Backup", "DROther": "DR Other"}
+    state = names.get(row["state"], row["state"])
+    return (state, row.get("drAddress", ""), row.get("bdrAddress", ""))
+
+
+def _ask_bird(member: Member) -> tuple[str, str, str]:
+    lines = [line.partition(":") for line in member.cli("show ospf interface").splitlines()]
+    block = ""
+    found: dict[str, str] = {}
+    for key, _, value in lines:
+        if key.startswith("Interface"):
+            block = key
+        elif PORT in block:
+            found[key.strip()] = value.strip()
+    names = {"DR": "DR", "Backup": "Backup", "DROther": "DR Other"}
+    state = found.get("State", "")
+    return (
+        names.get(state, state),
+        found.get("Designated router (IP)", ""),
+        found.get("Backup designated router (IP)", ""),
+    )
+
+
+_ASK = {"fared": _ask_fared, "frr": _ask_frr, "bird": _ask_bird}
