@@ -21,8 +21,8 @@ from tests.peers.recordings import Recordings
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
-SECRETS = ("alpha", "beta-gamma", "wrong")
-ALPHA, BETA, WRONG = SECRETS
+SECRETS = ("alpha", "beta-gamma", "wrong", "longer-than-the-digest-" * 2)
+ALPHA, BETA, WRONG, LONG = SECRETS
 Json = dict[str, Any]
 
 
@@ -61,6 +61,7 @@ CASES = {
     "bh256": Case("B", key("hmac-sha-256"), bird_crypt(bird("hmac sha256"))),
     "bh384": Case("B", key("hmac-sha-384"), bird_crypt(bird("hmac sha384"))),
     "bh512": Case("B", key("hmac-sha-512"), bird_crypt(bird("hmac sha512"))),
+    "bhl": Case("B", key("hmac-sha-256", LONG), bird_crypt(bird("hmac sha256", LONG))),
     "fs": Case("F", CLEARTEXT, f" ip ospf authentication\n ip ospf authentication-key {ALPHA}"),
     "fm": Case("F", key("md5"), frr_md5()),
     "ye": Case("Y", key("hmac-sha-256", **{"extended-sequence": True}), ""),
