@@ -384,9 +384,7 @@ def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     )
 
 
-def _same_prefixes(
-    a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]
-) -> bool:
+def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
     """Whether two blocks announce the same, announced capacities aside."""
     if a == b:
         return True

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from fared.rib.facts import Ends
     from fared.rib.model import NextHop, Route
 
-_SEVERAL = 2
-
 
 @dataclass(frozen=True, slots=True)
 class LimitingLink:
-    """A link of the DAG that bounds a path: ``tail -> head``, bytes/s (None unknown)."""
+    """A link of the DAG that bounds a path: ``tail -> head``, bytes/s (None unknown).
+
+    ``tail`` equal to ``head``: what this border router announced to lie behind it.
+    """
 
     tail: NodeId
     head: NodeId
@@ -169,6 +170,10 @@ def _trace_column(
     local = float(solution.members.local[column])
     bound = float(row.bound[column])
     node = None if meeting is None else int(plan.graph.nodes[meeting])
+    if len(announced) == 1 and announced[0] < bound:
+        behind = told[0][1]
+        limit = LimitingLink(behind, behind, announced[0])
+        return _known(local), _known(bound), (limit,), node
     first = LimitingLink(
         _id(plan.graph.nodes[plan.root]),
         _id(plan.graph.nodes[plan.graph.dst[plan.via[column]]]),
@@ -194,8 +199,6 @@ def _announced_limits(
     Such a limit has no links that this router could know: it leads from a border router to
     itself.
     """
-    if len(ends) < _SEVERAL:
-        return ()
     found, total = [], 0.0
     for end, capacity in zip(ends.tolist(), announced, strict=True):
         row = node_row(solution.plan, solution.flow, end)
