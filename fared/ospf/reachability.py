@@ -148,6 +148,13 @@ class Reachability:
         """The externals of an AS boundary router, ``cost`` away (§16.4 (5))."""
         for _, item in sorted(self._externals.get(router, {}).items()):
             if item.forwarding_address:
+                yield PrefixAttachment(
+                    item.prefix,
+                    item.metric,
+                    item.path_type,
+                    asbr=asbr,
+                    forward=item.forwarding_address,
+                )
                 continue
             first = item.path_type is PathType.EXTERNAL_1
             yield PrefixAttachment(

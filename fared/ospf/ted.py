@@ -389,8 +389,8 @@ def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, .
     if a == b:
         return True
     return len(a) == len(b) and all(
-        (x.prefix, x.metric, x.path_type, x.asbr, x.distance)
-        == (y.prefix, y.metric, y.path_type, y.asbr, y.distance)
+        (x.prefix, x.metric, x.path_type, x.asbr, x.distance, x.forward)
+        == (y.prefix, y.metric, y.path_type, y.asbr, y.distance, y.forward)
         for x, y in zip(a, b, strict=True)
     )
 

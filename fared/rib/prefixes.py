@@ -16,6 +16,8 @@ from fared.spf.plan import UNREACHABLE
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from fared.core.ids import NodeId, Prefix
@@ -106,6 +108,7 @@ class PrefixTable:
         self._owner_number: dict[tuple[int, NodeId], int] = {}
         self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
         self._arrays: dict[int, _Announcements] = {}
+        self._added: set[int] = set()
         self._all: _Announcements | None = None
         self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
         self._owner_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -113,6 +116,25 @@ class PrefixTable:
     def number(self, prefix: Prefix) -> int:
         """The number of a prefix, NOBODY if it was never announced."""
         return self._prefix_number.get(prefix, NOBODY)
+
+    def owner(self, area: int, node: NodeId) -> int:
+        """The number of a node, NOBODY if it was never heard of."""
+        return self._owner_number.get((area, node), NOBODY)
+
+    def add(self, placed: Mapping[tuple[int, NodeId], tuple[PrefixAttachment, ...]]) -> None:
+        """Attach more to these nodes, and to nobody else, than they announce themselves."""
+        for owner in self._added - self._announced.keys():
+            self._arrays.pop(owner, None)
+        for owner in self._added & self._announced.keys():
+            self._arrays[owner] = self._to_arrays(self.owners[owner][0], self._announced[owner])
+        if self._added or placed:
+            self._all = None
+        self._added = set()
+        for (area, node), prefixes in placed.items():
+            owner = self._number(area, node)
+            self._added.add(owner)
+            whole = self._announced.get(owner, ()) + prefixes
+            self._arrays[owner] = self._to_arrays(area, whole)
 
     def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
         """Replace what a node announces in an area."""

@@ -17,6 +17,7 @@ import numpy as np
 from fared.rib.area import AreaSolver
 from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
 from fared.rib.facts import Ends, Reached, carried, find_asbrs
+from fared.rib.forwarding import Forwarded
 from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
@@ -69,6 +70,8 @@ class RouteSolver:
         self._selection: Selection | None = None
         self._reach = self._locate()
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
+        self._forwarded = Forwarded()
+        self._placed = False
         self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
         self._announcements_changed = False
         self._all_changed = False
@@ -101,7 +104,8 @@ class RouteSolver:
         else:
             self._boundaries.pop((area, node), None)
         if Change.PREFIXES in change:
-            self._table.put(area, node, () if block is None else block.prefixes)
+            prefixes = () if block is None else block.prefixes
+            self._table.put(area, node, self._forwarded.take(area, node, prefixes))
             self._announcements_changed = True
 
     def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
@@ -186,7 +190,7 @@ class RouteSolver:
 
     def _select_again(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         self._reach = self._locate()
-        old, new = self._selection, self._table.select(self._reach)
+        old, new = self._selection, self._select()
         self._selection = new
         shared_sets, self._shared_sets = self._shared_sets, {}
         if old is None or self._all_changed:
@@ -202,6 +206,19 @@ class RouteSolver:
             if not same or self._shared_set(shared) is not shared_sets[shared]:
                 different[number] = True
         return self._publish(np.flatnonzero(different))
+
+    def _select(self) -> Selection:
+        """Choose the best announcements; those with a forwarding address come after the others."""
+        if self._forwarded or self._placed:
+            self._table.add({})
+        selection = self._table.select(self._reach)
+        self._placed = bool(self._forwarded)
+        if not self._placed:
+            return selection
+        links = {area: solver.links for area, solver in self._areas.items()}
+        self._table.add(self._forwarded.place(self._table, selection, self._reach, links))
+        self._reach = self._locate()
+        return self._table.select(self._reach)
 
     def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         """Renew the routes whose next-hop set changed; which node serves them did not."""

@@ -43,7 +43,9 @@ class PrefixAttachment:
 
     An external prefix may lie behind an AS boundary router of another area: ``asbr`` names it
     where ``node`` is a border router on the way to it, and ``distance`` is the rest of the way
-    from the node on, which for external type 2 counts only among equal metrics.
+    from the node on, which for external type 2 counts only among equal metrics. ``forward`` is
+    a forwarding address (0 none): then the prefix lies wherever that address does, and
+    ``metric`` is what it costs from there.
     """
 
     prefix: Prefix
@@ -52,6 +54,7 @@ class PrefixAttachment:
     capacity: float | None = None
     asbr: NodeId | None = None
     distance: int = 0
+    forward: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,32 @@ def test_externals_lie_behind_their_asbr_or_behind_the_border_routers_that_lead_
         assert [hop["hostname"] for hop in route["nexthops"]] == ["p1.S1"]
 
 
+def test_with_a_forwarding_address_the_way_is_that_to_the_address(fabric):
+    """RFC 2328 §16.4 (3): the ASBR must be reached, but traffic goes where the address is."""
+    document = saved(fabric, "p1.L1")
+    asbr, far, near = 0x0AFFFF01, fabric.leaf_prefixes["p2.L1"], fabric.leaf_prefixes["p1.L2"]
+    spine = fabric.router_ids["p1.S2"]
+    document["areas"][0]["lsas"].append(_lsa(LsType.SUMMARY_ASBR, asbr, spine, SummaryLsa(0, 90)))
+    document["as"] = [
+        _lsa(LsType.AS_EXTERNAL, 0xC0000200, asbr, _external(type_2=False, to=near.network + 9)),
+        _lsa(LsType.AS_EXTERNAL, 0xC0000300, asbr, _external(type_2=True, to=far.network + 9)),
+        _lsa(LsType.AS_EXTERNAL, 0xC0000400, asbr, _external(type_2=True, to=0x01020304)),
+    ]
+    routes = {route["prefix"]: route for route in answer(document)["routes"]}
+    first, second = routes["192.0.2.0/24"], routes["192.0.3.0/24"]
+    assert first["metric"] == 5 + routes[str(near)]["metric"]
+    assert [h["weight"] for h in first["nexthops"]] == [1, 1]
+    assert second["metric"] == 5
+    assert [h["weight"] for h in second["nexthops"]] == [
+        h["weight"] for h in routes[str(far)]["nexthops"]
+    ]
+    assert "192.0.4.0/24" not in routes
+
+
+def _external(*, type_2: bool, to: int) -> AsExternalLsa:
+    return AsExternalLsa(length_mask(24), type_2, 5, to, 0)
+
+
 def test_an_asbr_inside_the_area_needs_no_summary(fabric):
     document = saved(fabric, "p1.L1")
     inside, leaf = fabric.router_ids["p1.S2"], fabric.router_ids["p1.L2"]
