@@ -38,6 +38,8 @@ class Database:
     interfaces: tuple[SavedInterface, ...]
     ignored: tuple[tuple[AreaId | None, Ignored], ...]
     """With the area each is from, None for AS scope."""
+    as_scope: AreaContents
+    """The LSAs of AS scope; its area means nothing."""
 
 
 def _address(value: object) -> int:
@@ -150,12 +152,14 @@ def _database(file: _File) -> Database:
         areas.append(contents)
         ignored += [(area, item) for item in left_out]
     lsas, bad = _read_lsas(file.as_scope, "as")
-    ignored += [(None, item) for item in (*bad, *screen(AreaId(0), lsas, stub=False)[1])]
+    as_scope, left_out = screen(AreaId(0), lsas, stub=False)
+    ignored += [(None, item) for item in (*bad, *left_out)]
     return Database(
         router_id=file.router_id,
         areas=tuple(areas),
         interfaces=tuple(_interface(entry) for entry in file.interfaces),
         ignored=tuple(ignored),
+        as_scope=as_scope,
     )
 
 

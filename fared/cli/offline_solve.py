@@ -69,7 +69,9 @@ class World:
 def build_world(database: Database, area: AreaId | None, changes: Changes) -> World:
     """Apply changes to one area or all and build the graph's blocks."""
     areas = [contents for contents in database.areas if area in (None, contents.area)]
-    blocks = build_blocks(apply(contents, changes) for contents in areas)
+    blocks = build_blocks(
+        (apply(contents, changes) for contents in areas), apply(database.as_scope, changes)
+    )
     ignored = [item for at, item in database.ignored if area in (None, at) or at is None]
     for found in blocks.values():
         ignored += one_way(found)

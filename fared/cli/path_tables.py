@@ -193,6 +193,8 @@ def _explain_hops(document: Json, out: Console) -> None:
 def _limit(link: Json | None) -> str:
     if link is None:
         return human.DASH
+    if link["from"] == link["to"]:
+        return f"beyond {human.router(link['from'], link['from_hostname'])}"
     ends = (("from", "from_hostname"), ("to", "to_hostname"))
     return " > ".join(human.router(link[end], link[name]) for end, name in ends)
 

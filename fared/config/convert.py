@@ -10,6 +10,7 @@ from fared.ospf.settings import (
     InterfaceSettings,
     NetworkType,
     OspfSettings,
+    RangeSettings,
 )
 
 _LOOPBACK = "lo"
@@ -26,10 +27,20 @@ def to_ospf_settings(config: Config, router_id: int, hostname: str | None) -> Os
         router_id=RouterId(router_id),
         hostname=hostname,
         areas=tuple(
-            AreaSettings(AreaId(area), stub=section.type == "stub")
+            AreaSettings(
+                AreaId(area),
+                stub=section.type == "stub",
+                summary=section.summary,
+                default_cost=section.default_cost,
+                ranges=tuple(
+                    RangeSettings(prefix, item.cost, item.advertise)
+                    for prefix, item in sorted(section.ranges.items())
+                ),
+            )
             for area, section in sorted(config.ospf.areas.items())
         ),
         stub_router=config.ospf.stub_router,
+        path_capacity_code=config.ospf.path_capacity_sub_tlv or None,
         announce=AnnounceSettings(threshold=config.adaptive.announce_threshold),
     )
 

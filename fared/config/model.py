@@ -21,8 +21,11 @@ from fared.config.authentication import OspfAuthentication
 from fared.config.secrets import COMPARING
 from fared.config.section import Section
 from fared.core.ids import AreaId
+from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
 _DEAD_INTERVAL_HELLOS = 4
+_LAST_METRIC = 0xFFFFFE
+"""One below LSInfinity (RFC 2328 appendix B)."""
 
 
 def _empty_mapping(value: object) -> object:
@@ -72,13 +75,29 @@ class OspfInterface(Section):
         return self
 
 
+class OspfRange(Section):
+    """An address range of an area (RFC 2328 §C.2). ``cost`` None: the greatest inside."""
+
+    cost: Annotated[int, values.Whole(0, _LAST_METRIC)] | None = None
+    advertise: bool = True
+
+
 class OspfArea(Section):
-    """One area and the interfaces in it."""
+    """One area and the interfaces in it. ``summary`` and ``default_cost`` are of stub areas."""
 
     type: Literal["normal", "stub"] = "normal"
+    summary: bool = True
+    default_cost: Annotated[int, values.Whole(0, _LAST_METRIC)] = 1
+    ranges: Annotated[dict[values.PrefixText, OspfRange], EmptyIsMapping] = Field(default={})
     interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = Field(
         default={}
     )
+
+    @model_validator(mode="after")
+    def _only_stub_areas_are_closed(self) -> OspfArea:
+        if not self.summary and self.type != "stub":
+            raise values.expected("true unless the area is of type stub", field="summary")
+        return self
 
 
 class SpfBackoff(Section):
@@ -108,7 +127,14 @@ class Ospf(Section):
     areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field(default={})
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
+    path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
+    redistribute: Any = Field(default=None, exclude=True)
     spf: SpfBackoff = SpfBackoff()
+
+    @field_validator("redistribute", mode="before")
+    @classmethod
+    def _no_redistribution(cls, _value: object) -> object:
+        raise values.unbuilt("redistribution", "no redistribute section")
 
 
 class Adaptive(Section):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from fared.core.ids import dotted, parse_area, parse_dotted
+from fared.core.ids import FAMILY_IPV4, Prefix, dotted, parse_area, parse_dotted, parse_prefix
 from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
 
 _PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
@@ -167,6 +167,13 @@ def _parse_http(value: object) -> HttpAddress | None:
     return HttpAddress(match["v6"] or match["host"], int(match["port"]))
 
 
+def _parse_prefix_text(value: object) -> Prefix:
+    prefix = parse_prefix(str(value))
+    if prefix.family != FAMILY_IPV4 or prefix.length == 0:
+        raise ValueError
+    return prefix
+
+
 def _check_interface_name(value: object) -> str:
     what = f"an interface name of at most {_IFNAME_MAX} characters, or a glob such as swp*"
     if not isinstance(value, str) or not value or re.search(r"[\s/]", value):
@@ -192,6 +199,12 @@ AreaText = Annotated[
     BeforeValidator(_scalar(parse_area, "an area id: dotted such as 0.0.0.0, or an integer")),
     PlainSerializer(dotted),
     WithJsonSchema({"type": "string"}),
+]
+PrefixText = Annotated[
+    Prefix,
+    BeforeValidator(_scalar(_parse_prefix_text, "an IPv4 prefix such as 10.1.0.0/16")),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["10.1.0.0/16"]}),
 ]
 Bandwidth = Annotated[
     float | None,

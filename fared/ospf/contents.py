@@ -16,6 +16,8 @@ from fared.te.attributes import TeAttributes
 
 MAX_LINK_METRIC = 0xFFFF
 """MaxLinkMetric (RFC 6987 §2): a router that is not to be passed through."""
+B_BIT, E_BIT = 0x01, 0x02
+"""Flags of a router LSA (RFC 2328 §A.4.2): area border router, AS boundary router."""
 _HOST_MASK = 0xFFFFFFFF
 _HOST_LENGTH = 32
 _CAPABILITIES = 0x30000000
@@ -58,7 +60,8 @@ def router_lsa(instance: Instance, area: AreaId) -> bytes:
     links: dict[RouterLink, None] = {}
     for interface in instance.area_interfaces(area):
         links.update(dict.fromkeys(_interface_links(instance, interface)))
-    return encode_router_lsa(RouterLsa(flags=0, links=tuple(links)))
+    flags = B_BIT if instance.border else 0
+    return encode_router_lsa(RouterLsa(flags=flags, links=tuple(links)))
 
 
 def _interface_links(instance: Instance, interface: Interface) -> list[RouterLink]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.authenticate import refusal
+from fared.ospf.border import Border
 from fared.ospf.broadcast import adjacency_due
 from fared.ospf.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.database import Database
@@ -21,6 +22,7 @@ from fared.ospf.events import (
     LoadMeasured,
     Output,
     PacketReceived,
+    RoutesComputed,
     SettingsApplied,
     ShutdownRequested,
 )
@@ -72,6 +74,7 @@ class OspfEngine:
             instance, self._transmitter, self._adjacency, self._interface_event
         )
         self._originator = Originator(instance, self._flooding)
+        self._border = Border(instance, self._originator)
         self._ted = TedBuilder(instance)
         self._links = LinkManager(
             instance,
@@ -97,14 +100,18 @@ class OspfEngine:
                 self._receive(event)
             case LinkChanged():
                 self._links.changed(event.link, event.settings)
+                self._border.stale = True
             case LinkRemoved():
                 self._links.removed(event.ifindex)
+                self._border.stale = True
             case LoadMeasured():
                 self._links.load_measured(event.ifindex, event.utilized)
             case SettingsApplied():
                 self._apply(event.settings)
             case ShutdownRequested():
                 self._shutdown()
+            case RoutesComputed():
+                self._border.routes_computed(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -118,6 +125,7 @@ class OspfEngine:
     def drain(self) -> list[Output]:
         """Finish what handle and tick began and return all outputs, in order."""
         if not self._stopped:
+            self._border.settle()
             self._originator.settle()
             self._transmitter.flush()
             self._database.sweep()
@@ -138,6 +146,11 @@ class OspfEngine:
         )
         forming = sum(_forming(n) for i in speaking for n in i.neighbors.values())
         return len(speaking), full, forming
+
+    @property
+    def in_several_areas(self) -> bool:
+        """Whether routes are to be told to this engine (``RoutesComputed``)."""
+        return len(self._instance.areas) > 1
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""
@@ -215,6 +228,7 @@ class OspfEngine:
 
     def _full_changed(self, interface: Interface, reason: str) -> None:
         self._originator.link_changed(interface)
+        self._border.stale = True
         self._ted.links_changed(interface.settings.area, f"{interface.name} {reason}")
 
     def _heard_changed(self, interface: Interface) -> None:
@@ -237,6 +251,7 @@ class OspfEngine:
         for area_settings in settings.areas:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
+        self._border.everything_changed()
         self._originator.everything_changed()
         self._ted.all_links_changed("settings")
 

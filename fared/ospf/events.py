@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fared.core.ids import AreaId, NodeId
+    from fared.core.ids import AreaId, NodeId, Prefix
     from fared.core.links import Link
     from fared.ospf.settings import InterfaceSettings, OspfSettings
-    from fared.ted.model import LocalLink, NodeBlock
+    from fared.ted.model import LocalLink, NodeBlock, PathType
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,40 @@ class ShutdownRequested:
     """Flush own LSAs (premature ageing) and say goodbye: an empty hello on each interface."""
 
 
+@dataclass(frozen=True, slots=True)
+class RouteFacts:
+    """What a border router needs to know of a route to announce it into other areas.
+
+    ``areas`` are those its next hops belong to. ``capacity`` is what this router can carry to
+    the prefix, bytes/s; None where that is unknown or unlimited.
+    """
+
+    metric: int
+    path_type: PathType
+    areas: tuple[AreaId, ...]
+    capacity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutesComputed:
+    """What the routing table became: the engine knows databases, routes are computed elsewhere.
+
+    ``changes`` maps to None where a route is gone; ``asbrs`` holds all AS boundary routers
+    that are reached. Only routers in several areas need to be told.
+    """
+
+    changes: dict[Prefix, RouteFacts | None]
+    asbrs: dict[NodeId, RouteFacts]
+
+
 Input = (
-    PacketReceived | LinkChanged | LinkRemoved | LoadMeasured | SettingsApplied | ShutdownRequested
+    PacketReceived
+    | LinkChanged
+    | LinkRemoved
+    | LoadMeasured
+    | SettingsApplied
+    | ShutdownRequested
+    | RoutesComputed
 )
 
 

@@ -72,6 +72,8 @@ class Instance:
         """Neighbors in state Exchange or Loading: while there are any, MaxAge LSAs stay (§14)."""
         self.dying: dict[LsaEntry, None] = {}
         """MaxAge LSAs waiting for their last acknowledgment."""
+        self.border = False
+        """Whether this is an area border router (RFC 3509): see ``border``."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
         self._outputs: list[Output] = []
         self._logged: set[tuple[int, str]] = set()

@@ -29,6 +29,9 @@ HIGHEST_INDEX = 0x00FFFFFF
 _COMPUTED = (
     LsType.ROUTER,
     LsType.NETWORK,
+    LsType.SUMMARY_NETWORK,
+    LsType.SUMMARY_ASBR,
+    LsType.AS_EXTERNAL,
     LsType.OPAQUE_AREA,
     LsType.OPAQUE_LINK,
     LsType.OPAQUE_AS,
@@ -130,8 +133,13 @@ def screen(area: AreaId, lsas: Iterable[Lsa], *, stub: bool) -> tuple[AreaConten
     return AreaContents(area, stub, stored), ignored
 
 
-def build_blocks(areas: Iterable[AreaContents]) -> dict[AreaId, Blocks]:
-    """What each router says of itself, by area, in ascending order of router id."""
+def build_blocks(
+    areas: Iterable[AreaContents], as_scope: AreaContents | None = None
+) -> dict[AreaId, Blocks]:
+    """What each router says of itself, by area, in ascending order of router id.
+
+    ``as_scope``: the LSAs of the whole AS, which count in every area that is no stub.
+    """
     instance = Instance(OspfSettings(RouterId(0)), _NoJitter())
     builder = TedBuilder(instance)
     blocks: dict[AreaId, Blocks] = {}
@@ -144,6 +152,11 @@ def build_blocks(areas: Iterable[AreaContents]) -> dict[AreaId, Blocks]:
             entry.body = stored.body
             area.lsdb.entries[key] = entry
             builder.lsa_changed(entry)
+    for key, stored in (as_scope.lsas if as_scope is not None else {}).items():
+        entry = LsaEntry(instance.as_scope, stored.lsa, instance.now, flooded_in=True)
+        entry.body = stored.body
+        instance.as_scope.entries[key] = entry
+        builder.lsa_changed(entry)
     builder.flush()
     for output in instance.take_outputs():
         if isinstance(output, TedUpdated) and output.block is not None:

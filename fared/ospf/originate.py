@@ -38,6 +38,7 @@ class Origin:
     """One LSA of our own. ``build`` returns its body, or None while there should be none.
 
     ``vanishes`` says that None can happen: taking an LSA back does not wait for the throttle.
+    A ``transient`` origin is forgotten once its LSA is gone.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Origin:
         "requested_at",
         "throttle",
         "timer",
+        "transient",
         "vanishes",
         "wrapping",
     )
@@ -73,6 +75,7 @@ class Origin:
         self.last_sequence_number: int | None = None
         self.wrapping = False
         self.vanishes = False
+        self.transient = False
 
 
 OriginKey = tuple[AreaId | None, LsaKey]
@@ -138,6 +141,14 @@ class Originator:
         if entry is not None and not entry.maxed(self._instance.now):
             self._flooding.flush(entry)
 
+    def offer(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> None:
+        """Look at an LSA that comes and goes with the routes: it may read differently now."""
+        origin = self._origins.get((area.area_id, key))
+        if origin is None:
+            origin = self._add(area, key, build)
+            origin.vanishes = origin.transient = True
+        self._mark(origin)
+
     def _te_key(self, instance_id: int) -> LsaKey:
         link_state_id = opaque_link_state_id(
             OpaqueType.TRAFFIC_ENGINEERING, instance_id & _OPAQUE_ID
@@ -149,7 +160,7 @@ class Originator:
         return None if interface is None else contents.te_link(interface)
 
     def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> Origin:
-        options = 0 if area.settings.stub else int(Options.E)
+        options = _options(area)
         throttle = LsaThrottle(self._instance.settings.throttle)
         origin = Origin(area.lsdb, key, options, throttle, build)
         self._origins[area.area_id, key] = origin
@@ -173,7 +184,9 @@ class Originator:
 
     def everything_changed(self) -> None:
         """Settings changed: look at all origins again."""
-        for origin in self._origins.values():
+        for (area_id, _), origin in self._origins.items():
+            if area_id is not None:
+                origin.options = _options(self._instance.areas[area_id])
             origin.throttle.configure(self._instance.settings.throttle)
             self._mark(origin)
 
@@ -226,6 +239,8 @@ class Originator:
             origin.wrapping = False
             origin.last_sequence_number = None
             self._mark(origin, force=True)
+        elif origin is not None:
+            self._forget(origin)
 
     def flush_all(self) -> None:
         """Take all our LSAs back (§14.1)."""
@@ -263,6 +278,8 @@ class Originator:
         if body is None:
             if entry is not None and alive:
                 self._flooding.flush(entry)
+            elif entry is None:
+                self._forget(origin)
             return False
         if entry is not None and alive and not origin.forced:
             same = entry.lsa.raw[LSA_HEADER_SIZE:] == body
@@ -300,6 +317,13 @@ class Originator:
                 return None
         return INITIAL_SEQUENCE_NUMBER if last in (None, MAX_SEQUENCE_NUMBER) else last + 1
 
+    def _forget(self, origin: Origin) -> None:
+        """Drop an origin that no LSA is to come from any more, unless one is wanted again."""
+        if origin.transient and origin.build() is None:
+            self._instance.timers.cancel(origin.timer)
+            self._origins.pop((origin.lsdb.area, origin.key), None)
+            self._marked.pop((origin.lsdb.area, origin.key), None)
+
     def _origin_of(self, entry: LsaEntry) -> Origin | None:
         return self._origins.get((entry.lsdb.area, entry.key))
 
@@ -313,6 +337,11 @@ class Originator:
         if origin.requested_at is None:
             origin.requested_at = self._instance.now
         self._marked[origin.lsdb.area, origin.key] = origin
+
+
+def _options(area: Area) -> int:
+    """The E bit, off in stub areas (RFC 2328 §12.1.2)."""
+    return 0 if area.settings.stub else int(Options.E)
 
 
 def _wake() -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from fared.core.ids import AreaId, RouterId
+from fared.core.ids import AreaId, Prefix, RouterId
 from fared.ospf.keyring import Keyring
+from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
 
 class NetworkType(enum.Enum):
@@ -40,11 +41,30 @@ class InterfaceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeSettings:
+    """An area address range (RFC 2328 §3.5): what other areas see in place of its components.
+
+    ``cost`` None: the greatest of the components. ``advertise`` False hides them.
+    """
+
+    prefix: Prefix
+    cost: int | None = None
+    advertise: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class AreaSettings:
-    """One area. ``stub`` areas carry no AS-external LSAs."""
+    """One area. ``stub`` areas carry no AS-external LSAs.
+
+    ``summary`` False: border routers announce into this (stub) area nothing but a default
+    route (a totally stubby area). ``default_cost`` is the metric of that default route.
+    """
 
     area: AreaId
     stub: bool = False
+    summary: bool = True
+    default_cost: int = 1
+    ranges: tuple[RangeSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +100,8 @@ class OspfSettings:
     stub_router: bool = False
     throttle: ThrottleSettings = ThrottleSettings()
     announce: AnnounceSettings = AnnounceSettings()
+    path_capacity_code: int | None = PATH_CAPACITY
+    """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     flood_pacing: float = 0.005
     """Least gap between two floods out of one interface, in seconds; the first never waits."""
     min_ls_arrival: float = 0.0

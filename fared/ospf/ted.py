@@ -23,6 +23,7 @@ from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, Rou
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
+from fared.ospf.reachability import Reachability
 from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
 
 _WORD = 0xFFFFFFFF
@@ -30,6 +31,11 @@ _HIGHEST_INDEX = 0x00FFFFFF
 """Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
 _TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
 RowKey = tuple[int, int]
+_BEYOND: dict[int, str] = {
+    LsType.SUMMARY_NETWORK: "summary-lsa",
+    LsType.SUMMARY_ASBR: "asbr-summary-lsa",
+    LsType.AS_EXTERNAL: "as-external-lsa",
+}
 
 
 @dataclass(slots=True)
@@ -47,6 +53,10 @@ class _Router:
     block: NodeBlock | None = None
     emitted: NodeBlock | None = None
     rebuild: bool = False
+    prefixes: tuple[PrefixAttachment, ...] = ()
+    """Those of its own links; the block's are these and what lies beyond."""
+    beyond: bool = False
+    """Whether what lies beyond the area (summaries, externals) reads differently."""
     patched: dict[LsaKey, None] = field(default_factory=dict)
     cause: str | None = None
     since: float = 0.0
@@ -57,6 +67,7 @@ class TedBuilder:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
+        self._reachability = Reachability(instance)
         self._routers: dict[tuple[AreaId, int], _Router] = {}
         self._networks = NetworkTable()
         self._dirty: dict[tuple[AreaId, int], _Router] = {}
@@ -71,6 +82,9 @@ class TedBuilder:
             body, now = self._body(entry), self._instance.now
             known = body if isinstance(body, NetworkLsa) else None
             self._networks.put(area, key, known, cause=_describe(entry), now=now)
+        if Reachability.concerns(key):
+            self._beyond_changed(entry)
+            return
         if area is None or key.ls_type not in (LsType.ROUTER, LsType.OPAQUE_AREA):
             return
         router = self._routers.get((area, key.advertising_router))
@@ -89,6 +103,15 @@ class TedBuilder:
         if router.cause is None:
             router.cause, router.since = _describe(entry), self._instance.now
         self._dirty[area, key.advertising_router] = router
+
+    def _beyond_changed(self, entry: LsaEntry) -> None:
+        """Take note of an LSA that tells of prefixes beyond an area."""
+        for area, router_id in self._reachability.lsa_changed(entry, self._body(entry)):
+            router = self._routers.setdefault((area, router_id), _Router(NodeId(router_id)))
+            router.beyond = True
+            if router.cause is None:
+                router.cause, router.since = _describe(entry), self._instance.now
+            self._dirty[area, router_id] = router
 
     def links_changed(self, area: AreaId, cause: str) -> None:
         """The full adjacencies of an area may have changed."""
@@ -200,8 +223,13 @@ class TedBuilder:
             router.block = None
         elif router.rebuild or router.block is None:
             router.block = _build(router, router.body)
+            router.prefixes = router.block.prefixes
+            router.beyond = True
         elif router.patched:
             router.block = _patch(router, router.block)
+        if router.beyond and router.block is not None:
+            router.block = self._with_beyond(area, router, router.block)
+        router.beyond = False
         router.rebuild = False
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
@@ -212,6 +240,17 @@ class TedBuilder:
             return
         topology = before is None or router.block is None or not _same_shape(before, router.block)
         self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
+
+    def _with_beyond(self, area: AreaId, router: _Router, block: NodeBlock) -> NodeBlock:
+        """The block with all that the router reaches beyond its own links."""
+        boundary = router.body is not None and bool(router.body.flags & contents.E_BIT)
+        node = block.node
+        beyond = self._reachability.attachments(area, node, boundary=boundary)
+        leads_to = self._reachability.leads_to(area, node)
+        prefixes = router.prefixes + beyond
+        if (block.prefixes, block.boundary, block.leads_to) == (prefixes, boundary, leads_to):
+            return block
+        return replace(block, prefixes=prefixes, boundary=boundary, leads_to=leads_to)
 
     def _prune(self, area: AreaId, router: _Router) -> None:
         """Forget a router of which nothing is left."""
@@ -353,7 +392,8 @@ def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     """Whether two blocks differ in nothing but capacities."""
     return (
         a.transit == b.transit
-        and a.prefixes == b.prefixes
+        and _same_prefixes(a.prefixes, b.prefixes)
+        and (a.boundary, a.leads_to) == (b.boundary, b.leads_to)
         and np.array_equal(a.neighbors, b.neighbors)
         and np.array_equal(a.metrics, b.metrics)
         and np.array_equal(a.local_ids, b.local_ids)
@@ -361,9 +401,21 @@ def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     )
 
 
+def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
+    """Whether two blocks announce the same, announced capacities aside."""
+    if a == b:
+        return True
+    return len(a) == len(b) and all(
+        (x.prefix, x.metric, x.path_type, x.asbr, x.distance, x.forward)
+        == (y.prefix, y.metric, y.path_type, y.asbr, y.distance, y.forward)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
 def _equal(a: NodeBlock, b: NodeBlock) -> bool:
     return (
         _same_shape(a, b)
+        and a.prefixes == b.prefixes
         and a.hostname == b.hostname
         and np.array_equal(a.capacities, b.capacities, equal_nan=True)
         and np.array_equal(a.availables, b.availables, equal_nan=True)
@@ -379,6 +431,9 @@ def _describe(entry: LsaEntry) -> str:
         return f"router-lsa {router} {number}"
     if head.ls_type == LsType.NETWORK:
         return f"network-lsa {dotted(head.link_state_id)} {number}"
+    if Reachability.concerns(head.key):
+        kind = _BEYOND.get(head.ls_type, "extended-prefix-lsa")
+        return f"{kind} {router}/{dotted(head.link_state_id)} {number}"
     kind = "te-link-lsa"
     if opaque_type(head.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING:
         kind = "opaque-lsa"

@@ -22,6 +22,7 @@ from fared.weights.path_capacity import (
     Row,
     contract,
     link_capacities,
+    merged_flow,
     node_row,
     propagate,
 )
@@ -79,6 +80,7 @@ class AreaSolver:
         self._builder: SetBuilder | None = None
         self._solved_by: SetBuilder | None = None
         self._contractions: dict[tuple[int, ...], Contraction] = {}
+        self._merged: tuple[Solution, NDArray[np.float64]] | None = None
         self._seen: tuple[int, int] = (-1, -1)
         self._seen_links: tuple[LocalLink, ...] = ()
         self._seen_local: tuple[object, ...] = ()
@@ -213,6 +215,14 @@ class AreaSolver:
         assert self._builder is not None
         found: NextHopSet | None = self._builder.build(pack(row), limit)[0]
         return found
+
+    def merged(self) -> NDArray[np.float64]:
+        """What the root can carry to every node over all paths together (N,), bytes/s."""
+        solution = self.solution
+        assert solution is not None
+        if self._merged is None or self._merged[0] is not solution:
+            self._merged = solution, merged_flow(solution.plan, solution.capacity)
+        return self._merged[1]
 
     def reached(self) -> int:
         """How many nodes the root reaches, without itself."""

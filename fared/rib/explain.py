@@ -14,14 +14,20 @@ from fared.weights.path_capacity import node_row
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from fared.core.ids import NodeId, Prefix
     from fared.rib.area import AreaSolver, Solution
+    from fared.rib.facts import Ends
     from fared.rib.model import NextHop, Route
 
 
 @dataclass(frozen=True, slots=True)
 class LimitingLink:
-    """A link of the DAG that bounds a path: ``tail -> head``, bytes/s (None unknown)."""
+    """A link of the DAG that bounds a path: ``tail -> head``, bytes/s (None unknown).
+
+    ``tail`` equal to ``head``: what this border router announced to lie behind it.
+    """
 
     tail: NodeId
     head: NodeId
@@ -47,6 +53,15 @@ class ExplainedHop:
 
 
 @dataclass(frozen=True, slots=True)
+class Announced:
+    """A node the route leads to, and what it says lies behind it: bytes/s, None if nothing."""
+
+    node: NodeId
+    area: int
+    capacity: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """A route and its reasons.
 
@@ -60,6 +75,8 @@ class Explanation:
     distance: int
     shared_node: NodeId | None
     hops: tuple[ExplainedHop, ...]
+    announced: tuple[Announced, ...] = ()
+    """What border routers announced; empty where the prefix lies in an area of this router."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +106,15 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def explain_route(areas: Mapping[int, AreaSolver], route: Route) -> Explanation:
-    """Explain a present route."""
+def explain_route(areas: Mapping[int, AreaSolver], route: Route, ends: Ends) -> Explanation:
+    """Explain a present route; ``ends`` with what each node announced."""
     hops: list[ExplainedHop] = []
     shared: int | None = None
     if route.nexthops is not None:
         total = route.nexthops.total_weight
         count = len(route.nexthops.hops)
         for hop in route.nexthops.hops:
-            local, path, limits, meeting = _trace(areas, route, hop)
+            local, path, limits, meeting = _trace(areas, route, hop, ends)
             shared = meeting
             hops.append(ExplainedHop(hop, local, path, limits, hop.weight / total, 1 / count))
     return Explanation(
@@ -107,11 +124,16 @@ def explain_route(areas: Mapping[int, AreaSolver], route: Route) -> Explanation:
         distance=route.metric,
         shared_node=None if shared in route.destinations else shared,  # type: ignore[arg-type]
         hops=tuple(hops),
+        announced=tuple(
+            Announced(node, area, _known(capacity))
+            for area, node, capacity in ends
+            if route.path_type is PathType.INTER_AREA
+        ),
     )
 
 
 def _trace(
-    areas: Mapping[int, AreaSolver], route: Route, hop: NextHop
+    areas: Mapping[int, AreaSolver], route: Route, hop: NextHop, ends: Ends
 ) -> tuple[float | None, float | None, tuple[LimitingLink, ...], int | None]:
     """Local capacity, path capacity, limiting links and meeting node of one next hop."""
     for area in sorted(areas) if route.area is None else [route.area]:
@@ -126,26 +148,32 @@ def _trace(
                 hop.neighbor,
             ):
                 column = int(solution.members.column[place])
-                return _trace_column(solver, solution, route, column)
+                return _trace_column(
+                    solver, solution, [end for end in ends if end[0] == area], column
+                )
     return None, hop.capacity, (), None
 
 
 def _trace_column(
-    solver: AreaSolver, solution: Solution, route: Route, column: int
+    solver: AreaSolver, solution: Solution, told: list[tuple[int, NodeId, float]], column: int
 ) -> tuple[float | None, float | None, tuple[LimitingLink, ...], int | None]:
     plan = solution.plan
-    ends = plan.graph.indexes(np.array(route.destinations, np.int64))
-    ends = ends[ends >= 0]
+    ends = plan.graph.indexes(np.array([node for _, node, _ in told], np.int64))
+    announced = [capacity for _, _, capacity in told]
     meeting: int | None = None
     if len(ends) == 1:
         row = solver.row(int(ends[0]))
         meeting = int(plan.row_of[ends[0]])
         ends = np.array([meeting])
     else:
-        row = solver.contracted(tuple(ends.tolist()), (np.inf,) * len(ends))
+        row = solver.contracted(tuple(ends.tolist()), tuple(announced))
     local = float(solution.members.local[column])
     bound = float(row.bound[column])
     node = None if meeting is None else int(plan.graph.nodes[meeting])
+    if len(announced) == 1 and announced[0] < bound:
+        behind = told[0][1]
+        limit = LimitingLink(behind, behind, announced[0])
+        return _known(local), _known(bound), (limit,), node
     first = LimitingLink(
         _id(plan.graph.nodes[plan.root]),
         _id(plan.graph.nodes[plan.graph.dst[plan.via[column]]]),
@@ -153,9 +181,32 @@ def _trace_column(
     )
     if not np.isnan(local) and local <= bound:
         return _known(local), _known(bound), (first,), node
-    limits = _cut(solution, column, ends)
+    limits = _announced_limits(solution, column, ends, announced, bound)
+    limits = limits or _cut(solution, column, ends)
     path = None if row.unknown[column] else _known(bound)
     return _known(local), path, limits or (first,), node
+
+
+def _announced_limits(
+    solution: Solution,
+    column: int,
+    ends: NDArray[np.int64],
+    announced: list[float],
+    bound: float,
+) -> tuple[LimitingLink, ...]:
+    """The border routers behind which the bottleneck lies: what they announced is all there is.
+
+    Such a limit has no links that this router could know: it leads from a border router to
+    itself.
+    """
+    found, total = [], 0.0
+    for end, capacity in zip(ends.tolist(), announced, strict=True):
+        row = node_row(solution.plan, solution.flow, end)
+        if row.present[column] and capacity < row.bound[column]:
+            node = _id(solution.plan.graph.nodes[end])
+            found.append(LimitingLink(node, node, capacity))
+            total += capacity
+    return tuple(found) if found and total <= bound else ()
 
 
 def _cut(

@@ -16,6 +16,8 @@ from fared.spf.plan import UNREACHABLE
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from fared.core.ids import NodeId, Prefix
@@ -24,28 +26,43 @@ if TYPE_CHECKING:
 NO_ROUTE = UNREACHABLE
 NOBODY = -1
 SEVERAL = -2
+_EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 _TYPE_SHIFT = 58
 _METRIC_SHIFT = 34
 _OWN = 1 << 62
 _COMPACT_ABOVE = 4096
-_PREFIX, _METRIC, _PATH_TYPE, _KEY = range(4)
+_PREFIX, _METRIC, _PATH_TYPE, _KEY, _ASBR = range(5)
+_BACKBONE = 0
+_NOT_PREFERRED = 1 << 33
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Announcements:
-    """R announcements: ``columns`` (4, R) as of ``_PREFIX`` to ``_KEY``, ``capacity`` (R,).
+    """R announcements: ``columns`` (5, R) as of ``_PREFIX`` to ``_ASBR``, ``capacity`` (R,).
 
     The key is what an announcement counts for at distance 0. ``capacity`` is infinite where
-    none is told.
+    none is told. ``_ASBR`` is the owner number, in this area, of the AS boundary router that
+    the announcing node leads to, NOBODY where there is none in between.
     """
 
     columns: NDArray[np.int64]
     capacity: NDArray[np.float64]
 
 
-def _key_at_zero(metric: int, path_type: PathType) -> int:
-    external = path_type is PathType.EXTERNAL_2
-    return (path_type << _TYPE_SHIFT) + (metric << _METRIC_SHIFT if external else metric)
+def _key_at_zero(area: int, item: PrefixAttachment) -> int:
+    """By path type; for external type 2 by its own metric before the distance.
+
+    Among externals, a way inside a non-backbone area to the AS boundary router comes before
+    any other, whatever the distance (RFC 2328 §16.4.1).
+    """
+    key = item.path_type << _TYPE_SHIFT
+    if item.path_type not in _EXTERNAL:
+        return key + item.metric
+    if area == _BACKBONE or item.asbr is not None:
+        key += _NOT_PREFERRED
+    if item.path_type is PathType.EXTERNAL_2:
+        return key + (item.metric << _METRIC_SHIFT) + item.distance
+    return key + item.metric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,13 +71,16 @@ class Reach:
 
     ``distance`` is NO_ROUTE where it does not; ``own`` marks this router itself, ``direct``
     this router and the transit networks it is on: what they announce is connected. ``index``
-    is the index in the area's graph, -1 for a node that is not in it.
+    is the index in the area's graph, -1 for a node that is not in it. ``beyond`` is False where
+    what a node tells of other areas does not count: an area border router that is connected to
+    the backbone believes nothing but the backbone (RFC 2328 §16.2, RFC 3509).
     """
 
     distance: NDArray[np.int64]
     own: NDArray[np.bool_]
     direct: NDArray[np.bool_]
     index: NDArray[np.int64]
+    beyond: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,21 +108,49 @@ class PrefixTable:
         self._owner_number: dict[tuple[int, NodeId], int] = {}
         self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
         self._arrays: dict[int, _Announcements] = {}
+        self._added: set[int] = set()
         self._all: _Announcements | None = None
         self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
         self._owner_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
 
+    def number(self, prefix: Prefix) -> int:
+        """The number of a prefix, NOBODY if it was never announced."""
+        return self._prefix_number.get(prefix, NOBODY)
+
+    def owner(self, area: int, node: NodeId) -> int:
+        """The number of a node, NOBODY if it was never heard of."""
+        return self._owner_number.get((area, node), NOBODY)
+
+    def add(self, placed: Mapping[tuple[int, NodeId], tuple[PrefixAttachment, ...]]) -> None:
+        """Attach more to these nodes, and to nobody else, than they announce themselves."""
+        for owner in self._added - self._announced.keys():
+            self._arrays.pop(owner, None)
+        for owner in self._added & self._announced.keys():
+            self._arrays[owner] = self._to_arrays(self.owners[owner][0], self._announced[owner])
+        if self._added or placed:
+            self._all = None
+        self._added = set()
+        for (area, node), prefixes in placed.items():
+            owner = self._number(area, node)
+            self._added.add(owner)
+            whole = self._announced.get(owner, ()) + prefixes
+            self._arrays[owner] = self._to_arrays(area, whole)
+
     def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
         """Replace what a node announces in an area."""
-        owner = self._owner_number.setdefault((area, node), len(self.owners))
-        if owner == len(self.owners):
-            self.owners.append((area, node))
+        owner = self._number(area, node)
         self._announced.pop(owner, None)
         self._arrays.pop(owner, None)
         if prefixes:
             self._announced[owner] = prefixes
-            self._arrays[owner] = self._to_arrays(prefixes)
+            self._arrays[owner] = self._to_arrays(area, prefixes)
         self._all = None
+
+    def _number(self, area: int, node: NodeId) -> int:
+        owner = self._owner_number.setdefault((area, node), len(self.owners))
+        if owner == len(self.owners):
+            self.owners.append((area, node))
+        return owner
 
     def compact(self) -> bool:
         """Number everything afresh if most numbers are of prefixes and owners long gone."""
@@ -130,15 +178,16 @@ class PrefixTable:
             self._owner_arrays = columns[:, 0], columns[:, 1]
         return self._owner_arrays
 
-    def _to_arrays(self, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
+    def _to_arrays(self, area: int, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
         numbers = self._prefix_number
         rows = []
         for item in prefixes:
             number = numbers.setdefault(item.prefix, len(numbers))
             if number == len(self.prefixes):
                 self.prefixes.append(item.prefix)
-            key = _key_at_zero(item.metric, item.path_type)
-            rows.append((number, item.metric, int(item.path_type), key))
+            asbr = NOBODY if item.asbr is None else self._number(area, item.asbr)
+            key = _key_at_zero(area, item)
+            rows.append((number, item.metric, int(item.path_type), key, asbr))
         capacity = [np.inf if item.capacity is None else item.capacity for item in prefixes]
         return _Announcements(np.array(rows, np.int64).T, np.array(capacity, np.float64))
 
@@ -149,7 +198,7 @@ class PrefixTable:
             lengths = [len(part.capacity) for part in parts]
             self._row_owner = np.array(owners, np.int64).repeat(lengths)
             self._all = _Announcements(
-                np.concatenate([np.empty((4, 0), np.int64), *(part.columns for part in parts)], 1),
+                np.concatenate([np.empty((5, 0), np.int64), *(part.columns for part in parts)], 1),
                 np.concatenate([np.empty(0), *(part.capacity for part in parts)]),
             )
         return self._all
@@ -197,4 +246,12 @@ def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDAr
     key[mine] = table.columns[_METRIC, mine] + distance[mine] - _OWN
     passed_on = (kind == int(PathType.INTER_AREA)) & reach.own[owner[direct]]
     key[direct[passed_on]] = NO_ROUTE
+    asbr = table.columns[_ASBR]
+    far = asbr != NOBODY
+    outside = (table.columns[_PATH_TYPE] == int(PathType.INTER_AREA)) | far
+    key[outside & ~reach.beyond[owner]] = NO_ROUTE
+    if far.any():
+        # §16.3: an AS boundary router inside the area is not looked for outside of it.
+        inside = far & (reach.distance[asbr] != NO_ROUTE)
+        key[inside | (far & reach.own[owner])] = NO_ROUTE
     return key

@@ -16,13 +16,15 @@ import numpy as np
 
 from fared.rib.area import AreaSolver
 from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
+from fared.rib.facts import Ends, Reached, carried, find_asbrs
+from fared.rib.forwarding import Forwarded
 from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
 from fared.rib.settings import SolverSettings
 from fared.ted.database import Change
 from fared.ted.model import PathType
-from fared.weights.path_capacity import WeightMode, merged_flow
+from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
+_BACKBONE = 0
 _Shared = tuple[tuple[int, float], ...]
 
 
@@ -67,6 +70,9 @@ class RouteSolver:
         self._selection: Selection | None = None
         self._reach = self._locate()
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
+        self._forwarded = Forwarded()
+        self._placed = False
+        self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
         self._announcements_changed = False
         self._all_changed = False
 
@@ -93,8 +99,13 @@ class RouteSolver:
         """Take the newest description of a router in an area; None: it is gone."""
         ted = self._area(area).ted
         change = ted.remove(node) if block is None else ted.put(block)
+        if block is not None and (block.boundary or block.leads_to):
+            self._boundaries[area, node] = block
+        else:
+            self._boundaries.pop((area, node), None)
         if Change.PREFIXES in change:
-            self._table.put(area, node, () if block is None else block.prefixes)
+            prefixes = () if block is None else block.prefixes
+            self._table.put(area, node, self._forwarded.take(area, node, prefixes))
             self._announcements_changed = True
 
     def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
@@ -144,7 +155,11 @@ class RouteSolver:
             own=np.zeros(size, bool),
             direct=np.zeros(size, bool),
             index=np.full(size, -1, np.int64),
+            beyond=np.ones(size, bool),
         )
+        backbone = self._areas.get(_BACKBONE)
+        if backbone is not None and backbone.reached() > 0:
+            reach.beyond[:] = areas == _BACKBONE
         for area, solver in self._areas.items():
             if solver.solution is None:
                 continue
@@ -175,7 +190,7 @@ class RouteSolver:
 
     def _select_again(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         self._reach = self._locate()
-        old, new = self._selection, self._table.select(self._reach)
+        old, new = self._selection, self._select()
         self._selection = new
         shared_sets, self._shared_sets = self._shared_sets, {}
         if old is None or self._all_changed:
@@ -191,6 +206,19 @@ class RouteSolver:
             if not same or self._shared_set(shared) is not shared_sets[shared]:
                 different[number] = True
         return self._publish(different.nonzero()[0])
+
+    def _select(self) -> Selection:
+        """Choose the best announcements; those with a forwarding address come after the others."""
+        if self._forwarded or self._placed:
+            self._table.add({})
+        selection = self._table.select(self._reach)
+        self._placed = bool(self._forwarded)
+        if not self._placed:
+            return selection
+        links = {area: solver.links for area, solver in self._areas.items()}
+        self._table.add(self._forwarded.place(self._table, selection, self._reach, links))
+        self._reach = self._locate()
+        return self._table.select(self._reach)
 
     def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
         """Renew the routes whose next-hop set changed; which node serves them did not."""
@@ -298,24 +326,42 @@ class RouteSolver:
         unlimited (connected) or there is no route.
         """
         route = self._routes.get(prefix)
-        if route is None or route.nexthops is None or route.area is None:
-            return None
-        solution = self._areas[route.area].solution
-        assert solution is not None
-        flow = merged_flow(solution.plan, solution.capacity)
-        ends = solution.plan.graph.indexes(np.array(route.destinations, np.int64))
-        total = float(flow[ends].sum())
-        shown = [hop.capacity for hop in route.nexthops.hops]
-        if any(capacity is None for capacity in shown) or not np.isfinite(total):
-            return None
-        return min(total, sum(capacity for capacity in shown if capacity is not None))
+        return None if route is None else carried(self._areas, self._ends(route), route.nexthops)
+
+    def _ends(self, route: Route) -> Ends:
+        """The nodes a route leads to, with what each of them announced of the prefix."""
+        number = self._table.number(route.prefix)
+        shared = None if self._selection is None else self._selection.shared.get(number)
+        if shared is None:
+            area = 0 if route.area is None else route.area
+            return tuple((area, node, np.inf) for node in route.destinations)
+        owners = self._table.owners
+        return tuple((*owners[owner], capacity) for owner, capacity in shared)
+
+    def reached(self) -> tuple[dict[Prefix, Reached], dict[NodeId, Reached]]:
+        """All routes but external ones, and all AS boundary routers, as others are told."""
+        known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
+        found: dict[Prefix, Reached] = {}
+        for prefix, route in self._routes.items():
+            if route.path_type not in (PathType.INTRA_AREA, PathType.INTER_AREA):
+                continue
+            ends = self._ends(route)
+            key = ends, route.nexthops
+            if key not in known:
+                known[key] = carried(self._areas, ends, route.nexthops)
+            areas = tuple(sorted({area for area, _, _ in ends}))
+            found[prefix] = Reached(route.metric, route.path_type, areas, known[key])
+        backbone = self._areas.get(_BACKBONE)
+        border = backbone is not None and backbone.reached() > 0
+        beyond = (_BACKBONE,) if border else tuple(self._areas)
+        return found, find_asbrs(self._areas, self._boundaries, beyond, self.root)
 
     def explain(self, prefix: Prefix) -> Explanation | None:
         """Why the route to a prefix is what it is; None without a route."""
         route = self._routes.get(prefix)
         if route is None:
             return None
-        return explain_route(self._areas, route)
+        return explain_route(self._areas, route, self._ends(route))
 
     def spf_view(self, area: int) -> dict[NodeId, SpfNode]:
         """Distance and first hops of every reachable node of an area."""

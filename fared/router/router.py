@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
-from fared.core.ids import NodeId
+from fared.core.ids import AreaId, NodeId, Prefix
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine
 from fared.ospf.instance import Rng
+from fared.rib.facts import Reached
 from fared.rib.solver import RouteSolver
 from fared.router import events
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
@@ -59,6 +60,8 @@ class Router:
         self._local_links: dict[int, tuple[LocalLink, ...]] = {}
         self._link_counts: dict[tuple[int, int], int] = {}
         self._unanswered = 0
+        self._told: dict[Prefix, ospf.RouteFacts] = {}
+        self._told_asbrs: dict[NodeId, ospf.RouteFacts] = {}
         self._now = now
 
     # -- the contract -----------------------------------------------------------------------
@@ -131,14 +134,7 @@ class Router:
     # -- the turn ---------------------------------------------------------------------------
 
     def _turn(self, now: float) -> None:
-        for output in self.engine.drain():
-            match output:
-                case ospf.TedUpdated():
-                    self._ted_updated(output, now)
-                case ospf.LocalLinksChanged():
-                    self._local_links_changed(output, now)
-                case _:
-                    self._outputs.append(output)
+        self._drain_engine(now)
         if self._stopping:
             return
         if self.backoff.due(now):
@@ -148,6 +144,36 @@ class Router:
             self._compute(now)
         if not self.startup.ready:
             self._advance(now)
+
+    def _drain_engine(self, now: float) -> None:
+        for output in self.engine.drain():
+            match output:
+                case ospf.TedUpdated():
+                    self._ted_updated(output, now)
+                case ospf.LocalLinksChanged():
+                    self._local_links_changed(output, now)
+                case _:
+                    self._outputs.append(output)
+
+    def _tell_engine(self, now: float) -> None:
+        """Tell an engine in several areas what the routes became: it announces them (§12.4.3).
+
+        The one place where data flows back, and it ends there: what an engine announces of
+        itself is no input to its own routes.
+        """
+        if not self.engine.in_several_areas:
+            return
+        routes, asbrs = self.solver.reached()
+        told = {prefix: _facts(reached) for prefix, reached in routes.items()}
+        reached_asbrs = {node: _facts(reached) for node, reached in asbrs.items()}
+        changes: dict[Prefix, ospf.RouteFacts | None] = {
+            prefix: facts for prefix, facts in told.items() if self._told.get(prefix) != facts
+        }
+        changes.update((prefix, None) for prefix in self._told if prefix not in told)
+        if changes or reached_asbrs != self._told_asbrs:
+            self._told, self._told_asbrs = told, reached_asbrs
+            self.engine.handle(ospf.RoutesComputed(changes, reached_asbrs), now)
+            self._drain_engine(now)
 
     def _ted_updated(self, update: ospf.TedUpdated, now: float) -> None:
         self.solver.put_block(update.area, update.node, update.block)
@@ -198,6 +224,7 @@ class Router:
         self._outputs.append(events.Computed(record))
         self.journal.last_change.update(dict.fromkeys(update.changed, record))
         self.journal.counts["spf" if update.spf_ran else "capacity"] += 1
+        self._tell_engine(now)
         if self._held:
             return
         operations = self.planner.update(update.changed, now)
@@ -324,3 +351,8 @@ class Router:
             operations = self.planner.update(dict(self.solver.routes), now)
             self._emit_fib(operations, "adopted routes brought up to date")
         self._reach(Stage.FIRST_SPF, now)
+
+
+def _facts(reached: Reached) -> ospf.RouteFacts:
+    areas = tuple(AreaId(area) for area in reached.areas)
+    return ospf.RouteFacts(reached.metric, reached.path_type, areas, reached.capacity)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
-from fared.ospf.settings import InterfaceSettings, NetworkType, OspfSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.rib.settings import SolverSettings
 from fared.router.settings import RouterSettings
 from fared.sim.network import Network
@@ -54,6 +54,11 @@ class FabricBuilder:
         self._start_deadline = start_deadline
         self._area = AreaId(0)
         self._lans = 0
+        self._areas: tuple[AreaSettings, ...] = ()
+
+    def areas(self, area: AreaId, *settings: AreaSettings) -> None:
+        """From now on add to ``area``; new routers know these settings of areas."""
+        self._area, self._areas = area, settings
 
     def router(self, name: str) -> None:
         """Add a router with its loopback."""
@@ -61,7 +66,7 @@ class FabricBuilder:
         router_id = LOOPBACKS + len(self.fabric.router_ids) + 1
         self.fabric.router_ids[name] = router_id
         settings = RouterSettings(
-            ospf=OspfSettings(RouterId(router_id), hostname=name),
+            ospf=OspfSettings(RouterId(router_id), hostname=name, areas=self._areas),
             solver=self._solver,
             start_deadline=self._start_deadline,
         )

@@ -40,12 +40,21 @@ class PrefixAttachment:
 
     ``capacity`` is what the announcing node says lies behind it (bytes/s), None where it says
     nothing: then the node itself is taken to reach it without limit.
+
+    An external prefix may lie behind an AS boundary router of another area: ``asbr`` names it
+    where ``node`` is a border router on the way to it, and ``distance`` is the rest of the way
+    from the node on, which for external type 2 counts only among equal metrics. ``forward`` is
+    a forwarding address (0 none): then the prefix lies wherever that address does, and
+    ``metric`` is what it costs from there.
     """
 
     prefix: Prefix
     metric: int
     path_type: PathType = PathType.INTRA_AREA
     capacity: float | None = None
+    asbr: NodeId | None = None
+    distance: int = 0
+    forward: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,10 @@ class NodeBlock:
     hostname: str | None = None
     network: bool = field(default=False)
     """True for a pseudonode or transit network, whose outgoing links cost and limit nothing."""
+    boundary: bool = False
+    """An AS boundary router (OSPF's E bit): others want to know the way to it."""
+    leads_to: tuple[tuple[NodeId, int], ...] = ()
+    """AS boundary routers in other areas, and the cost at which this border router reaches them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,14 +108,14 @@ def test_lsa_types_that_no_route_is_computed_from_are_said(document):
     external = encode_lsa(
         ls_age=1,
         options=2,
-        ls_type=LsType.AS_EXTERNAL,
+        ls_type=LsType.NSSA_EXTERNAL,
         link_state_id=0,
         advertising_router=0x0AFF0001,
         ls_sequence_number=-0x7FFFFFFF,
         body=bytes(16),
     )
     document["as"] = [{"hex": external.raw.hex()}]
-    assert reasons(answer(document)) == {"as-external 0.0.0.0 10.255.0.1": "unsupported"}
+    assert reasons(answer(document)) == {"nssa-external 0.0.0.0 10.255.0.1": "unsupported"}
 
 
 def test_of_two_instances_the_newer_counts(document):

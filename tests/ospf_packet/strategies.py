@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from fared.core.ids import ipv4_prefix
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
 from fared.ospf.packet.body import encode_body
+from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
 from fared.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
@@ -79,6 +81,18 @@ router_information = st.builds(
     RouterInformation, st.none() | u32, st.none() | hostnames, triplets((1, 7))
 )
 
+prefix_facts = st.builds(
+    lambda route_type, address, length, flags, subs: PrefixFacts(
+        route_type, ipv4_prefix(address, length), flags, subs
+    ),
+    u8,
+    u32,
+    st.integers(0, 32),
+    u8,
+    triplets(()),
+)
+extended_prefixes = st.builds(ExtendedPrefixLsa, tuples_of(prefix_facts), triplets((1,)))
+
 BODIES = {
     "router": (1, 0, routers),
     "network": (2, 0, networks),
@@ -89,6 +103,7 @@ BODIES = {
     "TE router address": (10, 1 << 24, te_router_addresses),
     "TE link": (10, 1 << 24, te_links()),
     "router information": (11, 4 << 24, router_information),
+    "extended prefix": (10, 7 << 24, extended_prefixes),
 }
 """By name: LS type, link state id, strategy."""
 

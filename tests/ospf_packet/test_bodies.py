@@ -108,7 +108,7 @@ def test_other_lsa_types_are_not_decoded(ls_type):
 
 
 @pytest.mark.parametrize(
-    ("ls_type", "link_state_id"), [(9, TE), (11, TE), (10, 3 << 24), (10, 7 << 24), (9, 200 << 24)]
+    ("ls_type", "link_state_id"), [(9, TE), (11, TE), (10, 3 << 24), (10, 8 << 24), (9, 200 << 24)]
 )
 def test_other_opaque_types_are_not_decoded(ls_type, link_state_id):
     """TE has area scope only (RFC 3630 §2.2)."""

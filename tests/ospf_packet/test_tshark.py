@@ -6,9 +6,11 @@ import subprocess
 import dpkt
 import pytest
 
+from fared.core.ids import ipv4_prefix
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
 from fared.ospf.packet.body import encode_body
 from fared.ospf.packet.codec import encode_packet
+from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts, capacity_sub_tlv
 from fared.ospf.packet.lsa import encode_lsa
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
@@ -47,6 +49,13 @@ BODIES = [
     (10, 1 << 24, TeRouterAddress(0x0AFF0001)),
     (10, 1 << 24 | 1, TE_LINK),
     (10, 4 << 24, RouterInformation(1 << 28, "leaf1")),
+    (
+        10,
+        7 << 24 | 1,
+        ExtendedPrefixLsa(
+            (PrefixFacts(3, ipv4_prefix(0x0A000300, 24), 0, (capacity_sub_tlv(12.5e9, 32768),)),)
+        ),
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from fared.api import schema
 from fared.api.views.context import ViewContext, finite, gateway
 from fared.core.ids import Prefix, dotted
 from fared.core.units import format_bandwidth
-from fared.rib.explain import ExplainedHop, Explanation
+from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
 
 MAX_EXAMPLES = 3
@@ -183,8 +183,7 @@ def _reason(context: ViewContext, explained: ExplainedHop, explanation: Explanat
     if not explained.limits:
         return f"carries {capacity}"
     names = [
-        f"{_name(context, link.tail)} -> {_name(context, link.head)} "
-        f"({format_bandwidth(link.capacity)})"
+        f"{_limit_name(context, link)} ({format_bandwidth(link.capacity)})"
         for link in explained.limits[:MAX_EXAMPLES]
     ]
     more = len(explained.limits) - len(names)
@@ -193,6 +192,12 @@ def _reason(context: ViewContext, explained: ExplainedHop, explanation: Explanat
     where = "its own link, " if local and len(names) == 1 else ""
     del explanation
     return f"carries {capacity}, limited by {where}{', '.join(names)}{others}"
+
+
+def _limit_name(context: ViewContext, link: LimitingLink) -> str:
+    if link.tail == link.head:
+        return f"what {_name(context, link.tail)} announced to lie behind it"
+    return f"{_name(context, link.tail)} -> {_name(context, link.head)}"
 
 
 def _name(context: ViewContext, node: int) -> str:
@@ -215,6 +220,13 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
         plain = count * min(known)
         gain = f", plain ECMP could fill only {format_bandwidth(plain)}" if plain < total else ""
         text += f" Together they carry {format_bandwidth(total)}{gain}."
+    silent = [_name(context, end.node) for end in explanation.announced if end.capacity is None]
+    if silent:
+        several = len(silent) > 1
+        text += (
+            f" {' and '.join(silent)} announce{'' if several else 's'} no path capacity for it: "
+            "what lies beyond is not known and limits nothing."
+        )
     return text
 
 

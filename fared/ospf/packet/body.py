@@ -12,6 +12,11 @@ from typing import Any, Final
 
 from fared.core.wire import DecodeError
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
+from fared.ospf.packet.extended_prefix import (
+    ExtendedPrefixLsa,
+    decode_extended_prefix,
+    encode_extended_prefix,
+)
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import decode_router_information, encode_router_information
@@ -25,6 +30,7 @@ LsaBody = (
     | TeRouterAddress
     | TeLink
     | RouterInformation
+    | ExtendedPrefixLsa
 )
 
 _START: Final = LSA_HEADER_SIZE
@@ -63,6 +69,8 @@ def decode_body(lsa: Lsa) -> LsaBody | None:
         return decode_te(lsa.raw, _START)
     if kind == OpaqueType.ROUTER_INFORMATION:
         return decode_router_information(lsa.raw, _START)
+    if kind == OpaqueType.EXTENDED_PREFIX:
+        return decode_extended_prefix(lsa.raw, _START)
     return None
 
 
@@ -174,4 +182,5 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     TeRouterAddress: encode_te_router_address,
     TeLink: encode_te_link,
     RouterInformation: encode_router_information,
+    ExtendedPrefixLsa: encode_extended_prefix,
 }

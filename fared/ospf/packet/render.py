@@ -29,6 +29,12 @@ from fared.ospf.packet.bodies import (
     SummaryLsa,
 )
 from fared.ospf.packet.body import LsaBody, decode_body
+from fared.ospf.packet.extended_prefix import (
+    PATH_CAPACITY,
+    ExtendedPrefixLsa,
+    PrefixFacts,
+    RouteType,
+)
 from fared.ospf.packet.lsa import Lsa, LsaHeader, LsaKey, LsType, lsa_checksum_ok
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import (
@@ -253,6 +259,25 @@ def _router_information(body: RouterInformation) -> Json:
     }
 
 
+def _extended_prefix(body: ExtendedPrefixLsa) -> Json:
+    return {
+        "prefixes": [_prefix_facts(facts) for facts in body.prefixes],
+        "unknown": _unknown(body.unknown),
+    }
+
+
+def _prefix_facts(facts: PrefixFacts) -> Json:
+    """``path_capacity`` is what the default code point holds; all sub-TLVs are listed besides."""
+    return {
+        "route_type": facts.route_type,
+        "route_type_name": _type_name(RouteType, facts.route_type),
+        "prefix": str(facts.prefix),
+        "flags": facts.flags,
+        "path_capacity": _number(facts.capacity(PATH_CAPACITY)),
+        "sub_tlvs": _unknown(facts.sub_tlvs),
+    }
+
+
 _BODIES: dict[type, Callable[[Any], Json]] = {
     RouterLsa: _router,
     NetworkLsa: _network,
@@ -261,4 +286,5 @@ _BODIES: dict[type, Callable[[Any], Json]] = {
     TeRouterAddress: _te_router_address,
     TeLink: _te_link,
     RouterInformation: _router_information,
+    ExtendedPrefixLsa: _extended_prefix,
 }

@@ -1,0 +1,256 @@
+"""The seed's Figure 2 in OSPF areas: PoDs are areas 1.., planes are pieces of area 0.
+
+Rates are Gb/s; every link is 400. E numbers name the worked examples of path capacity.
+"""
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from fared.core.ids import AreaId, Prefix, ipv4_prefix
+from fared.ospf.packet.bodies import SummaryLsa
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.lsa import LsType
+from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.sim import area_invariants, invariants
+from fared.sim.areas import clos5_areas
+from fared.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
+from fared.sim.network import Network
+from fared.ted.model import PathType
+
+ANY = AreaId(0)
+DEFAULT = Prefix(4, 0, 0)
+
+
+def started(supers: int = 4, **options) -> Fabric:
+    fabric = clos5_areas(2, 2, 4, supers, network=Network(seed=3), **options)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    return fabric
+
+
+def limit(fabric: Fabric, a: str, b: str, rate: float) -> None:
+    fabric.network.set_capacity(a, b, rate * GIGABIT)
+
+
+def cut(fabric: Fabric, a: str, b: str) -> None:
+    fabric.network.set_link(a, b, up=False)
+
+
+def capacities(fabric: Fabric, name: str, toward: str) -> dict[str, int]:
+    """Path capacity in Gb/s by next hop, as the router computed it."""
+    solver = fabric.network.nodes[name].running.solver
+    route = solver.routes[fabric.leaf_prefixes[toward]]
+    hops = {fabric.name_of(hop.neighbor): hop.capacity for hop in route.nexthops.hops}
+    return {hop: round(hops[hop] / GIGABIT) for hop in sorted(hops)}
+
+
+def shares(fabric: Fabric, name: str, toward: str) -> dict[str, Fraction]:
+    return invariants.forwarding(fabric, fabric.leaf_prefixes[toward])[name]
+
+
+def told(fabric: Fabric, name: str, area: int) -> dict[int, int]:
+    """Link state id to metric of all type 3 LSAs in a router's database of an area."""
+    found = {}
+    for database in fabric.network.nodes[name].running.engine.snapshot(0.0).databases:
+        for view in database.lsas if database.area == area else ():
+            header = view.lsa.header
+            body = decode_body(view.lsa)
+            if header.ls_type == LsType.SUMMARY_NETWORK and isinstance(body, SummaryLsa):
+                found[header.link_state_id] = body.metric
+    return found
+
+
+def e5(fabric: Fabric) -> None:
+    limit(fabric, "p2.S1", "p2.L1", 100)
+
+
+def e6(fabric: Fabric) -> None:
+    for k in range(1, 5):
+        limit(fabric, "p1.S1", f"SS1.{k}", 100)
+
+
+def e7(fabric: Fabric) -> None:
+    cut(fabric, "p1.S1", "SS1.1")
+    cut(fabric, "p1.S1", "SS1.2")
+    limit(fabric, "SS1.3", "p2.S1", 50)
+    limit(fabric, "SS1.4", "p2.S1", 100)
+
+
+def e8(fabric: Fabric) -> None:
+    for k in range(1, 5):
+        limit(fabric, f"SS1.{k}", "p2.S1", 50)
+    limit(fabric, "p2.S1", "p2.L1", 150)
+
+
+def e8b(fabric: Fabric) -> None:
+    limit(fabric, "SS1.1", "p2.S1", 50)
+    limit(fabric, "p2.S1", "p2.L1", 100)
+
+
+def e12(fabric: Fabric) -> None:
+    cut(fabric, "p2.S1", "p2.L1")
+
+
+@pytest.mark.parametrize(
+    ("change", "at_leaf", "at_spine"),
+    [
+        (e5, [100, 400, 400, 400], [400, 400, 400, 400]),
+        (e6, [400, 400, 400, 400], [100, 100, 100, 100]),
+        (e7, [150, 400, 400, 400], [0, 0, 50, 100]),
+        (e8, [150, 400, 400, 400], [50, 50, 50, 50]),
+        (e8b, [100, 400, 400, 400], [50, 400, 400, 400]),
+        (e12, [0, 400, 400, 400], None),
+    ],
+)
+def test_a_leaf_sees_damage_in_another_pod_through_what_border_routers_announce(
+    change, at_leaf, at_spine
+):
+    """E5 to E8b and E12: the source leaf's weights are those of one flat area."""
+    fabric = started()
+    change(fabric)
+    fabric.network.run_until_quiet(60)
+    expected = {f"p1.S{k}": value for k, value in enumerate(at_leaf, start=1) if value}
+    total = sum(expected.values())
+    found = shares(fabric, "p1.L1", "p2.L1")
+    assert found == {hop: Fraction(value, total) for hop, value in expected.items()}
+    assert capacities(fabric, "p1.L1", "p2.L1") == expected
+    if at_spine is not None:
+        hops = {f"SS1.{k}": value for k, value in enumerate(at_spine, start=1) if value}
+        # What the far spine announced lies behind all its ways and is shown as their limit.
+        behind = 100 if change in (e5, e8b) else 400
+        shown = {hop: min(value, behind) for hop, value in hops.items()}
+        assert capacities(fabric, "p1.S1", "p2.L1") == shown
+        total = sum(hops.values())
+        found = shares(fabric, "p1.S1", "p2.L1")
+        assert found == {hop: Fraction(value, total) for hop, value in hops.items()}
+    assert area_invariants.delivered(fabric) == []
+
+
+def test_inside_a_pod_nothing_is_different_e13():
+    fabric = started(2)
+    limit(fabric, "p1.S1", "p1.L2", 200)
+    limit(fabric, "p1.L1", "p1.S2", 300)
+    fabric.network.run_until_quiet(60)
+    assert list(capacities(fabric, "p1.L1", "p1.L2").values()) == [200, 300, 400, 400]
+
+
+def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces():
+    fabric = started(2)
+    assert area_invariants.delivered(fabric) == []
+    assert area_invariants.same_area_databases(fabric) == []
+    route = fabric.network.nodes["p1.L1"].running.solver.routes[fabric.leaf_prefixes["p2.L2"]]
+    assert route.path_type is PathType.INTER_AREA
+    assert route.area == 1
+    assert len(route.nexthops.hops) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_failures_leave_no_loop_and_no_hole_and_heal_without_a_trace(seed):
+    fabric = started(2)
+    before = {name: node.kernel.dump() for name, node in fabric.network.nodes.items()}
+    chance = random.Random(seed)
+    broken = chance.sample(fabric.links, 4)
+    for a, b in broken:
+        cut(fabric, a, b)
+    fabric.network.run_until_quiet(60)
+    # A plane that fell apart leaves its own nodes without a way: the leaves have other planes.
+    plane = tuple(name for name in fabric.network.nodes if "S" in name)
+    assert area_invariants.delivered(fabric, without_route=plane) == []
+    assert area_invariants.same_area_databases(fabric) == []
+    for a, b in chance.sample(broken, len(broken)):
+        fabric.network.set_link(a, b, up=True)
+    fabric.network.run_until_quiet(60)
+    assert area_invariants.same_area_databases(fabric) == []
+    for name, node in fabric.network.nodes.items():
+        assert node.kernel.dump().routes.keys() == before[name].routes.keys()
+        for leaf in fabric.leaf_prefixes:
+            if name != leaf:
+                assert set(shares(fabric, name, leaf).values()) == {
+                    Fraction(1, len(shares(fabric, name, leaf)))
+                }
+
+
+def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_out():
+    """The other end of that plane, still in a piece of area 0, must not look elsewhere."""
+    fabric = started(2)
+    for top in ("SS1.1", "SS1.2"):
+        cut(fabric, "p1.S1", top)
+    fabric.network.run_until_quiet(60)
+    assert set(shares(fabric, "p1.L1", "p2.L1")) == {"p1.S2", "p1.S3", "p1.S4"}
+    assert set(shares(fabric, "p1.S1", "p2.L1")) == {"p1.L1", "p1.L2"}
+    cut_off = ("SS1.1", "SS1.2", "p2.S1")
+    assert area_invariants.delivered(fabric, without_route=cut_off) == []
+
+
+def test_a_capacity_change_below_the_threshold_is_not_flooded_into_other_areas():
+    fabric = started(2)
+    far = fabric.network.nodes["p1.L1"].running.engine
+    limit(fabric, "p2.S1", "p2.L1", 399)
+    fabric.network.run_for(2.0)
+    activity = far.activity()
+    limit(fabric, "p2.S1", "p2.L1", 390)
+    fabric.network.run_for(2.0)
+    assert far.activity() == activity
+    limit(fabric, "p2.S1", "p2.L1", 380)
+    fabric.network.run_for(2.0)
+    assert far.activity() > activity
+    assert capacities(fabric, "p1.L1", "p2.L1")["p1.S1"] == 380
+
+
+def test_a_capacity_change_in_another_area_makes_nobody_run_spf():
+    fabric = started(2)
+    runs = [router.journal.counts["spf"] for router in fabric.network.routers()]
+    e5(fabric)
+    fabric.network.run_for(2.0)
+    assert shares(fabric, "p1.L1", "p2.L1")["p1.S1"] == Fraction(1, 13)
+    assert [router.journal.counts["spf"] for router in fabric.network.routers()] == runs
+
+
+def test_in_a_stub_area_leaves_know_the_other_pods_and_a_default_route():
+    fabric = started(2, pod_area=AreaSettings(ANY, stub=True, default_cost=7))
+    routes = fabric.network.nodes["p1.L1"].running.solver.routes
+    assert routes[DEFAULT].metric == 17
+    assert len(routes[DEFAULT].nexthops.hops) == 4
+    assert fabric.leaf_prefixes["p2.L1"] in routes
+    assert DEFAULT not in fabric.network.nodes["p1.S1"].running.solver.routes
+    assert area_invariants.delivered(fabric) == []
+
+
+def test_in_a_totally_stubby_area_leaves_know_their_pod_and_a_default_route():
+    fabric = started(2, pod_area=AreaSettings(ANY, stub=True, summary=False))
+    routes = fabric.network.nodes["p1.L1"].running.solver.routes
+    assert fabric.leaf_prefixes["p1.L2"] in routes
+    assert fabric.leaf_prefixes["p2.L1"] not in routes
+    assert told(fabric, "p1.L1", 1) == {0: 1}
+    assert area_invariants.delivered(fabric) == []
+    for top in ("SS1.1", "SS1.2"):
+        cut(fabric, "p1.S1", top)
+    fabric.network.run_until_quiet(60)
+    assert set(invariants.forwarding(fabric, DEFAULT)["p1.L1"]) == {"p1.S2", "p1.S3", "p1.S4"}
+
+
+def test_a_range_stands_for_its_components_at_the_cost_of_the_farthest():
+    hosts = RangeSettings(ipv4_prefix(0x0A000000, 16))
+    hidden = RangeSettings(ipv4_prefix(0x0A800000, 9), advertise=False)
+    fabric = started(2, pod_area=AreaSettings(ANY, ranges=(hosts, hidden)))
+    seen = told(fabric, "SS1.1", 0)
+    assert seen[hosts.prefix.network] == 20
+    assert not [found for found in seen if found >> 23 == hidden.prefix.network >> 23]
+    routes = fabric.network.nodes["SS1.1"].running.solver.routes
+    assert hosts.prefix in routes
+    assert fabric.leaf_prefixes["p1.L1"] not in routes
+
+
+def test_explain_names_what_border_routers_announced():
+    fabric = started(2)
+    e5(fabric)
+    fabric.network.run_until_quiet(60)
+    solver = fabric.network.nodes["p1.L1"].running.solver
+    explained = solver.explain(fabric.leaf_prefixes["p2.L1"])
+    announced = {
+        fabric.name_of(end.node): round(end.capacity / GIGABIT) for end in explained.announced
+    }
+    assert announced == {"p1.S1": 100, "p1.S2": 400, "p1.S3": 400, "p1.S4": 400}
+    assert DEFAULT_CAPACITY == 400 * GIGABIT
