@@ -338,7 +338,7 @@ class Router:
             if graph is None or here is None:
                 return not links
             ends = {graph.index(link.neighbor) for link in links}
-            if any(end is None or not graph.joined(here, end) for end in ends):
+            if any(end is None or graph.way(here, end) is None for end in ends):
                 return False
         return True
 

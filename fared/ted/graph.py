@@ -59,13 +59,15 @@ class Graph:
         at = low + int(self.dst[low:high].searchsorted(head))
         return at if at < high and self.dst[at] == head else None
 
-    def joined(self, one: int, other: int) -> bool:
-        """Whether two nodes (by index) have a link, or a transit network between them."""
-        if self.edge(one, other) is not None:
-            return True
-        around = self.dst[int(self.indptr[one]) : int(self.indptr[one + 1])]
-        networks = around[self.network[around]]
-        return any(self.edge(at, other) is not None for at in networks.tolist())
+    def way(self, tail: int, head: int) -> int | None:
+        """The edge between two node indexes, or the one into a transit network between them."""
+        direct = self.edge(tail, head)
+        if direct is not None:
+            return direct
+        low, high = int(self.indptr[tail]), int(self.indptr[tail + 1])
+        into = low + self.network[self.dst[low:high]].nonzero()[0]
+        beyond = (at for at in into.tolist() if self.edge(int(self.dst[at]), head) is not None)
+        return next(beyond, None)
 
     def without(self, one: int, other: int) -> Graph:
         """Copy the graph, leaving out an edge and its opposite."""

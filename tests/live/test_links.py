@@ -43,11 +43,13 @@ class Bundle:
                 lines.append(f"link set {link} up")
             daemon.netns.batch("ip", lines)
         self.view = KernelView(self.left.netns)
+        self.back = KernelView(self.right.netns)
 
     def start(self) -> None:
         self.left.start()
         self.right.start()
         self.await_links(set(self.links))
+        wait_for(lambda: len(self.back.hops(f"{IDS[0]}/32")) == len(self.links), SOON, "and back")
 
     def hops(self) -> tuple[Hop, ...]:
         """How the left kernel reaches the right loopback."""
@@ -60,6 +62,7 @@ class Bundle:
 
     def close(self) -> None:
         self.view.close()
+        self.back.close()
         for daemon in (self.left, self.right):
             daemon.kill()
             daemon.netns.delete()

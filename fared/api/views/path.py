@@ -39,11 +39,14 @@ class Walker:
         return solver.routes.get(prefix)
 
     def link(self, tail: int, head: int) -> tuple[float | None, float | None]:
-        """Capacity and available capacity of all links between two neighbors, bytes/s."""
+        """Capacity and available capacity of all links between two neighbors, bytes/s.
+
+        Across a LAN those of the link into it.
+        """
         for area in self._solver.areas:
             graph = self._solver.ted(area).graph()
             at, to = graph.index(tail), graph.index(head)
-            edge = None if at is None or to is None else graph.edge(at, to)
+            edge = None if at is None or to is None else graph.way(at, to)
             if edge is not None:
                 return finite(float(graph.capacity[edge])), finite(float(graph.available[edge]))
         return None, None

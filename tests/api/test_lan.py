@@ -1,0 +1,85 @@
+"""Views of a router on a LAN: paths, explanations and who is designated."""
+
+import time
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+
+from fared.api.views import graph, ospf, path, routes
+from fared.api.views.context import Runtime, ViewContext
+from fared.config import load_text
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
+from fared.sim.network import Network
+
+MEMBERS = ("R1", "R2", "R3", "R4")
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Fabric:
+    """R1 to R4 on a LAN led by R4; R5 hangs on R1, which has half a LAN link, and on R2."""
+    builder = FabricBuilder(Network(seed=2))
+    for name in (*MEMBERS, "R5"):
+        builder.router(name)
+        builder.hosts(name)
+    builder.lan(*MEMBERS)
+    builder.link("R1", "R5")
+    builder.link("R2", "R5")
+    network = builder.fabric.network
+    network.start_all()
+    network.run_until_quiet(120, quiet=6.0)
+    network.set_capacity("R1", "R3", DEFAULT_CAPACITY / 2)
+    network.run_for(2.0)
+    return builder.fabric
+
+
+def seen_from(fabric: Fabric, name: str) -> ViewContext:
+    node = fabric.network.nodes[name]
+    names = {port.ifindex: port.name for port in node.ports.values()}
+    return ViewContext(
+        router=node.running,
+        config=load_text("ospf: {areas: {0.0.0.0: {interfaces: {'*': {}}}}}"),
+        runtime=Runtime(0.0, 1, "test.yaml", 0.0),
+        now=fabric.network.now,
+        wall=time.time(),
+        log=deque(),
+        dump=node.kernel.dump,
+        links={i: SimpleNamespace(name=n, up=True, shaped=None) for i, n in names.items()},
+        counters=dict,
+    )
+
+
+def test_a_path_crosses_the_lan_by_the_link_of_the_router_that_sends(fabric):
+    found = path.path(seen_from(fabric, "R5"), "R5", "R3")
+    edges = {(e["from_hostname"], e["to_hostname"]): e for e in found["edges"]}
+    assert set(edges) == {("R5", "R1"), ("R5", "R2"), ("R1", "R3"), ("R2", "R3")}
+    assert edges["R1", "R3"]["capacity"] == DEFAULT_CAPACITY / 2
+    assert edges["R1", "R3"]["share"] == pytest.approx(1 / 3, abs=1e-5)
+
+
+def test_explain_names_the_link_into_the_lan_that_limits(fabric):
+    document = routes.explain(seen_from(fabric, "R5"), str(fabric.leaf_prefixes["R3"]))
+    weights = {hop["interface"]: hop["weight"] for hop in document["nexthops"]}
+    assert weights == {"R1": 1, "R2": 2}
+    limits = {hop["interface"]: hop["limiting_link"] for hop in document["nexthops"]}
+    assert limits["R1"]["capacity"] == DEFAULT_CAPACITY / 2
+    assert (limits["R1"]["from_hostname"], limits["R1"]["to"]) == ("R1", "net:10.192.1.4")
+
+
+def test_interfaces_say_who_is_designated(fabric):
+    rows = ospf.interfaces(seen_from(fabric, "R1"))["interfaces"]
+    lan = next(row for row in rows if row["network_type"] == "broadcast")
+    assert (lan["designated_router"], lan["backup_designated_router"]) == (
+        "10.192.1.4",
+        "10.192.1.3",
+    )
+    assert (lan["state"], lan["priority"], lan["full"], lan["neighbors"]) == ("DR Other", 1, 2, 3)
+
+
+def test_the_network_is_a_node_of_the_topology(fabric):
+    (area,) = graph.topology(seen_from(fabric, "R1"))["areas"]
+    (network,) = [node for node in area["nodes"] if node["network"]]
+    assert network["id"] == "net:10.192.1.4"
+    links = [link for link in area["links"] if link["from"] == network["id"]]
+    assert len(links) == 4
+    assert all(link["two_way"] and link["capacity"] is None for link in links)
