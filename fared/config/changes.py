@@ -27,6 +27,7 @@ class Change(NamedTuple):
 
 
 _RESTART = {"router-id", "fib", "api"}
+_RESTART_PATHS = {("ospf",), ("ospf", "path-capacity-sub-tlv")}
 _IN_PLACE_OF_RESTART = {("fib", "on-exit")}
 _BOUNCING = {"network-type", "hello-interval", "dead-interval", "passive"}
 """Interface leaves that both ends must agree on, or that end an adjacency."""
@@ -60,12 +61,14 @@ def _compare(path: tuple[str, ...], old: object, new: object, into: list[Change]
 def _action(path: tuple[str, ...], *, removed: bool) -> Action:
     if path in _IN_PLACE_OF_RESTART:
         return Action.UPDATE_IN_PLACE
-    if path[0] in _RESTART or path == ("ospf",):
+    if path[0] in _RESTART or path in _RESTART_PATHS:
         return Action.RESTART_REQUIRED
     if SECTION in path:
         return Action.UPDATE_IN_PLACE
     if path[:2] == ("ospf", "areas"):
-        # ospf areas AREA [type | interfaces IFNAME [leaf]]
+        # ospf areas AREA [type | ranges PREFIX [leaf] | interfaces IFNAME [leaf]]
+        if path[3:4] == ("ranges",):
+            return Action.UPDATE_IN_PLACE
         bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed
         return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
     return Action.UPDATE_IN_PLACE

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import numpy as np
-
 from fared.core.ids import AreaId, NodeId, Prefix, ipv4_prefix, mask_length
+from fared.core.units import sane_capacity
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.bodies import AsExternalLsa, SummaryLsa
@@ -22,7 +21,6 @@ from fared.ospf.packet.body import LsaBody, opaque_type
 from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, RouteType
 from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
-from fared.ted.assemble import snap
 from fared.ted.model import PathType, PrefixAttachment
 
 _T = TypeVar("_T")
@@ -77,7 +75,9 @@ class Reachability:
         if area is None:
             return []
         at = area, key.advertising_router
-        border = self._borders.setdefault(at, _Border())
+        border = self._borders.get(at)
+        if border is None:
+            border = self._borders[at] = _Border()
         match key.ls_type:
             case LsType.SUMMARY_NETWORK:
                 changed = _put(border.summaries, key, _summary(key, body))
@@ -111,12 +111,12 @@ class Reachability:
             facts.prefix: capacity
             for facts in body.prefixes
             if facts.route_type in _INTER_AREA
-            and (capacity := facts.capacity(code_point)) is not None
+            and (capacity := sane_capacity(facts.capacity(code_point))) is not None
         }
         if not told:
             return None
-        values = snap(np.array(list(told.values()), np.float64)).tolist()
-        return dict(zip(told, values, strict=True))
+        # A single holds seven digits; the rest is noise that would make equal capacities differ.
+        return {prefix: float(f"{8.0 * value:.7g}") / 8.0 for prefix, value in told.items()}
 
     def attachments(
         self, area: AreaId, router: int, *, boundary: bool

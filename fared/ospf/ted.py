@@ -106,8 +106,12 @@ class TedBuilder:
 
     def _beyond_changed(self, entry: LsaEntry) -> None:
         """Take note of an LSA that tells of prefixes beyond an area."""
+        if entry.key.advertising_router == self._instance.router_id:
+            return  # what we tell others is no news to us
         for area, router_id in self._reachability.lsa_changed(entry, self._body(entry)):
-            router = self._routers.setdefault((area, router_id), _Router(NodeId(router_id)))
+            router = self._routers.get((area, router_id))
+            if router is None:
+                router = self._routers[area, router_id] = _Router(NodeId(router_id))
             router.beyond = True
             if router.cause is None:
                 router.cause, router.since = _describe(entry), self._instance.now

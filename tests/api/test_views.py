@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from fared.api.control import CommandError
 from fared.api.views import graph, kernel, ospf, path, routes, system
 from fared.api.views.context import Runtime, ViewContext
 from fared.config import load_text
+from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.network import Network
 
@@ -53,6 +55,28 @@ def test_explain_names_the_link_that_limits_each_path(context, fabric):
     assert [hop["weight"] for hop in others] == [4, 4, 4]
     assert "plain ECMP could fill only" in document["summary"]
     assert "te-link-lsa" in document["last_change"]["causes"][0]
+
+
+def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(context):
+    """Beyond them this router knows what they announced and nothing else."""
+    areas = clos5_areas(2, 2, 2, 2, network=Network(seed=1))
+    areas.network.start_all()
+    areas.network.run_until_quiet(60)
+    areas.network.set_capacity("p2.S1", "p2.L1", DEFAULT_CAPACITY / 4)
+    areas.network.run_until_quiet(60)
+    view = replace(context, router=areas.network.nodes["p1.L1"].running)
+    prefix = str(areas.leaf_prefixes["p2.L1"])
+    document = routes.explain(view, prefix)
+    assert document["type"] == "inter-area"
+    first, second = document["nexthops"]
+    assert "what p1.S1 announced to lie behind it (100G)" in first["reason"]
+    assert "its own link" in second["reason"]
+    edges = path.path(view, "p1.L1", prefix)["edges"]
+    assert [(e["from_hostname"], e["to_hostname"], e["share"]) for e in edges] == [
+        ("p1.L1", "p1.S1", 0.2),
+        ("p1.L1", "p1.S2", 0.8),
+    ]
+    assert {e["metric"] for e in edges} == {10}
 
 
 def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):

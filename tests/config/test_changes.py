@@ -42,6 +42,14 @@ def test_a_cost_is_updated_in_place():
         ("ospf: {areas: {0: {interfaces: {swp1: {dead-interval: 9}}}}}", Action.BOUNCE_ADJACENCY),
         ("ospf: {areas: {0: {interfaces: {}}}}", Action.BOUNCE_ADJACENCY),
         ("ospf: {areas: {}}", Action.BOUNCE_ADJACENCY),
+        (
+            "ospf: {areas: {0: {ranges: {10.1.0.0/16: }, interfaces: {swp1: }}}}",
+            Action.UPDATE_IN_PLACE,
+        ),
+        (
+            "ospf: {path-capacity-sub-tlv: 32769, areas: {0: {interfaces: {swp1: }}}}",
+            Action.RESTART_REQUIRED,
+        ),
         ("router-id: 1.1.1.1\n" + BASE, Action.RESTART_REQUIRED),
         ("fib: {group-type: resilient}\n" + BASE, Action.RESTART_REQUIRED),
         ("api: {http: off}\n" + BASE, Action.RESTART_REQUIRED),

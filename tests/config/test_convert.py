@@ -4,8 +4,8 @@ import pytest
 
 from fared.config import load_text
 from fared.config.convert import interface_settings, to_ospf_settings
-from fared.core.ids import AreaId, RouterId
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType
+from fared.core.ids import AreaId, RouterId, ipv4_prefix
+from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, RangeSettings
 
 CONFIG = load_text("""
 interfaces: {"swp*": {bandwidth: 100G}}
@@ -59,3 +59,25 @@ def test_without_an_ospf_section_there_is_no_engine():
     """The daemon asks only where the file has the section."""
     with pytest.raises(ValueError, match="no ospf section"):
         to_ospf_settings(load_text(""), 1, None)
+
+
+def test_what_other_areas_are_told_comes_from_the_area_section():
+    """Ranges in order of prefix; a cost left out is found by the engine."""
+    config = load_text("""
+ospf:
+  path-capacity-sub-tlv: 0
+  areas:
+    1:
+      type: stub
+      summary: false
+      default-cost: 5
+      ranges: {10.2.0.0/16: {cost: 20}, 10.1.0.0/16: {advertise: false}}
+""")
+    settings = to_ospf_settings(config, 0x0A000001, None)
+    ranges = (
+        RangeSettings(ipv4_prefix(0x0A010000, 16), advertise=False),
+        RangeSettings(ipv4_prefix(0x0A020000, 16), cost=20),
+    )
+    wanted = AreaSettings(AreaId(1), stub=True, summary=False, default_cost=5, ranges=ranges)
+    assert settings.areas == (wanted,)
+    assert settings.path_capacity_code is None

@@ -4,6 +4,7 @@ Rates are Gb/s; every link is 400. E numbers name the worked examples of path ca
 """
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,6 +14,8 @@ from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.ospf.summary_ids import SummaryIds
+from fared.router.events import RouterSettingsApplied
 from fared.sim import area_invariants, invariants
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
@@ -241,6 +244,46 @@ def test_a_range_stands_for_its_components_at_the_cost_of_the_farthest():
     routes = fabric.network.nodes["SS1.1"].running.solver.routes
     assert hosts.prefix in routes
     assert fabric.leaf_prefixes["p1.L1"] not in routes
+
+
+def test_a_drained_border_router_is_left_by_other_pods_too():
+    """Stub router (RFC 6987): the cost of its own links is in what it announces."""
+    fabric = started(2)
+    node = fabric.network.nodes["p1.S1"]
+    drained = replace(node.settings, ospf=replace(node.settings.ospf, stub_router=True))
+    fabric.network.input("p1.S1", RouterSettingsApplied(drained))
+    fabric.network.run_until_quiet(60)
+    assert set(shares(fabric, "p1.L1", "p2.L1")) == {"p1.S2", "p1.S3", "p1.S4"}
+    assert set(shares(fabric, "p2.L1", "p1.L1")) == {"p2.S2", "p2.S3", "p2.S4"}
+    assert area_invariants.delivered(fabric) == []
+
+
+def test_without_the_sub_tlv_a_leaf_falls_back_to_what_it_knows_and_explain_says_so():
+    fabric = clos5_areas(2, 2, 4, 2, network=Network(seed=3))
+    node = fabric.network.nodes["p1.S1"]
+    silent = replace(node.settings.ospf, path_capacity_code=None)
+    node.settings = replace(node.settings, ospf=silent)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    for k in (1, 2):
+        limit(fabric, f"p2.S{k}", "p2.L1", 100)
+    fabric.network.run_until_quiet(60)
+    assert list(capacities(fabric, "p1.L1", "p2.L1").values()) == [400, 100, 400, 400]
+    solver = fabric.network.nodes["p1.L1"].running.solver
+    explained = solver.explain(fabric.leaf_prefixes["p2.L1"])
+    assert [end.capacity is None for end in explained.announced] == [True, False, False, False]
+
+
+def test_two_networks_of_one_address_get_summaries_of_their_own():
+    """RFC 2328 appendix E: the longer or the later one takes host bits into its link state id."""
+    ids = SummaryIds()
+    wide, narrow, host = (ipv4_prefix(0x0A010000, length) for length in (16, 24, 32))
+    found = [ids.assign(prefix)[0] for prefix in (wide, narrow, host)]
+    assert found == [[0x0A010000], [0x0A0100FF], [0x0A010000, 0x0A01FFFF]]
+    assert ids.prefix_of_id(0x0A010000) == host
+    assert ids.prefix_of_id(0x0A01FFFF) == wide
+    assert ids.release(host)[0] == [0x0A010000]
+    assert ids.prefix_of_id(0x0A010000) is None
 
 
 def test_explain_names_what_border_routers_announced():

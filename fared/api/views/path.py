@@ -7,6 +7,7 @@ itself, so the answer is what the fabric does, as far as the database knows it.
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 from fared.api import schema
 from fared.api.control import CommandError
@@ -15,6 +16,7 @@ from fared.core.ids import NodeId, Prefix
 from fared.ospf.offline import links_of_block
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
+from fared.ted.model import PathType
 
 MAX_NODES = 512
 
@@ -38,6 +40,16 @@ class Walker:
         solver.solve()
         return solver.routes.get(prefix)
 
+    def cost(self, tail: int, head: int) -> int:
+        """Least metric of the links between two neighbors, 0 if there are none."""
+        for area in self._solver.areas:
+            graph = self._solver.ted(area).graph()
+            at, to = graph.index(tail), graph.index(head)
+            edge = None if at is None or to is None else graph.edge(at, to)
+            if edge is not None:
+                return int(graph.metric[edge])
+        return 0
+
     def link(self, tail: int, head: int) -> tuple[float | None, float | None]:
         """Capacity and available capacity of all links between two neighbors, bytes/s.
 
@@ -60,7 +72,7 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     first = walker.route(start, prefix)
     if first is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
-    edges = _follow(context, walker, start, prefix, first)
+    edges = _follow(context, walker, start, first)
     known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
@@ -91,8 +103,16 @@ def _goal(context: ViewContext, text: str) -> tuple[Prefix, int]:
     raise CommandError("not-found", f"{text} announces no prefix")
 
 
+def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
+    """The route of the next node; at a border router what this router can know ends."""
+    if route.path_type is PathType.INTER_AREA and head in route.destinations:
+        metric = route.metric - walker.cost(node, head)
+        return replace(route, metric=metric, nexthops=None)
+    return walker.route(head, route.prefix)
+
+
 def _follow(
-    context: ViewContext, walker: Walker, start: int, prefix: Prefix, first: Route
+    context: ViewContext, walker: Walker, start: int, first: Route
 ) -> list[schema.PathEdge]:
     """Send one unit of traffic along the splits, farthest node first."""
     inflow = {start: 1.0}
@@ -111,7 +131,7 @@ def _follow(
             share = inflow[node] * weight / route.nexthops.total_weight
             inflow[head] = inflow.get(head, 0.0) + share
             if head not in routes:
-                found = walker.route(head, prefix)
+                found = _next(walker, route, node, head)
                 if found is None:
                     raise CommandError("not-found", f"{context.node(head)} has no route: a loop?")
                 routes[head] = found
