@@ -1,10 +1,11 @@
 """The demonstration: one slow link, one dead link, and what the fabric does about each.
 
 A Clos fabric is built with a real daemon in every router. Flows are sent from the first leaf's
-host to the second leaf's, and counted at the uplinks. Then one spine's link to the second leaf
-drops to a quarter of its rate, fails, and heals. Every claim is checked against the kernels:
-weights are read from their tables, shares from their counters; a claim that fails ends the
-demonstration with exit code 1.
+host to another leaf's, and counted at the uplinks. Then one spine's link to that leaf drops to a
+quarter of its rate, fails, and heals. In a five-stage fabric the other leaf is in another PoD:
+where PoDs are areas, the first leaf knows of the slow link only what the border routers announce
+that they can carry. Every claim is checked against the kernels: weights are read from their tables,
+shares from their counters; a claim that fails ends the demonstration with exit code 1.
 """
 
 from __future__ import annotations
@@ -196,8 +197,12 @@ class _Demo:
         return self._toward_spine(name) <= interfaces(view.hops(self.cast.prefix))
 
     def _toward_spine(self, name: str) -> set[str]:
-        ports = self.fabric.plan.node(name).fabric_ports
-        return {port.name for port in ports if port.peer == self.cast.spine.name}
+        """The uplinks of a leaf whose shortest paths to the target pass the spine."""
+        plan, target = self.fabric.plan, self.cast.target.name
+        beyond = plan.distances(self.cast.spine.name)
+        left = plan.distances(target)[name] - 2  # from the uplink's far end to the spine
+        ports = plan.equal_cost_ports(name, target)
+        return {port.name for port in ports if beyond[port.peer] == left}
 
     def _others(self) -> list[NodePlan]:
         leaves = self.fabric.plan.leaves
@@ -292,15 +297,16 @@ def _choose(fabric: Fabric) -> _Cast:
     leaves = plan.leaves
     if len(leaves) < 2:
         raise DemoError("the demonstration needs two leaves with hosts")
-    source, target = leaves[0], leaves[1]
+    source = leaves[0]
+    far = plan.distances(source.name)
+    target = max(leaves[1:], key=lambda leaf: far.get(leaf.name, 0))  # the first of the farthest
     uplinks = plan.equal_cost_ports(source.name, target.name)
     if len(uplinks) < 2:
         raise DemoError(f"{source.name} has no two equal paths to {target.name}")
     spine = plan.node(uplinks[0].peer)
-    victims = [port for port in spine.fabric_ports if port.peer == target.name]
-    if not victims:
-        raise DemoError(f"{spine.name} is not linked to {target.name}")
-    rate = fabric.rate(victims[0])
+    while (onward := plan.equal_cost_ports(spine.name, target.name))[0].peer != target.name:
+        spine = plan.node(onward[0].peer)
+    rate = fabric.rate(onward[0])
     if rate is None:
         raise DemoError(f"the link {spine.name}-{target.name} has no rate that could drop")
     host = {leaf.name: next(p.peer for p in leaf.ports if p.to_host) for leaf in (source, target)}
