@@ -169,9 +169,10 @@ class Daemon:
         from fared import __version__  # noqa: PLC0415
         from fared.api.http import App, HttpServer  # noqa: PLC0415 - uvicorn and prometheus
         from fared.api.metrics import Metrics  # noqa: PLC0415
+        from fared.daemon.metrics import Source, observe  # noqa: PLC0415
 
-        metrics = Metrics(_Metrics(self), __version__)
-        self.runner.observers.append(lambda output: _observe_metrics(metrics, output))
+        metrics = Metrics(Source(self), __version__)
+        self.runner.observers.append(lambda output: observe(metrics, output))
         app = App(self._command, metrics, self._is_ready, self._command_failed)
         server = HttpServer(listen.host, listen.port, app)
         try:
@@ -433,25 +434,3 @@ def _changes(changes: list[Any]) -> list[Json]:
         }
         for change in changes
     ]
-
-
-class _Metrics:
-    """Gives the metrics registry the values of the moment."""
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
-
-    def metric_values(self) -> Any:  # noqa: ANN401 - MetricValues, imported with prometheus
-        """Read all values."""
-        from fared.daemon.metrics import metric_values  # noqa: PLC0415
-
-        return metric_values(self._daemon.context(), self._daemon.operations())
-
-
-def _observe_metrics(metrics: Any, output: events.Output) -> None:  # noqa: ANN401
-    match output:
-        case events.Computed(record):
-            metrics.observe_spf(record.computed)
-        case events.Converged(record):
-            for stage in ("waited", "computed", "planned", "programmed", "total"):
-                metrics.observe_convergence(stage, getattr(record, stage))
