@@ -1,4 +1,4 @@
-"""The five-stage fabric over OSPF areas, with our daemon in all 24 routers."""
+"""The five-stage fabric over OSPF areas: our daemon in all 24 routers, or FRR in the super-spines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fared.lab.kernel_view import KernelView, shares
 from fared.lab.kinds.fared import configuration
 from fared.lab.waiting import Accepts, await_paths, wait_until
 
-FILE = Path(__file__).parents[2] / "containerlab" / "clos5.clab.yml"
+DIRECTORY = Path(__file__).parents[2] / "containerlab"
+FILE, MIXED = DIRECTORY / "clos5.clab.yml", DIRECTORY / "clos5-mixed.clab.yml"
 PLANES = (1, 2, 3, 4)
 UPLINKS = ["p1-S1", "p1-S2", "p1-S3", "p1-S4"]
 
@@ -25,9 +26,14 @@ def plan() -> Plan:
     return make_plan(topology.load(FILE))
 
 
-@pytest.fixture
-def fabric(tmp_path: Path) -> Iterator[Fabric]:
-    with Fabric.from_file(FILE, directory=tmp_path / "state") as running:
+@pytest.fixture(
+    params=[
+        pytest.param(FILE, id="fared everywhere"),
+        pytest.param(MIXED, id="FRR super-spines", marks=pytest.mark.peers),
+    ]
+)
+def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fabric]:
+    with Fabric.from_file(request.param, directory=tmp_path / "state") as running:
         yield running
 
 
@@ -55,6 +61,16 @@ def test_pods_are_areas_and_spines_are_their_borders(plan: Plan, tmp_path: Path)
         "0.0.0.1": {"p1-L1", "p1-L2", "p1-L3", "p1-L4"},
     }
     assert areas("plane4-SS2") == {"0.0.0.0": {"lo", "p1-S4", "p2-S4"}}
+
+
+def test_the_mixed_fabric_differs_in_its_super_spines_only(plan: Plan):
+    """FRR runs in the planes; links, areas and addresses are the same."""
+    mixed = make_plan(topology.load(MIXED))
+    assert {node.node.kind for node in mixed.routers if node.name.startswith("plane")} == {"frr"}
+    assert {node.node.kind for node in mixed.routers if node.name.startswith("p1-")} == {"fared"}
+    assert [node.ports for node in mixed.nodes.values()] == [
+        node.ports for node in plan.nodes.values()
+    ]
 
 
 @pytest.mark.netns
