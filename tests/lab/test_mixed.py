@@ -1,4 +1,4 @@
-"""Fabrics of several makes: our leaves under spines that run FRR and BIRD."""
+"""Fabrics of several makes: our leaves under FRR and BIRD spines, our PoDs under FRR super-spines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fared.core.ids import BACKBONE, AreaId
 from fared.lab import traffic
 from fared.lab.addressing import NodePlan, Plan
 from fared.lab.fabric import Fabric
@@ -15,7 +16,8 @@ from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import interfaces, wait_until
 from tests.peers.peers import await_equal_databases, await_whole
 
-FILE = Path(__file__).parents[2] / "containerlab" / "clos3-mixed.clab.yml"
+DIRECTORY = Path(__file__).parents[2] / "containerlab"
+FILE, FIVE_STAGES = DIRECTORY / "clos3-mixed.clab.yml", DIRECTORY / "clos5-mixed.clab.yml"
 FAILURES = 20
 PREFIX = "10.0.2.0/24"
 SPINES = ("S1", "S2", "S3", "S4")
@@ -50,14 +52,27 @@ def test_a_leaf_weighs_its_own_slow_link_under_a_spine_of_any_make(fabric: Fabri
 
 def test_every_router_has_all_shortest_paths_through_twenty_failures(fabric: Fabric):
     """Links fail and heal at random; all kernels hold what is left, and databases end equal."""
-    choose = random.Random(3)
-    links = [port for plan in fabric.plan.leaves for port in plan.fabric_ports]
-    for port in choose.choices(links, k=FAILURES):
-        fabric.fail(port.peer, port.node)
-        await_paths_of(fabric, without(fabric.plan, port.node, port.peer))
-        fabric.heal(port.peer, port.node)
-        await_paths_of(fabric, fabric.plan)
+    fail_and_heal_at_random(fabric)
     await_equal_databases(fabric)
+
+
+def test_all_shortest_paths_across_areas_through_twenty_failures(tmp_path: Path):
+    """The same in five stages; what is shortest there follows the rules of areas."""
+    with Fabric.from_file(FIVE_STAGES, directory=tmp_path / "state") as fabric:
+        await_paths_of(fabric, fabric.plan, 60.0)
+        fail_and_heal_at_random(fabric)
+
+
+def fail_and_heal_at_random(fabric: Fabric) -> None:
+    """Take the upper end of a link down, and up again, each time waiting for every kernel."""
+    choose = random.Random(3)
+    routers = {router.name for router in fabric.plan.routers}
+    ends = [tuple(end.node for end in link.ends) for link in fabric.topology.links]
+    for upper, lower in choose.choices([pair for pair in ends if routers >= set(pair)], k=FAILURES):
+        fabric.fail(upper, lower)
+        await_paths_of(fabric, without(fabric.plan, upper, lower))
+        fabric.heal(upper, lower)
+        await_paths_of(fabric, fabric.plan)
 
 
 def without(plan: Plan, a: str, b: str) -> Plan:
@@ -70,25 +85,80 @@ def without(plan: Plan, a: str, b: str) -> Plan:
     return Plan({name: left(node) for name, node in plan.nodes.items()})
 
 
-def await_paths_of(fabric: Fabric, plan: Plan) -> None:
-    """Wait until every kernel reaches every leaf's hosts over all shortest paths of the plan."""
-    wanted = {
-        router.name: {
-            str(prefix): {port.name for port in plan.equal_cost_ports(router.name, leaf.name)}
-            for leaf in plan.leaves
-            if leaf.name != router.name
-            for prefix in leaf.host_prefixes
+def routes_by_areas(plan: Plan, target: NodePlan) -> dict[str, set[str]]:
+    """Each router's next hops to a leaf's hosts: intra-area paths, else over border routers.
+
+    Counted in hops, all costs being equal; border routers believe the backbone only (RFC 3509).
+    """
+    home = target.home_area
+    direct = in_area(plan, home, {target.name: 0})
+    found = {name: hops for name, (_, hops) in direct.items()}
+    if home == BACKBONE:
+        return found
+    inside = {router.name for router in plan.routers if is_in(router, BACKBONE)}
+    sources = {name: far for name, (far, _) in direct.items() if name in inside}
+    backbone = in_area(plan, BACKBONE, sources)
+    found = {name: hops for name, (_, hops) in backbone.items()} | found
+    for area in {port.area for router in plan.routers for port in router.ports} - {home, BACKBONE}:
+        borders = {
+            name: far
+            for name, (far, _) in backbone.items()
+            if name in inside and is_in(plan.node(name), area)
         }
-        for router in plan.routers
+        behind = in_area(plan, area, borders)
+        found |= {name: hops for name, (_, hops) in behind.items() if name not in inside}
+    return found
+
+
+def is_in(router: NodePlan, area: AreaId) -> bool:
+    """Whether a router has links to others in the area."""
+    return any(port.area == area for port in router.fabric_ports)
+
+
+def in_area(plan: Plan, area: AreaId, sources: dict[str, int]) -> dict[str, tuple[int, set[str]]]:
+    """Distance and next hops of every router in an area to the nearest by ``sources``."""
+    far = dict(sources)
+    changed = True
+    while changed:
+        changed = False
+        for name in [router.name for router in plan.routers]:
+            for port in plan.node(name).fabric_ports:
+                onward = far.get(port.peer)
+                if port.area == area and onward is not None and onward + 1 < far.get(name, 99):
+                    far[name], changed = onward + 1, True
+    return {
+        name: (
+            distance,
+            {
+                port.name
+                for port in plan.node(name).fabric_ports
+                if port.area == area and far.get(port.peer) == distance - 1
+            },
+        )
+        for name, distance in far.items()
     }
+
+
+def await_paths_of(fabric: Fabric, plan: Plan, seconds: float = 20.0) -> None:
+    """Wait until every kernel reaches every leaf's hosts over all shortest paths of the plan."""
+    wanted: dict[str, dict[str, set[str]]] = {router.name: {} for router in plan.routers}
+    for leaf in plan.leaves:
+        for name, hops in routes_by_areas(plan, leaf).items():
+            if name != leaf.name:
+                wanted[name] |= {str(prefix): hops for prefix in leaf.host_prefixes}
+    assert all(len(held) >= len(plan.leaves) - 1 for held in wanted.values())
 
     def accepts(name: str, view: KernelView) -> bool:
         routes = view.routes()
         return all(interfaces(routes.get(p, ())) == hops for p, hops in wanted[name].items())
 
     views = fabric.views(plan.routers)
-    done = wait_until(views, accepts, 20.0)
-    assert done is not None, [name for name, view in views.items() if not accepts(name, view)]
+    done = wait_until(views, accepts, seconds)
+    assert done is not None, {
+        name: (wanted[name], view.routes())
+        for name, view in views.items()
+        if not accepts(name, view)
+    }
 
 
 def await_weights(fabric: Fabric, wanted: dict[str, int]) -> None:
