@@ -42,6 +42,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = item.config.stash.get(_REASON, "the run was started without its command line")
         if reason is not None:
             pytest.skip(reason)
+    if item.get_closest_marker("soak") is not None and not os.environ.get("FARED_TEST_SOAK"):
+        pytest.skip("a soak of minutes beside FRR and BIRD: set FARED_TEST_SOAK=1")
     if item.get_closest_marker("peers") is not None:
         missing = [name for name, path in _PEERS.items() if shutil.which(path) is None]
         if missing:

@@ -50,12 +50,14 @@ def test_a_leaf_weighs_its_own_slow_link_under_a_spine_of_any_make(fabric: Fabri
         await_weights(fabric, dict.fromkeys(SPINES, 1))
 
 
+@pytest.mark.soak
 def test_every_router_has_all_shortest_paths_through_twenty_failures(fabric: Fabric):
     """Links fail and heal at random; all kernels hold what is left, and databases end equal."""
     fail_and_heal_at_random(fabric)
     await_equal_databases(fabric)
 
 
+@pytest.mark.soak
 def test_all_shortest_paths_across_areas_through_twenty_failures(tmp_path: Path):
     """The same in five stages; what is shortest there follows the rules of areas."""
     with Fabric.from_file(FIVE_STAGES, directory=tmp_path / "state") as fabric:
