@@ -11,7 +11,6 @@ import errno
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +20,23 @@ from fared.lab.errors import LabError
 
 DIRECTORY = Path("/run/netns")
 _TOOL_DEADLINE = 30.0
-_DELETE_ATTEMPTS = 20
-_DELETE_PAUSE = 0.05
+
+
+def _prepare_directory() -> None:
+    """Make the directory a shared mount of its own, as the first ``ip netns add`` does.
+
+    Were it left to that, ``ip`` would bind the directory over itself later, and the names
+    mounted before would lie below it, where nobody can unmount or remove them.
+    """
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    path, shared = str(DIRECTORY), syscalls.MS_SHARED | syscalls.MS_REC
+    try:
+        syscalls.mount("", path, "none", shared)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        syscalls.mount(path, path, "none", syscalls.MS_BIND | syscalls.MS_REC)
+        syscalls.mount("", path, "none", shared)
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Netns:
     @classmethod
     def create(cls, name: str) -> Netns:
         """Make the namespace, with its loopback up. Raises LabError if the name is taken."""
-        DIRECTORY.mkdir(parents=True, exist_ok=True)
+        _prepare_directory()
         made = cls(name)
         try:
             made.path.touch(0o444, exist_ok=False)
@@ -52,22 +66,10 @@ class Netns:
         return DIRECTORY / self.name
 
     def delete(self) -> None:
-        """Unname it; the kernel frees it, interfaces included, with its last process.
-
-        The name may be mounted more than once: ``ip netns`` makes its directory a shared mount,
-        and what is mounted below it while it does so appears twice.
-        """
-        for attempt in range(_DELETE_ATTEMPTS):
-            with contextlib.suppress(OSError):
-                syscalls.unmount(str(self.path))
-            try:
-                self.path.unlink(missing_ok=True)
-            except OSError as error:
-                if error.errno != errno.EBUSY or attempt + 1 == _DELETE_ATTEMPTS:
-                    raise
-                time.sleep(_DELETE_PAUSE)
-            else:
-                return
+        """Unname it; the kernel frees it, interfaces included, with its last process."""
+        with contextlib.suppress(OSError):
+            syscalls.unmount(str(self.path))
+        self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
