@@ -52,10 +52,11 @@ class SpfBackoff:
             self._schedule(now, self.settings.long_delay)
         self._holddown_until = now + self.settings.holddown
 
-    def urgent(self, now: float) -> None:
-        """A loss that must not wait: run at once, whatever the state."""
+    def urgent(self, now: float, not_before: float = 0.0) -> None:
+        """A loss that must not wait: run at once, or at ``not_before``, whatever the state."""
         self.event(now)
-        self.spf_at = now
+        at = max(now, not_before)
+        self.spf_at = at if self.spf_at is None else min(self.spf_at, at)
 
     def due(self, now: float) -> bool:
         """Whether a run is to happen now; the caller runs it and calls ``ran``."""

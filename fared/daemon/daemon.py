@@ -15,14 +15,15 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from fared.api.control import CommandError, ControlServer, Json, SocketInUse
 from fared.api.views.context import Runtime, ViewContext
-from fared.config import Action, Config, ConfigErrors, diff, load, load_runnable, load_text
+from fared.config import Config, ConfigErrors, diff, load, load_runnable, load_text
 from fared.config.convert import interface_settings
+from fared.core.ids import dotted
 from fared.core.links import Link
 from fared.daemon import commands, health
 from fared.daemon.logs import configure
@@ -141,7 +142,7 @@ class Daemon:
         """Tell the router what there is, and listen to the kernel from then on."""
         links = list(self.monitor.links.values())
         self._warn_of_missing_interfaces({link.name for link in links})
-        self.log.info("starting", router_id=self._dotted_id, hostname=self.hostname)
+        self.log.info("starting", router_id=dotted(self.router_id), hostname=self.hostname)
         self.monitor.start()
         self.runner.feed(
             events.FibAdopted(self.fib.dump()),
@@ -208,17 +209,7 @@ class Daemon:
         rows = apply_sysctls(
             SysctlMode(self.config.fib.sysctls), wanted_sysctls(self.router_id, names)
         )
-        self.runtime.sysctls = [
-            {
-                "name": row.name,
-                "wanted": row.wanted,
-                "found": row.found,
-                "action": row.action,
-                "ok": row.ok,
-                "why": row.why,
-            }
-            for row in rows
-        ]
+        self.runtime.sysctls = [asdict(row) for row in rows]
         for row in rows:
             if not row.ok:
                 self.log.warning(
@@ -268,12 +259,6 @@ class Daemon:
         self.runner.feed(events.FibAudited(self.fib.dump()))
 
     # -- observation ------------------------------------------------------------------------
-
-    @property
-    def _dotted_id(self) -> str:
-        from fared.core.ids import dotted  # noqa: PLC0415
-
-        return dotted(self.router_id)
 
     def _is_ready(self) -> bool:
         return self.runner.router.startup.ready
@@ -395,17 +380,15 @@ class Daemon:
                 "errors": str(error).splitlines(),
             }
         changes = diff(self.config, config)
-        if not any(change.action is Action.RESTART_REQUIRED for change in changes):
-            self.config = config
-        else:
-            self.config = config.model_copy(
-                update={
-                    "router_id": self.config.router_id,
-                    "fib": self.config.fib.model_copy(update={"on_exit": config.fib.on_exit}),
-                    "api": self.config.api,
-                    "ospf": config.ospf or self.config.ospf,
-                }
-            )
+        # What needs a restart stays as it is; where nothing does, this is the new file.
+        self.config = config.model_copy(
+            update={
+                "router_id": self.config.router_id,
+                "fib": self.config.fib.model_copy(update={"on_exit": config.fib.on_exit}),
+                "api": self.config.api,
+                "ospf": config.ospf or self.config.ospf,
+            }
+        )
         self.hostname = config.hostname or self.hostname
         self.runtime.loaded_at = time.time()
         self.runtime.last_reload_ok, self.runtime.last_reload_error = True, None

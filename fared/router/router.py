@@ -196,11 +196,10 @@ class Router:
         self._schedule(now, lost=len(change.links) < len(before))
 
     def _schedule(self, now: float, *, lost: bool) -> None:
-        self.backoff.event(now)
         if lost:
-            at = max(now, self._last_run + LOSS_GAP)
-            if self.backoff.spf_at is None or self.backoff.spf_at > at:
-                self.backoff.spf_at = at
+            self.backoff.urgent(now, self._last_run + LOSS_GAP)
+        else:
+            self.backoff.event(now)
 
     def _compute(self, now: float) -> None:
         """Solve, plan, and hand the difference to the kernel."""

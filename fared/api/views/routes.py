@@ -137,16 +137,14 @@ def explain(context: ViewContext, prefix: str) -> schema.Explain:
             {"id": context.node(node), "hostname": context.hostnames.get(node)}
             for node in route.destinations
         ],
-        "nexthops": [_explained(context, hop, explanation) for hop in explanation.hops],
+        "nexthops": [_explained(context, hop) for hop in explanation.hops],
         "weights": context.weights,
         "summary": _summary(context, explanation),
         "last_change": _last_change(context, found),
     }
 
 
-def _explained(
-    context: ViewContext, explained: ExplainedHop, explanation: Explanation
-) -> schema.ExplainNextHop:
+def _explained(context: ViewContext, explained: ExplainedHop) -> schema.ExplainNextHop:
     hop = explained.hop
     shown = _hop(context, hop, 1)
     limit: schema.LimitingLink | None = None
@@ -170,11 +168,11 @@ def _explained(
         "weight": hop.weight,
         "share": round(explained.share, 4),
         "ecmp_share": round(explained.ecmp_share, 4),
-        "reason": _reason(context, explained, explanation),
+        "reason": _reason(context, explained),
     }
 
 
-def _reason(context: ViewContext, explained: ExplainedHop, explanation: Explanation) -> str:
+def _reason(context: ViewContext, explained: ExplainedHop) -> str:
     if context.weights == "none":
         return "plain ECMP: adaptive routing is off, every next hop weighs 1"
     if explained.hop.capacity is None:
@@ -190,7 +188,6 @@ def _reason(context: ViewContext, explained: ExplainedHop, explanation: Explanat
     others = f" and {more} more" if more else ""
     local = explained.limits[0].tail == context.router.solver.root
     where = "its own link, " if local and len(names) == 1 else ""
-    del explanation
     return f"carries {capacity}, limited by {where}{', '.join(names)}{others}"
 
 

@@ -162,6 +162,7 @@ def validate(context: ViewContext) -> schema.Validate:
     router = context.router
     believed, found = router.planner.believed, context.dump()
     differing = differences(context, believed, found)
+    missing = _missing(context, believed)
     stuck = [n for n in context.ospf.neighbors if n.state not in ("Full", "2-Way", "Down")]
     checks: list[schema.Check] = [
         {
@@ -171,8 +172,8 @@ def validate(context: ViewContext) -> schema.Validate:
         },
         {
             "name": "routes are in the FIB",
-            "ok": not _missing(context, believed),
-            "detail": f"{len(_missing(context, believed))} routes not programmed",
+            "ok": not missing,
+            "detail": f"{len(missing)} routes not programmed",
         },
         {
             "name": "kernel holds the FIB",
