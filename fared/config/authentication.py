@@ -14,8 +14,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 from fared.config import values
 from fared.config.secrets import KeyFilePath, SecretText, Timestamp
 from fared.config.section import Section
-from fared.ospf.auth import Algorithm, AuthKey
-from fared.ospf.keyring import Keyring, TimedKey
+from fared.core.keys import Algorithm, AuthKey, Keyring, TimedKey
 
 _ALGORITHMS: Final = "cleartext, md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
 _MAX_KEY: Final = {Algorithm.CLEARTEXT: 8, Algorithm.MD5: 16}

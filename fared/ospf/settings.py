@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
-from fared.ospf.keyring import Keyring
+from fared.core.keys import Keyring
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
 
