@@ -56,8 +56,7 @@ def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSett
     Nanoseconds serve as 64-bit sequence numbers: packets are never that many, and the next life
     begins above those of this one (RFC 7474 §3 leaves the mechanism open).
     """
-    ospf = replace(settings.ospf, epoch=wall_ns / 1e9 - now, auth_sequence=wall_ns)
-    return replace(settings, ospf=ospf)
+    return settings.with_clock(wall_ns / 1e9 - now, wall_ns)
 
 
 def weight_mode(config: Config) -> WeightMode:

@@ -248,7 +248,7 @@ class Network:
             value
             for router in self.routers()
             for value in (
-                router.engine.activity(),
+                router.activity,
                 router.journal.counts["spf"],
                 router.journal.counts["capacity"],
             )
