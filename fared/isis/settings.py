@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fared.core.ids import SystemId
 from fared.core.keys import Keyring
 from fared.isis.ids import LevelSet
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 PATH_CAPACITY = 250
 """Sub-TLV of TLVs 135, 235, 236 and 237, unassigned by IANA: path capacity of a leaked prefix."""
@@ -65,14 +66,6 @@ class ThrottleSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnounceSettings:
-    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
-
-    threshold: float = 0.03
-    minimum_interval: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class IsisSettings:
     """The whole engine.
 
@@ -104,7 +97,7 @@ class IsisSettings:
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
     throttle: ThrottleSettings = ThrottleSettings()
-    announce: AnnounceSettings = AnnounceSettings()
+    announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()

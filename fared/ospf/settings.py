@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 
 class NetworkType(enum.Enum):
@@ -83,14 +84,6 @@ class ThrottleSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnounceSettings:
-    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
-
-    threshold: float = 0.03
-    minimum_interval: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class OspfSettings:
     """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
 
@@ -99,7 +92,7 @@ class OspfSettings:
     areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
     stub_router: bool = False
     throttle: ThrottleSettings = ThrottleSettings()
-    announce: AnnounceSettings = AnnounceSettings()
+    announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     flood_pacing: float = 0.005
