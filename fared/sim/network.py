@@ -26,6 +26,8 @@ from fared.router.settings import RouterSettings
 MAX_EVENTS = 20_000_000
 _MULTICAST = 0xE
 """The first four bits of an IPv4 multicast address."""
+_LOCAL_MAC = 0x0200_0000_0000
+"""A locally administered MAC address with room for an IPv4 address in its last four bytes."""
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Port:
             addresses=(address,),
             loopback=self.loopback,
             speed=self.capacity,
+            hardware_address=0 if self.loopback else _LOCAL_MAC | self.address,
         )
 
 
