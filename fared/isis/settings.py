@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fared.core.ids import SystemId
 from fared.core.keys import Keyring
+from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import LevelSet
 
 PATH_CAPACITY = 250
@@ -49,19 +50,6 @@ class CircuitSettings:
     lsp_retransmit_interval: float = 5.0
     capacity: float | None = None
     authentication: Keyring = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of generating one LSP: the first is free, then the gaps double.
-
-    Quiet for ``reset`` seconds, and for twice the present gap, returns to a free first one.
-    """
-
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
+from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
 
@@ -65,21 +66,6 @@ class AreaSettings:
     summary: bool = True
     default_cost: int = 1
     ranges: tuple[RangeSettings, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of originating one LSA: the first is free, then the gaps double.
-
-    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
-    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
-    returns to a free first origination.
-    """
-
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
