@@ -7,7 +7,7 @@ announces it (``events.LinkChanged``), so the engine never matches names.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fared.core.ids import SystemId
 from fared.core.keys import Keyring
@@ -91,7 +91,7 @@ class IsisSettings:
     lsp_refresh_interval: int = 900
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
-    throttle: ThrottleSettings = ThrottleSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     announce: AnnounceSettings = AnnounceSettings()
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""

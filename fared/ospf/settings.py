@@ -84,7 +84,7 @@ class OspfSettings:
     hostname: str | None = None
     areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
     stub_router: bool = False
-    throttle: ThrottleSettings = ThrottleSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     announce: AnnounceSettings = AnnounceSettings()
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
