@@ -20,7 +20,8 @@ class Link:
     """The state of one network interface.
 
     ``up`` means administratively up with carrier. ``speed`` is what the hardware says,
-    ``shaped`` the rate of a root tbf/htb queue, both in bytes/s and None where unknown.
+    ``shaped`` the rate of a root tbf/htb queue, both in bytes/s and None where unknown. ``mac``
+    is the hardware address as an integer, 0 where the interface has none of 48 bits.
     """
 
     ifindex: int
@@ -31,6 +32,7 @@ class Link:
     loopback: bool = False
     speed: float | None = None
     shaped: float | None = None
+    mac: int = 0
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""
