@@ -8,12 +8,14 @@ made them, so only hellos and sequence number PDUs are signed here.
 from __future__ import annotations
 
 from fared.core.keys import AuthKey, Keyring, send_key
+from fared.isis.auth import authentication_size
 from fared.isis.circuit import Circuit
 from fared.isis.events import SendPdu
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS, Level, format_lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import encode_pdu, with_lifetime
+from fared.isis.pdu.codec import encode_pdu
+from fared.isis.pdu.header import with_lifetime
 from fared.isis.pdu.model import Csnp, LanHello, P2pHello, PduType, Psnp
 
 LLC_SIZE = 3
@@ -42,6 +44,11 @@ class Transmitter:
     def level_key(self, level: Level) -> AuthKey | None:
         """The key that signs LSPs and sequence number PDUs of a level now."""
         return self._key(self._instance.settings.lsp_keys(level))
+
+    def authentication_size(self, level: Level) -> int:
+        """Bytes that the authentication TLV takes in PDUs of a level, 0 without."""
+        key = self.level_key(level)
+        return 0 if key is None else authentication_size(key)
 
     def send_hello(self, circuit: Circuit, pdu: LanHello | P2pHello) -> None:
         """Sign and send a hello. Padding is the caller's: leave room for the authentication TLV."""
