@@ -16,8 +16,7 @@ from fared.isis.ids import Level, LspId, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp
 from fared.isis.outlet import OutletLevel
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.header import peek_lsp
+from fared.isis.pdu.codec import encode_pdu, peek_lsp
 from fared.isis.pdu.model import Lsp, PurgeOriginator
 from fared.isis.sender import Sender
 from fared.isis.transmit import Transmitter
@@ -88,7 +87,11 @@ class Database:
 
     def install_generated(self, level: Level, lsp: Lsp) -> StoredLsp:
         """Encode and sign an LSP or a purge, store it and send it everywhere."""
-        raw = encode_pdu(lsp, self._transmitter.level_key(level))
+        raw = encode_pdu(
+            replace(lsp, checksum=0),
+            self._transmitter.level_key(level),
+            capacity_code=self._instance.settings.path_capacity_code,
+        )
         checksum = peek_lsp(raw).checksum
         entry = StoredLsp(
             lsp_id=lsp.lsp_id,

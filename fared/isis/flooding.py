@@ -7,23 +7,14 @@ LSPs arrive many times over; what is wanted comes back through ``receive_lsp``.
 
 from __future__ import annotations
 
-from fared.core.wire import DecodeError
 from fared.isis.circuit import Circuit
 from fared.isis.database import Database, DatabaseWatcher
-from fared.isis.ids import Level, LspId, lsp_id, system_of
+from fared.isis.ids import Level, LspId, format_lsp_id, lsp_id, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, StoredLsp, compare
 from fared.isis.outlet import OutletLevel
-from fared.isis.pdu.header import checksum_ok, exact, peek_lsp
-from fared.isis.pdu.model import (
-    Authentication,
-    Csnp,
-    Hostname,
-    Lsp,
-    LspEntry,
-    Psnp,
-    PurgeOriginator,
-)
+from fared.isis.pdu.codec import exact, peek_lsp
+from fared.isis.pdu.model import Csnp, Lsp, LspEntry, Psnp
 from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
 from fared.isis.snp import SnpReader
@@ -39,8 +30,6 @@ _HURRIED_SETS = 2
 _CONTENTS = 12
 """Where the contents of an LSP begin, behind its remaining lifetime."""
 _LIFETIME = 10
-_MAY_BE_IN_PURGES = (Authentication, PurgeOriginator, Hostname)
-"""RFC 6233 §3."""
 
 
 class Flooding:
@@ -83,15 +72,20 @@ class Flooding:
         return False
 
     def receive_lsp(self, circuit: Circuit, source: int, lsp: Lsp, raw: bytes) -> None:
-        """Process an LSP that was decoded and, with authentication, verified (§7.3.15.1)."""
+        """Process an LSP (§7.3.15.1) that was decoded, with a look at its checksum, and verified.
+
+        ``raw`` may have bytes behind the PDU. Neither decoder nor verifier let an LSP come here
+        that is garbled, or a purge that anybody could have made: such are counted and dropped,
+        and nothing else, whatever ISO 10589 §7.3.14.2 e) says of purging them.
+        """
         instance = self._instance
         level = Level(lsp.level)
         state = self._listening(circuit, level, source)
         if state is None:
             return
-        problem = self._problem(level, lsp, raw)
-        if problem is not None:
-            instance.reject(problem, source, interface=circuit.name, lsp=f"{lsp.lsp_id:016x}")
+        if lsp.sequence_number == 0:
+            shown = format_lsp_id(lsp.lsp_id)
+            instance.reject("lsp-sequence", source, interface=circuit.name, lsp=shown)
             return
         instance.counters.lsps["received"] += 1
         entry = state.database.get(lsp.lsp_id)
@@ -229,23 +223,6 @@ class Flooding:
             return True
         self._instance.counters.errors["no-adjacency"] += 1
         return False
-
-    def _problem(self, level: Level, lsp: Lsp, raw: bytes) -> str | None:
-        """Why an LSP is dropped without any trace, least of all a purge of it."""
-        try:
-            if not checksum_ok(exact(raw)):
-                return "lsp-checksum"
-        except DecodeError as error:
-            return error.code
-        if lsp.sequence_number == 0:
-            return "lsp-sequence"
-        # RFC 6233 §3: the digest does not cover the lifetime, so that anybody can make an LSP
-        # he has seen look like a purge; but not one without contents.
-        empty = all(isinstance(tlv, _MAY_BE_IN_PURGES) for tlv in lsp.tlvs)
-        purge = lsp.remaining_lifetime == 0
-        if purge and not empty and self._instance.settings.lsp_keys(level):
-            return "purge-tlvs"
-        return None
 
     def _newer(self, state: OutletLevel, entry: StoredLsp | None, lsp: Lsp, raw: bytes) -> None:
         purge = lsp.remaining_lifetime == 0

@@ -67,8 +67,8 @@ class OwnSequences:
         wait = max(MAX_AGE, instance.settings.lsp_lifetime) + ZERO_AGE_LIFETIME
         waiting = self._exhausted.get((level, lsp_id))
         if waiting is None:
-            lsp = format_lsp_id(lsp_id)
-            instance.log("warning", "isis-sequence-exhausted", lsp=lsp, level=int(level), wait=wait)
+            where = {"lsp": format_lsp_id(lsp_id), "database": level.label}
+            instance.log("warning", "isis-sequence-exhausted", wait=wait, **where)
         instance.timers.cancel(waiting)
         self._exhausted[level, lsp_id] = instance.timers.arm(
             instance.now + wait, partial(self._begin_again, level, lsp_id)

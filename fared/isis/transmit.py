@@ -14,8 +14,7 @@ from fared.isis.events import SendPdu
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS, Level, format_lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.header import with_lifetime
+from fared.isis.pdu.codec import encode_pdu, with_lifetime
 from fared.isis.pdu.model import Csnp, LanHello, P2pHello, PduType, Psnp
 
 LLC_SIZE = 3
@@ -47,8 +46,7 @@ class Transmitter:
 
     def authentication_size(self, level: Level) -> int:
         """Bytes that the authentication TLV takes in PDUs of a level, 0 without."""
-        key = self.level_key(level)
-        return 0 if key is None else authentication_size(key)
+        return authentication_size(self.level_key(level))
 
     def send_hello(self, circuit: Circuit, pdu: LanHello | P2pHello) -> None:
         """Sign and send a hello. Padding is the caller's: leave room for the authentication TLV."""
