@@ -80,8 +80,9 @@ ADJACENCY_TABLE: TransitionTable[AdjacencyState, AdjacencyEvent, AdjacencyAction
         Row(_ALL, _E.ONE_WAY_RECEIVED, _A.ANSWER, _S.INITIALIZING),
         Row((_S.DOWN, _S.INITIALIZING), _E.TWO_WAY_RECEIVED, _A.ANSWER, _S.UP),
         Row((_S.UP,), _E.TWO_WAY_RECEIVED, None, _S.UP),
+        # it may still hear us: let it know
         Row(_ALL, _E.HOLDING_TIME_EXPIRED, _A.ANSWER, _S.DOWN),
-        Row(_ALL, _E.KILLED, None, _S.DOWN),
+        Row(_ALL, _E.KILLED, _A.ANSWER, _S.DOWN),
     ]
 )
 
@@ -202,7 +203,13 @@ class Adjacencies:
         self._instance.counters.transitions[before, after] += 1
         self._instance.emit(
             AdjacencyChanged(
-                circuit.ifindex, circuit.name, adjacency.system_id, level, before, after, reason
+                circuit.ifindex,
+                circuit.name,
+                adjacency.system_id,
+                int(level),
+                before,
+                after,
+                reason,
             )
         )
 
