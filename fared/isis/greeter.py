@@ -7,6 +7,7 @@ over it moves the next periodic one forward instead.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from fared.isis.adjacency import all_adjacencies
@@ -63,11 +64,18 @@ class Greeter:
             self.hurry(circuit, level)
 
     def farewell(self, circuit: Circuit, level: Level | None) -> None:
-        """Tell neighbors that we hear them no more, so that they need not wait for it."""
+        """Tell neighbors that we hear them no more, so that they need not wait for it.
+
+        RFC 5303 and §8.4.2 take a neighbor that hears nobody out of state Up. FRR 8.4 does not
+        on point-to-point circuits, but lets a holding time of zero expire at once.
+        """
+        instance = self._instance
         if level is not None:
-            self._transmitter.send_hello(circuit, lan_hello(self._instance, circuit, level, ()))
-        elif levels_on(self._instance, circuit):
-            self._transmitter.send_hello(circuit, p2p_hello(self._instance, circuit, None))
+            lan = replace(lan_hello(instance, circuit, level, ()), holding_time=0)
+            self._transmitter.send_hello(circuit, lan)
+        elif levels_on(instance, circuit):
+            p2p = replace(p2p_hello(instance, circuit, None), holding_time=0)
+            self._transmitter.send_hello(circuit, p2p)
 
     def _send(self, circuit: Circuit, level: Level | None) -> None:
         instance = self._instance

@@ -257,7 +257,6 @@ class HelloProtocol:
         """What no hello may be."""
         if self._stopped or not circuit.speaks:
             return True
-        reason = None
         if circuit.broadcast != of_lan:
             reason = "network-type-mismatch"
         elif source == circuit.link.mac and source:
@@ -266,11 +265,23 @@ class HelloProtocol:
             reason = "duplicate-system-id"
         elif hello.circuit_type is LevelSet.NONE:
             reason = "circuit-type"
-        elif hello.holding_time == 0:
+        elif hello.holding_time == 0 and not self._goodbye(circuit, source, hello):
             reason = "holding-time"
-        if reason is not None:
-            self._reject(circuit, source, hello, reason)
-        return reason is not None
+        else:
+            return hello.holding_time == 0
+        self._reject(circuit, source, hello, reason)
+        return True
+
+    def _goodbye(self, circuit: Circuit, source: int, hello: LanHello | P2pHello) -> bool:
+        """A neighbor that wants to be held for no time is gone; False: it is none of ours."""
+        adjacency = circuit.adjacency
+        if isinstance(hello, LanHello):
+            lan = circuit.lan.get(Level(hello.level))
+            adjacency = None if lan is None else lan.adjacencies.get(source)
+        if adjacency is None or adjacency.system_id != hello.source_id:
+            return False
+        self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, "neighbor said goodbye")
+        return True
 
     def _meant_for_others(self, circuit: Circuit, source: int, three_way: ThreeWay) -> bool:
         """RFC 5303 §3.2: a hello that names another neighbor, or another circuit, is not for us.
