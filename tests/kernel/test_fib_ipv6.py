@@ -141,9 +141,9 @@ def errors(results):
 
 
 def _until(condition) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 20
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 10 s"
+        assert time.monotonic() < deadline, "it did not happen within 20 s"
         time.sleep(0.01)
 
 
@@ -359,9 +359,9 @@ def test_no_next_hop_goes_with_an_address_but_new_ones_may_be_refused(box, comma
 
 def test_a_neighbor_that_did_not_answer_for_a_while_is_used_again_by_itself(box):
     """A member with a failed neighbor gets no packet, hence would never be asked for again."""
-    run("sysctl -qw net.ipv6.neigh.e1.interval_probe_time_ms=100", box.name)
     run("sysctl -qw net.ipv6.neigh.e1.retrans_time_ms=20", box.name)
-    run("sysctl -qw net.ipv6.neigh.e1.mcast_resolicit=0", box.name)
+    # A host would solicit routers, and so make itself known.
+    run("sysctl -qw net.ipv6.conf.all.forwarding=1", box.far)
     run("ip address flush dev e1", box.far)
     operations = [PutNextHop(BASE + n, box.hop(n)) for n in (0, 1)]
     members = (Member(BASE, 1), Member(BASE + 1, 1))
@@ -371,7 +371,7 @@ def test_a_neighbor_that_did_not_answer_for_a_while_is_used_again_by_itself(box)
     _until(lambda: "REACHABLE" in neighbor(box, "e0"))
     assert box.shares(6, 200)["e1"] < 0.02
     run("ip address add fe80::2/64 dev e1 nodad", box.far)
-    _until(lambda: "REACHABLE" in neighbor(box, "e1"))
+    _until(lambda: "lladdr" in neighbor(box, "e1"))
     assert box.shares(6, 3000) == about({"e0": 0.5, "e1": 0.5, "e2": 0, "e3": 0})
 
 
