@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
 _BACKBONE = 0
+_TOLD = (PathType.INTRA_AREA, PathType.INTER_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
 _Shared = tuple[tuple[int, float], ...]
 
 
@@ -343,7 +344,7 @@ class RouteSolver:
         known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
         found: dict[Prefix, Reached] = {}
         for prefix, route in self._routes.items():
-            if route.path_type not in (PathType.INTRA_AREA, PathType.INTER_AREA):
+            if route.path_type not in _TOLD:
                 continue
             ends = self._ends(route)
             key = ends, route.nexthops
