@@ -157,7 +157,7 @@ class Runner:
             "adjacency-changed",
             interface=change.interface,
             neighbor=format_system_id(change.system_id),
-            level=change.level,
+            routing_level=change.level,
             previous=change.previous,
             state=change.state,
             reason=change.reason,
