@@ -13,7 +13,7 @@ from fared.core.ids import AreaId, Prefix, ipv4_prefix
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, RangeSettings
 from fared.ospf.summary_ids import SummaryIds
 from fared.router.events import RouterSettingsApplied
 from fared.sim import area_invariants, invariants
@@ -24,6 +24,7 @@ from fared.ted.model import PathType
 
 ANY = AreaId(0)
 DEFAULT = Prefix(4, 0, 0)
+ANYCAST = ipv4_prefix(0xC0000200, 24)
 
 
 def started(supers: int = 4, **options) -> Fabric:
@@ -136,7 +137,36 @@ def test_inside_a_pod_nothing_is_different_e13():
     limit(fabric, "p1.S1", "p1.L2", 200)
     limit(fabric, "p1.L1", "p1.S2", 300)
     fabric.network.run_until_quiet(60)
-    assert list(capacities(fabric, "p1.L1", "p1.L2").values()) == [200, 300, 400, 400]
+    expected = {f"p1.S{k}": rate for k, rate in enumerate((200, 300, 400, 400), start=1)}
+    assert capacities(fabric, "p1.L1", "p1.L2") == expected
+    found = shares(fabric, "p1.L1", "p1.L2")
+    assert found == {hop: Fraction(rate, 1300) for hop, rate in expected.items()}
+
+
+def test_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
+    """The source leaf's weights are again those of one flat area.
+
+    p2.S1 sees both attachments in its own area and announces what it can carry to them
+    together, 100 + 150. The other spines of that pod announce 800, more than the leaf's link.
+    """
+    fabric = clos5_areas(2, 2, 4, 4, network=Network(seed=3))
+    passive = InterfaceSettings(AreaId(2), passive=True)
+    for leaf in ("p2.L1", "p2.L2"):
+        fabric.network.add_port(
+            leaf, ANYCAST.network + 1, ANYCAST.length, passive, interface="anycast"
+        )
+    fabric.leaf_prefixes["anycast"] = ANYCAST
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    limit(fabric, "p2.S1", "p2.L1", 100)
+    limit(fabric, "p2.S1", "p2.L2", 150)
+    fabric.network.run_until_quiet(60)
+    expected = {f"p1.S{k}": rate for k, rate in enumerate((250, 400, 400, 400), start=1)}
+    assert capacities(fabric, "p1.L1", "anycast") == expected
+    found = shares(fabric, "p1.L1", "anycast")
+    assert found == {hop: Fraction(rate, 1450) for hop, rate in expected.items()}
+    assert set(shares(fabric, "p1.S1", "anycast").values()) == {Fraction(1, 4)}
+    assert shares(fabric, "p2.S1", "anycast") == {"p2.L1": Fraction(2, 5), "p2.L2": Fraction(3, 5)}
 
 
 def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces():
