@@ -188,7 +188,9 @@ class Interface(TypedDict):
     passive: bool
     priority: int
     designated_router: str | None
+    designated_router_hostname: str | None
     backup_designated_router: str | None
+    backup_designated_router_hostname: str | None
     cost: int
     mtu: int
     addresses: list[str]
