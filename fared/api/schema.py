@@ -431,13 +431,17 @@ class RouteNextHop(TypedDict):
 
 
 class Route(TypedDict):
-    """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2."""
+    """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2.
+
+    ``discard``: an active area range; what has no longer match is dropped, there is no next hop.
+    """
 
     prefix: str
     metric: int
     type: str
     area: str | None
     connected: bool
+    discard: bool
     nexthops: list[RouteNextHop]
 
 
@@ -530,6 +534,7 @@ class Explain(Document):
     type: str
     area: str | None
     connected: bool
+    discard: bool
     destinations: list[dict[str, str | None]]
     """The routers that announce the prefix and were chosen: ``{"id", "hostname"}``."""
     nexthops: list[ExplainNextHop]
@@ -577,12 +582,13 @@ class PathDocument(Document):
 
 
 class FibNextHop(TypedDict):
-    """A next-hop object."""
+    """A next-hop object; ``discard``: it leads nowhere, and ``interface`` is empty."""
 
     id: int
     interface: str
     address: str | None
     onlink: bool
+    discard: bool
 
 
 class FibMember(TypedDict):
@@ -792,6 +798,7 @@ class OfflineRoute(TypedDict):
     type: str
     area: str | None
     connected: bool
+    discard: bool
     nexthops: list[OfflineHop]
 
 

@@ -128,6 +128,11 @@ class SimulatedFib:
             return errno.EINVAL, "Invalid nexthop group"
         if not ids <= self.state.nexthops.keys():
             return errno.EINVAL, "Invalid nexthop id"
+        if len(ids) > 1 and any(not self.state.nexthops[i][0] for i in ids):
+            return (
+                errno.EINVAL,
+                "Blackhole nexthop can not be used in a group with more than 1 path",
+            )
         if not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
             return errno.EINVAL, "Invalid value for weight"
         if group_id in self.state.groups and (

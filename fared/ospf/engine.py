@@ -8,6 +8,7 @@ and look at ``next_deadline`` after that.
 
 from __future__ import annotations
 
+from fared.core.ids import AreaId, Prefix
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.authenticate import refusal
@@ -151,6 +152,17 @@ class OspfEngine:
     def in_several_areas(self) -> bool:
         """Whether routes are to be told to this engine (``RoutesComputed``)."""
         return len(self._instance.areas) > 1
+
+    @property
+    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+        """The area ranges that this router stands for, being a border router (§3.5)."""
+        if not self._instance.border:
+            return ()
+        return tuple(
+            (area.area_id, item.prefix)
+            for area in self._instance.areas.values()
+            for item in area.settings.ranges
+        )
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.area import AreaSolver
+from fared.rib.discard import AreaRange, Discards
 from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
 from fared.rib.facts import Ends, Reached, carried, find_asbrs
 from fared.rib.forwarding import Forwarded
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
 _BACKBONE = 0
+_TOLD = (PathType.INTRA_AREA, PathType.INTER_AREA)
 _Shared = tuple[tuple[int, float], ...]
 
 
@@ -72,13 +74,14 @@ class RouteSolver:
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
         self._forwarded = Forwarded()
         self._placed = False
+        self._discards = Discards(root, self._areas_of)
         self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
         self._announcements_changed = False
         self._all_changed = False
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The present best routes, connected ones included."""
+        """The present best routes, connected and discarding ones included."""
         return MappingProxyType(self._routes)
 
     def ted(self, area: int) -> Ted:
@@ -112,6 +115,10 @@ class RouteSolver:
         """Take the full adjacencies of this router in an area."""
         self._area(area).links = links
 
+    def set_ranges(self, ranges: tuple[AreaRange, ...]) -> None:
+        """Take the area ranges that this router stands for: active ones get a discard route."""
+        self._discards.configure(ranges)
+
     def apply_settings(self, settings: SolverSettings) -> None:
         """Weigh by other settings from the next run on."""
         if settings != self.settings:
@@ -136,6 +143,8 @@ class RouteSolver:
         elif any(change.any for change in changes.values()):
             changed = self._refresh({area: c.nodes for area, c in changes.items()})
         self._announcements_changed = self._all_changed = False
+        if self._discards:
+            self._discards.lay(changed, self._routes)
         solved = [s.solution for s in self._areas.values() if s.solution is not None]
         return RibUpdate(
             changed=changed,
@@ -326,7 +335,9 @@ class RouteSolver:
         unlimited (connected) or there is no route.
         """
         route = self._routes.get(prefix)
-        return None if route is None else carried(self._areas, self._ends(route), route.nexthops)
+        if route is None or route.discard:
+            return None
+        return carried(self._areas, self._ends(route), route.nexthops)
 
     def _ends(self, route: Route) -> Ends:
         """The nodes a route leads to, with what each of them announced of the prefix."""
@@ -338,12 +349,15 @@ class RouteSolver:
         owners = self._table.owners
         return tuple((*owners[owner], capacity) for owner, capacity in shared)
 
+    def _areas_of(self, route: Route) -> Iterator[int]:
+        return (area for area, _, _ in self._ends(route))
+
     def reached(self) -> tuple[dict[Prefix, Reached], dict[NodeId, Reached]]:
         """All routes but external ones, and all AS boundary routers, as others are told."""
         known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
         found: dict[Prefix, Reached] = {}
         for prefix, route in self._routes.items():
-            if route.path_type not in (PathType.INTRA_AREA, PathType.INTER_AREA):
+            if route.path_type not in _TOLD or route.discard:
                 continue
             ends = self._ends(route)
             key = ends, route.nexthops
@@ -361,7 +375,7 @@ class RouteSolver:
         route = self._routes.get(prefix)
         if route is None:
             return None
-        return explain_route(self._areas, route, self._ends(route))
+        return explain_route(self._areas, route, () if route.discard else self._ends(route))
 
     def spf_view(self, area: int) -> dict[NodeId, SpfNode]:
         """Distance and first hops of every reachable node of an area."""

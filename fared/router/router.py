@@ -207,6 +207,7 @@ class Router:
         self._capacity_at = None
         self._last_run = now
         started = self._stopwatch()
+        self.solver.set_ranges(self.engine.ranges)
         update = self.solver.solve()
         solved = self._stopwatch()
         record = SpfRecord(

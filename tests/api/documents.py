@@ -376,6 +376,7 @@ def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
         "type": "intra-area",
         "area": "0.0.0.0",
         "connected": False,
+        "discard": False,
         "nexthops": nexthops,
         **more,
     }
@@ -387,6 +388,7 @@ ROUTES: Json = {
     "af": "ipv4",
     "routes": [
         route("10.0.1.0/24", [], metric=10, connected=True),
+        route("10.0.0.0/16", [], metric=0, type="inter-area", discard=True),
         route("10.0.2.0/24", DEGRADED),
         route("10.0.3.0/24", EQUAL),
         route("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None),
@@ -431,9 +433,10 @@ FIB: Json = {
     "protocol": 201,
     "metric": 20,
     "nexthops": [
-        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False}
+        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False, "discard": False}
         for s in (1, 2, 3, 4)
-    ],
+    ]
+    + [{"id": 262144005, "interface": "", "address": None, "onlink": False, "discard": True}],
     "groups": [
         {
             "id": 262668288,
@@ -472,6 +475,7 @@ EXPLAIN: Json = {
     "type": "intra-area",
     "area": "0.0.0.0",
     "connected": False,
+    "discard": False,
     "destinations": [{"id": "10.255.0.6", "hostname": "leaf2"}],
     "nexthops": [
         {
