@@ -126,13 +126,9 @@ class SimulatedFib:
         ids = {m.nexthop_id for m in members}
         if not members or len(ids) != len(members) or group_id in self.state.nexthops:
             return errno.EINVAL, "Invalid nexthop group"
-        if not ids <= self.state.nexthops.keys():
-            return errno.EINVAL, "Invalid nexthop id"
-        if len(ids) > 1 and any(not self.state.nexthops[i][0] for i in ids):
-            return (
-                errno.EINVAL,
-                "Blackhole nexthop can not be used in a group with more than 1 path",
-            )
+        hops = [self.state.nexthops.get(nexthop_id) for nexthop_id in ids]
+        if None in hops or (len(hops) > 1 and any(hop and not hop[0] for hop in hops)):
+            return errno.EINVAL, "Invalid nexthop id, or one that discards beside others"
         if not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
             return errno.EINVAL, "Invalid value for weight"
         if group_id in self.state.groups and (
