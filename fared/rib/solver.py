@@ -23,12 +23,13 @@ from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
 from fared.rib.settings import SolverSettings
+from fared.rib.told import Told
 from fared.ted.database import Change
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
 _BACKBONE = 0
-_TOLD = (PathType.INTRA_AREA, PathType.INTER_AREA)
 _Shared = tuple[tuple[int, float], ...]
 
 
@@ -74,6 +74,9 @@ class RouteSolver:
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
         self._forwarded = Forwarded()
         self._placed = False
+        self._told = Told(self._areas, self._ends)
+        self._untold: dict[Prefix, None] | None = None
+        self._asbrs: dict[NodeId, Reached] | None = None
         self._discards = Discards(root, self._areas_of)
         self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
         self._announcements_changed = False
@@ -104,8 +107,9 @@ class RouteSolver:
         change = ted.remove(node) if block is None else ted.put(block)
         if block is not None and (block.boundary or block.leads_to):
             self._boundaries[area, node] = block
-        else:
-            self._boundaries.pop((area, node), None)
+            self._asbrs = None
+        elif self._boundaries.pop((area, node), None) is not None:
+            self._asbrs = None
         if Change.PREFIXES in change:
             prefixes = () if block is None else block.prefixes
             self._table.put(area, node, self._forwarded.take(area, node, prefixes))
@@ -145,6 +149,10 @@ class RouteSolver:
         self._announcements_changed = self._all_changed = False
         if self._discards:
             self._discards.lay(changed, self._routes)
+        if self._untold is not None:
+            self._untold.update(dict.fromkeys(changed))
+        if spf_ran:
+            self._asbrs = None
         solved = [s.solution for s in self._areas.values() if s.solution is not None]
         return RibUpdate(
             changed=changed,
@@ -250,6 +258,7 @@ class RouteSolver:
         }
         changed.update({prefix: None for prefix in self._routes if prefix not in routes})
         self._routes = routes
+        self._untold = None  # what is announced along may be another even with an equal route
         return changed
 
     def _publish(self, numbers: NDArray[np.int64]) -> dict[Prefix, Route | None]:
@@ -352,23 +361,23 @@ class RouteSolver:
     def _areas_of(self, route: Route) -> Iterator[int]:
         return (area for area, _, _ in self._ends(route))
 
-    def reached(self) -> tuple[dict[Prefix, Reached], dict[NodeId, Reached]]:
-        """All routes but external ones, and all AS boundary routers, as others are told."""
-        known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
-        found: dict[Prefix, Reached] = {}
-        for prefix, route in self._routes.items():
-            if route.path_type not in _TOLD or route.discard:
-                continue
-            ends = self._ends(route)
-            key = ends, route.nexthops
-            if key not in known:
-                known[key] = carried(self._areas, ends, route.nexthops)
-            areas = tuple(sorted({area for area, _, _ in ends}))
-            found[prefix] = Reached(route.metric, route.path_type, areas, known[key])
-        backbone = self._areas.get(_BACKBONE)
-        border = backbone is not None and backbone.reached() > 0
-        beyond = (_BACKBONE,) if border else tuple(self._areas)
-        return found, find_asbrs(self._areas, self._boundaries, beyond, self.root)
+    def reached_now(self) -> tuple[dict[Prefix, Reached | None], dict[NodeId, Reached]]:
+        """What others are told of routes, where it changed since asked last, and all ASBRs.
+
+        None: nothing is told any more. External and discarding routes are not told.
+        """
+        if self._untold is None:
+            prefixes: Collection[Prefix] = dict.fromkeys((*self._told.prefixes, *self._routes))
+        else:
+            prefixes = self._untold
+        self._untold = {}
+        changes = self._told.update(prefixes, self._routes)
+        if self._asbrs is None:
+            backbone = self._areas.get(_BACKBONE)
+            border = backbone is not None and backbone.reached() > 0
+            beyond = (_BACKBONE,) if border else tuple(self._areas)
+            self._asbrs = find_asbrs(self._areas, self._boundaries, beyond, self.root)
+        return changes, self._asbrs
 
     def explain(self, prefix: Prefix) -> Explanation | None:
         """Why the route to a prefix is what it is; None without a route."""

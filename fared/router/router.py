@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
-from fared.core.ids import AreaId, NodeId, Prefix
+from fared.core.ids import AreaId, NodeId
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.ospf import events as ospf
@@ -60,8 +60,7 @@ class Router:
         self._local_links: dict[int, tuple[LocalLink, ...]] = {}
         self._link_counts: dict[tuple[int, int], int] = {}
         self._unanswered = 0
-        self._told: dict[Prefix, ospf.RouteFacts] = {}
-        self._told_asbrs: dict[NodeId, ospf.RouteFacts] = {}
+        self._told_asbrs: dict[NodeId, Reached] = {}
         self._now = now
 
     # -- the contract -----------------------------------------------------------------------
@@ -163,16 +162,12 @@ class Router:
         """
         if not self.engine.in_several_areas:
             return
-        routes, asbrs = self.solver.reached()
-        told = {prefix: _facts(reached) for prefix, reached in routes.items()}
-        reached_asbrs = {node: _facts(reached) for node, reached in asbrs.items()}
-        changes: dict[Prefix, ospf.RouteFacts | None] = {
-            prefix: facts for prefix, facts in told.items() if self._told.get(prefix) != facts
-        }
-        changes.update((prefix, None) for prefix in self._told if prefix not in told)
-        if changes or reached_asbrs != self._told_asbrs:
-            self._told, self._told_asbrs = told, reached_asbrs
-            self.engine.handle(ospf.RoutesComputed(changes, reached_asbrs), now)
+        reached, asbrs = self.solver.reached_now()
+        if reached or asbrs != self._told_asbrs:
+            self._told_asbrs = asbrs
+            changes = {prefix: None if r is None else _facts(r) for prefix, r in reached.items()}
+            boundary = {node: _facts(r) for node, r in asbrs.items()}
+            self.engine.handle(ospf.RoutesComputed(changes, boundary), now)
             self._drain_engine(now)
 
     def _ted_updated(self, update: ospf.TedUpdated, now: float) -> None:

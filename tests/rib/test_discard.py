@@ -130,7 +130,7 @@ def test_border_routers_do_not_tell_each_other_of_discards(fabric):
     solver = fabric.solver("S1")
     solver.set_ranges(((AREA, RANGE),))
     solver.solve()
-    prefixes, _ = solver.reached()
+    prefixes, _ = solver.reached_now()
     assert NET in prefixes
     assert RANGE not in prefixes
     assert solver.path_capacity(RANGE) is None
