@@ -298,12 +298,12 @@ class Daemon:
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
         router = self.runner.router
-        snapshot = router.engine.snapshot(0.0)
+        counted = router.engine.counters
         return {
-            "packets": {f"{way} {kind}": n for way, kind, n in snapshot.packets},
-            "packet-errors": dict(snapshot.errors),
-            "neighbor-transitions": {f"{a} -> {b}": n for a, b, n in snapshot.transitions},
-            "lsas": dict(snapshot.lsas),
+            "packets": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
+            "packet-errors": dict(counted.errors),
+            "neighbor-transitions": {f"{a} -> {b}": n for (a, b), n in counted.transitions.items()},
+            "lsas": dict(counted.lsas),
             "sockets": dict(self.sockets.counters),
             "computations": {
                 name: router.journal.counts[name] for name in ("spf", "capacity", "drift")

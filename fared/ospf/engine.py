@@ -30,7 +30,7 @@ from fared.ospf.events import (
 from fared.ospf.exchange import Exchange
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
-from fared.ospf.instance import Instance, Rng
+from fared.ospf.instance import Counters, Instance, Rng
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
@@ -163,6 +163,11 @@ class OspfEngine:
             for area in self._instance.areas.values()
             for item in area.settings.ranges
         )
+
+    @property
+    def counters(self) -> Counters:
+        """Running totals since the start: for reading, without a snapshot of everything."""
+        return self._instance.counters
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""

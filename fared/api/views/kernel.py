@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.api import schema
+from fared.api.schema import kernel as schema
 from fared.api.views.context import ViewContext, gateway
 from fared.core.ids import Prefix
 from fared.fib.model import FibState, Member

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fared.api import schema
 from fared.api.control import CommandError
+from fared.api.schema import ospf as schema
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import dotted
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType

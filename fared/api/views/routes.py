@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fared.api import schema
+from fared.api.schema import routes as schema
 from fared.api.views.context import ViewContext, finite, gateway
 from fared.core.ids import Prefix, dotted
 from fared.core.units import format_bandwidth
