@@ -149,7 +149,7 @@ def test_drain_makes_a_stub_router_of_it_and_undrain_takes_that_back(running: Pa
         rows = running.right.show("database", type="router", id=LEFT)["areas"][0]["lsas"]
         (own,) = [row for row in rows if row["adv_router"] == LEFT]
         links = own["body"]["links"]
-        return {link["metric"] for link in links if link["type"] == "point-to-point"}
+        return {link["metric"] for link in links if link["type_name"] == "point-to-point"}
 
     before = transitions(running)
     assert running.left.cli("drain").returncode == 0
