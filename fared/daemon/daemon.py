@@ -318,12 +318,14 @@ class Daemon:
         router = self.runner.router
         groups: dict[str, Mapping[str, int]] = {}
         if self.config.ospf is not None:
-            snapshot = router.engine.snapshot(0.0)
+            counted = router.engine.counters
             groups |= {
-                "packets": {f"{way} {kind}": n for way, kind, n in snapshot.packets},
-                "packet-errors": dict(snapshot.errors),
-                "neighbor-transitions": {f"{a} -> {b}": n for a, b, n in snapshot.transitions},
-                "lsas": dict(snapshot.lsas),
+                "packets": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
+                "packet-errors": dict(counted.errors),
+                "neighbor-transitions": {
+                    f"{a} -> {b}": n for (a, b), n in counted.transitions.items()
+                },
+                "lsas": dict(counted.lsas),
                 "sockets": dict(self.sockets.counters),
             }
         if self.config.isis is not None:
