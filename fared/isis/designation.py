@@ -46,7 +46,9 @@ class Designation:
         lan = circuit.lan[level]
         settings = circuit.settings
         own_lan_id = self._instance.system_id << 8 | circuit.circuit_id
-        own = Candidate(self._instance.system_id, circuit.link.mac, settings.priority, own_lan_id)
+        own = Candidate(
+            self._instance.system_id, circuit.link.hardware_address, settings.priority, own_lan_id
+        )
         neighbors = [
             Candidate(a.system_id, a.snpa, a.priority, a.lan_id) for a in circuit.adjacencies(level)
         ]

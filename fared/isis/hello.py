@@ -229,7 +229,9 @@ class HelloProtocol:
         standing = (adjacency.priority, adjacency.lan_id)
         accept_offer(adjacency, offer)
         adjacency.priority, adjacency.lan_id = hello.priority, hello.lan_id
-        listed = any(circuit.link.mac in tlv.snpas for tlv in of_type(hello.tlvs, IsNeighbors))
+        listed = any(
+            circuit.link.hardware_address in tlv.snpas for tlv in of_type(hello.tlvs, IsNeighbors)
+        )
         event = AdjacencyEvent.TWO_WAY_RECEIVED if listed else AdjacencyEvent.ONE_WAY_RECEIVED
         self._heard(adjacency, hello.holding_time, event, before)
         if standing != (adjacency.priority, adjacency.lan_id):
@@ -259,7 +261,7 @@ class HelloProtocol:
             return True
         if circuit.broadcast != of_lan:
             reason = "network-type-mismatch"
-        elif source == circuit.link.mac and source:
+        elif source == circuit.link.hardware_address and source:
             reason = "own-hello"
         elif hello.source_id == self._instance.system_id:
             reason = "duplicate-system-id"

@@ -46,7 +46,7 @@ def make_link(number: int, ifindex: int, **values) -> Link:
         "name": f"eth{ifindex}",
         "up": True,
         "mtu": 1500,
-        "mac": mac(number, ifindex),
+        "hardware_address": mac(number, ifindex),
         "addresses": (
             InterfaceAddress(4, 0x0A00_0000 | ifindex << 8 | number, 24),
             InterfaceAddress(6, LINK_LOCAL | ifindex << 16 | number, 64),
@@ -174,7 +174,7 @@ class Net:
         """Tell a router of its link."""
         router = self.routers[number]
         link = make_link(number, ifindex, **values)
-        router.macs[ifindex] = link.mac
+        router.macs[ifindex] = link.hardware_address
         router.manager.changed(link, settings)
         self.drain(router)
 

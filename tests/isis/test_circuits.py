@@ -336,7 +336,7 @@ def test_another_hardware_address_is_heard_as_another_neighbor_of_a_lan():
     net = Net()
     net.lan(1, 2)
     net.run(5)
-    net.link(1, LAN, mac=0x0200_0009_7777)
+    net.link(1, LAN, hardware_address=0x0200_0009_7777)
     net.run(0.5)
     assert net.routers[2].circuit().lan[Level.TWO].adjacencies[0x0200_0009_7777].up
     net.run(5)
