@@ -211,7 +211,7 @@ class Network:
         self.cables.append(made)
         for number, ifindex in ends:
             self._by_end[number, ifindex] = made
-            circuit = Circuit(Link(ifindex, f"eth{ifindex}", True, mtu), settings, ifindex)  # noqa: FBT003
+            circuit = Circuit(Link(ifindex, f"eth{ifindex}", True, mtu), settings, ifindex)
             self.routers[number].instance.circuits[ifindex] = circuit
         if up:
             self.up(made)

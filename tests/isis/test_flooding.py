@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -213,7 +214,7 @@ def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     mine = [pdu for _, _, pdu in net.pdus(CSNP, by=1)]
     assert mine[0].start == FIRST_LSP
     assert mine[-1].end == LAST_LSP
-    assert all(a.end + 1 == b.start for a, b in zip(mine, mine[1:], strict=False))
+    assert all(a.end + 1 == b.start for a, b in pairwise(mine))
     assert sum(len(listed(pdu)) for pdu in mine) == 250
     assert max(len(output.payload) for _, _, output in net.sent) <= 597
     theirs = [pdu for _, _, pdu in net.pdus(CSNP, by=2)]
@@ -370,9 +371,7 @@ def test_a_drain_looks_at_flags_and_never_at_the_whole_database(monkeypatch):
 def topologies(draw):
     """A connected network of links and LANs of up to seven routers."""
     size = draw(st.integers(2, 7))
-    cables = []
-    for number in range(2, size + 1):
-        cables.append((draw(st.integers(1, number - 1)), number))
+    cables = [(draw(st.integers(1, number - 1)), number) for number in range(2, size + 1)]
     for _ in range(draw(st.integers(0, 3))):
         members = draw(st.lists(st.integers(1, size), min_size=2, max_size=4, unique=True))
         cables.append(tuple(members))
@@ -398,8 +397,8 @@ def test_all_databases_end_equal(topology, seed, loss, jitter, words):
     net.add(*range(1, size + 1))
     for members in cables:
         net.join(*members, loss=loss, jitter=jitter)
-    for number, fragment, take_back, pause in words:
-        number = (number - 1) % size + 1
+    for whose, fragment, take_back, pause in words:
+        number = (whose - 1) % size + 1
         if take_back and name(number, fragment) in net[number].texts:
             net.unsay(number, fragment)
         else:
