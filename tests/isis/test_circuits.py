@@ -274,16 +274,6 @@ def test_protocols_that_are_switched_off_are_told():
     assert a.up() == b.up() == BOTH
 
 
-def test_another_system_id_is_another_router():
-    net = Net()
-    a, b = net.pair()
-    net.run(5)
-    net.apply(1, system_id=0x42)
-    net.run(10)
-    assert b.adjacency().system_id == 0x42
-    assert a.up() == b.up() == BOTH
-
-
 def test_two_routers_of_one_system_id_never_become_neighbors():
     net = Net()
     a, b = net.pair(b={"system_id": 1})
