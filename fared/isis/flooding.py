@@ -17,6 +17,7 @@ from fared.isis.pdu.codec import exact, peek_lsp
 from fared.isis.pdu.model import Csnp, Lsp, LspEntry, Psnp
 from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
+from fared.isis.settings import IsisSettings
 from fared.isis.snp import SnpReader
 from fared.isis.transmit import Transmitter
 
@@ -193,6 +194,16 @@ class Flooding:
         if highest == 0 or done:
             return None
         return self._database.purge(level, identifier, highest)
+
+    def settings_changed(self, before: IsisSettings) -> None:
+        """New settings are in force: other keys or lifetimes ask for other LSPs of ours."""
+        after = self._instance.settings
+        if (before.lsp_authentication, before.lsp_lifetime, before.lsp_refresh_interval) != (
+            after.lsp_authentication,
+            after.lsp_lifetime,
+            after.lsp_refresh_interval,
+        ):
+            self._database.refresh_own()
 
     def flush(self, *, force: bool = False) -> None:
         """Send what is due; ``force``: and everything that waits for its turn, on shutdown."""

@@ -145,7 +145,8 @@ class Sender:
             while state.csnp_next is not None and room > 0:
                 self._send_csnp(state, state.csnp_next)
                 room -= 1
-        for state in states:
+        outlet.turn = not outlet.turn
+        for state in reversed(states) if outlet.turn else states:
             if state.held_until <= now:
                 room = self._send_lsps(state, room)
         if room < BURST:
@@ -207,7 +208,7 @@ class Sender:
                 known = self._answer(state, lsp_id, state.acks.pop(lsp_id))
                 if known is not None:
                     entries.append(known)
-            self._instance.counters.lsps["acknowledged"] += len(entries)
+            self._instance.counters.lsps["acks-sent"] += len(entries)
             self._send_psnp(state, entries)
         if not state.acks:
             state.acks_due = math.inf

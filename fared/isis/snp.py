@@ -36,7 +36,7 @@ class SnpReader:
             self._unlisted(state, snp, listed)
             if state.reliable and snp.end == LAST_LSP:
                 state.held_until = -math.inf
-            elif not state.reliable and not waiting:
+            elif not state.reliable and state.pending and not waiting:
                 state.held_until = self._instance.now + LAN_JITTER * self._instance.rng.random()
         self._sender.touch(state)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP
+from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import LspEntries, PduType, of_type
 from tests.isis.floodnet import LAN, P2P, Network, make_lsp, name
@@ -118,6 +118,25 @@ def test_while_nobody_acknowledges_the_pace_slows_down():
     assert len(times) == 250
     assert sum(at < 0.06 for at in times) <= 220
     assert times[-1] > 0.1
+
+
+def test_a_large_database_of_one_level_does_not_hold_up_the_other():
+    net = Network()
+    net.add(1, 2, levels=LevelSet.BOTH)
+    net.join(1, 2)
+    for router in net.routers.values():
+        circuit = router.instance.circuits[1]
+        circuit.adjacency.levels = LevelSet.BOTH
+        router.flooding.adjacency_up(circuit, Level.ONE)
+    net._send_all()
+    net.run(1)
+    for fragment in range(200):
+        net[1].flooding.install_own(Level.ONE, make_lsp(name(1, fragment), 1, level=Level.ONE))
+    net.say(1, "of level 2")
+    net.run(0.012)
+    assert net.agree()
+    net.run(5)
+    assert len(net[2].instance.databases[Level.ONE].entries) == 200
 
 
 def test_what_changes_again_while_it_waits_is_sent_once():
