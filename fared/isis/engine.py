@@ -147,7 +147,7 @@ class IsisEngine:
         circuit = instance.circuits.get(event.ifindex)
         if circuit is None or not circuit.speaks:
             return
-        if event.source and event.source == circuit.link.mac:
+        if event.source and event.source == circuit.link.hardware_address:
             return  # our own multicast, come back
         try:
             raw = exact(event.payload)
@@ -267,10 +267,10 @@ class IsisEngine:
 
     def _begin_anew(self, settings: IsisSettings) -> None:
         old = self._instance
-        circuits = old.ordered_circuits()
+        circuits = [(circuit.link, circuit.settings) for circuit in old.ordered_circuits()]
         self._say_goodbye()
-        for circuit in circuits:
-            self._circuits.removed(circuit.ifindex)
+        for link, _ in circuits:
+            self._circuits.removed(link.ifindex)
         leftovers = [*old.take_outputs(), *self._ted.withdraw_all("system id changed")]
         self._start(settings, old.rng)
         self._instance.now = old.now
@@ -278,8 +278,8 @@ class IsisEngine:
         self._originator.begin()
         for output in leftovers:
             self._instance.emit(output)
-        for circuit in circuits:
-            self._circuits.changed(circuit.link, circuit.settings)
+        for link, circuit_settings in circuits:
+            self._circuits.changed(link, circuit_settings)
 
     def _shutdown(self) -> None:
         self._say_goodbye()

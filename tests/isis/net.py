@@ -179,7 +179,7 @@ class Network:
             mtu=1500,
             speed=speed,
             addresses=(*addresses, link_local),
-            mac=hardware,
+            hardware_address=hardware,
         )
 
     def _free_port(self, number: int) -> int:
