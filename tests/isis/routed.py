@@ -33,7 +33,8 @@ class Routers:
         """Let network and routing tables act on each other until nothing changes."""
         for _ in range(rounds):
             self.net.run(3.0)
-            if not any([self._turn(number) for number in self.net.live()]):
+            news = [self._turn(number) for number in self.net.live()]
+            if not any(news):
                 return
         raise AssertionError("routes go on changing")
 
