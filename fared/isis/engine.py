@@ -118,13 +118,14 @@ class IsisEngine:
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.
 
-        One that came up a moment ago is still forming: its database is on its way.
+        One that came up a moment ago is still forming: its database is on its way. So are all
+        while LSPs are awaited that neighbors are known to have.
         """
         speaking = [c for c in self._instance.circuits.values() if c.speaks]
         known = [all_adjacencies(circuit) for circuit in speaking]
         having = sum(any(adjacency.up for adjacency in found) for found in known)
         forming = sum(self._forming(adjacency) for found in known for adjacency in found)
-        return len(speaking), having, forming
+        return len(speaking), having, forming + self._flooding.awaited()
 
     def _forming(self, adjacency: Adjacency) -> bool:
         since = adjacency.up_since
@@ -261,6 +262,7 @@ class IsisEngine:
             return
         instance.settings = settings
         self._hello.settings_changed()
+        self._flooding.settings_changed(before)
         self._originator.everything_changed()
         self._ted.everything_changed("settings")
         self._leaking.everything_changed()
