@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fared.core.ids import SystemId
+from fared.isis.circuit import Adjacency, AdjacencyState
 from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
 from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import LspEntries, PduType, of_type
-from tests.isis.floodnet import LAN, P2P, Network, make_lsp, name
+from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, PduType, of_type
+from tests.isis.floodnet import LAN, P2P, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
 CSNP = PduType.L2_CSNP
@@ -221,6 +223,54 @@ def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions
     net._send_all()
     net.run(0.2)
     assert net.agree()
+
+
+def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up():
+    """FRR's adjacency comes up 50 ms before ours, and its CSNPs come once."""
+    net = line(2)
+    for fragment in range(100):
+        net.say(1, "x", fragment)
+    net.run(5)
+    cable = net.cables[0]
+    net.down(cable)
+    net.say(1, "changed", 5)
+    cable.cut = False
+    net._up_at(cable, cable.ends[1])
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    net.sent.clear()
+    net._send_all()
+    net.run(0.05)
+    assert net[1].instance.counters.errors["no-adjacency"] == 0
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(10)
+    assert [pdu.lsp_id for _, _, pdu in net.pdus(LSP)] == [name(1, 5)]
+    assert net.agree()
+
+
+def test_csnps_that_came_long_before_the_adjacency_do_not_count():
+    net = line(2)
+    net.say(1, "hello")
+    net.run(1)
+    cable = net.cables[0]
+    net.down(cable)
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    entry = net[1].entry(1)
+    stale = LspEntries((LspEntry(name(1), 1, 1000, entry.checksum),))
+    net.inject(1, 1, encode_pdu(Csnp(2, 2 << 8, FIRST_LSP, LAST_LSP, (stale,))))
+    net.run(2)
+    net.sent.clear()
+    cable.cut = False
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(1)
+    assert len(net.pdus(LSP)) == 1
 
 
 def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
