@@ -57,7 +57,7 @@ class HelloProtocol:
         )
         self._stopped = False
 
-    # -- circuits ---------------------------------------------------------------------------
+    # Circuits
 
     def circuit_up(self, circuit: Circuit) -> None:
         """Begin to speak on a circuit that is up and has settings that let it."""
@@ -140,7 +140,7 @@ class HelloProtocol:
         elif levels != adjacency.levels:
             self._adjacencies.use(adjacency, levels, "settings changed")
 
-    # -- receiving --------------------------------------------------------------------------
+    # Receiving
 
     def receive_p2p(self, circuit: Circuit, source: int, hello: P2pHello) -> None:
         """Process a point-to-point hello (ISO 10589 §8.2.4, RFC 5303 §3.2)."""
