@@ -14,7 +14,7 @@ from fared.isis.circuit import Adjacency, AdjacencyState
 from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, PduType, of_type
-from tests.isis.floodnet import LAN, P2P, Network, mac, make_lsp, name
+from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
 CSNP = PduType.L2_CSNP
@@ -328,6 +328,24 @@ def test_the_designated_is_tells_a_lan_what_it_has_every_csnp_interval():
     times = [at for at, _, _ in net.pdus(CSNP)]
     assert {number for _, number, _ in net.pdus(CSNP)} == {1}
     assert 9 <= len(times) <= 14
+
+
+def test_on_a_lan_csnps_follow_the_lsps_that_they_list():
+    net = Network()
+    net.add(1, 2, 3)
+    net.join(1, 2, 3)
+    for fragment in range(50):
+        net[1].say("x", fragment)
+    net.run(5)
+    net.sent.clear()
+    net.run(50)
+    for fragment in range(50):
+        net.say(1, "y", fragment)
+    net[1].flooding.dis_changed(net[1].instance.circuits[1], TWO)
+    net._send_all()
+    net.run(0.5)
+    assert net.pdus(PSNP) == []
+    assert net.agree()
 
 
 def test_who_lost_an_lsp_on_a_lan_asks_the_designated_is_for_it():
