@@ -139,7 +139,7 @@ def test_no_key_has_begun():
 
 @pytest.mark.parametrize("algorithm", [Algorithm.CLEARTEXT, Algorithm.MD5, Algorithm.HMAC_SHA_1])
 def test_purge_may_say_only_who_purged(algorithm):
-    """RFC 6233 §3: otherwise the contents of an old signed LSP could purge the present one."""
+    """RFC 6233: otherwise the contents of an old signed LSP could purge the present one."""
     said = (PurgeOriginator(1), Hostname("leaf1"))
     purge = replace(LSP, remaining_lifetime=0, tlvs=said)
     check(encode_pdu(purge, key(algorithm)), key(algorithm))

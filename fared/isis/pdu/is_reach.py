@@ -301,7 +301,7 @@ def _make(layout: _Layout, neighbor: int, metric: int, block: bytes) -> IsNeighb
     )
 
 
-@functools.lru_cache(maxsize=16384)
+@functools.lru_cache(maxsize=4096)
 def _attributes(layout: _Layout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
     """Attributes and which of them are anomalous."""
     fields = layout.fields((*layout.attributes(span), None))
