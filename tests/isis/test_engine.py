@@ -16,8 +16,8 @@ from fared.isis.events import (
     TedUpdated,
 )
 from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import decode_pdu
-from fared.isis.pdu.model import AreaAddresses, of_type
+from fared.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.isis.pdu.model import AreaAddresses, Lsp, of_type
 from tests.isis.net import BOTH, ONE, TWO, Network, node, pair, prefixes
 
 
@@ -342,3 +342,64 @@ def test_frames_of_our_own_are_ignored():
     hardware = net.nodes[1].links[2][0].hardware_address
     net.input(1, PduReceived(own.ifindex, hardware, own.destination, own.payload))
     assert dict(net.snapshot(1).errors) == {}
+
+
+def forge(net: Network, of: int, sequence_number: int, *, fragment: int = 0, pseudonode: int = 0):
+    """Let router 2 flood an LSP in the name of another to router 1."""
+    lsp = Lsp(2, lsp_id(of, pseudonode, fragment), sequence_number, 1200)
+    source = net.nodes[2].links[2][0].hardware_address
+    net.input(1, PduReceived(2, source, 0, encode_pdu(lsp)))
+
+
+def test_forged_lsps_of_ours_cost_a_bounded_number_of_answers():
+    """A hundred in five seconds, each newer than the last: answered a few times, and in the end."""
+    net = pair()
+    net.settle()
+    began = net.now
+    for number in range(100):
+        forge(net, 1, 1000 + 10 * number)
+        net.run(0.05)
+    answers = [pdu for t, s, pdu in net.trace if t > began and s == 1 and pdu.payload[4] & 31 == 20]
+    assert len(answers) <= 12
+    net.run(10)
+    assert net.lsp(2, 1).sequence_number > 1990
+    assert net.blocks(2)[node(1)].neighbors.tolist() == [node(2)]
+
+
+def test_lsps_that_we_never_issued_are_purged():
+    """Fragments and pseudonodes of ours that somebody else has, and nothing is kept of them."""
+    net = pair()
+    net.settle()
+    for number in range(1, 40):
+        forge(net, 1, 7, fragment=number)
+        forge(net, 1, 7, pseudonode=number)
+    net.run(2)
+    assert set(net.database(1)) == {lsp_id(1), lsp_id(2)}
+    net.run(120)
+    assert len(net.snapshot(1).level(2).lsps) == 2
+
+
+def test_a_far_future_sequence_number_does_no_harm():
+    """Short of the very last one it is outdone at once."""
+    net = pair()
+    net.settle()
+    forge(net, 1, 0xFFFF_FFF0)
+    net.run(1)
+    assert net.lsp(2, 1).sequence_number == 0xFFFF_FFF1
+    assert net.blocks(2)[node(1)].neighbors.tolist() == [node(2)]
+
+
+def test_a_purge_of_ours_by_others_is_answered():
+    """A purge storm: the router is back in the database within the throttle's longest gap."""
+    net = pair()
+    net.settle()
+    source = net.nodes[2].links[2][0].hardware_address
+    for _ in range(50):
+        present = net.lsp(1, 1)
+        number = 1 if present is None else present.sequence_number
+        purge = Lsp(2, lsp_id(1), number, 0)
+        net.input(1, PduReceived(2, source, 0, encode_pdu(purge)))
+        net.run(0.02)
+    net.run(6)
+    assert net.lsp(2, 1) is not None
+    assert net.blocks(2)[node(1)].neighbors.tolist() == [node(2)]
