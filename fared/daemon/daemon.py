@@ -205,10 +205,13 @@ class Daemon:
     # -- the kernel -------------------------------------------------------------------------
 
     def _check_sysctls(self, links: list[Link]) -> None:
-        names = [link.name for link in links if self.config.ospf_interface(link.name)]
-        rows = apply_sysctls(
-            SysctlMode(self.config.fib.sysctls), wanted_sysctls(self.router_id, names)
+        ours = [link for link in links if self.config.ospf_interface(link.name)]
+        wanted = wanted_sysctls(
+            self.router_id,
+            [link.name for link in ours],
+            unnumbered=any(not link.ipv4() for link in ours),
         )
+        rows = apply_sysctls(SysctlMode(self.config.fib.sysctls), wanted)
         self.runtime.sysctls = [asdict(row) for row in rows]
         for row in rows:
             if not row.ok:
