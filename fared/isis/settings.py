@@ -7,11 +7,13 @@ announces it (``events.LinkChanged``), so the engine never matches names.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fared.core.ids import SystemId
 from fared.core.keys import Keyring
+from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import LevelSet
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 PATH_CAPACITY = 250
 """Sub-TLV of TLVs 135, 235, 236 and 237, unassigned by IANA: path capacity of a leaked prefix."""
@@ -52,27 +54,6 @@ class CircuitSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of generating one LSP: the first is free, then the gaps double.
-
-    Quiet for ``reset`` seconds, and for twice the present gap, returns to a free first one.
-    """
-
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class AnnounceSettings:
-    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
-
-    threshold: float = 0.03
-    minimum_interval: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class IsisSettings:
     """The whole engine.
 
@@ -103,8 +84,8 @@ class IsisSettings:
     lsp_refresh_interval: int = 900
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
-    throttle: ThrottleSettings = ThrottleSettings()
-    announce: AnnounceSettings = AnnounceSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
+    announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()
