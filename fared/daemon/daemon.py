@@ -205,10 +205,15 @@ class Daemon:
     # -- the kernel -------------------------------------------------------------------------
 
     def _check_sysctls(self, links: list[Link]) -> None:
-        ours = [link for link in links if self.config.ospf_interface(link.name)]
+        config = self.config
+        isis = [link for link in links if config.isis_interface(link.name)]
+        ours = [link for link in links if link in isis or config.ospf_interface(link.name)]
+        families = config.isis.address_families if config.isis is not None else []
         wanted = wanted_sysctls(
             self.router_id,
             [link.name for link in ours],
+            # IS-IS reaches neighbors without an IPv4 address by their IPv6 one.
+            ipv6="ipv6" in families or any(not link.ipv4() for link in isis),
             unnumbered=any(not link.ipv4() for link in ours),
         )
         rows = apply_sysctls(SysctlMode(self.config.fib.sysctls), wanted)
