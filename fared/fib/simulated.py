@@ -155,6 +155,8 @@ class SimulatedFib:
             answer = errno.EINVAL, "Invalid nexthop group"
         elif not ids <= nexthops.keys():
             answer = errno.EINVAL, "Invalid nexthop id"
+        elif len(ids) > 1 and any(not nexthops[nexthop_id][0] for nexthop_id in ids):
+            answer = errno.EINVAL, "Blackhole nexthop can not be used in a group"
         elif not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
             answer = errno.EINVAL, "Invalid value for weight"
         elif group_id in groups and other_type:

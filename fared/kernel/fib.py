@@ -47,7 +47,8 @@ from fared.rib.model import HopKey
 
 _RTM_NEWROUTE, _RTM_DELROUTE, _RTM_GETROUTE = 24, 25, 26
 _RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTM_GETNEXTHOP = 104, 105, 106
-_NHA_ID, _NHA_GROUP, _NHA_GROUP_TYPE, _NHA_OIF, _NHA_GATEWAY, _NHA_RES_GROUP = 1, 2, 3, 5, 6, 12
+_NHA_ID, _NHA_GROUP, _NHA_GROUP_TYPE, _NHA_BLACKHOLE, _NHA_OIF, _NHA_GATEWAY = 1, 2, 3, 4, 5, 6
+_NHA_RES_GROUP = 12
 _RES_BUCKETS, _RES_IDLE, _RES_UNBALANCED = 1, 2, 3
 _GROUP_TYPE_RESILIENT = 1
 _RTA_DST, _RTA_PRIORITY, _RTA_TABLE, _RTA_NH_ID = 1, 6, 15, 30
@@ -218,7 +219,10 @@ class KernelFib:
         ifindex, family, gateway, onlink = hop
         flags = _RTNH_F_ONLINK if onlink else 0
         body = _NHMSG.pack(_AF[family], 0, self._protocol, 0, flags)
-        body += u32_attribute(_NHA_ID, nexthop_id) + u32_attribute(_NHA_OIF, ifindex)
+        body += u32_attribute(_NHA_ID, nexthop_id)
+        if not ifindex:
+            return body + attribute(_NHA_BLACKHOLE, b"")
+        body += u32_attribute(_NHA_OIF, ifindex)
         if gateway:
             body += attribute(_NHA_GATEWAY, gateway.to_bytes(_BYTES[family], "big"))
         return body

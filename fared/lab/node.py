@@ -118,4 +118,4 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
         if plan.loopback is None:
             yield f"route replace default via {port.peer_address} dev {port.name}"
             if port.peer_address6 is not None:
-                yield f"-6 route replace default via {port.peer_address6} dev {port.name}"
+                yield f"route replace ::/0 via {port.peer_address6} dev {port.name}"

@@ -270,6 +270,8 @@ class Router:
         """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
         changed: dict[Prefix, Route | None] = {}
         spf_ran, nodes, edges = False, 0, 0
+        if self._ospf is not None:
+            self.speakers[OSPF].solver.set_ranges(self._ospf.ranges)
         for speaker in self.speakers.values():
             if not speaker.dirty:
                 continue
