@@ -16,6 +16,7 @@ from fared.ospf.broadcast import adjacency_due
 from fared.ospf.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.database import Database
 from fared.ospf.events import (
+    ExternalRoutes,
     Input,
     LinkChanged,
     LinkRemoved,
@@ -27,6 +28,7 @@ from fared.ospf.events import (
     ShutdownRequested,
 )
 from fared.ospf.exchange import Exchange
+from fared.ospf.external import External
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
 from fared.ospf.instance import Instance, Rng
@@ -36,6 +38,7 @@ from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import Neighbor, NeighborState
 from fared.ospf.originate import Originator
 from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.packets import (
     DatabaseDescription,
     Hello,
@@ -75,6 +78,7 @@ class OspfEngine:
         )
         self._originator = Originator(instance, self._flooding)
         self._border = Border(instance, self._originator)
+        self._external = External(instance, self._originator)
         self._ted = TedBuilder(instance)
         self._links = LinkManager(
             instance,
@@ -100,10 +104,10 @@ class OspfEngine:
                 self._receive(event)
             case LinkChanged():
                 self._links.changed(event.link, event.settings)
-                self._border.stale = True
+                self._border.stale = self._external.stale = True
             case LinkRemoved():
                 self._links.removed(event.ifindex)
-                self._border.stale = True
+                self._border.stale = self._external.stale = True
             case LoadMeasured():
                 self._links.load_measured(event.ifindex, event.utilized)
             case SettingsApplied():
@@ -112,6 +116,9 @@ class OspfEngine:
                 self._shutdown()
             case RoutesComputed():
                 self._border.routes_computed(event)
+                self._external.reached(event.asbrs)
+            case ExternalRoutes():
+                self._external.routes_changed(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -126,6 +133,7 @@ class OspfEngine:
         """Finish what handle and tick began and return all outputs, in order."""
         if not self._stopped:
             self._border.settle()
+            self._external.settle()
             self._originator.settle()
             self._transmitter.flush()
             self._database.sweep()
@@ -151,6 +159,11 @@ class OspfEngine:
     def in_several_areas(self) -> bool:
         """Whether routes are to be told to this engine (``RoutesComputed``)."""
         return len(self._instance.areas) > 1
+
+    @property
+    def minds_boundary_routers(self) -> bool:
+        """Whether to tell it at least which AS boundary routers are reached."""
+        return self._external.minds_others
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""
@@ -207,6 +220,9 @@ class OspfEngine:
     def lsa_changed(self, entry: LsaEntry) -> None:
         """DatabaseWatcher: the TED follows the database."""
         self._ted.lsa_changed(entry)
+        if entry.key.ls_type == LsType.AS_EXTERNAL:
+            gone = entry.maxed(self._instance.now)
+            self._external.lsa_changed(entry, None if gone else entry.body)
 
     def lsa_expired(self, entry: LsaEntry) -> None:
         """DatabaseWatcher: flood what has reached MaxAge."""
@@ -252,6 +268,7 @@ class OspfEngine:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
         self._border.everything_changed()
+        self._external.everything_changed()
         self._originator.everything_changed()
         self._ted.all_links_changed("settings")
 
@@ -263,10 +280,11 @@ class OspfEngine:
             self._links.removed(interface.ifindex)
         outputs = self._ted.withdraw_all()
         leftovers = [*old.take_outputs(), *outputs]
-        counters = old.counters
+        counters, external = old.counters, self._external.known
         self._start(settings, old.rng)
         self._instance.now = old.now
         self._instance.counters = counters
+        self._external.routes_changed(external)
         for output in leftovers:
             self._instance.emit(output)
         for interface in interfaces:

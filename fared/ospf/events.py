@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fared.core.ids import AreaId, NodeId, Prefix
     from fared.core.links import Link
+    from fared.core.routes import LocalRoute, RouteKey
     from fared.ospf.settings import InterfaceSettings, OspfSettings
     from fared.ted.model import LocalLink, NodeBlock, PathType
 
@@ -86,6 +87,13 @@ class RoutesComputed:
     asbrs: dict[NodeId, RouteFacts]
 
 
+@dataclass(frozen=True, slots=True)
+class ExternalRoutes:
+    """Routes of this router from elsewhere, which may be redistributed; None: it is gone."""
+
+    changes: dict[RouteKey, LocalRoute | None]
+
+
 Input = (
     PacketReceived
     | LinkChanged
@@ -94,6 +102,7 @@ Input = (
     | SettingsApplied
     | ShutdownRequested
     | RoutesComputed
+    | ExternalRoutes
 )
 
 

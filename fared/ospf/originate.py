@@ -149,6 +149,14 @@ class Originator:
             origin.vanishes = origin.transient = True
         self._mark(origin)
 
+    def offer_external(self, key: LsaKey, build: Callable[[], bytes | None]) -> None:
+        """Look at an AS-external LSA, which belongs to no area, in the same way."""
+        origin = self._origins.get((None, key))
+        if origin is None:
+            origin = self._enter(self._instance.as_scope, int(Options.E), key, build)
+            origin.vanishes = origin.transient = True
+        self._mark(origin)
+
     def _te_key(self, instance_id: int) -> LsaKey:
         link_state_id = opaque_link_state_id(
             OpaqueType.TRAFFIC_ENGINEERING, instance_id & _OPAQUE_ID
@@ -160,10 +168,14 @@ class Originator:
         return None if interface is None else contents.te_link(interface)
 
     def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> Origin:
-        options = _options(area)
+        return self._enter(area.lsdb, _options(area), key, build)
+
+    def _enter(
+        self, lsdb: Lsdb, options: int, key: LsaKey, build: Callable[[], bytes | None]
+    ) -> Origin:
         throttle = LsaThrottle(self._instance.settings.throttle)
-        origin = Origin(area.lsdb, key, options, throttle, build)
-        self._origins[area.area_id, key] = origin
+        origin = Origin(lsdb, key, options, throttle, build)
+        self._origins[lsdb.area, key] = origin
         self._mark(origin)
         return origin
 

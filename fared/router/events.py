@@ -74,6 +74,7 @@ Input = (
     | ospf.LinkRemoved
     | ospf.LoadMeasured
     | ospf.ShutdownRequested
+    | ospf.ExternalRoutes
     | FibAdopted
     | FibAudited
     | FibApplied

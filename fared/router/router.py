@@ -162,9 +162,16 @@ class Router:
         itself is no input to its own routes.
         """
         if not self.engine.in_several_areas:
+            if self.engine.minds_boundary_routers:
+                self._tell_changes({}, self.solver.asbrs(), now)
             return
         routes, asbrs = self.solver.reached()
         told = {prefix: _facts(reached) for prefix, reached in routes.items()}
+        self._tell_changes(told, asbrs, now)
+
+    def _tell_changes(
+        self, told: dict[Prefix, ospf.RouteFacts], asbrs: dict[NodeId, Reached], now: float
+    ) -> None:
         reached_asbrs = {node: _facts(reached) for node, reached in asbrs.items()}
         changes: dict[Prefix, ospf.RouteFacts | None] = {
             prefix: facts for prefix, facts in told.items() if self._told.get(prefix) != facts

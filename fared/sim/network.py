@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress, Link
+from fared.core.routes import LocalRoute, RouteKey, RouteSource
 from fared.fib.simulated import SimulatedFib
 from fared.ospf import events as ospf
 from fared.ospf.settings import InterfaceSettings
@@ -79,6 +81,7 @@ class Node:
     settings: RouterSettings
     ports: dict[int, Port] = field(default_factory=dict)
     kernel: SimulatedFib = field(default_factory=SimulatedFib)
+    local_routes: dict[RouteKey, LocalRoute] = field(default_factory=dict)
     router: Router | None = None
     wake_at: float | None = None
     logs: list[ospf.LogRecord] = field(default_factory=list)
@@ -167,6 +170,7 @@ class Network:
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
         for port in node.ports.values():
             router.handle(ospf.LinkChanged(port.link(), port.settings), self.now)
+        router.handle(ospf.ExternalRoutes(dict(node.local_routes)), self.now)
         router.handle(events.LinksKnown(), self.now)
         self._settle(node)
 
@@ -197,6 +201,22 @@ class Network:
         port = self.find_port(a, b)
         port.capacity = capacity
         self._announce(port)
+
+    def set_local_route(
+        self,
+        name: str,
+        prefix: Prefix,
+        route: LocalRoute | None,
+        source: RouteSource = RouteSource.STATIC,
+    ) -> None:
+        """Give a node's kernel a route of other origin, or take it away with None."""
+        node, key = self.nodes[name], (source, prefix)
+        if route is None:
+            del node.local_routes[key]
+        else:
+            node.local_routes[key] = route
+        if node.router is not None:
+            self.input(name, ospf.ExternalRoutes({key: route}))
 
     def _announce(self, port: Port) -> None:
         node = self.nodes[port.node]
