@@ -14,7 +14,14 @@ import fnmatch
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
@@ -121,6 +128,42 @@ class SpfBackoff(Section):
         return self
 
 
+class Redistributed(Section):
+    """How routes of one source are announced (RFC 2328 §A.4.5). ``prefixes`` empty: all of them."""
+
+    metric: Annotated[int, values.Whole(0, _LAST_METRIC)] = 20
+    metric_type: Annotated[int, values.Whole(1, 2)] = 2
+    tag: Annotated[int, values.Whole(0, 0xFFFFFFFF)] = 0
+    prefixes: list[values.PrefixText] = Field(default=[])
+
+
+class RedistributedDefault(Section):
+    """The default route; ``always``: whether there is a static one or not."""
+
+    metric: Annotated[int, values.Whole(0, _LAST_METRIC)] = 10
+    metric_type: Annotated[int, values.Whole(1, 2)] = 2
+    tag: Annotated[int, values.Whole(0, 0xFFFFFFFF)] = 0
+    always: bool = False
+
+
+class Redistribute(Section):
+    """Which routes of other origin OSPF announces; a source that is not named is not."""
+
+    connected: Annotated[Redistributed | None, EmptyIsMapping] = None
+    static: Annotated[Redistributed | None, EmptyIsMapping] = None
+    default: Annotated[RedistributedDefault | None, EmptyIsMapping] = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any source is named."""
+        return (self.connected, self.static, self.default) != (None, None, None)
+
+    @model_serializer(mode="wrap")
+    def _only_those_named(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is not named: written as nothing, it would mean all defaults."""
+        return {key: value for key, value in handler(self).items() if value is not None}
+
+
 class Ospf(Section):
     """OSPFv2. ``areas`` in the order of the file, by id."""
 
@@ -128,13 +171,8 @@ class Ospf(Section):
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
-    redistribute: Any = Field(default=None, exclude=True)
+    redistribute: Redistribute = Redistribute()
     spf: SpfBackoff = SpfBackoff()
-
-    @field_validator("redistribute", mode="before")
-    @classmethod
-    def _no_redistribution(cls, _value: object) -> object:
-        raise values.unbuilt("redistribution", "no redistribute section")
 
 
 class Adaptive(Section):

@@ -149,6 +149,7 @@ class Daemon:
             *(self._link_event(link) for link in links),
             events.LinksKnown(),
         )
+        self._watch_routes()
 
     async def _shut_down(self) -> None:
         self.log.info("stopping", on_exit=self.config.fib.on_exit)
@@ -237,11 +238,18 @@ class Daemon:
                 self.runner.feed(self._link_event(link))
             case monitor.LinkRemoved(link):
                 self.runner.feed(ospf.LinkRemoved(link.ifindex))
+            case monitor.LocalRoutesChanged(changes):
+                self.runner.feed(ospf.ExternalRoutes(changes))
             case monitor.FibDisturbed():
                 self.audit("foreign-change")
             case monitor.Overflow(source):
                 self.log.warning("netlink-overflow", source=source)
                 self.audit("overflow")
+
+    def _watch_routes(self) -> None:
+        """Follow what may be redistributed; only now that the router knows its interfaces."""
+        config = self.config.ospf
+        self.monitor.watch_routes(wanted=config is not None and config.redistribute.wanted)
 
     def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Collect the packets of one wake-up; they are worked out together."""
@@ -394,6 +402,7 @@ class Daemon:
         self.runtime.last_reload_ok, self.runtime.last_reload_error = True, None
         self._apply_router_settings()
         self.runner.feed(*(self._link_event(link) for link in self.monitor.links.values()))
+        self._watch_routes()
         self.log.info("reloaded", changes=len(changes))
         return {
             "format": "fared-reload/1",
