@@ -35,6 +35,7 @@ from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.privileges import check_privileges
+from fared.kernel.routes import LocalRoutesChanged
 from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
 from fared.ospf import events as ospf
 from fared.router import events
@@ -238,7 +239,7 @@ class Daemon:
                 self.runner.feed(self._link_event(link))
             case monitor.LinkRemoved(link):
                 self.runner.feed(ospf.LinkRemoved(link.ifindex))
-            case monitor.LocalRoutesChanged(changes):
+            case LocalRoutesChanged(changes):
                 self.runner.feed(ospf.ExternalRoutes(changes))
             case monitor.FibDisturbed():
                 self.audit("foreign-change")
