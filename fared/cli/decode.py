@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fared.ospf.auth import AuthKey
+    from fared.core.keys import AuthKey
 
 Json = dict[str, Any]
 

@@ -91,8 +91,9 @@ def load(source: str | Path) -> Config:
 def load_runnable(source: Path) -> Config:
     """Like ``load``, for a daemon: a file without a routing protocol is an error too."""
     config = load(source)
-    if config.ospf is None:
-        raise ConfigErrors((ConfigError(str(source), 1, 1, "", "an ospf section", "none"),))
+    if config.ospf is None and config.isis is None:
+        wanted = "an ospf or an isis section"
+        raise ConfigErrors((ConfigError(str(source), 1, 1, "", wanted, "none"),))
     return config
 
 

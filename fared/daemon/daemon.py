@@ -15,7 +15,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ class Daemon:
         self._check_sysctls(links)
         settings = router_settings(self.config, router_id, self.hostname)
         settings = with_clock(settings, time.time_ns(), loop.time())
-        self._epoch = settings.ospf.epoch
+        self._epoch = settings.epoch
         router = Router(settings, random.Random(), loop.time(), time.perf_counter)
         self.sockets = OspfSockets(self._received, loop)
         self.runner = Runner(router, self.fib, self.sockets, self.log)
@@ -349,10 +349,10 @@ class Daemon:
 
     def _apply_router_settings(self) -> None:
         settings = router_settings(self.config, self.router_id, self.hostname)
-        stub = self._drained or settings.ospf.stub_router
-        settings = replace(settings, ospf=replace(settings.ospf, stub_router=stub))
+        if self._drained:
+            settings = settings.drain()
         settings = with_clock(settings, time.time_ns(), asyncio.get_running_loop().time())
-        self._epoch = settings.ospf.epoch
+        self._epoch = settings.epoch
         self.runner.feed(events.RouterSettingsApplied(settings))
 
     def check_clock(self) -> None:

@@ -11,10 +11,8 @@ tables are read again and the differences delivered, followed by ``Overflow``.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
 import socket
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -38,6 +36,7 @@ from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
 from fared.kernel.netlink import RequestSocket, messages, open_socket
 from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
+from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
 
 _RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTNLGRP_NEXTHOP = 104, 105, 32
 _LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
@@ -50,7 +49,6 @@ _PROTOCOL_OFFSET = {
     _RTM_NEWNEXTHOP: _NEXTHOP,
     _RTM_DELNEXTHOP: _NEXTHOP,
 }
-_SO_ATTACH_FILTER = 26
 _RECEIVE_SIZE = 1 << 16
 _BUFFER = 16 << 20
 _DRAIN = 64
@@ -249,17 +247,14 @@ def _subscribe(groups: tuple[int, ...], ignored_port: int | None = None) -> sock
 
 
 def _drop_echoes(sock: socket.socket, port: int) -> None:
-    """Attach a classic BPF program: drop messages of which nlmsg_pid is ``port``."""
+    """Drop messages of which nlmsg_pid is ``port``."""
     # A word load reads network order, the header is in host order: so the constant is swapped.
-    program = b"".join(
-        struct.pack("=HBBI", *instruction)
-        for instruction in (
-            (0x20, 0, 0, 12),  # ld word at 12, nlmsg_pid
-            (0x15, 0, 1, socket.htonl(port)),  # equal: next, else skip one
-            (0x06, 0, 0, 0),  # drop
-            (0x06, 0, 0, 0xFFFFFFFF),  # keep
-        )
+    attach_filter(
+        sock,
+        (
+            (LOAD_WORD, 0, 0, 12),  # nlmsg_pid
+            (EQUAL, 0, 1, socket.htonl(port)),
+            (RETURN, 0, 0, 0),
+            (RETURN, 0, 0, ALL),
+        ),
     )
-    buffer = ctypes.create_string_buffer(program)
-    fprog = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
-    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)

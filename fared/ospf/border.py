@@ -151,7 +151,7 @@ class Border:
         if facts is None or facts.path_type is not PathType.INTRA_AREA:
             return None
         best: RangeKey | None = None
-        for area_id in facts.areas:
+        for area_id in map(AreaId, facts.areas):
             area = self._instance.areas.get(area_id)
             for item in () if area is None else area.settings.ranges:
                 longer = best is None or item.prefix.length > best[1].prefix.length

@@ -157,13 +157,11 @@ class OspfEngine:
 
     @property
     def in_several_areas(self) -> bool:
-        """Whether routes are to be told to this engine (``RoutesComputed``)."""
-        return len(self._instance.areas) > 1
+        """Whether routes are to be told to this engine (``RoutesComputed``).
 
-    @property
-    def minds_boundary_routers(self) -> bool:
-        """Whether to tell it at least which AS boundary routers are reached."""
-        return self._external.minds_others
+        Also for which AS boundary routers there are besides this one.
+        """
+        return len(self._instance.areas) > 1 or self._external.minds_others
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""

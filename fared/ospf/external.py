@@ -31,7 +31,6 @@ DRAINED_METRIC = 0xFF0000
 _NOWHERE = (ipv4_prefix(127 << 24, 8), ipv4_prefix(169 << 24 | 254 << 16, 16))
 """Loopback and link-local addresses mean something else on every host (RFC 3927 §7)."""
 _CLASS_D = 224 << 24
-_Claim = tuple[Prefix, AsExternalLsa]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,8 @@ class External:
         self._routes: dict[RouteKey, LocalRoute] = {}
         self._told: dict[Prefix, AsExternalLsa] = {}
         self._ids = SummaryIds()
-        self._claims: dict[LsaKey, _Claim] = {}
+        self._claims: dict[Prefix, dict[LsaKey, AsExternalLsa]] = {}
+        self._claimed: dict[LsaKey, Prefix] = {}
         self._reached: frozenset[NodeId] = frozenset()
         self._surroundings = _Surroundings(frozenset(), frozenset(), ())
         self._dirty: dict[Prefix, None] = {DEFAULT_ROUTE: None}
@@ -92,7 +92,7 @@ class External:
         different = before ^ self._reached
         self._dirty.update(
             (prefix, None)
-            for key, (prefix, _) in self._claims.items()
+            for key, prefix in self._claimed.items()
             if key.advertising_router in different
         )
 
@@ -101,15 +101,19 @@ class External:
         key = entry.key
         if key.advertising_router == self._instance.router_id:
             return
-        old = self._claims.pop(key, None)
+        old = self._claimed.pop(key, None)
         if old is not None:
-            self._dirty[old[0]] = None
+            del self._claims[old][key]
+            if not self._claims[old]:
+                del self._claims[old]
+            self._dirty[old] = None
         if not isinstance(body, AsExternalLsa) or not body.forwarding_address:
             return
         length = mask_length(body.network_mask)
         if length is not None:
             prefix = ipv4_prefix(key.link_state_id, length)
-            self._claims[key] = prefix, body
+            self._claimed[key] = prefix
+            self._claims.setdefault(prefix, {})[key] = body
             self._dirty[prefix] = None
 
     def settle(self) -> None:
@@ -200,10 +204,9 @@ class External:
         return any(
             key.advertising_router > self._instance.router_id
             and key.advertising_router in self._reached
-            and claimed == prefix
             and (other.type_2, other.metric, other.forwarding_address)
             == (lsa.type_2, lsa.metric, lsa.forwarding_address)
-            for key, (claimed, other) in self._claims.items()
+            for key, other in self._claims.get(prefix, {}).items()
         )
 
     def _put(self, prefix: Prefix, lsa: AsExternalLsa | None) -> None:

@@ -10,9 +10,10 @@ import enum
 from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
+from fared.core.keys import Keyring
 from fared.core.routes import RouteSource
-from fared.ospf.keyring import Keyring
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 
 class NetworkType(enum.Enum):
@@ -118,14 +119,6 @@ class ThrottleSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnounceSettings:
-    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
-
-    threshold: float = 0.03
-    minimum_interval: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class OspfSettings:
     """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
 
@@ -135,7 +128,7 @@ class OspfSettings:
     stub_router: bool = False
     redistribute: RedistributeSettings = RedistributeSettings()
     throttle: ThrottleSettings = ThrottleSettings()
-    announce: AnnounceSettings = AnnounceSettings()
+    announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     flood_pacing: float = 0.005

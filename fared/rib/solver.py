@@ -339,7 +339,7 @@ class RouteSolver:
         return tuple((*owners[owner], capacity) for owner, capacity in shared)
 
     def reached(self) -> tuple[dict[Prefix, Reached], dict[NodeId, Reached]]:
-        """All routes but external ones, and ``asbrs``, as others are told."""
+        """All routes but external ones, and all AS boundary routers, as others are told."""
         known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
         found: dict[Prefix, Reached] = {}
         for prefix, route in self._routes.items():
@@ -351,14 +351,10 @@ class RouteSolver:
                 known[key] = carried(self._areas, ends, route.nexthops)
             areas = tuple(sorted({area for area, _, _ in ends}))
             found[prefix] = Reached(route.metric, route.path_type, areas, known[key])
-        return found, self.asbrs()
-
-    def asbrs(self) -> dict[NodeId, Reached]:
-        """All AS boundary routers that are reached, and how."""
         backbone = self._areas.get(_BACKBONE)
         border = backbone is not None and backbone.reached() > 0
         beyond = (_BACKBONE,) if border else tuple(self._areas)
-        return find_asbrs(self._areas, self._boundaries, beyond, self.root)
+        return found, find_asbrs(self._areas, self._boundaries, beyond, self.root)
 
     def explain(self, prefix: Prefix) -> Explanation | None:
         """Why the route to a prefix is what it is; None without a route."""

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import secrets
+import socket
 import subprocess
 
 import pytest
@@ -62,6 +63,17 @@ def inside(namespace: str):
         _setns(home)
         os.close(there)
         os.close(home)
+
+
+@contextlib.contextmanager
+def packet_socket(namespace: str, interface: str):
+    """A socket that sends any frame out of an interface."""
+    with inside(namespace):
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    with sock:
+        with inside(namespace):
+            sock.bind((interface, 0))
+        yield sock
 
 
 class Namespaces:

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from fared.cli.decode import decode
 from fared.cli.decode_ospf import decode_document
+from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import Reader
-from fared.ospf.auth import Algorithm, AuthKey, sign
+from fared.ospf.auth import sign
 from fared.ospf.packet.codec import encode_packet
 from fared.ospf.packet.lsa import decode_lsa, encode_lsa
 from fared.ospf.packet.packets import Hello, LsUpdate

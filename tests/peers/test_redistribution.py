@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,16 @@ import yaml
 from fared.lab.fabric import Fabric, RunningNode
 from tests.peers.conftest import Peers, Running
 from tests.peers.lan import PORT, Lan
-from tests.peers.peers import await_equal_databases, database, fared, tell, until, vtysh, vtysh_json
+from tests.peers.peers import (
+    await_all_paths,
+    await_equal_databases,
+    database,
+    fared,
+    tell,
+    until,
+    vtysh,
+    vtysh_json,
+)
 from tests.peers.recordings import Recordings, complaints, rejected
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
@@ -210,6 +220,73 @@ def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
         verdict = story.recordings.judge(name)
         assert verdict.flawed == []
         assert verdict.kinds["LS Update"] > 0
+
+
+# Across areas
+
+AREAS = """
+name: redistareas
+topology:
+  nodes:
+    S1: {kind: fared}
+    A: {kind: fared}
+    F1: {kind: frr}
+    B1: {kind: bird}
+    h1: {}
+    h2: {}
+    h3: {}
+  links:
+    - endpoints: ["S1:A", "A:S1"]
+    - {endpoints: ["A:F1", "F1:A"], vars: {area: 1}}
+    - {endpoints: ["A:B1", "B1:A"], vars: {area: 1}}
+    - endpoints: ["S1:h1", "h1:S1"]
+    - endpoints: ["F1:h2", "h2:F1"]
+    - endpoints: ["B1:h3", "h3:B1"]
+"""
+OUTSIDE, BEYOND = "203.0.113.0/24", "192.0.2.0/24"
+
+
+def test_frr_and_bird_in_another_area_find_the_boundary_router_and_it_finds_theirs(
+    tmp_path: Path,
+):
+    """The border router tells each side by type 4 summaries where the externals come from."""
+    file = tmp_path / "topology.clab.yml"
+    file.write_text(AREAS)
+    fabric = Fabric.from_file(file, directory=tmp_path / "state")
+    recordings = None
+    try:
+        fabric.build()
+        recordings = Recordings(fabric, tmp_path / "sent")
+        fabric.start()
+        await_all_paths(fabric, 30.0)
+        node, frr = fabric.node("S1"), fabric.node("F1")
+        node.netns.ip("route", "add", "blackhole", OUTSIDE)
+        redistribute(node, {"static": {"metric": 30, "metric-type": 1}})
+        for name in ("F1", "B1"):
+            until(lambda n=name: installed(fabric, n, OUTSIDE) == {"A"}, SOON, f"{name} has it")
+        found = frr_route(frr, OUTSIDE)
+        assert (found["routeType"], found["cost"]) == ("N E1", 50)
+        assert re.search(r"OSPF.metric1: 50\b", bird_route(fabric.node("B1"), OUTSIDE))
+        assert vtysh_json(frr, "show ip ospf route")[str(node.plan.router_id)]["routeType"] == "R "
+
+        frr.netns.ip("route", "add", "blackhole", BEYOND)
+        vtysh(frr, "configure terminal", "router ospf", "redistribute kernel metric-type 1")
+        until(lambda: installed(fabric, "S1", BEYOND) == {"A"}, SOON, "S1 has FRR's")
+        (route,) = fared(node).request("show routes", args={"prefix": BEYOND})["routes"]
+        assert (route["type"], route["metric"]) == ("external-1", 40)
+
+        node.netns.ip("route", "del", "blackhole", OUTSIDE)
+        for name in ("F1", "B1", "A"):
+            until(lambda n=name: not installed(fabric, n, OUTSIDE), SOON, f"{name} forgets")
+        assert complaints(fabric) == {}
+        assert rejected(fabric) == {}
+        recordings.stop()
+        for name in recordings.names():
+            assert recordings.judge(name).flawed == []
+    finally:
+        if recordings is not None:
+            recordings.stop()
+        fabric.stop()
 
 
 # On a LAN

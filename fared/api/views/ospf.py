@@ -208,7 +208,7 @@ def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> sch
         "age": view.age,
         "checksum": header.ls_checksum,
         "length": header.length,
-        "self_originated": header.advertising_router == context.router.settings.ospf.router_id,
+        "self_originated": header.advertising_router == context.ospf.router_id,
     }
     if detailed:
         body: dict[str, Any] | None = render_lsa(view.lsa)["body"]
