@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fared.core.ids import FAMILY_IPV4, Prefix, ipv4_prefix
@@ -39,7 +39,7 @@ _STATIC = (bytes([_RTPROT_BOOT]), bytes([_RTPROT_STATIC]))
 _LONGEST = 32
 
 Routes = dict[RouteKey, LocalRoute]
-Hops = tuple[tuple[int, int], ...]
+_Static = tuple[Prefix, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ class LocalRoutes:
         self._not_before = 0.0
         self._wanted = False
         self._routes: Routes = {}
+        self._decoded: dict[bytes, _Static | None] = {}
+        """What the messages of the last read mean: most of them are the same the next time."""
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Report from now on, what there is already at once."""
@@ -128,7 +130,10 @@ class LocalRoutes:
         links = self._links()
         routes = {(RouteSource.CONNECTED, p): route for p, route in connected(links).items()}
         best: dict[Prefix, int] = {}
-        for prefix, priority, hops in self._static():
+        for found in self._static():
+            if found is None:
+                continue
+            prefix, priority, hops = found
             working = tuple(hop for hop in hops if _works(hop[0], links))
             if (hops and not working) or priority >= best.get(prefix, priority + 1):
                 continue
@@ -136,13 +141,14 @@ class LocalRoutes:
             routes[RouteSource.STATIC, prefix] = LocalRoute(working)
         return routes
 
-    def _static(self) -> Iterator[tuple[Prefix, int, Hops]]:
+    def _static(self) -> Iterable[_Static | None]:
+        before, self._decoded = self._decoded, {}
         for protocol in (_RTPROT_BOOT, _RTPROT_STATIC):
             request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, protocol, 0, 0, 0)
             for kind, body in self._request.dump(_RTM_GETROUTE, request):
-                found = read_static(body) if kind == _RTM_NEWROUTE else None
-                if found is not None:
-                    yield found
+                if kind == _RTM_NEWROUTE:
+                    self._decoded[body] = before[body] if body in before else read_static(body)
+        return self._decoded.values()
 
 
 def connected(links: Mapping[int, Link]) -> dict[Prefix, LocalRoute]:
@@ -156,7 +162,7 @@ def connected(links: Mapping[int, Link]) -> dict[Prefix, LocalRoute]:
     return {prefix: LocalRoute(tuple(hops)) for prefix, hops in found.items()}
 
 
-def read_static(body: bytes) -> tuple[Prefix, int, Hops] | None:
+def read_static(body: bytes) -> _Static | None:
     """Decode a route message: prefix, priority and (ifindex, gateway) of each next hop.
 
     None for what is no static unicast or discarding IPv4 route of the main table. The hops of a
