@@ -100,6 +100,14 @@ class Prefix(NamedTuple):
         """Whether an address of the same family lies inside."""
         return address & self.mask == self.network
 
+    def covers(self, other: Prefix) -> bool:
+        """Whether all of another prefix lies inside."""
+        return (
+            self.family == other.family
+            and self.length <= other.length
+            and self.contains(other.network)
+        )
+
 
 def ipv4_prefix(address: int, length: int) -> Prefix:
     """Make an IPv4 prefix, clearing host bits."""

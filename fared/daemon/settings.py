@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from fared.config import Config
 from fared.config.convert import to_isis_settings, to_ospf_settings
+from fared.config.values import is_glob
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
 from fared.fib.settings import FibSettings
+from fared.kernel.sysctl import Wanted, wanted_sysctls
 from fared.rib.settings import SolverSettings
 from fared.router.settings import PREFERENCES, RouterSettings
 from fared.te.announce import AnnounceSettings
@@ -65,6 +67,27 @@ def _silences(config: Config) -> Iterator[float]:
     for circuit in () if config.isis is None else config.isis.interfaces.values():
         if not circuit.passive:
             yield circuit.hello_interval * circuit.hello_multiplier
+
+
+def named_interfaces(config: Config) -> Iterator[str]:
+    """Interfaces that the file names outright, without a glob."""
+    sections = [] if config.ospf is None else list(config.ospf.areas.values())
+    keys = {name for section in sections for name in section.interfaces}
+    keys |= set() if config.isis is None else set(config.isis.interfaces)
+    return (name for name in sorted(keys) if not is_glob(name))
+
+
+def sysctls_of(config: Config, router_id: int, links: list[Link]) -> list[Wanted]:
+    """What the kernel must be set to for the protocols and families that run."""
+    circuits = [link for link in links if config.isis_interface(link.name) is not None]
+    families = () if config.isis is None else config.isis.families
+    names = {link.name for link in links if config.ospf_interface(link.name) is not None}
+    return wanted_sysctls(
+        router_id,
+        sorted(names | {link.name for link in circuits}),
+        ipv6=6 in families,
+        ipv4_over_ipv6=4 in families and any(not link.ipv4() for link in circuits),
+    )
 
 
 def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSettings:

@@ -36,6 +36,7 @@ class Adjacency:
     ``levels`` are those in use. ``ipv4`` and ``ipv6`` are the addresses of its hellos (IPv6:
     link-local ones), the next hops. ``extended_circuit_id`` is the neighbor's own (RFC 5303),
     None where it sends none. ``lan_id`` is what its LAN hellos name (system id << 8 | pn).
+    ``circuit_type`` holds the levels it offers, ``heard`` is when its last hello came.
     """
 
     circuit: Circuit
@@ -56,6 +57,8 @@ class Adjacency:
     expires: float = 0.0
     hold_timer: Timer | None = None
     flaps: int = 0
+    circuit_type: LevelSet = LevelSet.NONE
+    heard: float = 0.0
 
     @property
     def up(self) -> bool:
@@ -79,6 +82,8 @@ class LanLevel:
     may_elect: bool = False
     """Whether two hello intervals have passed (§8.4.5): before, nobody is elected."""
     hello_timer: Timer | None = None
+    hello_credit: float = 0.0
+    """Engine time up to which hellos sent so far have used up the allowance for quick ones."""
     elect_timer: Timer | None = None
     csnp_timer: Timer | None = None
 
@@ -100,6 +105,9 @@ class Circuit:
         self.lan: dict[Level, LanLevel] = {}
         """By level, on a broadcast circuit."""
         self.hello_timer: Timer | None = None
+        self.hello_credit = 0.0
+        self.flaps: dict[tuple[int, int], int] = {}
+        """How often adjacencies were lost, by (system id, SNPA; 0 on point-to-point circuits)."""
         self.utilized = 0.0
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None

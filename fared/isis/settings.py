@@ -7,10 +7,11 @@ announces it (``events.LinkChanged``), so the engine never matches names.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fared.core.ids import SystemId
 from fared.core.keys import Keyring
+from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import LevelSet
 from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
@@ -53,19 +54,6 @@ class CircuitSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of generating one LSP: the first is free, then the gaps double.
-
-    Quiet for ``reset`` seconds, and for twice the present gap, returns to a free first one.
-    """
-
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class IsisSettings:
     """The whole engine.
 
@@ -96,7 +84,7 @@ class IsisSettings:
     lsp_refresh_interval: int = 900
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
-    throttle: ThrottleSettings = ThrottleSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""

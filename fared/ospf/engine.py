@@ -8,6 +8,7 @@ and look at ``next_deadline`` after that.
 
 from __future__ import annotations
 
+from fared.core.ids import AreaId, Prefix
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.authenticate import refusal
@@ -31,7 +32,7 @@ from fared.ospf.exchange import Exchange
 from fared.ospf.external import External
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
-from fared.ospf.instance import Instance, Rng
+from fared.ospf.instance import Counters, Instance, Rng
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
@@ -162,6 +163,22 @@ class OspfEngine:
         Also for which AS boundary routers there are besides this one.
         """
         return len(self._instance.areas) > 1 or self._external.minds_others
+
+    @property
+    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+        """The area ranges that this router stands for, being a border router (§3.5)."""
+        if not self._instance.border:
+            return ()
+        return tuple(
+            (area.area_id, item.prefix)
+            for area in self._instance.areas.values()
+            for item in area.settings.ranges
+        )
+
+    @property
+    def counters(self) -> Counters:
+        """Running totals since the start: for reading, without a snapshot of everything."""
+        return self._instance.counters
 
     def activity(self) -> int:
         """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""

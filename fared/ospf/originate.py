@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fared.core.ids import AreaId, dotted
+from fared.core.throttle import Throttle
 from fared.core.timers import Timer
 from fared.ospf import contents
 from fared.ospf.flooding import Flooding
@@ -28,7 +29,6 @@ from fared.ospf.packet.lsa import (
 )
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.packets import Options
-from fared.ospf.throttle import LsaThrottle
 from fared.te.announce import Announced, announce_at
 
 _OPAQUE_ID = 0xFFFFFF
@@ -61,7 +61,7 @@ class Origin:
         lsdb: Lsdb,
         key: LsaKey,
         options: int,
-        throttle: LsaThrottle,
+        throttle: Throttle,
         build: Callable[[], bytes | None],
     ) -> None:
         self.lsdb = lsdb
@@ -178,7 +178,7 @@ class Originator:
     def _enter(
         self, lsdb: Lsdb, options: int, key: LsaKey, build: Callable[[], bytes | None]
     ) -> Origin:
-        throttle = LsaThrottle(self._instance.settings.throttle)
+        throttle = Throttle(self._instance.settings.throttle)
         origin = Origin(lsdb, key, options, throttle, build)
         self._origins[lsdb.area, key] = origin
         self._mark(origin)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.core.routes import RouteSource
+from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
@@ -104,21 +105,6 @@ class RedistributeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of originating one LSA: the first is free, then the gaps double.
-
-    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
-    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
-    returns to a free first origination.
-    """
-
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class OspfSettings:
     """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
 
@@ -127,7 +113,7 @@ class OspfSettings:
     areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
     stub_router: bool = False
     redistribute: RedistributeSettings = RedistributeSettings()
-    throttle: ThrottleSettings = ThrottleSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""

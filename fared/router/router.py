@@ -18,9 +18,11 @@ from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
 from fared.core.events import LinkRemoved, LoadMeasured, LogRecord, ShutdownRequested
-from fared.core.ids import NodeId, Prefix
+from fared.core.ids import NodeId, Prefix, isis_node
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
+from fared.isis import events as isis
+from fared.isis.engine import IsisEngine
 from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine
 from fared.ospf.instance import Rng
@@ -30,7 +32,7 @@ from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
 from fared.router.settings import RouterSettings
-from fared.router.speaker import OSPF, Speaker
+from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
 from fared.ted.events import LocalLinksChanged, TedUpdated
 
@@ -47,6 +49,7 @@ class Router:
         self.settings = settings
         self.speakers: dict[str, Speaker] = {}
         self._ospf: OspfEngine | None = None
+        self._isis: IsisEngine | None = None
         self._add_engines(settings, rng)
         self.table = RoutingTable()
         self.table.prefer(settings.preferences)
@@ -72,6 +75,10 @@ class Router:
             self._ospf = OspfEngine(settings.ospf, rng)
             root = NodeId(settings.ospf.router_id)
             self.speakers[OSPF] = Speaker(OSPF, self._ospf, root, (4,), settings.solver)
+        if settings.isis is not None:
+            self._isis = IsisEngine(settings.isis, rng)
+            root, families = isis_node(settings.isis.system_id), settings.isis.families
+            self.speakers[ISIS] = Speaker(ISIS, self._isis, root, families, settings.solver)
         if not self.speakers:
             raise ValueError("a router speaks at least one protocol")
 
@@ -81,6 +88,13 @@ class Router:
         if self._ospf is None:
             raise ValueError("this router does not speak OSPF")
         return self._ospf
+
+    @property
+    def isis(self) -> IsisEngine:
+        """The IS-IS engine. Raises ValueError where there is none."""
+        if self._isis is None:
+            raise ValueError("this router does not speak IS-IS")
+        return self._isis
 
     @property
     def solver(self) -> RouteSolver:
@@ -121,8 +135,13 @@ class Router:
             case ospf.LinkChanged(link):
                 self._link_state(link.ifindex, now, up=link.up)
                 self.engine.handle(event, now)
+            case isis.CircuitChanged(link):
+                self._link_state(link.ifindex, now, up=link.up)
+                self.isis.handle(event, now)
             case ospf.PacketReceived() | ospf.ExternalRoutes():
                 self.engine.handle(event, now)
+            case isis.PduReceived():
+                self.isis.handle(event, now)
             case LinkRemoved(ifindex):
                 self._link_state(ifindex, now, up=False)
                 self._tell_all(event, now)
@@ -251,6 +270,8 @@ class Router:
         """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
         changed: dict[Prefix, Route | None] = {}
         spf_ran, nodes, edges = False, 0, 0
+        if self._ospf is not None:
+            self.speakers[OSPF].solver.set_ranges(self._ospf.ranges)
         for speaker in self.speakers.values():
             if not speaker.dirty:
                 continue
@@ -320,6 +341,8 @@ class Router:
         self.settings = settings
         if settings.ospf is not None and self._ospf is not None:
             self._ospf.handle(ospf.SettingsApplied(settings.ospf), now)
+        if settings.isis is not None and self._isis is not None:
+            self._isis.handle(isis.SettingsApplied(settings.isis), now)
         for speaker in self.speakers.values():
             speaker.apply_settings(settings.solver)
         preferred = self.table.prefer(settings.preferences)

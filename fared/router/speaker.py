@@ -75,7 +75,6 @@ class Speaker:
         """Whether anything came that the solvers have not seen."""
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
         self._link_counts: dict[tuple[int, int, int], int] = {}
-        self._told: dict[Prefix, RouteFacts] = {}
         self._told_asbrs: dict[NodeId, RouteFacts] = {}
 
     @property
@@ -145,19 +144,16 @@ class Speaker:
         """
         if not self.engine.in_several_areas:
             return False
-        told: dict[Prefix, RouteFacts] = {}
+        changes: dict[Prefix, RouteFacts | None] = {}
         asbrs: dict[NodeId, RouteFacts] = {}
         for solver in self.solvers.values():
-            routes, boundaries = solver.reached()
-            told.update((prefix, _facts(reached)) for prefix, reached in routes.items())
+            routes, boundaries = solver.reached_now()
+            for prefix, reached in routes.items():
+                changes[prefix] = None if reached is None else _facts(reached)
             asbrs.update((node, _facts(reached)) for node, reached in boundaries.items())
-        changes: dict[Prefix, RouteFacts | None] = {
-            prefix: facts for prefix, facts in told.items() if self._told.get(prefix) != facts
-        }
-        changes.update((prefix, None) for prefix in self._told if prefix not in told)
         if not changes and asbrs == self._told_asbrs:
             return False
-        self._told, self._told_asbrs = told, asbrs
+        self._told_asbrs = asbrs
         self.engine.handle(RoutesComputed(changes, asbrs), now)
         return True
 

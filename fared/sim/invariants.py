@@ -91,6 +91,9 @@ def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
         shares: Shares = {}
         for nexthop_id, weight in weights:
             ifindex, _, gateway, _ = node.kernel.state.nexthops[nexthop_id]
+            if not ifindex:
+                shares["discard"] = Fraction(1)
+                continue
             port = node.ports[ifindex]
             ends = {a: end.node for end in port.far for a in (end.address, end.link_local)}
             name = ends.get(gateway, "?") if port.up else "?"

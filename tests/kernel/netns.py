@@ -91,9 +91,12 @@ class Namespaces:
         return name
 
     def pair(
-        self, left: str, right: str, name: str, subnet: int, mtu: int = 1500
+        self, left: str, right: str, name: str, subnet: int | None, mtu: int = 1500
     ) -> tuple[int, int]:
-        """``name`` in both, 10.0.subnet.1 and .2/24; returns both interface indexes."""
+        """``name`` in both, 10.0.subnet.1 and .2/24; returns both interface indexes.
+
+        With ``subnet`` None they have no IPv4 addresses.
+        """
         # With equal indexes at both ends the kernel reports a lost carrier up to a second late.
         a, b = next(self._index), next(self._index)
         run(
@@ -101,7 +104,8 @@ class Namespaces:
             f" peer name {name} netns {right} index {b} mtu {mtu}"
         )
         for namespace, host in ((left, 1), (right, 2)):
-            run(f"ip address add 10.0.{subnet}.{host}/24 dev {name}", namespace)
+            if subnet is not None:
+                run(f"ip address add 10.0.{subnet}.{host}/24 dev {name}", namespace)
             run(f"ip link set {name} up", namespace)
         return a, b
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-from fared.api import schema
 from fared.api.control import CommandError
+from fared.api.schema import path as schema
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import NodeId, Prefix
 from fared.ospf.offline import links_of_block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fared import __version__
-from fared.api import schema
+from fared.api.schema import system as schema
 from fared.api.views.context import ViewContext
 from fared.api.views.kernel import differences
 from fared.api.views.ospf import checksum_text

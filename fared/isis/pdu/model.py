@@ -168,7 +168,8 @@ class IsNeighbor:
 
     ``local_id`` and ``remote_id`` are the link identifiers (RFC 5307 §1.1), None where not
     sent; addresses are those of sub-TLVs 6 and 8 (IPv4) and 12 and 13 (IPv6, RFC 6119).
-    ``unknown`` are other sub-TLVs as (type, bytes), in order.
+    ``unknown`` are other sub-TLVs as (type, bytes), in order; ``anomalous`` are the types of
+    sub-TLVs with the A bit (RFC 8570 §4.1).
     """
 
     neighbor: int
@@ -181,6 +182,7 @@ class IsNeighbor:
     local_id: int | None = None
     remote_id: int | None = None
     unknown: tuple[tuple[int, bytes], ...] = ()
+    anomalous: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
