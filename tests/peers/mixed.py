@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
+
+import pytest
 
 from fared.lab.addressing import Port
 from fared.lab.fabric import Fabric
@@ -11,6 +14,10 @@ from tests.peers.agreement import Part, await_agreement, read_by_bird, read_by_f
 from tests.peers.conftest import Peers
 from tests.peers.peers import tell, until
 from tests.peers.routes import await_computed, await_kernels
+
+_SOAK = (pytest.mark.soak, pytest.mark.timeout(900))
+FAILURES = [(1, 3), *(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4, 5))]
+"""Seeds, and how many failures: a short run always, long ones when asked for."""
 
 _STEP_DEADLINE = 20.0
 _BIRD_DEADLINE = 10.0
@@ -52,10 +59,10 @@ def await_read_alike(fabric: Fabric, seconds: float) -> None:
     """Wait until each BIRD reads in the LSAs of its area what a fared beside it reads."""
     for plan in fabric.plan.routers:
         if plan.node.kind == "bird":
-            bird = fabric.node(plan.name)
             peer = next(p.peer for p in plan.fabric_ports if _kind(fabric, p.peer) == "fared")
+            bird, ours = fabric.node(plan.name), fabric.node(peer)
             until(
-                lambda b=bird, f=fabric.node(peer): _read_alike(read_by_bird(b), read_by_fared(f)),
+                lambda b=bird, o=ours: _read_alike(read_by_bird(b), read_by_fared(o)),
                 seconds,
                 f"{plan.name} reads its database as {peer} does",
             )
@@ -76,11 +83,14 @@ def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
     """
     ports = [port for router in fabric.plan.routers for port in router.fabric_ports]
     for port in random.Random(seed).choices(ports, k=failures):
+        begun = time.monotonic()
         fabric.fail(port.node, port.peer)
-        await_routes(fabric, port)
+        failed = await_routes(fabric, port) - begun
         await_bird_tells(fabric, port)
+        begun = time.monotonic()
         fabric.heal(port.node, port.peer)
-        await_routes(fabric, None)
+        healed = await_routes(fabric, None) - begun
+        tell(f"{port.node}-{port.peer}: kernels right {failed:.2f} s, healed {healed:.2f} s")
 
 
 def await_bird_tells(fabric: Fabric, port: Port) -> None:
@@ -122,4 +132,6 @@ def judge_every_link(peers: Peers) -> None:
     assert set(verdict.kinds) == _MESSAGES
     assert verdict.flawed == []
     assert verdict.bad_lsas == []
-    tell(f"{sum(verdict.links.values())} packets on {len(verdict.links)} ports, {verdict.lsas} LSAs")
+    tell(
+        f"{sum(verdict.links.values())} packets on {len(verdict.links)} ports, {verdict.lsas} LSAs"
+    )

@@ -68,9 +68,7 @@ def await_computed(fabric: Fabric, wanted: Mapping[str, Table], seconds: float =
     def differing() -> dict[str, dict[str, tuple[Route | None, Route | None]]]:
         held = {name: computed(fabric.node(name)) for name in wanted}
         return {
-            name: unlike
-            for name, table in wanted.items()
-            if (unlike := _unlike(held[name], table))
+            name: unlike for name, table in wanted.items() if (unlike := _unlike(held[name], table))
         }
 
     until(lambda: not differing(), seconds, lambda: f"routes, but (is, should) {differing()}")
@@ -83,7 +81,9 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
     not be there. Returns when the last kernel had them, by ``time.monotonic()``.
     """
     owned = {router.name: _own(router) for router in fabric.plan.routers}
-    networks = {str(port.address.network) for router in fabric.plan.routers for port in router.ports}
+    networks = {
+        str(port.address.network) for router in fabric.plan.routers for port in router.ports
+    }
     everywhere = networks.union(*wanted.values())  # those of links that are down too
 
     def differing(name: str, view: KernelView) -> dict[str, tuple[Gateways, set[object]]]:
@@ -108,7 +108,9 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
 
 def _own(router: NodePlan) -> set[str]:
     networks = {str(port.address.network) for port in router.ports}
-    return networks | {f"{port.address.ip}/32" for port in router.ports} | {f"{router.router_id}/32"}
+    return (
+        networks | {f"{port.address.ip}/32" for port in router.ports} | {f"{router.router_id}/32"}
+    )
 
 
 def _unlike(held: Table, wanted: Table) -> dict[str, tuple[Route | None, Route | None]]:

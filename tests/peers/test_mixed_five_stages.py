@@ -13,7 +13,7 @@ from fared.lab.fabric import Fabric
 from tests.peers import oracle
 from tests.peers.agreement import await_agreement
 from tests.peers.conftest import Peers, Running
-from tests.peers.mixed import await_as_it_should_be, fail_and_heal, judge_every_link
+from tests.peers.mixed import FAILURES, await_as_it_should_be, fail_and_heal, judge_every_link
 from tests.peers.oracle import Route
 from tests.peers.peers import AS_SCOPE, vtysh
 from tests.peers.recordings import complaints, rejected
@@ -41,10 +41,7 @@ def test_the_planes_are_frr_and_bird_and_area_0_is_in_four_pieces(fabric: Fabric
     assert sizes == [*[(BACKBONE, 4)] * 4, (1, 8), (2, 8)]
 
 
-@pytest.mark.parametrize(
-    ("seed", "failures"),
-    [(1, 3), *(pytest.param(seed, 20, marks=pytest.mark.soak) for seed in (3, 4, 5))],
-)
+@pytest.mark.parametrize(("seed", "failures"), FAILURES)
 def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: int, failures: int):
     """Kernels and daemons of all makes, at every step; in the end databases are equal."""
     fail_and_heal(fabric, seed, failures)

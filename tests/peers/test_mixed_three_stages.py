@@ -13,7 +13,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
-from tests.peers.mixed import await_as_it_should_be, fail_and_heal, judge_every_link
+from tests.peers.mixed import FAILURES, await_as_it_should_be, fail_and_heal, judge_every_link
 from tests.peers.recordings import complaints, rejected
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos3-mixed.clab.yml"
@@ -46,10 +46,7 @@ def test_a_leaf_weighs_its_own_slow_link_under_a_spine_of_any_make(fabric: Fabri
         await_weights(fabric, dict.fromkeys(SPINES, 1))
 
 
-@pytest.mark.parametrize(
-    ("seed", "failures"),
-    [(1, 3), *(pytest.param(seed, 20, marks=pytest.mark.soak) for seed in (3, 4, 5))],
-)
+@pytest.mark.parametrize(("seed", "failures"), FAILURES)
 def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: int, failures: int):
     """Kernels and daemons of all makes, at every step; in the end databases are equal."""
     fail_and_heal(fabric, seed, failures)
