@@ -48,7 +48,9 @@ def await_agreement(fabric: Fabric, seconds: float = 15.0) -> dict[str, Database
                     result[f"{name} {scope}"] = sorted(held[name][scope] - common)
         return result
 
-    until(lambda: not differing(), seconds, lambda: f"equal databases, but {differing()}")
+    until(
+        lambda: not differing(), seconds, lambda: f"equal databases, but {differing()}", pause=0.2
+    )
     return found
 
 

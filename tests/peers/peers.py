@@ -60,14 +60,19 @@ def tell(text: str) -> None:
     print(text)  # noqa: T201
 
 
-def until(condition: Callable[[], Any], seconds: float, what: str | Callable[[], str]) -> float:
+def until(
+    condition: Callable[[], Any],
+    seconds: float,
+    what: str | Callable[[], str],
+    pause: float = 0.02,
+) -> float:
     """Wait until the condition holds; return how long that took, seconds."""
     begun = time.monotonic()
     while not condition():
         if time.monotonic() - begun >= seconds:
             text = what if isinstance(what, str) else what()
             raise AssertionError(f"not within {seconds:g} s: {text}")
-        time.sleep(0.02)
+        time.sleep(pause)
     return time.monotonic() - begun
 
 

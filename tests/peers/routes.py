@@ -9,7 +9,7 @@ from fared.lab.addressing import NodePlan
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import wait_until
-from tests.peers.oracle import Gateways, Route
+from tests.peers.oracle import Route
 from tests.peers.peers import fared, gateways, until, vtysh_json
 
 _FRR_KINDS = {"N": "intra-area", "N IA": "inter-area", "N E1": "external-1", "N E2": "external-2"}
@@ -64,14 +64,14 @@ def _of_bird(node: RunningNode) -> Table:
 
 def await_computed(fabric: Fabric, wanted: Mapping[str, Table], seconds: float = 10.0) -> None:
     """Wait until every daemon has exactly the routes wanted: kind, metric and next hops."""
-
-    def differing() -> dict[str, dict[str, tuple[Route | None, Route | None]]]:
-        held = {name: computed(fabric.node(name)) for name in wanted}
-        return {
-            name: unlike for name, table in wanted.items() if (unlike := _unlike(held[name], table))
-        }
-
-    until(lambda: not differing(), seconds, lambda: f"routes, but (is, should) {differing()}")
+    for name, table in wanted.items():
+        node = fabric.node(name)
+        until(
+            lambda n=node, t=table: computed(n) == t,
+            seconds,
+            lambda n=node, t=table: f"{n.name}, (is, should): {_unlike(computed(n), t)}",
+            pause=0.1,
+        )
 
 
 def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -> float:
@@ -80,25 +80,28 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
     Prefixes a router has of its own are left to its kernel, and those it should not reach must
     not be there. Returns when the last kernel had them, by ``time.monotonic()``.
     """
-    owned = {router.name: _own(router) for router in fabric.plan.routers}
+    routers = [fabric.plan.node(name) for name in wanted]
     networks = {
         str(port.address.network) for router in fabric.plan.routers for port in router.ports
     }
-    everywhere = networks.union(*wanted.values())  # those of links that are down too
+    everywhere = networks.union(*wanted.values())  # networks of links that are down too
+    expected = {
+        router.name: {
+            prefix: route.gateways if (route := wanted[router.name].get(prefix)) else frozenset()
+            for prefix in everywhere - _own(router)
+        }
+        for router in routers
+    }
 
-    def differing(name: str, view: KernelView) -> dict[str, tuple[Gateways, set[object]]]:
+    def differing(name: str, view: KernelView) -> dict[str, tuple[object, object]]:
         held = view.routes()
-        expected = {
-            prefix: wanted[name][prefix].gateways if prefix in wanted[name] else frozenset()
-            for prefix in everywhere - owned[name]
-        }
         return {
-            prefix: (hops, set(gateways(held.get(prefix, ()))))
-            for prefix, hops in expected.items()
-            if gateways(held.get(prefix, ())) != hops
+            prefix: (hops, should)
+            for prefix, should in expected[name].items()
+            if (hops := gateways(held.get(prefix, ()))) != should
         }
 
-    views = fabric.views([fabric.plan.node(name) for name in wanted])
+    views = fabric.views(routers)
     done = wait_until(views, lambda name, view: not differing(name, view), seconds)
     assert done is not None, {
         name: found for name, view in views.items() if (found := differing(name, view))
