@@ -37,6 +37,9 @@ _BIRD_HARMLESS = re.compile(
     r"|Kernel dropped some netlink messages"  # more routes at once than its buffer holds
     r"|Cannot find next hop"  # its neighbor says so already, its own router LSA not yet
 )
+FRR_BEGAN_ANEW = r"Neighbor state is ExStart, packet discarded|Negotiation fails"
+"""FRR 8.4 at times falls back to ExStart by itself as a link comes up; a tenth of a second later it
+is Full. It says this of what we sent before we could know."""
 
 
 _IP_HEADER, _OSPF_HEADER, _LSA_HEADER = 20, 24, 20
@@ -162,8 +165,8 @@ def _fletcher_holds(lsa: bytes) -> bool:
     return first % 255 == 0 and second % 255 == 0
 
 
-def complaints(fabric: Fabric) -> dict[str, list[str]]:
-    """What the logs of the FRR and BIRD nodes hold against anybody."""
+def complaints(fabric: Fabric, forgiven: str = r"(?!)") -> dict[str, list[str]]:
+    """What the logs of the FRR and BIRD nodes hold against anybody, but for what is forgiven."""
     patterns = {"frr": (_FRR_COMPLAINT, _FRR_HARMLESS), "bird": (_BIRD_COMPLAINT, _BIRD_HARMLESS)}
     found: dict[str, list[str]] = {}
     for plan in fabric.plan.routers:
@@ -173,6 +176,7 @@ def complaints(fabric: Fabric) -> dict[str, list[str]]:
         for log in fabric.node(plan.name).directory.glob("*.log"):
             lines = log.read_text("utf-8", "replace").splitlines()
             bad = [line for line in lines if complaint.search(line) and not harmless.search(line)]
+            bad = [line for line in bad if not re.search(forgiven, line)]
             if bad:
                 found[f"{plan.name} {log.stem}"] = bad
     return found

@@ -16,7 +16,7 @@ from tests.peers.conftest import Peers, Running
 from tests.peers.mixed import FAILURES, await_as_it_should_be, fail_and_heal, judge_every_link
 from tests.peers.oracle import Route
 from tests.peers.peers import AS_SCOPE, vtysh
-from tests.peers.recordings import complaints, rejected
+from tests.peers.recordings import FRR_BEGAN_ANEW, complaints, rejected
 from tests.peers.routes import await_computed, await_kernels
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5-mixed.clab.yml"
@@ -77,7 +77,7 @@ def test_an_external_route_of_frr_is_known_to_all_who_reach_it(fabric: Fabric):
 
 def test_nobody_took_offence(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
-    assert complaints(story.fabric) == {}
+    assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
     assert rejected(story.fabric) == {}
 
 
