@@ -10,6 +10,7 @@ What else the lab reads, from places containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``area``, ``cost``
 - label ``fared-lab.rate``: the default rate of a node's links to other routers
+- label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ HOST_KIND = "linux"
 KINDS = (*ROUTER_KINDS, HOST_KIND)
 KIND_LABEL = "fared-lab.kind"
 RATE_LABEL = "fared-lab.rate"
+HELLO_LABEL = "fared-lab.hello-interval"
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
@@ -71,6 +73,12 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     startup_config: Path | None = None
     rate: BytesPerSecond | None = None
+    hello_interval: int = 1
+
+    @property
+    def dead_interval(self) -> int:
+        """How long its neighbors wait for a hello, seconds."""
+        return 4 * self.hello_interval
 
     @property
     def is_router(self) -> bool:
@@ -133,7 +141,7 @@ def renamed(topology: Topology, name: str) -> Topology:
 def _as(node: Node, kind: str | None) -> Node:
     if kind is None or not node.is_router or node.kind == kind:
         return node
-    return Node(node.name, kind, node.labels, None, node.rate)
+    return replace(node, kind=kind, startup_config=None)
 
 
 # -- the file as written ---------------------------------------------------------------------
@@ -224,7 +232,11 @@ def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> No
     path = origin.parent / startup if startup else None
     if path is not None and not path.is_file():
         faults.append(f"node {name}: startup-config {startup}: no such file")
-    return Node(name, kind, labels, path, rate)
+    hello = labels.get(HELLO_LABEL, "1")
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", hello):
+        faults.append(f"node {name}: label {HELLO_LABEL}: {hello!r} is not 1 to 9999 seconds")
+        hello = "1"
+    return Node(name, kind, labels, path, rate, int(hello))
 
 
 def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:

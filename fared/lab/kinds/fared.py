@@ -62,8 +62,8 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
             area(port.area)[port.name] = {
                 "network-type": "point-to-point",
                 "cost": port.cost,
-                "hello-interval": 1,
-                "dead-interval": 4,
+                "hello-interval": plan.node.hello_interval,
+                "dead-interval": plan.node.dead_interval,
             }
     return {
         "router-id": str(plan.router_id),

@@ -112,8 +112,8 @@ def _ospfd(plan: NodePlan) -> Iterator[str]:
             yield " ip ospf passive"
             continue
         yield " ip ospf network point-to-point"
-        yield " ip ospf hello-interval 1"
-        yield " ip ospf dead-interval 4"
+        yield f" ip ospf hello-interval {plan.node.hello_interval}"
+        yield f" ip ospf dead-interval {plan.node.dead_interval}"
         yield " ip ospf retransmit-interval 1"
     yield "interface lo"
     yield f" ip ospf area {dotted(plan.home_area)}"
