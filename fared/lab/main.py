@@ -274,7 +274,10 @@ _size = click.IntRange(min=1, max=100)
 def clos5(
     *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
 ) -> None:
-    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2."""
+    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2.
+
+    Large fabrics on few cores need a longer hello interval, or starting daemons miss hellos.
+    """
     try:
         parse_bandwidth(rate)
     except ValueError as error:
