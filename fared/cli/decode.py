@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from fared.ospf.auth import AuthKey
+    from fared.core.keys import AuthKey
 
 Json = dict[str, Any]
 
 _HEX_NOISE = str.maketrans("", "", " \t\r\n:")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+_NAMES = {"ospf": "OSPF", "isis": "IS-IS"}
 
 
 @click.command(name="decode")
@@ -26,8 +27,8 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
     type=click.Choice(["packet", "lsa", "tlvs"]),
     default="packet",
     show_default=True,
-    help="What the bytes are: a packet (an IPv4 header may stand in front), one LSA, or the "
-    "TLVs of an opaque LSA.",
+    help="What the bytes are: a packet (its IPv4, LLC or Ethernet header may stand in front), one "
+    "LSA (OSPF), or the TLVs of an opaque LSA or an IS-IS PDU.",
 )
 @click.option(
     "--auth",
@@ -54,10 +55,10 @@ def decode(
     never stops the rest. Empty lines and lines that start with # are skipped. Exit code 0:
     all well formed, 1: something was malformed, 2: usage.
     """
-    if proto == "isis":
-        raise click.UsageError("decoding IS-IS is not built in yet; use --proto ospf")
+    if proto == "isis" and form == "lsa":
+        raise click.UsageError("IS-IS has no LSAs: --form packet takes a whole LSP")
     key = _parse_key(auth, form)
-    documents = _documents(source, form, key, reencode=reencode)
+    documents = _documents(source, proto, form, key, reencode=reencode)
     bad = 0
     seen = 0
     for document in documents:
@@ -65,7 +66,7 @@ def decode(
         bad += not document["ok"]
         _print(document, as_json=as_json or source == "-")
     if not seen and source != "-":
-        click.echo(f"{source}: no OSPF packets", err=True)
+        click.echo(f"{source}: no {_NAMES[proto]} packets", err=True)
         bad = 1
     ctx.exit(1 if bad else 0)
 
@@ -83,13 +84,15 @@ def _parse_key(auth: str | None, form: str) -> AuthKey | None:
         raise click.BadParameter(str(error), param_hint="--auth") from error
 
 
-def _documents(source: str, form: str, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
+def _documents(
+    source: str, proto: str, form: str, key: AuthKey | None, *, reencode: bool
+) -> Iterator[Json]:
     if source == "-":
         for line in sys.stdin:
             if line.strip() and not line.lstrip().startswith("#"):
-                yield _from_hex(line, form, key, reencode=reencode)
+                yield _from_hex(line, proto, form, key, reencode=reencode)
     elif _HEX_DIGITS.issuperset(source.translate(_HEX_NOISE)):
-        yield _from_hex(source, form, key, reencode=reencode)
+        yield _from_hex(source, proto, form, key, reencode=reencode)
     elif not Path(source).is_file():
         raise click.UsageError(
             f"{source!r} is neither hexadecimal nor a file; give hex digits, - or a pcap file"
@@ -97,11 +100,12 @@ def _documents(source: str, form: str, key: AuthKey | None, *, reencode: bool) -
     elif form != "packet":
         raise click.UsageError("a capture holds packets: leave --form out")
     else:
-        yield from _from_capture(Path(source), key, reencode=reencode)
+        yield from _from_capture(Path(source), proto, key, reencode=reencode)
 
 
-def _from_hex(text: str, form: str, key: AuthKey | None, *, reencode: bool) -> Json:
+def _from_hex(text: str, proto: str, form: str, key: AuthKey | None, *, reencode: bool) -> Json:
     """A string that stops being hexadecimal is a packet cut short there."""
+    from fared.cli.decode_isis import decode_isis_document  # noqa: PLC0415
     from fared.cli.decode_ospf import decode_document, failure  # noqa: PLC0415
     from fared.core.wire import DecodeError  # noqa: PLC0415
 
@@ -110,16 +114,21 @@ def _from_hex(text: str, form: str, key: AuthKey | None, *, reencode: bool) -> J
     if good != len(digits) or good % 2:
         what = "an odd number of hex digits" if good == len(digits) else "not a hex digit"
         error = DecodeError("truncated", good // 2, what)
-        return {"format": "fared-decode/1", "proto": "ospf", "form": form, **failure(error)}
-    return decode_document(bytes.fromhex(digits), form, key=key, reencode=reencode)
+        return {"format": "fared-decode/1", "proto": proto, "form": form, **failure(error)}
+    decode_one = decode_isis_document if proto == "isis" else decode_document
+    return decode_one(bytes.fromhex(digits), form, key=key, reencode=reencode)
 
 
-def _from_capture(path: Path, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
+def _from_capture(path: Path, proto: str, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
     from fared.cli.capture import CaptureError, read_capture  # noqa: PLC0415
+    from fared.cli.decode_isis import capture_documents  # noqa: PLC0415
     from fared.cli.decode_ospf import decode_document  # noqa: PLC0415
     from fared.core.ids import dotted  # noqa: PLC0415
 
     try:
+        if proto == "isis":
+            yield from capture_documents(path, key=key, reencode=reencode)
+            return
         for datagram in read_capture(path):
             document = decode_document(
                 datagram.payload, "packet", key=key, reencode=reencode, source=datagram.source

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from fared.cli.capture import OSPF_PROTOCOL, is_ipv4, parse_ipv4
+from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.auth import Algorithm, AuthInfo, AuthKey, read_auth, sign, verify
+from fared.ospf.auth import AuthInfo, overhead_of, read_auth, sign, verify
 from fared.ospf.packet.body import decode_body, encode_body
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, decode_packet, encode_packet, packet_length
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, decode_lsa, encode_lsa
@@ -176,7 +177,7 @@ def _reencode_packet(
     end = packet_length(data)
     if key is not None:
         encoded = sign(encoded, key, info.sequence, source)
-        end += key.overhead
+        end += overhead_of(key)
     return encoded + data[end:]
 
 

@@ -26,7 +26,10 @@ Json = dict[str, Any]
 _EPILOG = """
 Routers are named by router id or hostname. A,B names all parallel links between two routers;
 --set-cost and --set-bandwidth are of the direction A to B and apply to each of parallel links.
-A failed link takes the subnet of the link with it. Next hops are those of the file's
+A failed link takes the subnet of the link with it. Where two routers meet on a LAN, A,B
+is the link of A into it: when it fails, A loses everybody on the LAN, who keep each other.
+A,net:ADDRESS is the same link, by the address of the LAN's designated router, and net:ADDRESS as N
+is the whole LAN. Next hops are those of the file's
 interfaces where the root is the router it was saved on, else named by neighbor.
 
 \b

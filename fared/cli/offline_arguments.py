@@ -10,9 +10,9 @@ from typing import TypeVar
 import click
 
 from fared.cli.offline_solve import World
-from fared.core.ids import NodeId, dotted, format_node
+from fared.core.ids import NETWORK_NODE, NodeId, dotted, format_node
 from fared.core.units import parse_bandwidth
-from fared.ospf.whatif import Changes
+from fared.ospf.whatif import Changes, Direction
 
 V = TypeVar("V")
 _SHOWN = 8
@@ -66,30 +66,33 @@ class Names:
         hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
         raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
 
-    def link(self, text: str, option: str, *, directed: bool = False) -> tuple[NodeId, NodeId]:
-        """Two routers of which one at least (``directed``: the first) lists the other.
+    def links(self, text: str, option: str, *, directed: bool = False) -> list[Direction]:
+        """The links of ``A,B`` as the graph has them, from A.
 
-        Raises click.BadParameter.
+        Those between A and B themselves, which one at least (``directed``: A) lists, and of
+        each LAN that both are on A's link into it. Raises click.BadParameter.
         """
         ends = text.split(",")
         if len(ends) != 2:
             raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
         tail, head = (self.node(end, option) for end in ends)
-        neighbors = self._neighbors(tail)
-        listed = head in neighbors or (not directed and tail in self._neighbors(head))
-        if not listed:
-            names = [self._shown(node) for node in sorted(neighbors)]
+        near, far = self._neighbors(tail), self._neighbors(head)
+        found: list[Direction] = [(tail, lan) for lan in sorted(near & far) if lan & NETWORK_NODE]
+        if head in near or (not directed and tail in far):
+            found.insert(0, (tail, head))
+        if not found:
+            names = [self._shown(node) for node in sorted(near)]
             raise click.BadParameter(
                 f"no link between {ends[0]} and {ends[1]}; "
                 f"{ends[0]} has links to {_some(names) or 'nobody'}",
                 param_hint=option,
             )
-        return tail, head
+        return found
 
     def value(
         self, text: str, option: str, read: Callable[[str], V], what: str
-    ) -> tuple[tuple[NodeId, NodeId], V]:
-        """``A,B=VALUE``. Raises click.BadParameter."""
+    ) -> dict[Direction, V]:
+        """``A,B=VALUE``, by link. Raises click.BadParameter."""
         link, equals, value = text.rpartition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not A,B={what}", param_hint=option)
@@ -97,7 +100,7 @@ class Names:
             parsed = read(value)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint=option) from error
-        return self.link(link, option, directed=True), parsed
+        return dict.fromkeys(self.links(link, option, directed=True), parsed)
 
     def _neighbors(self, node: NodeId) -> set[NodeId]:
         return {
@@ -113,16 +116,18 @@ class Names:
 
 def read_changes(names: Names, given: WhatIf) -> Changes:
     """Turn the options into changes. Raises click.BadParameter."""
-    failed = [names.link(text, "--fail-link") for text in given.fail_links]
-    costs = [names.value(text, "--set-cost", _cost, "N") for text in given.costs]
-    bandwidths = [
-        names.value(text, "--set-bandwidth", parse_bandwidth, "25G") for text in given.bandwidths
-    ]
+    failed = [link for text in given.fail_links for link in names.links(text, "--fail-link")]
+    costs: dict[Direction, int] = {}
+    for text in given.costs:
+        costs |= names.value(text, "--set-cost", _cost, "N")
+    bandwidths: dict[Direction, float] = {}
+    for text in given.bandwidths:
+        bandwidths |= names.value(text, "--set-bandwidth", parse_bandwidth, "25G")
     return Changes(
         failed_links=frozenset((*failed, *((head, tail) for tail, head in failed))),
         failed_nodes=frozenset(names.node(text, "--fail-node") for text in given.fail_nodes),
-        costs=dict(costs),
-        bandwidths=dict(bandwidths),
+        costs=costs,
+        bandwidths=bandwidths,
         overloaded=frozenset(names.node(text, "--overload") for text in given.overloads),
     )
 

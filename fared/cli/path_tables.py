@@ -107,7 +107,12 @@ def _routes(document: Json, out: Console, _now: float) -> None:
             str(route["metric"]),
         )
         if route["connected"]:
-            grid.add_row(*head, Text("connected", style="dim"))
+            outside = route["type"].startswith("external")
+            what = "redistributed" if outside else "connected"
+            grid.add_row(*head, Text(what, style="dim"))
+            continue
+        if route.get("discard"):
+            grid.add_row(*head, Text("discard", style="dim"))
             continue
         for index, hop in enumerate(route["nexthops"]):
             grid.add_row(
@@ -237,7 +242,10 @@ def _fib(document: Json, out: Console, _now: float) -> None:
         ],
     )
     out.print()
-    hops = {hop["id"]: f"{gateway(hop)} {hop['interface']}" for hop in document["nexthops"]}
+    hops = {
+        hop["id"]: "discard" if hop.get("discard") else f"{gateway(hop)} {hop['interface']}"
+        for hop in document["nexthops"]
+    }
     grid = table(">Object", "Type", ">Routes", "~Members (weight)")
     users: dict[int, int] = {}
     for route in document["routes"]:

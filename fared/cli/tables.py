@@ -139,10 +139,7 @@ def _status(document: Json, out: Console, now: float) -> None:
         ("Start-up", _stages(document["stages"])),
         *_sysctls(document.get("sysctls", [])),
         ("Weights", document["weights"]),
-        (
-            "Routes",
-            f"{routes['total']}, {routes['connected']} connected, {routes['weighted']} weighted",
-        ),
+        ("Routes", _routes_line(routes)),
         ("Kernel", _fib_line(fib)),
         ("SPF", _spf_line(spf, now)),
         ("Loop lag", human.duration(document["event_loop_lag"])),
@@ -155,6 +152,13 @@ def _status(document: Json, out: Console, now: float) -> None:
     if document["ospf"] is not None:
         out.print()
         _areas(document["ospf"], out)
+
+
+def _routes_line(routes: Json) -> str:
+    kinds = ["connected", "redistributed", "weighted"]
+    if not routes.get("redistributed"):
+        kinds.remove("redistributed")
+    return ", ".join([str(routes["total"]), *(f"{routes[kind]} {kind}" for kind in kinds)])
 
 
 def _fib_line(fib: Json) -> str:
@@ -207,66 +211,6 @@ def _areas(ospf: Json, out: Console) -> None:
             area["checksum"],
         )
     emit(out, grid)
-
-
-# -- interfaces and neighbors ----------------------------------------------------------------
-
-
-def _interfaces(document: Json, out: Console, _now: float) -> None:
-    columns = ("Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ">Full", ">Flaps")
-    grid = table(*columns)
-    for entry in document["interfaces"]:
-        passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
-        state = styled("Passive" if passive else entry["state"], good=entry["up"])
-        if entry["dampened"]:
-            state.append(" (dampened)", style="yellow")
-        quiet = entry["passive"]
-        grid.add_row(
-            entry["interface"],
-            entry["area"],
-            state,
-            str(entry["cost"]),
-            human.bandwidth(entry["bandwidth"]),
-            _load(entry["utilized"], entry["bandwidth"]),
-            human.DASH if quiet else f"{entry['full']}/{entry['neighbors']}",
-            str(entry["flaps"]),
-        )
-    emit(out, grid)
-
-
-def _load(utilized: float | None, capacity: float | None) -> str:
-    if utilized is None:
-        return human.DASH
-    if not capacity:
-        return human.bandwidth(utilized)
-    return human.share(utilized / capacity)
-
-
-def _neighbors(document: Json, out: Console, _now: float) -> None:
-    columns = ("Neighbor", "Router id", "Area", "Interface", "State", ">For", ">Dead in", ">Flaps")
-    grid = table(*columns)
-    for entry in document["neighbors"]:
-        grid.add_row(
-            human.router(entry["router_id"], entry["hostname"]),
-            entry["router_id"],
-            entry["area"],
-            entry["interface"],
-            styled(entry["state"], good=entry["state"] == "Full", bad="yellow"),
-            human.duration(entry["uptime"]),
-            human.duration(entry["dead_in"]),
-            str(entry["flaps"]),
-        )
-    emit(out, grid)
-    lists = {
-        "request_list": "requested",
-        "retransmission_list": "not acknowledged",
-        "summary_list": "to describe",
-    }
-    for entry in document["neighbors"]:
-        waiting = [f"{entry[key]} {word}" for key, word in lists.items() if entry[key]]
-        if waiting:
-            name = human.router(entry["router_id"], entry["hostname"])
-            out.print(Text(f"{name}: LSAs {', '.join(waiting)}", style="yellow"))
 
 
 # -- the database ----------------------------------------------------------------------------
@@ -411,12 +355,10 @@ def _drain(document: Json, out: Console, _now: float) -> None:
 
 def write(document: Json, out: Console, now: float) -> None:
     """Print any document; an unknown format comes out as JSON. ``now`` is Unix time."""
-    from fared.cli import path_tables  # noqa: PLC0415 - it builds on this module
+    from fared.cli import interface_tables, path_tables  # noqa: PLC0415 - they build on this module
 
     renderers: dict[str, Renderer] = {
         "fared-status/1": _status,
-        "fared-interfaces/1": _interfaces,
-        "fared-neighbors/1": _neighbors,
         "fared-database/1": _database,
         "fared-lsdb/1": _lsdb,
         "fared-timers/1": _timers,
@@ -427,6 +369,7 @@ def write(document: Json, out: Console, now: float) -> None:
         "fared-reload/1": _reload,
         "fared-validate/1": _validate,
         "fared-drain/1": _drain,
+        **interface_tables.RENDERERS,
         **path_tables.RENDERERS,
     }
     renderer = renderers.get(document.get("format", ""))

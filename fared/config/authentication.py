@@ -1,4 +1,4 @@
-"""The ``authentication`` section of an OSPF interface: one key, or several that take turns.
+"""``authentication`` sections of both protocols: one key, or several that take turns.
 
 Leaf names follow ietf-key-chain (RFC 8177). Without a time a key has always begun and never ends.
 """
@@ -14,27 +14,23 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 from fared.config import values
 from fared.config.secrets import KeyFilePath, SecretText, Timestamp
 from fared.config.section import Section
-from fared.ospf.auth import Algorithm, AuthKey
-from fared.ospf.keyring import Keyring, TimedKey
+from fared.core.keys import Algorithm, AuthKey, Keyring, TimedKey
 
-_ALGORITHMS: Final = "cleartext, md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
+_OSPF_ALGORITHMS: Final = "cleartext, md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
+_ISIS_ALGORITHMS: Final = (
+    "cleartext, hmac-md5, hmac-sha-1, hmac-sha-256, hmac-sha-384 or hmac-sha-512"
+)
 _MAX_KEY: Final = {Algorithm.CLEARTEXT: 8, Algorithm.MD5: 16}
+_MAX_ISIS_PASSWORD: Final = 254
 _MAX_HMAC_KEY: Final = 255
 _MAX_KEY_ID: Final = 255
-
-AlgorithmName = Literal[
-    "cleartext", "md5", "hmac-sha-1", "hmac-sha-256", "hmac-sha-384", "hmac-sha-512"
-]
+_MAX_ISIS_KEY_ID: Final = 0xFFFF
 
 
-class OspfKey(Section):
-    """One key: ``key`` or ``key-file``, and when it is sent and accepted.
+class KeyLeaves(Section):
+    """The leaves of one key: ``key`` or ``key-file``, and when it is sent and accepted."""
 
-    ``key-id`` 0..255 is sent with each packet and tells keys apart; with ``extended-sequence``
-    (RFC 7474, HMAC only) it may have 32 bits. A cleartext password has none.
-    """
-
-    algorithm: AlgorithmName | None = None
+    algorithm: str | None = None
     key_id: Annotated[int, values.Whole(0, 0xFFFFFFFF)] | None = None
     key: SecretText | None = None
     key_file: KeyFilePath | None = None
@@ -44,11 +40,6 @@ class OspfKey(Section):
     accept_start: Timestamp | None = None
     accept_end: Timestamp | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> OspfKey:
-        self._check_key()
-        return self
-
     @model_serializer(mode="wrap")
     def _only_what_is_set(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = write(self)
@@ -56,21 +47,8 @@ class OspfKey(Section):
         return {key: value for key, value in written.items() if value not in unset}
 
     def _check_key(self) -> None:
-        if self.algorithm is None:
-            raise values.expected(_ALGORITHMS, field="algorithm")
-        algorithm = Algorithm(self.algorithm)
-        hmac = self.algorithm.startswith("hmac")
-        if algorithm is Algorithm.CLEARTEXT:
-            if self.key_id is not None:
-                raise values.expected("no key-id with cleartext", field="key-id")
-        elif self.key_id is None:
-            raise values.expected(f"a key-id 0..{_MAX_KEY_ID}", field="key-id")
-        elif self.key_id > _MAX_KEY_ID and not self.extended_sequence:
-            raise values.expected(f"an integer 0..{_MAX_KEY_ID}", field="key-id")
-        if self.extended_sequence and not hmac:
-            raise values.expected("false unless the algorithm is HMAC", field="extended-sequence")
-        self._check_secret(_MAX_KEY.get(algorithm, _MAX_HMAC_KEY))
-        self._check_times()
+        """Raise what a protocol forbids."""
+        raise NotImplementedError
 
     def _check_secret(self, most: int) -> None:
         if (self.key is None) == (self.key_file is None):
@@ -96,9 +74,8 @@ class OspfKey(Section):
 
     def timed_key(self) -> TimedKey:
         """Return the key as the engine takes it."""
-        key = AuthKey(
-            Algorithm(self.algorithm), self.key_id or 0, self.secret(), self.extended_sequence
-        )
+        name = str(self.algorithm).replace("hmac-md5", "md5")
+        key = AuthKey(Algorithm(name), self.key_id or 0, self.secret(), self.extended_sequence)
         times = {
             name: value.timestamp()
             for name in ("send_start", "send_end", "accept_start", "accept_end")
@@ -107,13 +84,82 @@ class OspfKey(Section):
         return TimedKey(key, **times)
 
 
-class OspfAuthentication(OspfKey):
+class OspfKey(KeyLeaves):
+    """A key of OSPF.
+
+    ``key-id`` 0..255 is sent with each packet and tells keys apart; with ``extended-sequence``
+    (RFC 7474, HMAC only) it may have 32 bits. A cleartext password has none.
+    """
+
+    algorithm: (
+        Literal["cleartext", "md5", "hmac-sha-1", "hmac-sha-256", "hmac-sha-384", "hmac-sha-512"]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _check(self) -> OspfKey:
+        self._check_key()
+        return self
+
+    def _check_key(self) -> None:
+        if self.algorithm is None:
+            raise values.expected(_OSPF_ALGORITHMS, field="algorithm")
+        algorithm = Algorithm(self.algorithm)
+        hmac = self.algorithm.startswith("hmac")
+        if algorithm is Algorithm.CLEARTEXT:
+            if self.key_id is not None:
+                raise values.expected("no key-id with cleartext", field="key-id")
+        elif self.key_id is None:
+            raise values.expected(f"a key-id 0..{_MAX_KEY_ID}", field="key-id")
+        elif self.key_id > _MAX_KEY_ID and not self.extended_sequence:
+            raise values.expected(f"an integer 0..{_MAX_KEY_ID}", field="key-id")
+        if self.extended_sequence and not hmac:
+            raise values.expected("false unless the algorithm is HMAC", field="extended-sequence")
+        self._check_secret(_MAX_KEY.get(algorithm, _MAX_HMAC_KEY))
+        self._check_times()
+
+
+class IsisKey(KeyLeaves):
+    """A key of IS-IS (RFC 5304, RFC 5310).
+
+    ``key-id`` 0..65535 goes with HMAC-SHA; a password and HMAC-MD5 carry none, there it only
+    tells keys apart here.
+    """
+
+    algorithm: (
+        Literal[
+            "cleartext", "hmac-md5", "hmac-sha-1", "hmac-sha-256", "hmac-sha-384", "hmac-sha-512"
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _check(self) -> IsisKey:
+        self._check_key()
+        return self
+
+    def _check_key(self) -> None:
+        if self.algorithm is None:
+            raise values.expected(_ISIS_ALGORITHMS, field="algorithm")
+        if self.key_id is None:
+            if self.algorithm.startswith("hmac-sha"):
+                raise values.expected(f"a key-id 0..{_MAX_ISIS_KEY_ID}", field="key-id")
+        elif self.key_id > _MAX_ISIS_KEY_ID:
+            raise values.expected(f"an integer 0..{_MAX_ISIS_KEY_ID}", field="key-id")
+        if self.extended_sequence:
+            raise values.expected("false: IS-IS has none", field="extended-sequence")
+        password = self.algorithm == "cleartext"
+        self._check_secret(_MAX_ISIS_PASSWORD if password else _MAX_HMAC_KEY)
+        self._check_times()
+
+
+class Rotation(KeyLeaves):
     """Either the leaves of one key, or ``keys``: a list of them.
 
     The key that began last is sent, the first of equals; every key that is valid is accepted.
     """
 
-    keys: tuple[OspfKey, ...] | None = None
+    keys: tuple[KeyLeaves, ...] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -122,11 +168,10 @@ class OspfAuthentication(OspfKey):
             return {**data, "keys": tuple(data["keys"])}
         return data
 
-    @model_validator(mode="after")
-    def _check(self) -> OspfAuthentication:
+    def _check_keys(self) -> None:
         if self.keys is None:
             self._check_key()
-            return self
+            return
         others = type(self).model_fields.keys() & self.model_fields_set - {"keys"}
         if others:
             field = min(others).replace("_", "-")
@@ -137,9 +182,8 @@ class OspfAuthentication(OspfKey):
             raise values.expected(
                 "each key-id once", hint=f"{twin.key_id} is there twice", field="keys"
             )
-        return self
 
-    def _twins(self) -> Iterator[OspfKey]:
+    def _twins(self) -> Iterator[KeyLeaves]:
         """Keys that a packet could not tell apart."""
         seen = set()
         for key in self.keys or ():
@@ -150,3 +194,25 @@ class OspfAuthentication(OspfKey):
     def keyring(self) -> Keyring:
         """Return the keys as the engine takes them."""
         return tuple(key.timed_key() for key in self.keys or (self,))
+
+
+class OspfAuthentication(OspfKey, Rotation):
+    """The ``authentication`` of an OSPF interface."""
+
+    keys: tuple[OspfKey, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> OspfAuthentication:
+        self._check_keys()
+        return self
+
+
+class IsisAuthentication(IsisKey, Rotation):
+    """The ``authentication`` of an IS-IS interface (hellos) or level (LSPs, SNPs)."""
+
+    keys: tuple[IsisKey, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> IsisAuthentication:
+        self._check_keys()
+        return self

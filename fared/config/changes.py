@@ -27,9 +27,11 @@ class Change(NamedTuple):
 
 
 _RESTART = {"router-id", "fib", "api"}
-_RESTART_PATHS = {("ospf",), ("ospf", "path-capacity-sub-tlv")}
+_RESTART_PATHS = {("ospf",), ("isis",), ("ospf", "path-capacity-sub-tlv")}
 _IN_PLACE_OF_RESTART = {("fib", "on-exit")}
 _BOUNCING = {"network-type", "hello-interval", "dead-interval", "passive"}
+_BOUNCING_CIRCUIT = {"network-type", "level", "passive"}
+_RESTART_ISIS = {"net", "level", "address-families", "multi-topology", "path-capacity-sub-tlv"}
 """Interface leaves that both ends must agree on, or that end an adjacency."""
 _MISSING = object()
 
@@ -65,10 +67,26 @@ def _action(path: tuple[str, ...], *, removed: bool) -> Action:
         return Action.RESTART_REQUIRED
     if SECTION in path:
         return Action.UPDATE_IN_PLACE
+    if path[0] == "isis":
+        return _isis_action(path, removed=removed)
     if path[:2] == ("ospf", "areas"):
-        # ospf areas AREA [type | ranges PREFIX [leaf] | interfaces IFNAME [leaf]]
-        if path[3:4] == ("ranges",):
-            return Action.UPDATE_IN_PLACE
-        bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed
-        return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
+        return _area_action(path, removed=removed)
     return Action.UPDATE_IN_PLACE
+
+
+def _area_action(path: tuple[str, ...], *, removed: bool) -> Action:
+    # ospf areas AREA [type | ranges PREFIX [leaf] | interfaces IFNAME [leaf]]
+    if path[3:4] == ("ranges",):
+        return Action.UPDATE_IN_PLACE
+    bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed
+    return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
+
+
+def _isis_action(path: tuple[str, ...], *, removed: bool) -> Action:
+    # isis [leaf | interfaces IFNAME [leaf]]
+    if path[1] in _RESTART_ISIS:
+        return Action.RESTART_REQUIRED
+    if path[1] != "interfaces":
+        return Action.UPDATE_IN_PLACE
+    bounces = path[-1] in _BOUNCING_CIRCUIT if len(path) == 4 else removed
+    return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE

@@ -32,6 +32,7 @@ _EXPECTED = {
     "model_type": "a mapping of keys to values",
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list",
+    "list_type": "a list",
     "string_too_short": "text that is not empty",
     "string_too_long": "a shorter text",
 }
@@ -90,8 +91,9 @@ def load(source: str | Path) -> Config:
 def load_runnable(source: Path) -> Config:
     """Like ``load``, for a daemon: a file without a routing protocol is an error too."""
     config = load(source)
-    if config.ospf is None:
-        raise ConfigErrors((ConfigError(str(source), 1, 1, "", "an ospf section", "none"),))
+    if config.ospf is None and config.isis is None:
+        wanted = "an ospf or an isis section"
+        raise ConfigErrors((ConfigError(str(source), 1, 1, "", wanted, "none"),))
     return config
 
 

@@ -18,8 +18,11 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
+from fared.config.isis import Isis, IsisInterface
+from fared.config.redistribute import Redistribute
 from fared.config.secrets import COMPARING
 from fared.config.section import Section
+from fared.config.spf import SpfBackoff
 from fared.core.ids import AreaId
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
@@ -100,41 +103,16 @@ class OspfArea(Section):
         return self
 
 
-class SpfBackoff(Section):
-    """Delays of the SPF computation, seconds (RFC 8405 §3)."""
-
-    initial_delay: values.Duration = 0.0
-    short_delay: values.Duration = 0.05
-    long_delay: values.Duration = 0.2
-    holddown: values.Duration = 2.0
-    time_to_learn: values.Duration = 0.5
-
-    @model_validator(mode="after")
-    def _ordered(self) -> SpfBackoff:
-        # RFC 8405 §3: INITIAL <= SHORT <= LONG, and HOLDDOWN longer than TIME_TO_LEARN
-        if self.short_delay < self.initial_delay:
-            raise values.expected("at least initial-delay", field="short-delay")
-        if self.long_delay < self.short_delay:
-            raise values.expected("at least short-delay", field="long-delay")
-        if self.holddown <= self.time_to_learn:
-            raise values.expected("more than time-to-learn", field="holddown")
-        return self
-
-
 class Ospf(Section):
     """OSPFv2. ``areas`` in the order of the file, by id."""
 
     areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field(default={})
+    preference: Annotated[int, values.Whole(1, 255)] = 110
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
-    redistribute: Any = Field(default=None, exclude=True)
+    redistribute: Redistribute = Redistribute()
     spf: SpfBackoff = SpfBackoff()
-
-    @field_validator("redistribute", mode="before")
-    @classmethod
-    def _no_redistribution(cls, _value: object) -> object:
-        raise values.unbuilt("redistribution", "no redistribute section")
 
 
 class Adaptive(Section):
@@ -192,16 +170,11 @@ class Config(Section):
     hostname: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = Field(default={})
     ospf: Annotated[Ospf | None, EmptyIsMapping] = None
-    isis: Any = Field(default=None, exclude=True)
+    isis: Annotated[Isis | None, EmptyIsMapping] = None
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
     api: Api = Api()
     log: Log = Log()
-
-    @field_validator("isis", mode="before")
-    @classmethod
-    def _no_isis(cls, _value: object) -> object:
-        raise values.unbuilt("IS-IS", "no isis section")
 
     def ospf_interface(self, name: str) -> tuple[AreaId, OspfInterface] | None:
         """Return area and settings of an interface, None where OSPF does not run."""
@@ -214,6 +187,13 @@ class Config(Section):
         }
         key = most_exact(entries, name)
         return None if key is None else entries[key]
+
+    def isis_interface(self, name: str) -> IsisInterface | None:
+        """Return the settings of an interface, None where IS-IS does not run."""
+        if self.isis is None:
+            return None
+        key = most_exact(self.isis.interfaces, name)
+        return None if key is None else self.isis.interfaces[key]
 
     def interface_bandwidth(self, name: str) -> float | None:
         """Return the configured bandwidth in bytes/s, None for auto."""

@@ -14,10 +14,17 @@ IPv4 = NewType("IPv4", int)
 RouterId = NewType("RouterId", int)
 AreaId = NewType("AreaId", int)
 NodeId = NewType("NodeId", int)
-"""A vertex of the TED: an OSPF router id, or ``NETWORK_NODE | DR address`` for a transit network."""
+"""A vertex of the TED.
+
+OSPF: a router id, or ``NETWORK_NODE | DR address`` for a transit network. IS-IS: ``ISIS_NODE |
+system id << 8 | pseudonode number`` (a router has pseudonode number 0).
+"""
+SystemId = NewType("SystemId", int)
+"""An IS-IS system id, 48 bits."""
 
 BACKBONE = AreaId(0)
 NETWORK_NODE = 1 << 32
+ISIS_NODE = 1 << 60
 FAMILY_IPV4 = 4
 FAMILY_IPV6 = 6
 _BITS = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
@@ -43,8 +50,30 @@ def parse_area(text: str | int) -> AreaId:
     return parse_area(int(text)) if text.isdecimal() else AreaId(parse_dotted(text))
 
 
+def isis_node(system_id: int, pseudonode: int = 0) -> NodeId:
+    """Make the TED vertex of an IS-IS router, or of one of its pseudonodes."""
+    return NodeId(ISIS_NODE | system_id << 8 | pseudonode)
+
+
+def format_system_id(system_id: int) -> str:
+    """Write a system id the way operators do: ``0102.5500.0001``."""
+    digits = f"{system_id:012x}"
+    return f"{digits[:4]}.{digits[4:8]}.{digits[8:]}"
+
+
+def parse_system_id(text: str) -> SystemId:
+    """Read ``0102.5500.0001``. Raises ValueError on anything else."""
+    groups = text.split(".")
+    if [len(group) for group in groups] != [4, 4, 4]:
+        raise ValueError(f"{text!r} is not a system id such as 0102.5500.0001")
+    return SystemId(int("".join(groups), 16))
+
+
 def format_node(node: int) -> str:
-    """Name a TED vertex: a router by its id, a transit network by its DR's address."""
+    """Name a TED vertex: a router by its id, a network by its DR's address or pseudonode id."""
+    if node & ISIS_NODE:
+        name = format_system_id(node >> 8 & 0xFFFFFFFFFFFF)
+        return f"{name}.{node & 0xFF:02x}" if node & 0xFF else name
     return f"net:{dotted(node & 0xFFFFFFFF)}" if node & NETWORK_NODE else dotted(node)
 
 
@@ -70,6 +99,14 @@ class Prefix(NamedTuple):
     def contains(self, address: int) -> bool:
         """Whether an address of the same family lies inside."""
         return address & self.mask == self.network
+
+    def covers(self, other: Prefix) -> bool:
+        """Whether all of another prefix lies inside."""
+        return (
+            self.family == other.family
+            and self.length <= other.length
+            and self.contains(other.network)
+        )
 
 
 def ipv4_prefix(address: int, length: int) -> Prefix:

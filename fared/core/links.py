@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LINK_LOCAL = 0xFE80 >> 6
+
 
 @dataclass(frozen=True, slots=True)
 class InterfaceAddress:
@@ -21,6 +23,9 @@ class Link:
 
     ``up`` means administratively up with carrier. ``speed`` is what the hardware says,
     ``shaped`` the rate of a root tbf/htb queue, both in bytes/s and None where unknown.
+    ``addresses`` are those that packets may be sent from now: an IPv6 address appears once the
+    kernel has found that nobody else has it. ``hardware_address`` is the MAC address, which
+    IS-IS calls SNPA, as 48 bits; 0 where there is none.
     """
 
     ifindex: int
@@ -31,10 +36,18 @@ class Link:
     loopback: bool = False
     speed: float | None = None
     shaped: float | None = None
+    hardware_address: int = 0
 
     def ipv4(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses, primary first."""
         return tuple(a for a in self.addresses if a.family == 4)
+
+    def link_local(self) -> InterfaceAddress | None:
+        """The oldest IPv6 link-local address (fe80::/10): the next hop that neighbors use."""
+        for address in self.addresses:
+            if address.family == 6 and address.address >> 118 == _LINK_LOCAL:
+                return address
+        return None
 
     @property
     def capacity(self) -> float | None:

@@ -14,28 +14,38 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fared.api.control import CommandError, ControlServer, Json, SocketInUse
 from fared.api.views.context import Runtime, ViewContext
 from fared.config import Config, ConfigErrors, diff, load, load_runnable, load_text
-from fared.config.convert import interface_settings
-from fared.core.ids import dotted
+from fared.config.convert import circuit_settings, interface_settings
+from fared.config.isis import Isis
+from fared.core.ids import format_node
 from fared.core.links import Link
 from fared.daemon import commands, health
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
-from fared.daemon.settings import router_id_of, router_settings, with_clock
+from fared.daemon.settings import (
+    named_interfaces,
+    router_id_of,
+    router_settings,
+    sysctls_of,
+    with_clock,
+)
+from fared.isis import events as isis
 from fared.kernel import monitor
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
+from fared.kernel.isis_socket import IsisSockets
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.privileges import check_privileges
-from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.kernel.routes import LocalRoutesChanged
+from fared.kernel.sysctl import SysctlMode, apply_sysctls
 from fared.ospf import events as ospf
 from fared.router import events
 from fared.router.router import Router
@@ -121,20 +131,21 @@ class Daemon:
         )
         links = list(self.monitor.links.values())
         router_id = router_id_of(self.config, links)
-        if router_id is None:
+        if router_id is None and self.config.ospf is not None:
             raise DaemonError(
                 "no router id: set router-id in the configuration, or give lo an address"
                 " other than 127.0.0.1"
             )
         self.hostname = self.config.hostname or socket.gethostname().partition(".")[0]
-        self.router_id = router_id
+        self.router_id = router_id or 0
         self._check_sysctls(links)
-        settings = router_settings(self.config, router_id, self.hostname)
+        settings = router_settings(self.config, self.router_id, self.hostname)
         settings = with_clock(settings, time.time_ns(), loop.time())
-        self._epoch = settings.ospf.epoch
+        self._epoch = settings.epoch
         router = Router(settings, random.Random(), loop.time(), time.perf_counter)
         self.sockets = OspfSockets(self._received, loop)
-        self.runner = Runner(router, self.fib, self.sockets, self.log)
+        self.frames = IsisSockets(self._frame_received, loop)
+        self.runner = Runner(router, self.fib, self.sockets, self.frames, self.log)
         self.runner.observers.append(self._observe)
         self._burst: list[events.Input] = []
 
@@ -142,13 +153,15 @@ class Daemon:
         """Tell the router what there is, and listen to the kernel from then on."""
         links = list(self.monitor.links.values())
         self._warn_of_missing_interfaces({link.name for link in links})
-        self.log.info("starting", router_id=dotted(self.router_id), hostname=self.hostname)
+        root = format_node(self.runner.router.solver.root)
+        self.log.info("starting", router_id=root, hostname=self.hostname)
         self.monitor.start()
         self.runner.feed(
             events.FibAdopted(self.fib.dump()),
-            *(self._link_event(link) for link in links),
+            *(event for link in links for event in self._link_events(link)),
             events.LinksKnown(),
         )
+        self._watch_routes()
 
     async def _shut_down(self) -> None:
         self.log.info("stopping", on_exit=self.config.fib.on_exit)
@@ -159,6 +172,7 @@ class Daemon:
             self.runner.feed(events.WithdrawRequested())
         self.runner.stop()
         self.sockets.close_all()
+        self.frames.close_all()
         self.monitor.close()
         self.fib.close()
         self.log.info("stopped")
@@ -205,10 +219,8 @@ class Daemon:
     # -- the kernel -------------------------------------------------------------------------
 
     def _check_sysctls(self, links: list[Link]) -> None:
-        names = [link.name for link in links if self.config.ospf_interface(link.name)]
-        rows = apply_sysctls(
-            SysctlMode(self.config.fib.sysctls), wanted_sysctls(self.router_id, names)
-        )
+        wanted = sysctls_of(self.config, self.router_id, links)
+        rows = apply_sysctls(SysctlMode(self.config.fib.sysctls), wanted)
         self.runtime.sysctls = [asdict(row) for row in rows]
         for row in rows:
             if not row.ok:
@@ -217,37 +229,50 @@ class Daemon:
                 )
 
     def _warn_of_missing_interfaces(self, present: set[str]) -> None:
-        if self.config.ospf is None:
-            return
-        for area in self.config.ospf.areas.values():
-            for name in area.interfaces:
-                if not set(name) & set("*?[") and name not in present:
-                    self.log.warning(
-                        "interface-missing", interface=name, effect="runs once it appears"
-                    )
+        for name in named_interfaces(self.config):
+            if name not in present:
+                self.log.warning("interface-missing", interface=name, effect="runs once it appears")
 
-    def _link_event(self, link: Link) -> ospf.LinkChanged:
-        return ospf.LinkChanged(
-            link, interface_settings(self.config, link.name, loopback=link.loopback)
-        )
+    def _link_events(self, link: Link) -> Iterator[events.Input]:
+        """Tell each protocol of a link."""
+        config = self.config
+        if config.ospf is not None:
+            settings = interface_settings(config, link.name, loopback=link.loopback)
+            yield ospf.LinkChanged(link, settings)
+        if config.isis is not None:
+            circuit = circuit_settings(config, link.name, loopback=link.loopback)
+            yield isis.CircuitChanged(link, circuit)
 
     def _kernel_event(self, event: monitor.KernelEvent) -> None:
         match event:
             case monitor.LinkChanged(link):
-                self.runner.feed(self._link_event(link))
+                self.runner.feed_all(self._link_events(link))
             case monitor.LinkRemoved(link):
                 self.runner.feed(ospf.LinkRemoved(link.ifindex))
+            case LocalRoutesChanged(changes):
+                self.runner.feed(ospf.ExternalRoutes(changes))
             case monitor.FibDisturbed():
                 self.audit("foreign-change")
             case monitor.Overflow(source):
                 self.log.warning("netlink-overflow", source=source)
                 self.audit("overflow")
 
+    def _watch_routes(self) -> None:
+        """Follow what may be redistributed; only now that the router knows its interfaces."""
+        config = self.config.ospf
+        self.monitor.watch_routes(wanted=config is not None and config.redistribute.wanted)
+
     def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Collect the packets of one wake-up; they are worked out together."""
         if not self._burst:
             asyncio.get_running_loop().call_soon(self._handle_burst)
         self._burst.append(ospf.PacketReceived(ifindex, source, destination, payload))
+
+    def _frame_received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
+        """Do the same with PDUs of IS-IS."""
+        if not self._burst:
+            asyncio.get_running_loop().call_soon(self._handle_burst)
+        self._burst.append(isis.PduReceived(ifindex, source, destination, payload))
 
     def _handle_burst(self) -> None:
         burst, self._burst = self._burst, []
@@ -272,6 +297,8 @@ class Daemon:
                     self.notifier.ready()
             case ospf.NeighborChanged(ifindex=ifindex, router_id=router_id, reason=reason):
                 self.runtime.neighbor_reasons[ifindex, router_id] = reason
+            case isis.AdjacencyChanged(ifindex=ifindex, system_id=system_id, reason=reason):
+                self.runtime.neighbor_reasons[ifindex, system_id] = reason
             case events.Converged(record):
                 self.log.info(
                     "converged",
@@ -298,13 +325,29 @@ class Daemon:
 
     def _counters(self) -> dict[str, Mapping[str, int]]:
         router = self.runner.router
-        snapshot = router.engine.snapshot(0.0)
+        groups: dict[str, Mapping[str, int]] = {}
+        if self.config.ospf is not None:
+            counted = router.engine.counters
+            groups |= {
+                "packets": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
+                "packet-errors": dict(counted.errors),
+                "neighbor-transitions": {
+                    f"{a} -> {b}": n for (a, b), n in counted.transitions.items()
+                },
+                "lsas": dict(counted.lsas),
+                "sockets": dict(self.sockets.counters),
+            }
+        if self.config.isis is not None:
+            found = router.isis.snapshot(0.0)
+            groups |= {
+                "pdus": {f"{way} {kind}": n for way, kind, n in found.pdus},
+                "pdu-errors": dict(found.errors),
+                "adjacency-transitions": {f"{a} -> {b}": n for a, b, n in found.transitions},
+                "lsps": dict(found.lsps),
+                "isis-sockets": dict(self.frames.counters),
+            }
         return {
-            "packets": {f"{way} {kind}": n for way, kind, n in snapshot.packets},
-            "packet-errors": dict(snapshot.errors),
-            "neighbor-transitions": {f"{a} -> {b}": n for a, b, n in snapshot.transitions},
-            "lsas": dict(snapshot.lsas),
-            "sockets": dict(self.sockets.counters),
+            **groups,
             "computations": {
                 name: router.journal.counts[name] for name in ("spf", "capacity", "drift")
             },
@@ -340,10 +383,10 @@ class Daemon:
 
     def _apply_router_settings(self) -> None:
         settings = router_settings(self.config, self.router_id, self.hostname)
-        stub = self._drained or settings.ospf.stub_router
-        settings = replace(settings, ospf=replace(settings.ospf, stub_router=stub))
+        if self._drained:
+            settings = settings.drain()
         settings = with_clock(settings, time.time_ns(), asyncio.get_running_loop().time())
-        self._epoch = settings.ospf.epoch
+        self._epoch = settings.epoch
         self.runner.feed(events.RouterSettingsApplied(settings))
 
     def check_clock(self) -> None:
@@ -386,14 +429,17 @@ class Daemon:
                 "router_id": self.config.router_id,
                 "fib": self.config.fib.model_copy(update={"on_exit": config.fib.on_exit}),
                 "api": self.config.api,
-                "ospf": config.ospf or self.config.ospf,
+                "ospf": (config.ospf or self.config.ospf) if self.config.ospf else None,
+                "isis": _kept(self.config.isis, config.isis),
             }
         )
         self.hostname = config.hostname or self.hostname
         self.runtime.loaded_at = time.time()
         self.runtime.last_reload_ok, self.runtime.last_reload_error = True, None
         self._apply_router_settings()
-        self.runner.feed(*(self._link_event(link) for link in self.monitor.links.values()))
+        for link in self.monitor.links.values():
+            self.runner.feed_all(self._link_events(link))
+        self._watch_routes()
         self.log.info("reloaded", changes=len(changes))
         return {
             "format": "fared-reload/1",
@@ -405,6 +451,14 @@ class Daemon:
     def operations(self) -> Counter[str]:
         """Operations on the kernel by kind and result."""
         return self.runner.counts
+
+
+def _kept(old: Isis | None, new: Isis | None) -> Isis | None:
+    """The section after a reload: what needs a restart stays as it is."""
+    if old is None or new is None:
+        return old
+    fixed = ("net", "level", "address_families", "multi_topology", "path_capacity_sub_tlv")
+    return new.model_copy(update={name: getattr(old, name) for name in fixed})
 
 
 def _changes(changes: list[Any]) -> list[Json]:

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from fared.core.ids import dotted
+from fared.core.ids import dotted, format_system_id
 from fared.fib.model import ForwardingTable
+from fared.isis import events as isis
 from fared.ospf import events as ospf
 from fared.router import events
 from fared.router.router import Router
@@ -34,6 +35,19 @@ class PacketSockets(Protocol):
         """Send one packet; a failure is counted, not raised."""
 
 
+class FrameSockets(Protocol):
+    """Where IS-IS PDUs go out and, by callback, come in."""
+
+    def open(self, ifindex: int) -> None:
+        """Open the interface's sockets and join the groups of IS-IS."""
+
+    def close(self, ifindex: int) -> None:
+        """Close the interface's sockets."""
+
+    def send(self, ifindex: int, destination: int, payload: bytes) -> None:
+        """Send one PDU to a MAC address; a failure is counted, not raised."""
+
+
 class Runner:
     """Feeds inputs to the router and carries out its outputs."""
 
@@ -42,6 +56,7 @@ class Runner:
         router: Router,
         table: ForwardingTable,
         sockets: PacketSockets,
+        frames: FrameSockets,
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
     ) -> None:
         self.router = router
@@ -49,6 +64,7 @@ class Runner:
         self.observers: list[Observer] = []
         self._table = table
         self._sockets = sockets
+        self._frames = frames
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -83,18 +99,32 @@ class Runner:
                 self._sockets.send(ifindex, destination, payload, source)
             case events.ApplyFib():
                 self._apply(output)
+            case isis.SendPdu(ifindex, destination, payload):
+                self._frames.send(ifindex, destination, payload)
+            case _:
+                self._follow(output)
+        for observer in self.observers:
+            observer(output)
+
+    def _follow(self, output: events.Output) -> None:
+        """Carry out what is rare: sockets come and go, and what is worth a line in the log."""
+        match output:
             case ospf.JoinGroup(ifindex):
                 self._sockets.open(ifindex)
             case ospf.LeaveGroup(ifindex):
                 self._sockets.close(ifindex)
+            case isis.OpenCircuit(ifindex):
+                self._frames.open(ifindex)
+            case isis.CloseCircuit(ifindex):
+                self._frames.close(ifindex)
             case ospf.LogRecord(level, event, fields):
                 getattr(self._log, level)(event, **fields)
             case ospf.NeighborChanged():
                 self._log_neighbor(output)
+            case isis.AdjacencyChanged():
+                self._log_adjacency(output)
             case events.StageReached(stage, seconds):
                 self._log.info("stage-reached", stage=stage, seconds=round(seconds, 3))
-        for observer in self.observers:
-            observer(output)
 
     def _apply(self, request: events.ApplyFib) -> None:
         started = time.perf_counter()
@@ -115,6 +145,19 @@ class Runner:
             "neighbor-changed",
             interface=change.interface,
             neighbor=dotted(change.router_id),
+            previous=change.previous,
+            state=change.state,
+            reason=change.reason,
+        )
+
+    def _log_adjacency(self, change: isis.AdjacencyChanged) -> None:
+        important = "Up" in (change.previous, change.state)
+        log = self._log.info if important else self._log.debug
+        log(
+            "adjacency-changed",
+            interface=change.interface,
+            neighbor=format_system_id(change.system_id),
+            routing_level=change.level,
             previous=change.previous,
             state=change.state,
             reason=change.reason,

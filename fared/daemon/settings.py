@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fared.config import Config
-from fared.config.convert import to_ospf_settings
+from fared.config.convert import to_isis_settings, to_ospf_settings
+from fared.config.values import is_glob
 from fared.core.backoff import BackoffSettings
 from fared.core.links import Link
 from fared.fib.settings import FibSettings
-from fared.ospf.settings import AnnounceSettings
+from fared.kernel.sysctl import Wanted, wanted_sysctls
 from fared.rib.settings import SolverSettings
-from fared.router.settings import RouterSettings
+from fared.router.settings import PREFERENCES, RouterSettings
+from fared.te.announce import AnnounceSettings
 from fared.weights.path_capacity import WeightMode
 
 COARSE = AnnounceSettings(threshold=0.25, minimum_interval=30.0)
@@ -20,33 +23,72 @@ LOOPBACK_NET = 127 << 24
 
 
 def router_settings(config: Config, router_id: int, hostname: str) -> RouterSettings:
-    """Build the settings of the router. ``config`` must have an ospf section (ValueError)."""
-    ospf = config.ospf
-    if ospf is None:
-        raise ValueError("the configuration has no ospf section")
-    dead_intervals = [
-        interface.dead_interval
-        for area in ospf.areas.values()
-        for interface in area.interfaces.values()
-        if not interface.passive
-    ]
-    settings = to_ospf_settings(config, router_id, hostname)
+    """Build the settings of the router. ValueError if ``config`` has no routing protocol.
+
+    Where both protocols run, routes are computed when the section of OSPF says.
+    """
+    section = config.ospf or config.isis
+    if section is None:
+        raise ValueError("the configuration has no ospf and no isis section")
+    ospf = to_ospf_settings(config, router_id, hostname) if config.ospf else None
+    isis = to_isis_settings(config, router_id, hostname) if config.isis else None
     if weight_mode(config) is not WeightMode.AVAILABLE:
-        settings = replace(settings, announce=COARSE)
+        ospf = replace(ospf, announce=COARSE) if ospf else None
+        isis = replace(isis, announce=COARSE) if isis else None
+    spf = section.spf
     return RouterSettings(
-        ospf=settings,
+        ospf=ospf,
+        isis=isis,
         solver=SolverSettings(
-            max_paths=ospf.max_paths, mode=weight_mode(config), floor=config.adaptive.floor
+            max_paths=section.max_paths, mode=weight_mode(config), floor=config.adaptive.floor
         ),
         fib=FibSettings(resilient=config.fib.group_type == "resilient"),
         backoff=BackoffSettings(
-            initial_delay=ospf.spf.initial_delay,
-            short_delay=ospf.spf.short_delay,
-            long_delay=ospf.spf.long_delay,
-            holddown=ospf.spf.holddown,
-            time_to_learn=ospf.spf.time_to_learn,
+            initial_delay=spf.initial_delay,
+            short_delay=spf.short_delay,
+            long_delay=spf.long_delay,
+            holddown=spf.holddown,
+            time_to_learn=spf.time_to_learn,
         ),
-        start_deadline=float(max(dead_intervals, default=0)),
+        preferences={
+            "ospf": config.ospf.preference if config.ospf else PREFERENCES["ospf"],
+            "isis": config.isis.preference if config.isis else PREFERENCES["isis"],
+        },
+        start_deadline=max(_silences(config), default=0.0),
+    )
+
+
+def _silences(config: Config) -> Iterator[float]:
+    """After how long each configured interface holds a silent neighbor for dead, seconds."""
+    for area in () if config.ospf is None else config.ospf.areas.values():
+        for interface in area.interfaces.values():
+            if not interface.passive:
+                yield float(interface.dead_interval)
+    for circuit in () if config.isis is None else config.isis.interfaces.values():
+        if not circuit.passive:
+            yield circuit.hello_interval * circuit.hello_multiplier
+
+
+def named_interfaces(config: Config) -> Iterator[str]:
+    """Interfaces that the file names outright, without a glob."""
+    sections = [] if config.ospf is None else list(config.ospf.areas.values())
+    keys = {name for section in sections for name in section.interfaces}
+    keys |= set() if config.isis is None else set(config.isis.interfaces)
+    return (name for name in sorted(keys) if not is_glob(name))
+
+
+def sysctls_of(config: Config, router_id: int, links: list[Link]) -> list[Wanted]:
+    """What the kernel must be set to for the protocols and families that run."""
+    families = () if config.isis is None else config.isis.families
+    circuits = [link for link in links if config.isis_interface(link.name) is not None]
+    others = [link for link in links if config.ospf_interface(link.name) is not None]
+    # IS-IS carries IPv4 there over IPv6 next hops, OSPF over those of the neighbor's loopback.
+    addressless = 4 in families and any(not link.ipv4() for link in circuits)
+    return wanted_sysctls(
+        router_id,
+        sorted({link.name for link in [*circuits, *others]}),
+        ipv6=6 in families or addressless,
+        unnumbered=addressless or any(not link.ipv4() for link in others),
     )
 
 
@@ -56,8 +98,7 @@ def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSett
     Nanoseconds serve as 64-bit sequence numbers: packets are never that many, and the next life
     begins above those of this one (RFC 7474 §3 leaves the mechanism open).
     """
-    ospf = replace(settings.ospf, epoch=wall_ns / 1e9 - now, auth_sequence=wall_ns)
-    return replace(settings, ospf=ospf)
+    return settings.with_clock(wall_ns / 1e9 - now, wall_ns)
 
 
 def weight_mode(config: Config) -> WeightMode:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from fared.core.ids import Prefix
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.belief import Belief, Vector
 from fared.fib.model import DeleteRoute, FibOperation, PutGroup, PutNextHop, PutRoute
 from fared.rib.model import NextHopSet
@@ -111,7 +111,11 @@ class Plan:
         staying = len(users) - sum(map(len, parts.values())) - len(leaving)
         heir = max(parts, key=lambda vector: len(parts[vector]))
         old = self._belief.content[group_id]
-        heir_takes = len(parts[heir]) > staying and group_id not in self._belief.unusable
+        heir_takes = (
+            len(parts[heir]) > staying
+            and group_id not in self._belief.unusable
+            and not self._too_early(heir, leaving)
+        )
         if heir_takes and staying:
             if old.members:
                 moving = {prefix for part in parts.values() for prefix in part}
@@ -129,6 +133,16 @@ class Plan:
             self._belief.blur_group(group_id)  # nobody may join it before it is rewritten
         else:
             self._groups.append(self._write_group(group_id, heir, replace=True))
+
+    def _too_early(self, heir: Vector, leaving: set[Prefix]) -> bool:
+        """Whether the kernel would refuse the group's new content while withdrawn routes use it.
+
+        They are deleted last, and IPv6 routes bar IPv4 next hops from their group.
+        """
+        return any(prefix.family == FAMILY_IPV6 for prefix in leaving) and any(
+            hop is not None and hop[1] == FAMILY_IPV4
+            for hop in (self._belief.hop_of(member.nexthop_id) for member in heir.members)
+        )
 
     def _place(self, vector: Vector, prefixes: list[Prefix]) -> None:
         """Point routes at the one next hop, at a group that holds the vector, or at a new one."""

@@ -2,7 +2,8 @@
 
 The rules were measured on Linux 6.18: a group needs its members to exist, a deleted next hop
 takes direct routes and its memberships with it, an emptied group goes together with its routes,
-and a link without carrier silently loses its next hops and takes no new ones.
+and a link without carrier silently loses its next hops, of both families, and takes no new ones.
+IPv4 routes go over next hops of either family, IPv6 routes over IPv6 ones only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Sequence
 
-from fared.core.ids import Prefix
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.model import (
     DeleteGroup,
     DeleteNextHop,
@@ -26,6 +27,7 @@ from fared.fib.model import (
 from fared.rib.model import HopKey
 
 _MAX_WEIGHT = 65535
+_ONLY_IPV6 = (errno.EINVAL, "IPv6 routes can not use an IPv4 nexthop")
 _Answer = tuple[int, str]
 _OK: _Answer = (0, "")
 
@@ -33,6 +35,7 @@ _OK: _Answer = (0, "")
 class SimulatedFib:
     """Carries out operations as the kernel would; ``state`` is what it holds.
 
+    ``down`` are links without carrier, ``without_ipv6`` those where IPv6 is switched off.
     ``applied`` counts operations. ``refuse`` maps an object (HopKey, group id or Prefix) to the
     errno that writing it must fail with, to play faults.
     """
@@ -40,8 +43,11 @@ class SimulatedFib:
     def __init__(self) -> None:
         self.state = FibState()
         self.down: set[int] = set()
+        self.without_ipv6: set[int] = set()
         self.refuse: dict[HopKey | int | Prefix, int] = {}
         self.applied = 0
+        self._ipv6_routes: set[Prefix] = set()
+        """Those written so far; all that there are now are among them."""
 
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
         """Carry out in order, one answer an operation; a failing one does not stop the rest."""
@@ -72,8 +78,7 @@ class SimulatedFib:
         target = self.state.routes.get(prefix)
         if target is None:
             return None
-        members = self.state.groups.get(target, (Member(target, 1),))
-        return {self.state.nexthops[m.nexthop_id]: m.weight for m in members}
+        return {self.state.nexthops[m.nexthop_id]: m.weight for m in self._members(target)}
 
     def _apply(self, operation: FibOperation) -> _Answer:
         self.applied += 1
@@ -106,7 +111,11 @@ class SimulatedFib:
             return self.refuse[prefix], "refused"
         if target not in self.state.nexthops and target not in self.state.groups:
             return errno.EINVAL, "Nexthop id does not exist"
+        if prefix.family == FAMILY_IPV6 and self._has_ipv4(self._members(target)):
+            return _ONLY_IPV6
         self.state.routes[prefix] = target
+        if prefix.family == FAMILY_IPV6:
+            self._ipv6_routes.add(prefix)
         return _OK
 
     def _put_nexthop(self, operation: PutNextHop) -> _Answer:
@@ -114,30 +123,63 @@ class SimulatedFib:
             return self.refuse[operation.hop], "refused"
         if operation.hop[0] in self.down:
             return errno.ENETDOWN, "Carrier for nexthop device is down"
+        if operation.hop[0] in self.without_ipv6 and operation.hop[1] == FAMILY_IPV6:
+            return errno.EACCES, "IPv6 is disabled on nexthop device"
         if operation.nexthop_id in self.state.groups:
             return errno.EINVAL, "Can not replace a nexthop group with a nexthop"
+        if operation.hop[1] == FAMILY_IPV4 and self._carries_ipv6(operation.nexthop_id):
+            return _ONLY_IPV6
         self.state.nexthops[operation.nexthop_id] = operation.hop
         return _OK
 
     def _put_group(self, operation: PutGroup) -> _Answer:
         group_id, members = operation.group_id, operation.members
-        if group_id in self.refuse:
-            return self.refuse[group_id], "refused"
-        ids = {m.nexthop_id for m in members}
-        if not members or len(ids) != len(members) or group_id in self.state.nexthops:
-            return errno.EINVAL, "Invalid nexthop group"
-        if not ids <= self.state.nexthops.keys():
-            return errno.EINVAL, "Invalid nexthop id"
-        if not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
-            return errno.EINVAL, "Invalid value for weight"
-        if group_id in self.state.groups and (
-            operation.resilient != (group_id in self.state.resilient)
-        ):
-            return errno.EINVAL, "Can not replace a nexthop group with one of a different type"
+        answer = self._refusal(operation)
+        if answer is not _OK:
+            return answer
         self.state.groups[group_id] = members
         if operation.resilient:
             self.state.resilient.add(group_id)
         return _OK
+
+    def _refusal(self, operation: PutGroup) -> _Answer:
+        """What the kernel has against a group; ``_OK``: nothing."""
+        group_id, members = operation.group_id, operation.members
+        ids = {m.nexthop_id for m in members}
+        groups, nexthops = self.state.groups, self.state.nexthops
+        other_type = operation.resilient != (group_id in self.state.resilient)
+        answer = _OK
+        if group_id in self.refuse:
+            answer = self.refuse[group_id], "refused"
+        elif not members or len(ids) != len(members) or group_id in nexthops:
+            answer = errno.EINVAL, "Invalid nexthop group"
+        elif not ids <= nexthops.keys():
+            answer = errno.EINVAL, "Invalid nexthop id"
+        elif len(ids) > 1 and any(not nexthops[nexthop_id][0] for nexthop_id in ids):
+            answer = errno.EINVAL, "Blackhole nexthop can not be used in a group"
+        elif not all(1 <= m.weight <= _MAX_WEIGHT for m in members):
+            answer = errno.EINVAL, "Invalid value for weight"
+        elif group_id in groups and other_type:
+            answer = errno.EINVAL, "Can not replace a nexthop group with one of a different type"
+        elif self._has_ipv4(members) and self._carries_ipv6(group_id):
+            answer = _ONLY_IPV6
+        return answer
+
+    def _members(self, target: int) -> tuple[Member, ...]:
+        return self.state.groups.get(target, (Member(target, 1),))
+
+    def _has_ipv4(self, members: Iterable[Member]) -> bool:
+        return any(self.state.nexthops[m.nexthop_id][1] == FAMILY_IPV4 for m in members)
+
+    def _carries_ipv6(self, object_id: int) -> bool:
+        """Whether IPv6 routes point at a next hop or group, or at a group with it."""
+        routes = self.state.routes
+        targets = {routes[prefix] for prefix in self._ipv6_routes if prefix in routes}
+        return object_id in targets or any(
+            member.nexthop_id == object_id
+            for target in targets
+            for member in self.state.groups.get(target, ())
+        )
 
     def _remove(self, nexthop_ids: Iterable[int]) -> None:
         gone = set(nexthop_ids)

@@ -37,6 +37,7 @@ class _Parts:
     name: str
     flags: int
     mtu: int
+    hardware_address: int
     addresses: dict[_AddressKey, tuple[bool, InterfaceAddress]] = field(default_factory=dict)
     speed: float | None = None
 
@@ -108,22 +109,24 @@ class LinkTable:
             loopback=bool(parts.flags & IFF_LOOPBACK),
             speed=parts.speed,
             shaped=self.shapers.rate(ifindex),
+            hardware_address=parts.hardware_address,
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:
         message = read_link(kind, body)
         if message is None or message.family:
             return None  # a bridge's view of its port
-        ifindex, _, flags, name, mtu = message
+        ifindex, _, flags, name, mtu, hardware = message
         if kind == RTM_DELLINK:
             self._parts.pop(ifindex, None)
             self.shapers.forget(ifindex)
             return ifindex
         parts = self._parts.get(ifindex)
         if parts is None:
-            self._parts[ifindex] = _Parts(name, flags, mtu)
+            self._parts[ifindex] = _Parts(name, flags, mtu, hardware)
         else:
             parts.name, parts.flags, parts.mtu = name, flags, mtu
+            parts.hardware_address = hardware
         return ifindex
 
     def _take_address(self, kind: int, body: bytes) -> int | None:

@@ -32,16 +32,21 @@ from fared.kernel.netlink import HEADER
 _FLAG_COMPACT_BITSETS = 1  # ETHTOOL_FLAG_COMPACT_BITSETS: numbers, not names
 _SPEED_UNKNOWN = 0xFFFFFFFF
 _MBIT = 1e6 / 8
+_ETHERNET = 1  # ARPHRD_ETHER
 
 
 class LinkMessage(NamedTuple):
-    """RTM_NEWLINK or RTM_DELLINK. ``family``: 0, or who else speaks of the interface."""
+    """RTM_NEWLINK or RTM_DELLINK. ``family``: 0, or who else speaks of the interface.
+
+    ``hardware_address``: the MAC address, 0 where the interface has none.
+    """
 
     ifindex: int
     family: int
     flags: int
     name: str
     mtu: int
+    hardware_address: int
 
 
 class AddressMessage(NamedTuple):
@@ -103,6 +108,7 @@ def read_link(kind: int, body: bytes) -> LinkMessage | None:
         message["flags"],
         _text(message.get_attr("IFLA_IFNAME")),
         mtu if isinstance(mtu, int) else 0,
+        _hardware_address(message),
     )
 
 
@@ -230,6 +236,14 @@ def _text(value: object) -> str:
 
 def _address(text: object) -> int | None:
     return int(ip_address(text)) if isinstance(text, str) else None
+
+
+def _hardware_address(message: nlmsg) -> int:
+    """Only Ethernet's: of whatever other kinds have there, pyroute2 makes six bytes as well."""
+    text = message.get_attr("IFLA_ADDRESS")
+    if message["ifi_type"] != _ETHERNET or not isinstance(text, str):
+        return 0
+    return int(text.replace(":", ""), 16)
 
 
 def _rate(discipline: str, options: object) -> float | None:

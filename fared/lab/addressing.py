@@ -3,6 +3,8 @@
 - router N (in the order of the file): router id and loopback 10.255.(N/256).(N%256)/32
 - router to router links, in order: /31s from 10.128.0.0/16, the even address at the first end
 - router to host links, in order: 10.(K/256).(K%256).0/24 from K = 1, the router .1, the host .2
+- where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
+  host with the router ::1 and the host ::2; links between routers have link-local addresses only
 - interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
   veth pair the kernel reports carrier loss up to a second late
 """
@@ -12,16 +14,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
 
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.units import BytesPerSecond
 from fared.lab.errors import LabError, TopologyError
-from fared.lab.topology import Link, Node, Topology
+from fared.lab.topology import ISIS, Link, Node, Topology
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _FABRIC = IPv4Network("10.128.0.0/16")
 _HOSTS = IPv4Network("10.0.0.0/9")
+_LOOPBACKS6 = IPv6Network("fd00::/64")
+_HOSTS6 = IPv6Network("2001:db8::/32")
+_HOST_BITS6 = 80  # 2001:db8:K::
 _FIRST_INDEX = 10
 _HASH_SPREAD = 2654435761
 
@@ -42,6 +54,9 @@ class Port:
     area: AreaId
     cost: int
     mtu: int
+    level: str
+    address6: IPv6Interface | None = None
+    peer_address6: IPv6Address | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,23 @@ class NodePlan:
         return self.loopback
 
     @property
+    def isis(self) -> bool:
+        """Whether IS-IS runs here, which routes IPv6 as well."""
+        return self.node.protocol == ISIS
+
+    @property
+    def loopback6(self) -> IPv6Address | None:
+        """The IPv6 address of the loopback, where IS-IS runs."""
+        return _LOOPBACKS6[self.number] if self.isis and self.number else None
+
+    @property
+    def net(self) -> str:
+        """The network entity title: the system id spells the router id, as people do."""
+        digits = "".join(f"{int(byte):03d}" for byte in str(self.router_id).split("."))
+        system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
+        return f"{self.node.isis_area}.{system}.00"
+
+    @property
     def hash_seed(self) -> int:
         """A multipath hash seed of its own: with one seed all tiers choose alike."""
         return self.number * _HASH_SPREAD & 0xFFFFFFFF
@@ -85,6 +117,11 @@ class NodePlan:
     def host_prefixes(self) -> tuple[IPv4Network, ...]:
         """The subnets of the hosts behind this router."""
         return tuple(port.address.network for port in self.ports if port.to_host)
+
+    @property
+    def host_prefixes6(self) -> tuple[IPv6Network, ...]:
+        """The IPv6 subnets of the hosts behind this router, where IS-IS runs."""
+        return tuple(p.address6.network for p in self.ports if p.to_host and p.address6)
 
 
 @dataclass(frozen=True)
@@ -214,6 +251,8 @@ def _port(
     rate = link.rate
     if rate is None and link.shaped and node.is_router and not to_host:
         rate = node.rate
+    level = link.level or topology.nodes[mine.node].isis_level
+    six = _addresses6(topology, link, ends, addresses)
     return Port(
         node=mine.node,
         name=mine.interface,
@@ -227,7 +266,26 @@ def _port(
         area=BACKBONE if link.area is None else link.area,
         cost=link.cost,
         mtu=link.mtu,
+        level=level,
+        address6=six and six[0],
+        peer_address6=six and six[1].ip,
     )
+
+
+def _addresses6(
+    topology: Topology,
+    link: Link,
+    ends: tuple[int, int],
+    addresses: tuple[IPv4Interface, IPv4Interface],
+) -> tuple[IPv6Interface, IPv6Interface] | None:
+    """The IPv6 addresses of a host link, made of the IPv4 ones; None where there are none."""
+    nodes = [topology.nodes[link.ends[end].node] for end in ends]
+    if all(node.is_router for node in nodes) or not any(node.protocol == ISIS for node in nodes):
+        return None
+    subnet = int(addresses[0].network.network_address) >> 8 & 0xFFFF
+    base = int(_HOSTS6.network_address) | subnet << _HOST_BITS6
+    mine, far = (IPv6Interface((base | int(a.ip) & 0xFF, 64)) for a in addresses)
+    return mine, far
 
 
 def _with_home_area(plan: NodePlan) -> NodePlan:

@@ -11,7 +11,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +24,9 @@ _RTM_NEWNEXTHOP, _RTM_GETNEXTHOP = 104, 106
 _REQUEST_DUMP = 0x301
 _DUMP_INTERRUPTED = 0x10
 _SOL_NETLINK, _ADD_MEMBERSHIP, _STRICT = 270, 1, 12
-_GROUPS = (1, 7, 32)  # links, IPv4 routes, next hops
+_GROUPS = (1, 7, 11, 32)  # links, IPv4 routes, IPv6 routes, next hops
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_NH_ID = 1, 4, 5, 6, 9, 30
+_RTA_VIA = 18
 _NHA_ID, _NHA_GROUP, _NHA_OIF, _NHA_GATEWAY = 1, 2, 5, 6
 _MAIN_TABLE, _UNICAST = 254, 1
 _DEAD = 0x01 | 0x10  # RTNH_F_DEAD, RTNH_F_LINKDOWN
@@ -141,15 +142,23 @@ class KernelView:
 
         Of several routes to one prefix the one with the lowest metric counts.
         """
+        return self._held_still(socket.AF_INET)
+
+    def routes6(self) -> dict[str, tuple[Hop, ...]]:
+        """Return the IPv6 unicast routes of the main table, as ``routes`` does."""
+        return self._held_still(socket.AF_INET6)
+
+    def _held_still(self, family: int) -> dict[str, tuple[Hop, ...]]:
         for _ in range(_ATTEMPTS):
-            found = self._routes()
+            found = self._routes(family)
             if found is not None:
                 return found
         raise TimeoutError(f"{self.netns.name}: the routing table does not hold still")
 
-    def hops(self, prefix: str | IPv4Network) -> tuple[Hop, ...]:
+    def hops(self, prefix: str | IPv4Network | IPv6Network) -> tuple[Hop, ...]:
         """Return the next hops of one prefix; none if there is no such route."""
-        return self.routes().get(str(prefix), ())
+        routes = self.routes6() if ":" in str(prefix) else self.routes()
+        return routes.get(str(prefix), ())
 
     def counters(self) -> dict[str, Counters]:
         """Return the counters of every interface."""
@@ -162,7 +171,7 @@ class KernelView:
             result[name.strip()] = Counters(values[1], values[0], values[9], values[8])
         return result
 
-    def _routes(self) -> dict[str, tuple[Hop, ...]] | None:
+    def _routes(self, family: int) -> dict[str, tuple[Hop, ...]] | None:
         """One attempt: None when the tables changed between the two dumps."""
         with self.netns.entered():
             names = dict(socket.if_nameindex())
@@ -178,7 +187,8 @@ class KernelView:
             elif _NHA_OIF in body:
                 members[identity] = _Member(_u32(body, _NHA_OIF), body.get(_NHA_GATEWAY))
         best: dict[str, tuple[int, tuple[Hop, ...]]] = {}
-        request = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
+        size, text = (4, IPv4Address) if family == socket.AF_INET else (16, IPv6Address)
+        request = struct.pack("=BBBBBBBBI", family, 0, 0, 0, 0, 0, 0, 0, 0)
         for body in self._dump(_RTM_GETROUTE, request, 12):
             header = body[-1]
             if header[4] != _MAIN_TABLE or header[7] != _UNICAST or header[8] & _DEAD:
@@ -186,11 +196,14 @@ class KernelView:
             found = _members_of(body, members, groups)
             if found is None or any(member.oif not in names for member, _ in found):
                 return None
-            prefix = f"{IPv4Address(body.get(_RTA_DST, bytes(4)))}/{header[1]}"
+            prefix = f"{text(body.get(_RTA_DST, bytes(size)))}/{header[1]}"
             metric = _u32(body, _RTA_PRIORITY) if _RTA_PRIORITY in body else 0
-            if prefix not in best or metric < best[prefix][0]:
-                hops = sorted(_hop(member, weight, names) for member, weight in found)
-                best[prefix] = (metric, tuple(hops))
+            hops = sorted(_hop(member, weight, names) for member, weight in found)
+            if prefix in best and metric == best[prefix][0] and family == socket.AF_INET6:
+                hops = sorted([*best[prefix][1], *hops])  # without next-hop objects: one a message
+            elif prefix in best and metric >= best[prefix][0]:
+                continue
+            best[prefix] = (metric, tuple(hops))
         return {prefix: hops for prefix, (_, hops) in best.items()}
 
     def _dump(self, kind: int, body: bytes, header_size: int) -> list[_Attributes]:
@@ -250,8 +263,14 @@ def _members_of(
     if _RTA_MULTIPATH in body:
         return list(_multipath(body[_RTA_MULTIPATH]))
     if _RTA_OIF in body:
-        return [(_Member(_u32(body, _RTA_OIF), body.get(_RTA_GATEWAY)), 1)]
+        return [(_Member(_u32(body, _RTA_OIF), _gateway(body)), 1)]
     return []
+
+
+def _gateway(attributes: _Attributes) -> bytes | None:
+    """The gateway, of the route's family or (RTA_VIA: two bytes of family first) of another."""
+    via = attributes.get(_RTA_VIA)
+    return attributes.get(_RTA_GATEWAY) if via is None else via[2:]
 
 
 def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
@@ -266,10 +285,10 @@ def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
             return
         attributes = dict(_attributes(data, offset + 8, offset + length))
         if not flags & _DEAD:
-            yield _Member(oif, attributes.get(_RTA_GATEWAY)), weight + 1
+            yield _Member(oif, _gateway(attributes)), weight + 1
         offset += (length + 3) & ~3
 
 
 def _hop(member: _Member, weight: int, names: dict[int, str]) -> Hop:
-    gateway = None if member.gateway is None else str(IPv4Address(member.gateway))
+    gateway = None if member.gateway is None else str(ip_address(member.gateway))
     return Hop(names[member.oif], gateway, weight)

@@ -205,6 +205,7 @@ def shape(name: str | None, a: str, b: str, rate: str) -> None:
 @click.option("--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets a second.")
 @click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
 @click.option("--seconds", default=5, show_default=True, help="How long iperf3 runs.")
+@click.option("--ipv6", is_flag=True, help="Flows over IPv6, where IS-IS runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def traffic(
@@ -217,6 +218,7 @@ def traffic(
     rate: int,
     streams: int | None,
     seconds: int,
+    ipv6: bool,
     as_json: bool,
 ) -> None:
     """Send many UDP flows between hosts; show each uplink's share against its weight."""
@@ -228,7 +230,13 @@ def traffic(
             click.echo(moved.as_json() if as_json else goodput)
             return 0
         report = traffic_.measure(
-            fabric, source, destination, flows=flows, packets_per_flow=packets_per_flow, rate=rate
+            fabric,
+            source,
+            destination,
+            flows=flows,
+            packets_per_flow=packets_per_flow,
+            rate=rate,
+            ipv6=ipv6,
         )
         if as_json:
             click.echo(report.as_json())

@@ -108,8 +108,14 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
     yield "link set dev lo up"
     if plan.loopback is not None:
         yield f"addr replace {plan.loopback}/32 dev lo"
+    if plan.loopback6 is not None:
+        yield f"addr replace {plan.loopback6}/128 dev lo"
     for port in plan.ports:
         yield f"addr replace {port.address} dev {port.name}"
+        if port.address6 is not None:
+            yield f"addr replace {port.address6} dev {port.name} nodad"
         yield f"link set dev {port.name} up"
         if plan.loopback is None:
             yield f"route replace default via {port.peer_address} dev {port.name}"
+            if port.peer_address6 is not None:
+                yield f"route replace ::/0 via {port.peer_address6} dev {port.name}"

@@ -8,19 +8,21 @@ is containerlab's: defaults, then kind, then group, then the node; labels are me
 
 What else the lab reads, from places containerlab leaves to the user:
 
-- link ``vars``: ``rate`` (``100M``, ``none``), ``area``, ``cost``
+- link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
 - label ``fared-lab.rate``: the default rate of a node's links to other routers
 - label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
+- label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
+- labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pydantic
 import yaml
@@ -35,9 +37,18 @@ KINDS = (*ROUTER_KINDS, HOST_KIND)
 KIND_LABEL = "fared-lab.kind"
 RATE_LABEL = "fared-lab.rate"
 HELLO_LABEL = "fared-lab.hello-interval"
+PROTOCOL_LABEL = "fared-lab.protocol"
+LEVEL_LABEL = "fared-lab.isis-level"
+AREA_LABEL = "fared-lab.isis-area"
+OSPF, ISIS = "ospf", "isis"
+LEVELS = ("level-1", "level-2", "level-1-2")
+_DEFAULT_LEVEL = "level-2"
+_DEFAULT_AREA = "49.0000"
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
+_ISIS_AREA = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
+_SECONDS = re.compile(r"[1-9][0-9]{0,3}")
 _UNSHAPED = ("none", "off")
 
 
@@ -62,6 +73,7 @@ class Link:
     area: AreaId | None = None
     cost: int = 10
     mtu: int = 1500
+    level: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,11 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     startup_config: Path | None = None
     rate: BytesPerSecond | None = None
-    hello_interval: int = 1
+
+    @property
+    def hello_interval(self) -> int:
+        """How often it says hello, seconds."""
+        return int(self.labels.get(HELLO_LABEL, "1"))
 
     @property
     def dead_interval(self) -> int:
@@ -84,6 +100,21 @@ class Node:
     def is_router(self) -> bool:
         """Whether a routing daemon runs in it."""
         return self.kind in ROUTER_KINDS
+
+    @property
+    def protocol(self) -> str:
+        """What its daemon speaks."""
+        return self.labels.get(PROTOCOL_LABEL, OSPF)
+
+    @property
+    def isis_level(self) -> str:
+        """The levels of an IS-IS router."""
+        return self.labels.get(LEVEL_LABEL, _DEFAULT_LEVEL)
+
+    @property
+    def isis_area(self) -> str:
+        """The area address of an IS-IS router."""
+        return self.labels.get(AREA_LABEL, _DEFAULT_AREA)
 
 
 @dataclass(frozen=True)
@@ -169,6 +200,7 @@ class _NodeConfig(pydantic.BaseModel):
 class _LinkVars(pydantic.BaseModel):
     rate: _Text | None = None
     area: int | str | None = None
+    level: Literal["level-1", "level-2", "level-1-2"] | None = None
     cost: Annotated[int, pydantic.Field(ge=1, le=65535)] = 10
 
 
@@ -225,18 +257,30 @@ def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> No
         kind = labels.get(KIND_LABEL, kind)
     if kind not in KINDS:
         faults.append(f"node {name}: kind {kind!r} is none of {', '.join(KINDS)}")
+    if kind == "bird" and labels.get(PROTOCOL_LABEL) == ISIS:
+        faults.append(f"node {name}: BIRD does not speak IS-IS")
     if not _NODE_NAME.fullmatch(name):
         faults.append(f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)")
+    faults.extend(f"node {name}: {fault}" for fault in _label_faults(labels))
     rate, _ = _rate(labels.get(RATE_LABEL), f"node {name}: label {RATE_LABEL}", faults)
     startup = next((s for layer in reversed(layers) if (s := layer.startup_config)), None)
     path = origin.parent / startup if startup else None
     if path is not None and not path.is_file():
         faults.append(f"node {name}: startup-config {startup}: no such file")
+    return Node(name, kind, labels, path, rate)
+
+
+def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
+    for label, known in ((PROTOCOL_LABEL, (OSPF, ISIS)), (LEVEL_LABEL, LEVELS)):
+        value = labels.get(label)
+        if value is not None and value not in known:
+            yield f"label {label}: {value!r} is none of {', '.join(known)}{_nearest(value, known)}"
+    area = labels.get(AREA_LABEL)
+    if area is not None and not _ISIS_AREA.fullmatch(area):
+        yield f"label {AREA_LABEL}: {area!r} is not an area address such as 49.0001"
     hello = labels.get(HELLO_LABEL, "1")
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", hello):
-        faults.append(f"node {name}: label {HELLO_LABEL}: {hello!r} is not 1 to 9999 seconds")
-        hello = "1"
-    return Node(name, kind, labels, path, rate, int(hello))
+    if not _SECONDS.fullmatch(hello):
+        yield f"label {HELLO_LABEL}: {hello!r} is not 1 to 9999 seconds"
 
 
 def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:
@@ -273,7 +317,7 @@ def _link(number: int, raw: _LinkConfig, faults: list[str]) -> Link | None:
             area = BACKBONE
     if len(ends) != 2:
         return None
-    return Link((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu)
+    return Link((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level)
 
 
 def _check_links(topology: Topology, faults: list[str]) -> None:
@@ -303,6 +347,6 @@ def _check_links(topology: Topology, faults: list[str]) -> None:
     )
 
 
-def _nearest(name: str, known: Mapping[str, object]) -> str:
+def _nearest(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

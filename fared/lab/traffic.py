@@ -17,9 +17,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from fared.core.units import BytesPerSecond
+from fared.lab.addressing import Port
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.kernel_view import shares
@@ -31,9 +32,12 @@ _DESTINATION_PORT = 4791  # RoCEv2: what an AI fabric carries
 _DESTINATION_PORTS = 16
 _PAYLOAD = bytes(64)
 _UDP = struct.Struct("!HHHH")
+_CHECKSUM_OFFSET = 6
 _TICK = 0.002
 _DRAIN_DEADLINE = 2.0
 _IPERF_GRACE = 20.0
+
+Address = IPv4Address | IPv6Address
 
 DEFAULT_FLOWS = 20_000
 DEFAULT_RATE = 25_000
@@ -83,6 +87,7 @@ def measure(
     flows: int = DEFAULT_FLOWS,
     packets_per_flow: int = 1,
     rate: int = DEFAULT_RATE,
+    ipv6: bool = False,
 ) -> TrafficReport:
     """Send the flows and report each uplink's share.
 
@@ -96,17 +101,17 @@ def measure(
     if not 1 <= flows <= _SOURCE_PORTS * _DESTINATION_PORTS:
         raise LabError(f"between 1 and {_SOURCE_PORTS * _DESTINATION_PORTS} flows, not {flows}")
     view = fabric.view(leaf.name)
-    prefix = str(far_port.address.network)
+    network, target = _target(far_port, ipv6=ipv6)
+    prefix = str(network)
     hops = view.hops(prefix)
     if not hops:
         raise LabError(f"{leaf.name} has no route to {prefix}")
     names = [hop.interface for hop in hops]
-    target = far_port.peer_address
     sent = flows * packets_per_flow
     before, before_far = view.counters(), _received(fabric, destination)
     begun = time.monotonic()
-    with _sinks(fabric.node(destination)):
-        _send(fabric.node(source), target, flows, packets_per_flow, rate)
+    with sinks(fabric.node(destination), target):
+        send(fabric.node(source), target, flows, packets_per_flow, rate)
         seconds = time.monotonic() - begun
         _drain(fabric, destination, before_far + sent)
     after = view.counters()
@@ -123,6 +128,15 @@ def measure(
     )
 
 
+def _target(port: Port, *, ipv6: bool) -> tuple[IPv4Network | IPv6Network, Address]:
+    """The subnet of a host and its address there. Raises LabError where it has no IPv6 one."""
+    if not ipv6:
+        return port.address.network, port.peer_address
+    if port.address6 is None or port.peer_address6 is None:
+        raise LabError(f"{port.peer} has no IPv6 address: IPv6 is routed where IS-IS runs")
+    return port.address6.network, port.peer_address6
+
+
 def five_tuples(flows: int) -> Iterator[tuple[int, int]]:
     """Yield (source port, destination port) pairs, all distinct."""
     for number in range(flows):
@@ -132,10 +146,12 @@ def five_tuples(flows: int) -> Iterator[tuple[int, int]]:
         )
 
 
-def _send(node: RunningNode, target: IPv4Address, flows: int, repeats: int, rate: int) -> None:
+def send(node: RunningNode, target: Address, flows: int, repeats: int, rate: int) -> None:
     """Send at an even pace: each tick as many packets as are due."""
     length = _UDP.size + len(_PAYLOAD)
-    with node.netns.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
+    with node.netns.socket(_family(target), socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
+        if target.version == 6:  # over IPv6 the checksum is not optional: the kernel makes it
+            raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_CHECKSUM, _CHECKSUM_OFFSET)
         raw.connect((str(target), 0))
         begun = time.monotonic()
         number = 0
@@ -149,14 +165,18 @@ def _send(node: RunningNode, target: IPv4Address, flows: int, repeats: int, rate
 
 
 @contextmanager
-def _sinks(node: RunningNode) -> Iterator[None]:
+def sinks(node: RunningNode, target: Address) -> Iterator[None]:
     """Hold the destination ports open, so that the host answers no packet with ICMP."""
     with ExitStack() as stack:
         for port in range(_DESTINATION_PORT, _DESTINATION_PORT + _DESTINATION_PORTS):
-            sink = stack.enter_context(node.netns.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            sink = stack.enter_context(node.netns.socket(_family(target), socket.SOCK_DGRAM))
             sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             sink.bind(("", port))
         yield
+
+
+def _family(address: Address) -> socket.AddressFamily:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6
 
 
 def _received(fabric: Fabric, host: str) -> int:

@@ -71,12 +71,14 @@ def has_all_paths(fabric: Fabric) -> Accepts:
 
     def accepts(name: str, view: KernelView) -> bool:
         routes = view.routes()
+        if plan.nodes[name].isis:
+            routes |= view.routes6()
         return all(
             interfaces(routes.get(str(prefix), ()))
             == {port.name for port in plan.equal_cost_ports(name, leaf.name)}
             for leaf in plan.leaves
             if leaf.name != name
-            for prefix in leaf.host_prefixes
+            for prefix in (*leaf.host_prefixes, *leaf.host_prefixes6)
         )
 
     return accepts

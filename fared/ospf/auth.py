@@ -13,13 +13,13 @@ whether it is fresh (§D.3, RFC 7474 §2) is for the neighbor structure to judge
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import hmac
 import struct
 from dataclasses import dataclass
 from typing import Final
 
+from fared.core.keys import Algorithm, AuthKey, Keyring
 from fared.core.wire import DecodeError
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, packet_checksum, packet_length
 from fared.ospf.packet.packets import AuType
@@ -33,65 +33,6 @@ _SIMPLE_SIZE: Final = 8
 _MD5_KEY_SIZE: Final = 16
 _APAD: Final = bytes.fromhex("878fe1f3")
 _CRYPTOGRAPHIC_PROTOCOL_ID: Final = (3).to_bytes(2, "big")  # OSPFv2 (RFC 7474 §6, IANA)
-
-
-class Algorithm(enum.Enum):
-    """How packets are authenticated; the values are the names used in the configuration."""
-
-    CLEARTEXT = "cleartext"
-    MD5 = "md5"
-    HMAC_SHA_1 = "hmac-sha-1"
-    HMAC_SHA_256 = "hmac-sha-256"
-    HMAC_SHA_384 = "hmac-sha-384"
-    HMAC_SHA_512 = "hmac-sha-512"
-
-
-_HASHES = {
-    Algorithm.HMAC_SHA_1: "sha1",
-    Algorithm.HMAC_SHA_256: "sha256",
-    Algorithm.HMAC_SHA_384: "sha384",
-    Algorithm.HMAC_SHA_512: "sha512",
-}
-_DIGEST_SIZES = {
-    Algorithm.CLEARTEXT: 0,
-    Algorithm.MD5: 16,
-    Algorithm.HMAC_SHA_1: 20,
-    Algorithm.HMAC_SHA_256: 32,
-    Algorithm.HMAC_SHA_384: 48,
-    Algorithm.HMAC_SHA_512: 64,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class AuthKey:
-    """One key. ``key_id`` is 0..255 (0..2**32-1 if extended) and unused for a password.
-
-    ``extended`` selects AuType 3, which RFC 7474 defines for the HMAC algorithms only.
-    """
-
-    algorithm: Algorithm
-    key_id: int
-    key: bytes
-    extended: bool = False
-
-    def __post_init__(self) -> None:
-        if self.extended and self.algorithm not in _HASHES:
-            raise ValueError(f"{self.algorithm.value} has no extended sequence numbers")
-
-    def __repr__(self) -> str:
-        return f"AuthKey({self.algorithm.value}, key_id={self.key_id}, extended={self.extended})"
-
-    @property
-    def au_type(self) -> AuType:
-        """The AuType of packets under this key."""
-        if self.algorithm is Algorithm.CLEARTEXT:
-            return AuType.SIMPLE
-        return AuType.CRYPTOGRAPHIC_EXTENDED if self.extended else AuType.CRYPTOGRAPHIC
-
-    @property
-    def overhead(self) -> int:
-        """Bytes a signature adds after the packet: leave this much room below the MTU."""
-        return _DIGEST_SIZES[self.algorithm] + self.extended * _SEQUENCE_64.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +76,23 @@ def read_auth(payload: bytes) -> AuthInfo:
     return AuthInfo(au_type, key_id, sequence, size)
 
 
+def au_type_of(key: AuthKey) -> AuType:
+    """Return the AuType of packets under this key."""
+    if key.algorithm is Algorithm.CLEARTEXT:
+        return AuType.SIMPLE
+    return AuType.CRYPTOGRAPHIC_EXTENDED if key.extended else AuType.CRYPTOGRAPHIC
+
+
+def overhead_of(key: AuthKey) -> int:
+    """Return the bytes a signature adds after the packet: leave this much room below the MTU."""
+    return key.algorithm.digest_size + key.extended * _SEQUENCE_64.size
+
+
+def overhead(keyring: Keyring) -> int:
+    """Return the bytes that a signature under any of the keys adds to a packet, at most."""
+    return max((overhead_of(timed.key) for timed in keyring), default=0)
+
+
 def sign(packet: bytes, key: AuthKey, sequence: int = 0, source: int = 0) -> bytes:
     """Authenticate an encoded packet, whatever authentication it carries now.
 
@@ -149,12 +107,12 @@ def sign(packet: bytes, key: AuthKey, sequence: int = 0, source: int = 0) -> byt
         return (
             packet[:12] + _CHECKSUM_AND_TYPE.pack(checksum, AuType.SIMPLE) + _password(key) + body
         )
-    head = packet[:12] + _CHECKSUM_AND_TYPE.pack(0, key.au_type)
+    head = packet[:12] + _CHECKSUM_AND_TYPE.pack(0, au_type_of(key))
     if key.extended:
-        field = _EXTENDED.pack(0, 0, key.overhead, key.key_id)
+        field = _EXTENDED.pack(0, 0, overhead_of(key), key.key_id)
         trailer = _SEQUENCE_64.pack(sequence)
     else:
-        field = _CRYPTO.pack(0, key.key_id, key.overhead, sequence)
+        field = _CRYPTO.pack(0, key.key_id, overhead_of(key), sequence)
         trailer = b""
     message = head + field + body + trailer
     return message + _digest(message, key, source)
@@ -168,7 +126,7 @@ def verify(payload: bytes, key: AuthKey | None, source: int = 0) -> AuthInfo:
     match, and what ``read_auth`` raises.
     """
     info = read_auth(payload)
-    expected = AuType.NULL if key is None else key.au_type
+    expected = AuType.NULL if key is None else au_type_of(key)
     if info.au_type != expected:
         raise DecodeError("auth", 14, f"authentication type {info.au_type}, expected {expected}")
     if key is None:
@@ -180,12 +138,12 @@ def verify(payload: bytes, key: AuthKey | None, source: int = 0) -> AuthInfo:
         return info
     if info.key_id != key.key_id:
         raise DecodeError("auth", 18, f"key id {info.key_id}, expected {key.key_id}")
-    if info.data_length != key.overhead:
+    if info.data_length != overhead_of(key):
         raise DecodeError(
-            "auth", 19, f"{info.data_length} bytes of authentication data, not {key.overhead}"
+            "auth", 19, f"{info.data_length} bytes of authentication data, not {overhead_of(key)}"
         )
-    end = packet_length(payload) + key.overhead
-    start = end - _DIGEST_SIZES[key.algorithm]
+    end = packet_length(payload) + overhead_of(key)
+    start = end - key.algorithm.digest_size
     if not hmac.compare_digest(payload[start:end], _digest(payload[:start], key, source)):
         raise DecodeError("auth", start, "the digest does not match")
     return info
@@ -197,11 +155,11 @@ def _password(key: AuthKey) -> bytes:
 
 def _digest(message: bytes, key: AuthKey, source: int) -> bytes:
     """The digest over packet and, if extended, sequence number."""
-    name = _HASHES.get(key.algorithm)
+    name = key.algorithm.hash_name
     if name is None:  # §D.4.3: MD5 over packet and key
         padded = key.key[:_MD5_KEY_SIZE].ljust(_MD5_KEY_SIZE, b"\0")
         return hashlib.md5(message + padded, usedforsecurity=False).digest()
-    size = _DIGEST_SIZES[key.algorithm]
+    size = key.algorithm.digest_size
     secret = key.key
     apad = _APAD * (size // len(_APAD))
     if key.extended:

@@ -1,6 +1,6 @@
 """Authentication of an interface's packets: signed on the way out, judged on the way in.
 
-``fared.ospf.auth`` knows the formats and ``fared.ospf.keyring`` the lifetimes; here are the
+``fared.ospf.auth`` knows the formats and ``fared.core.keys`` the lifetimes; here are the
 sequence numbers that keep old packets from counting twice.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fared.core.keys import AuthKey, TimedKey, accept_keys, equal_keys
 from fared.core.wire import DecodeError
-from fared.ospf.auth import AuthInfo, AuthKey, read_auth, sign, verify
-from fared.ospf.keyring import TimedKey, accept_keys, equal_keys
+from fared.ospf.auth import AuthInfo, au_type_of, read_auth, sign, verify
 from fared.ospf.packet.packets import AuType
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def signed(instance: Instance, interface: Interface, packet: bytes) -> bytes | N
         instance.counters.errors["auth-no-key"] += 1
         return None
     key = chosen.key
-    if key.au_type is AuType.CRYPTOGRAPHIC:
+    if au_type_of(key) is AuType.CRYPTOGRAPHIC:
         return sign(packet, key, instance.sequences.word(instance.wall))
-    if key.au_type is AuType.CRYPTOGRAPHIC_EXTENDED:
+    if au_type_of(key) is AuType.CRYPTOGRAPHIC_EXTENDED:
         return sign(packet, key, instance.sequences.long(), interface.address)
     return sign(packet, key)
 
@@ -186,7 +186,7 @@ def _matching_key(
 ) -> AuthKey | Refusal | None:
     """Find the key of a packet; None: there is no authentication here, and none in the packet."""
     keyring = interface.settings.authentication
-    expected = {int(timed.key.au_type) for timed in keyring} or {int(AuType.NULL)}
+    expected = {int(au_type_of(timed.key)) for timed in keyring} or {int(AuType.NULL)}
     if info.au_type not in expected:
         wanted = " or ".join(map(str, sorted(expected)))
         return Refusal("auth-type", f"authentication type {info.au_type}, expected {wanted}")
@@ -196,7 +196,7 @@ def _matching_key(
     candidates = [
         timed.key
         for timed in accept_keys(keyring, instance.wall)
-        if timed.key.au_type == info.au_type
+        if au_type_of(timed.key) == info.au_type
         and (not cryptographic or timed.key.key_id == info.key_id)
     ]
     what = f"no key with id {info.key_id} is accepted now" if cryptographic else "no password now"

@@ -151,11 +151,11 @@ class Border:
         if facts is None or facts.path_type is not PathType.INTRA_AREA:
             return None
         best: RangeKey | None = None
-        for area_id in facts.areas:
+        for area_id in map(AreaId, facts.areas):
             area = self._instance.areas.get(area_id)
             for item in () if area is None else area.settings.ranges:
                 longer = best is None or item.prefix.length > best[1].prefix.length
-                if longer and _inside(prefix, item.prefix):
+                if longer and item.prefix.covers(prefix):
                     best = area_id, item
         return best
 
@@ -304,11 +304,3 @@ class Border:
         sub_tlv = capacity_sub_tlv(summary.capacity, code_point)
         facts = PrefixFacts(RouteType.INTER_AREA, prefix, sub_tlvs=(sub_tlv,))
         return encode_extended_prefix(ExtendedPrefixLsa((facts,)))
-
-
-def _inside(prefix: Prefix, outer: Prefix) -> bool:
-    return (
-        prefix.family == outer.family
-        and prefix.length >= outer.length
-        and prefix.network & length_mask(outer.length) == outer.network
-    )

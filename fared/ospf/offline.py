@@ -160,7 +160,7 @@ def build_blocks(
     builder.flush()
     for output in instance.take_outputs():
         if isinstance(output, TedUpdated) and output.block is not None:
-            blocks[output.area][output.node] = output.block
+            blocks[AreaId(output.area)][output.node] = output.block
     return {area: dict(sorted(found.items())) for area, found in blocks.items()}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fared.core.ids import AreaId, dotted
+from fared.core.throttle import Throttle
 from fared.core.timers import Timer
 from fared.ospf import contents
 from fared.ospf.flooding import Flooding
@@ -28,7 +29,6 @@ from fared.ospf.packet.lsa import (
 )
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.packets import Options
-from fared.ospf.throttle import LsaThrottle
 from fared.te.announce import Announced, announce_at
 
 _OPAQUE_ID = 0xFFFFFF
@@ -38,7 +38,7 @@ class Origin:
     """One LSA of our own. ``build`` returns its body, or None while there should be none.
 
     ``vanishes`` says that None can happen: taking an LSA back does not wait for the throttle.
-    A ``transient`` origin is forgotten once its LSA is gone.
+    A ``transient`` origin is forgotten once its LSA is gone and its throttle is quiet.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Origin:
         lsdb: Lsdb,
         key: LsaKey,
         options: int,
-        throttle: LsaThrottle,
+        throttle: Throttle,
         build: Callable[[], bytes | None],
     ) -> None:
         self.lsdb = lsdb
@@ -147,6 +147,19 @@ class Originator:
         if origin is None:
             origin = self._add(area, key, build)
             origin.vanishes = origin.transient = True
+        self._revive(origin)
+
+    def offer_external(self, key: LsaKey, build: Callable[[], bytes | None]) -> None:
+        """Look at an AS-external LSA, which belongs to no area, in the same way."""
+        origin = self._origins.get((None, key))
+        if origin is None:
+            origin = self._enter(self._instance.as_scope, int(Options.E), key, build)
+            origin.vanishes = origin.transient = True
+        self._revive(origin)
+
+    def _revive(self, origin: Origin) -> None:
+        self._instance.timers.cancel(origin.timer)  # it may have been about to be forgotten
+        origin.timer = None
         self._mark(origin)
 
     def _te_key(self, instance_id: int) -> LsaKey:
@@ -160,10 +173,14 @@ class Originator:
         return None if interface is None else contents.te_link(interface)
 
     def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> Origin:
-        options = _options(area)
-        throttle = LsaThrottle(self._instance.settings.throttle)
-        origin = Origin(area.lsdb, key, options, throttle, build)
-        self._origins[area.area_id, key] = origin
+        return self._enter(area.lsdb, _options(area), key, build)
+
+    def _enter(
+        self, lsdb: Lsdb, options: int, key: LsaKey, build: Callable[[], bytes | None]
+    ) -> Origin:
+        throttle = Throttle(self._instance.settings.throttle)
+        origin = Origin(lsdb, key, options, throttle, build)
+        self._origins[lsdb.area, key] = origin
         self._mark(origin)
         return origin
 
@@ -321,6 +338,10 @@ class Originator:
         """Drop an origin that no LSA is to come from any more, unless one is wanted again."""
         if origin.transient and origin.build() is None:
             self._instance.timers.cancel(origin.timer)
+            quiet_at = origin.throttle.quiet_at()
+            if quiet_at > self._instance.now:  # what flaps must not begin anew each time
+                origin.timer = self._instance.timers.arm(quiet_at, partial(self._forget, origin))
+                return
             self._origins.pop((origin.lsdb.area, origin.key), None)
             self._marked.pop((origin.lsdb.area, origin.key), None)
 

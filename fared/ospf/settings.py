@@ -10,8 +10,11 @@ import enum
 from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
-from fared.ospf.keyring import Keyring
+from fared.core.keys import Keyring
+from fared.core.routes import RouteSource
+from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 
 class NetworkType(enum.Enum):
@@ -68,26 +71,37 @@ class AreaSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """Exponential back-off of originating one LSA: the first is free, then the gaps double.
+class Redistribution:
+    """How routes of one source are announced: the fields of an AS-external LSA (§A.4.5).
 
-    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
-    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
-    returns to a free first origination.
+    ``prefixes``: only what lies inside one of these; empty: everything.
     """
 
-    initial: float = 0.0
-    minimum: float = 0.05
-    maximum: float = 5.0
-    reset: float = 1.0
+    metric: int = 20
+    type_2: bool = True
+    tag: int = 0
+    prefixes: tuple[Prefix, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class AnnounceSettings:
-    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
+class RedistributeSettings:
+    """Which routes of other origin are announced. ``default`` is for a static default route.
 
-    threshold: float = 0.03
-    minimum_interval: float = 1.0
+    ``default_always``: announce it whether there is one or not.
+    """
+
+    connected: Redistribution | None = None
+    static: Redistribution | None = None
+    default: Redistribution | None = None
+    default_always: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether this makes an AS boundary router."""
+        return bool(self.connected or self.static or self.default)
+
+    def of(self, source: RouteSource) -> Redistribution | None:
+        """How routes of one source are announced; None: not."""
+        return self.connected if source is RouteSource.CONNECTED else self.static
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +112,9 @@ class OspfSettings:
     hostname: str | None = None
     areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
     stub_router: bool = False
-    throttle: ThrottleSettings = ThrottleSettings()
-    announce: AnnounceSettings = AnnounceSettings()
+    redistribute: RedistributeSettings = RedistributeSettings()
+    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
+    announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     flood_pacing: float = 0.005

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fared.core.ids import AreaId
+from fared.core.keys import accept_keys
 from fared.ospf.authenticate import sending_key
 from fared.ospf.contents import next_hop_neighbors
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface
-from fared.ospf.keyring import accept_keys
 from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import Neighbor
 from fared.ospf.packet.lsa import Lsa

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from fared.core.ids import IPv4
+from fared.ospf.auth import overhead
 from fared.ospf.authenticate import signed
 from fared.ospf.events import SendPacket
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
-from fared.ospf.keyring import overhead
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import Neighbor
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet

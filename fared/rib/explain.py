@@ -110,7 +110,7 @@ def explain_route(areas: Mapping[int, AreaSolver], route: Route, ends: Ends) -> 
     """Explain a present route; ``ends`` with what each node announced."""
     hops: list[ExplainedHop] = []
     shared: int | None = None
-    if route.nexthops is not None:
+    if route.nexthops is not None and not route.discard:
         total = route.nexthops.total_weight
         count = len(route.nexthops.hops)
         for hop in route.nexthops.hops:

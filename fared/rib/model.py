@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fared.core.ids import FAMILY_IPV4, NodeId
+
 if TYPE_CHECKING:
-    from fared.core.ids import NodeId, Prefix
+    from fared.core.ids import Prefix
     from fared.ted.model import PathType
 
 HopKey = tuple[int, int, int, bool]
-"""What makes a kernel next hop: (ifindex, family, gateway, onlink)."""
+"""What makes a kernel next hop: (ifindex, family, gateway, onlink); interface 0 discards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,10 @@ class NextHopSet:
         return sum(hop.weight for hop in self.hops)
 
 
+DISCARD = NextHopSet((NextHop(0, "", FAMILY_IPV4, 0, NodeId(0), None, None, 1),))
+"""Where packets end that must go no further."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """The best route of one prefix. ``nexthops`` None: connected here, not for the kernel."""
@@ -78,3 +84,8 @@ class Route:
     area: int | None
     nexthops: NextHopSet | None
     destinations: tuple[NodeId, ...]
+
+    @property
+    def discard(self) -> bool:
+        """Whether what has no longer match ends here."""
+        return self.nexthops is DISCARD

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.area import AreaSolver
+from fared.rib.discard import AreaRange, Discards
 from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
 from fared.rib.facts import Ends, Reached, carried, find_asbrs
 from fared.rib.forwarding import Forwarded
@@ -22,12 +23,13 @@ from fared.rib.join import join_areas
 from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
 from fared.rib.settings import SolverSettings
+from fared.rib.told import Told
 from fared.ted.database import Change
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -72,13 +74,17 @@ class RouteSolver:
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
         self._forwarded = Forwarded()
         self._placed = False
+        self._told = Told(self._areas, self._ends)
+        self._untold: dict[Prefix, None] | None = None
+        self._asbrs: dict[NodeId, Reached] | None = None
+        self._discards = Discards(root, self._areas_of)
         self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
         self._announcements_changed = False
         self._all_changed = False
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The present best routes, connected ones included."""
+        """The present best routes, connected and discarding ones included."""
         return MappingProxyType(self._routes)
 
     def ted(self, area: int) -> Ted:
@@ -101,8 +107,9 @@ class RouteSolver:
         change = ted.remove(node) if block is None else ted.put(block)
         if block is not None and (block.boundary or block.leads_to):
             self._boundaries[area, node] = block
-        else:
-            self._boundaries.pop((area, node), None)
+            self._asbrs = None
+        elif self._boundaries.pop((area, node), None) is not None:
+            self._asbrs = None
         if Change.PREFIXES in change:
             prefixes = () if block is None else block.prefixes
             self._table.put(area, node, self._forwarded.take(area, node, prefixes))
@@ -111,6 +118,10 @@ class RouteSolver:
     def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
         """Take the full adjacencies of this router in an area."""
         self._area(area).links = links
+
+    def set_ranges(self, ranges: tuple[AreaRange, ...]) -> None:
+        """Take the area ranges that this router stands for: active ones get a discard route."""
+        self._discards.configure(ranges)
 
     def apply_settings(self, settings: SolverSettings) -> None:
         """Weigh by other settings from the next run on."""
@@ -136,6 +147,12 @@ class RouteSolver:
         elif any(change.any for change in changes.values()):
             changed = self._refresh({area: c.nodes for area, c in changes.items()})
         self._announcements_changed = self._all_changed = False
+        if self._discards:
+            self._discards.lay(changed, self._routes)
+        if self._untold is not None:
+            self._untold.update(dict.fromkeys(changed))
+        if spf_ran:
+            self._asbrs = None
         solved = [s.solution for s in self._areas.values() if s.solution is not None]
         return RibUpdate(
             changed=changed,
@@ -241,6 +258,7 @@ class RouteSolver:
         }
         changed.update({prefix: None for prefix in self._routes if prefix not in routes})
         self._routes = routes
+        self._untold = None  # what is announced along may be another even with an equal route
         return changed
 
     def _publish(self, numbers: NDArray[np.int64]) -> dict[Prefix, Route | None]:
@@ -326,7 +344,9 @@ class RouteSolver:
         unlimited (connected) or there is no route.
         """
         route = self._routes.get(prefix)
-        return None if route is None else carried(self._areas, self._ends(route), route.nexthops)
+        if route is None or route.discard:
+            return None
+        return carried(self._areas, self._ends(route), route.nexthops)
 
     def _ends(self, route: Route) -> Ends:
         """The nodes a route leads to, with what each of them announced of the prefix."""
@@ -338,30 +358,33 @@ class RouteSolver:
         owners = self._table.owners
         return tuple((*owners[owner], capacity) for owner, capacity in shared)
 
-    def reached(self) -> tuple[dict[Prefix, Reached], dict[NodeId, Reached]]:
-        """All routes but external ones, and all AS boundary routers, as others are told."""
-        known: dict[tuple[Ends, NextHopSet | None], float | None] = {}
-        found: dict[Prefix, Reached] = {}
-        for prefix, route in self._routes.items():
-            if route.path_type not in (PathType.INTRA_AREA, PathType.INTER_AREA):
-                continue
-            ends = self._ends(route)
-            key = ends, route.nexthops
-            if key not in known:
-                known[key] = carried(self._areas, ends, route.nexthops)
-            areas = tuple(sorted({area for area, _, _ in ends}))
-            found[prefix] = Reached(route.metric, route.path_type, areas, known[key])
-        backbone = self._areas.get(_BACKBONE)
-        border = backbone is not None and backbone.reached() > 0
-        beyond = (_BACKBONE,) if border else tuple(self._areas)
-        return found, find_asbrs(self._areas, self._boundaries, beyond, self.root)
+    def _areas_of(self, route: Route) -> Iterator[int]:
+        return (area for area, _, _ in self._ends(route))
+
+    def reached_now(self) -> tuple[dict[Prefix, Reached | None], dict[NodeId, Reached]]:
+        """What others are told of routes, where it changed since asked last, and all ASBRs.
+
+        None: nothing is told any more. External and discarding routes are not told.
+        """
+        if self._untold is None:
+            prefixes: Collection[Prefix] = dict.fromkeys((*self._told.prefixes, *self._routes))
+        else:
+            prefixes = self._untold
+        self._untold = {}
+        changes = self._told.update(prefixes, self._routes)
+        if self._asbrs is None:
+            backbone = self._areas.get(_BACKBONE)
+            border = backbone is not None and backbone.reached() > 0
+            beyond = (_BACKBONE,) if border else tuple(self._areas)
+            self._asbrs = find_asbrs(self._areas, self._boundaries, beyond, self.root)
+        return changes, self._asbrs
 
     def explain(self, prefix: Prefix) -> Explanation | None:
         """Why the route to a prefix is what it is; None without a route."""
         route = self._routes.get(prefix)
         if route is None:
             return None
-        return explain_route(self._areas, route, self._ends(route))
+        return explain_route(self._areas, route, () if route.discard else self._ends(route))
 
     def spf_view(self, area: int) -> dict[NodeId, SpfNode]:
         """Distance and first hops of every reachable node of an area."""

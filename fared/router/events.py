@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fared.fib.model import FibOperation, FibState, OperationResult
+from fared.isis import events as isis
 from fared.ospf import events as ospf
 from fared.router.convergence import ConvergenceRecord, SpfRecord
 from fared.router.settings import RouterSettings
@@ -68,12 +69,19 @@ class WithdrawRequested:
     """Remove every route, group and next hop of ours: the last act of a clean exit."""
 
 
-Input = (
+EngineInput = (
     ospf.PacketReceived
     | ospf.LinkChanged
+    | isis.PduReceived
+    | isis.CircuitChanged
     | ospf.LinkRemoved
     | ospf.LoadMeasured
     | ospf.ShutdownRequested
+    | ospf.ExternalRoutes
+)
+
+Input = (
+    EngineInput
     | FibAdopted
     | FibAudited
     | FibApplied
@@ -110,6 +118,10 @@ Output = (
     | ospf.JoinGroup
     | ospf.LeaveGroup
     | ospf.NeighborChanged
+    | isis.SendPdu
+    | isis.OpenCircuit
+    | isis.CloseCircuit
+    | isis.AdjacencyChanged
     | ospf.LogRecord
     | ApplyFib
     | StageReached

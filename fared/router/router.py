@@ -17,19 +17,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
-from fared.core.ids import AreaId, NodeId, Prefix
+from fared.core.events import LinkRemoved, LoadMeasured, LogRecord, ShutdownRequested
+from fared.core.ids import NodeId, Prefix, isis_node
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
+from fared.isis import events as isis
+from fared.isis.engine import IsisEngine
 from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine
 from fared.ospf.instance import Rng
-from fared.rib.facts import Reached
+from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
+from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
 from fared.router.settings import RouterSettings
-from fared.router.stages import AdjacencyProgress, Stage, StartUp
-from fared.ted.model import LocalLink
+from fared.router.speaker import ISIS, OSPF, Speaker
+from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
+from fared.ted.events import LocalLinksChanged, TedUpdated
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
@@ -42,8 +47,12 @@ class Router:
         self, settings: RouterSettings, rng: Rng, now: float, stopwatch: Callable[[], float]
     ) -> None:
         self.settings = settings
-        self.engine = OspfEngine(settings.ospf, rng)
-        self.solver = RouteSolver(NodeId(settings.ospf.router_id), settings.solver)
+        self.speakers: dict[str, Speaker] = {}
+        self._ospf: OspfEngine | None = None
+        self._isis: IsisEngine | None = None
+        self._add_engines(settings, rng)
+        self.table = RoutingTable()
+        self.table.prefer(settings.preferences)
         self.planner = FibPlanner(settings.fib)
         self.backoff = SpfBackoff(settings.backoff)
         self.startup = StartUp(now, settings.start_deadline)
@@ -57,12 +66,45 @@ class Router:
         self._swept = False
         self._stopping = False
         self._lost_links: set[int] = set()
-        self._local_links: dict[int, tuple[LocalLink, ...]] = {}
-        self._link_counts: dict[tuple[int, int], int] = {}
         self._unanswered = 0
-        self._told: dict[Prefix, ospf.RouteFacts] = {}
-        self._told_asbrs: dict[NodeId, ospf.RouteFacts] = {}
         self._now = now
+
+    def _add_engines(self, settings: RouterSettings, rng: Rng) -> None:
+        """Make the engine of each protocol that has settings. Raises ValueError without any."""
+        if settings.ospf is not None:
+            self._ospf = OspfEngine(settings.ospf, rng)
+            root = NodeId(settings.ospf.router_id)
+            self.speakers[OSPF] = Speaker(OSPF, self._ospf, root, (4,), settings.solver)
+        if settings.isis is not None:
+            self._isis = IsisEngine(settings.isis, rng)
+            root, families = isis_node(settings.isis.system_id), settings.isis.families
+            self.speakers[ISIS] = Speaker(ISIS, self._isis, root, families, settings.solver)
+        if not self.speakers:
+            raise ValueError("a router speaks at least one protocol")
+
+    @property
+    def engine(self) -> OspfEngine:
+        """The OSPF engine. Raises ValueError where there is none."""
+        if self._ospf is None:
+            raise ValueError("this router does not speak OSPF")
+        return self._ospf
+
+    @property
+    def isis(self) -> IsisEngine:
+        """The IS-IS engine. Raises ValueError where there is none."""
+        if self._isis is None:
+            raise ValueError("this router does not speak IS-IS")
+        return self._isis
+
+    @property
+    def solver(self) -> RouteSolver:
+        """The solver of the first protocol, first family."""
+        return next(iter(self.speakers.values())).solver
+
+    @property
+    def activity(self) -> int:
+        """What all databases went through: stands still in a quiet network."""
+        return sum(speaker.engine.activity() for speaker in self.speakers.values())
 
     # -- the contract -----------------------------------------------------------------------
 
@@ -83,26 +125,45 @@ class Router:
             case events.WithdrawRequested():
                 self._stopping = True
                 self._emit_fib(self.planner.withdraw(), "clean exit")
+            case _:
+                self._engine_input(event, now)
+        self._now = now
+
+    def _engine_input(self, event: events.EngineInput, now: float) -> None:
+        """Hand an input to the engine it is for, or to all of them."""
+        match event:
             case ospf.LinkChanged(link):
                 self._link_state(link.ifindex, now, up=link.up)
                 self.engine.handle(event, now)
-            case ospf.LinkRemoved(ifindex):
+            case isis.CircuitChanged(link):
+                self._link_state(link.ifindex, now, up=link.up)
+                self.isis.handle(event, now)
+            case ospf.PacketReceived() | ospf.ExternalRoutes():
+                self.engine.handle(event, now)
+            case isis.PduReceived():
+                self.isis.handle(event, now)
+            case LinkRemoved(ifindex):
                 self._link_state(ifindex, now, up=False)
-                self.engine.handle(event, now)
-            case _:
-                self.engine.handle(event, now)
-        self._now = now
+                self._tell_all(event, now)
+            case LoadMeasured() | ShutdownRequested():
+                self._tell_all(event, now)
+
+    def _tell_all(self, event: LinkRemoved | LoadMeasured | ShutdownRequested, now: float) -> None:
+        for speaker in self.speakers.values():
+            speaker.engine.handle(event, now)
 
     def tick(self, now: float) -> None:
         """Do what has become due."""
-        self.engine.tick(now)
+        for speaker in self.speakers.values():
+            speaker.engine.tick(now)
         if not self._held and not self._stopping:
             self._emit_fib(self.planner.tick(now), "retry or tidy")
         self._now = now
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.engine.next_deadline(), self.backoff.next_deadline(), self._capacity_at]
+        candidates = [self.backoff.next_deadline(), self._capacity_at]
+        candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
         if self.startup.stage in (Stage.LINKS_KNOWN, Stage.ADJACENCIES_UP):
@@ -134,7 +195,8 @@ class Router:
     # -- the turn ---------------------------------------------------------------------------
 
     def _turn(self, now: float) -> None:
-        self._drain_engine(now)
+        for speaker in self.speakers.values():
+            self._drain_engine(speaker, now)
         if self._stopping:
             return
         if self.backoff.due(now):
@@ -145,55 +207,24 @@ class Router:
         if not self.startup.ready:
             self._advance(now)
 
-    def _drain_engine(self, now: float) -> None:
-        for output in self.engine.drain():
+    def _drain_engine(self, speaker: Speaker, now: float) -> None:
+        for output in speaker.engine.drain():
             match output:
-                case ospf.TedUpdated():
-                    self._ted_updated(output, now)
-                case ospf.LocalLinksChanged():
-                    self._local_links_changed(output, now)
+                case TedUpdated():
+                    self._ted_updated(speaker, output, now)
+                case LocalLinksChanged():
+                    self._pending.add(output.cause, output.since)
+                    self._schedule(now, lost=speaker.local_links_changed(output))
                 case _:
                     self._outputs.append(output)
 
-    def _tell_engine(self, now: float) -> None:
-        """Tell an engine in several areas what the routes became: it announces them (§12.4.3).
-
-        The one place where data flows back, and it ends there: what an engine announces of
-        itself is no input to its own routes.
-        """
-        if not self.engine.in_several_areas:
-            return
-        routes, asbrs = self.solver.reached()
-        told = {prefix: _facts(reached) for prefix, reached in routes.items()}
-        reached_asbrs = {node: _facts(reached) for node, reached in asbrs.items()}
-        changes: dict[Prefix, ospf.RouteFacts | None] = {
-            prefix: facts for prefix, facts in told.items() if self._told.get(prefix) != facts
-        }
-        changes.update((prefix, None) for prefix in self._told if prefix not in told)
-        if changes or reached_asbrs != self._told_asbrs:
-            self._told, self._told_asbrs = told, reached_asbrs
-            self.engine.handle(ospf.RoutesComputed(changes, reached_asbrs), now)
-            self._drain_engine(now)
-
-    def _ted_updated(self, update: ospf.TedUpdated, now: float) -> None:
-        self.solver.put_block(update.area, update.node, update.block)
+    def _ted_updated(self, speaker: Speaker, update: TedUpdated, now: float) -> None:
+        lost = speaker.ted_updated(update)
         self._pending.add(update.cause, update.since)
-        if not update.topology:
-            if self._capacity_at is None:
-                self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
-            return
-        key = (update.area, update.node)
-        count = 0 if update.block is None else len(update.block.neighbors)
-        lost = count < self._link_counts.get(key, 0)
-        self._link_counts[key] = count
-        self._schedule(now, lost=lost)
-
-    def _local_links_changed(self, change: ospf.LocalLinksChanged, now: float) -> None:
-        before = self._local_links.get(change.area, ())
-        self._local_links[change.area] = change.links
-        self.solver.set_local_links(change.area, change.links)
-        self._pending.add(change.cause, change.since)
-        self._schedule(now, lost=len(change.links) < len(before))
+        if update.topology:
+            self._schedule(now, lost=lost)
+        elif self._capacity_at is None:
+            self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
 
     def _schedule(self, now: float, *, lost: bool) -> None:
         if lost:
@@ -207,31 +238,49 @@ class Router:
         self._capacity_at = None
         self._last_run = now
         started = self._stopwatch()
-        update = self.solver.solve()
+        changed, spf_ran, nodes, edges = self._solve()
         solved = self._stopwatch()
         record = SpfRecord(
             at=now,
             causes=pending.summary(),
-            spf_ran=update.spf_ran,
-            nodes=update.nodes,
-            edges=update.edges,
-            routes=len(update.changed),
+            spf_ran=spf_ran,
+            nodes=nodes,
+            edges=edges,
+            routes=len(changed),
             computed=solved - started,
             backoff=self.backoff.state.value,
         )
         self.journal.spf_runs.append(record)
         self._outputs.append(events.Computed(record))
-        self.journal.last_change.update(dict.fromkeys(update.changed, record))
-        self.journal.counts["spf" if update.spf_ran else "capacity"] += 1
-        self._tell_engine(now)
+        self.journal.last_change.update(dict.fromkeys(changed, record))
+        self.journal.counts["spf" if spf_ran else "capacity"] += 1
+        for speaker in self.speakers.values():
+            if speaker.tell_engine(now):
+                self._drain_engine(speaker, now)
         if self._held:
             return
-        operations = self.planner.update(update.changed, now)
+        operations = self.planner.update(changed, now)
         planned = self._stopwatch()
         if operations:
             since = now if pending.since is None else pending.since
             change = events.Change(record, since, planned - solved)
             self._emit_fib(operations, "; ".join(record.causes), change)
+
+    def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int]:
+        """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
+        changed: dict[Prefix, Route | None] = {}
+        spf_ran, nodes, edges = False, 0, 0
+        if self._ospf is not None:
+            self.speakers[OSPF].solver.set_ranges(self._ospf.ranges)
+        for speaker in self.speakers.values():
+            if not speaker.dirty:
+                continue
+            routes, updates = speaker.solve()
+            changed.update(self.table.take(speaker.name, routes))
+            spf_ran |= any(update.spf_ran for update in updates)
+            nodes += max(update.nodes for update in updates)
+            edges += max(update.edges for update in updates)
+        return changed, spf_ran, nodes, edges
 
     # -- the kernel -------------------------------------------------------------------------
 
@@ -273,7 +322,7 @@ class Router:
             "error": result.error,
             "message": result.message,
         }
-        self._outputs.append(ospf.LogRecord("warning", "fib-operation-refused", fields))
+        self._outputs.append(LogRecord("warning", "fib-operation-refused", fields))
 
     def _audit(self, state: FibState, now: float) -> None:
         if self._stopping or not self.startup.ready or self._unanswered:
@@ -283,15 +332,22 @@ class Router:
         self.journal.counts["last-drift"] = drift
         if drift:
             fields: dict[str, object] = {"objects": drift}
-            self._outputs.append(ospf.LogRecord("warning", "fib-drift-repaired", fields))
+            self._outputs.append(LogRecord("warning", "fib-drift-repaired", fields))
         self._emit_fib(operations, "repair of foreign changes")
 
     # -- settings and start-up --------------------------------------------------------------
 
     def _apply_settings(self, settings: RouterSettings, now: float) -> None:
         self.settings = settings
-        self.engine.handle(ospf.SettingsApplied(settings.ospf), now)
-        self.solver.apply_settings(settings.solver)
+        if settings.ospf is not None and self._ospf is not None:
+            self._ospf.handle(ospf.SettingsApplied(settings.ospf), now)
+        if settings.isis is not None and self._isis is not None:
+            self._isis.handle(isis.SettingsApplied(settings.isis), now)
+        for speaker in self.speakers.values():
+            speaker.apply_settings(settings.solver)
+        preferred = self.table.prefer(settings.preferences)
+        if not self._held:
+            self._emit_fib(self.planner.update(preferred, now), "preference")
         self.backoff.settings = settings.backoff
         self._pending.add("configuration", now)
         self.backoff.urgent(now)
@@ -302,7 +358,7 @@ class Router:
 
     def progress(self) -> AdjacencyProgress:
         """How many interfaces await a neighbor, have a full one, or are forming one."""
-        return AdjacencyProgress(*self.engine.adjacency_progress())
+        return sum_progress(speaker.progress() for speaker in self.speakers.values())
 
     def _advance(self, now: float) -> None:
         """Go through the start-up stages as far as they are reached."""
@@ -325,21 +381,7 @@ class Router:
                 self._advance(now)
 
     def _confirmed(self) -> bool:
-        """Whether the database shows every full adjacency from both ends.
-
-        Right after a restart the neighbors' router LSAs, and our own, may still be those of
-        before: routes computed from them would lack those links.
-        """
-        root = self.solver.root
-        for area, links in self._local_links.items():
-            graph = self.solver.ted(area).graph() if area in self.solver.areas else None
-            here = None if graph is None else graph.index(root)
-            if graph is None or here is None:
-                return not links
-            ends = {graph.index(link.neighbor) for link in links}
-            if any(end is None or graph.way(here, end) is None for end in ends):
-                return False
-        return True
+        return all(speaker.confirmed() for speaker in self.speakers.values())
 
     def _first_spf(self, now: float) -> None:
         """Bring the table up to date with the whole database, whatever the back-off says."""
@@ -347,11 +389,6 @@ class Router:
         self.backoff.ran()
         self._compute(now)
         if held:
-            operations = self.planner.update(dict(self.solver.routes), now)
+            operations = self.planner.update(dict(self.table.routes), now)
             self._emit_fib(operations, "adopted routes brought up to date")
         self._reach(Stage.FIRST_SPF, now)
-
-
-def _facts(reached: Reached) -> ospf.RouteFacts:
-    areas = tuple(AreaId(area) for area in reached.areas)
-    return ospf.RouteFacts(reached.metric, reached.path_type, areas, reached.capacity)

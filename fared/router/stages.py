@@ -9,6 +9,7 @@ wants any more is swept. A router that adopted nothing programs what it has as s
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CONFIRMATION_GRACE = 5.0
@@ -39,6 +40,12 @@ class AdjacencyProgress:
     expected: int
     full: int
     forming: int
+
+
+def sum_progress(parts: Iterable[AdjacencyProgress]) -> AdjacencyProgress:
+    """Add up what several protocols say."""
+    rows = [(part.expected, part.full, part.forming) for part in parts]
+    return AdjacencyProgress(*map(sum, zip(*rows, strict=True)))
 
 
 @dataclass(slots=True)

@@ -24,9 +24,9 @@ def wires(fabric: Fabric) -> nx.DiGraph[str]:
     graph.add_nodes_from(fabric.network.nodes)
     for node in fabric.network.nodes.values():
         for port in node.ports.values():
-            if not port.up or port.settings is None:
+            if not port.up or port.cost is None:
                 continue
-            capacity, cost = port.capacity or 0.0, port.settings.cost
+            capacity, cost = port.capacity or 0.0, port.cost
             for far in port.far:
                 if not far.up:
                     continue
@@ -91,8 +91,11 @@ def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
         shares: Shares = {}
         for nexthop_id, weight in weights:
             ifindex, _, gateway, _ = node.kernel.state.nexthops[nexthop_id]
+            if not ifindex:
+                shares["discard"] = Fraction(1)
+                continue
             port = node.ports[ifindex]
-            ends = {end.address: end.node for end in port.far}
+            ends = {a: end.node for end in port.far for a in (end.address, end.link_local)}
             name = ends.get(gateway, "?") if port.up else "?"
             shares[name] = shares.get(name, Fraction(0)) + Fraction(weight, total)
         table[node.name] = shares

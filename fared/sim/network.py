@@ -15,8 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress, Link
+from fared.core.routes import LocalRoute, RouteKey, RouteSource
 from fared.fib.simulated import SimulatedFib
+from fared.isis import events as isis
+from fared.isis.settings import CircuitSettings
 from fared.ospf import events as ospf
 from fared.ospf.settings import InterfaceSettings
 from fared.router import events
@@ -26,11 +30,18 @@ from fared.router.settings import RouterSettings
 MAX_EVENTS = 20_000_000
 _MULTICAST = 0xE
 """The first four bits of an IPv4 multicast address."""
+_LOCAL_MAC = 0x0200_0000_0000
+"""A locally administered MAC address with room for node and port in its last four bytes."""
+_LINK_LOCAL = 0xFE80 << 112
 
 
 @dataclass(slots=True)
 class Port:
-    """One end of a wire, or a port on a segment that several share."""
+    """One end of a wire, or a port on a segment that several share.
+
+    ``settings`` are those of OSPF, ``circuit`` those of IS-IS, None where it does not run.
+    ``address`` 0: no IPv4 address. ``global6`` is an IPv6 address beside the link-local one.
+    """
 
     node: str
     ifindex: int
@@ -43,6 +54,9 @@ class Port:
     admin_up: bool = True
     loopback: bool = False
     segment: list[Port] = field(default_factory=list)
+    circuit: CircuitSettings | None = None
+    global6: InterfaceAddress | None = None
+    mac: int = 0
 
     @property
     def far(self) -> tuple[Port, ...]:
@@ -58,17 +72,39 @@ class Port:
 
     def link(self) -> Link:
         """What the kernel would show of this interface."""
-        peer = None if self.peer is None else self.peer.address
-        address = InterfaceAddress(4, self.address, self.prefix_length, peer)
         return Link(
             ifindex=self.ifindex,
             name=self.name,
             up=self.up,
             mtu=1500,
-            addresses=(address,),
+            addresses=self._addresses(),
             loopback=self.loopback,
             speed=self.capacity,
+            hardware_address=0 if self.loopback else self.mac,
         )
+
+    @property
+    def link_local(self) -> int:
+        """The IPv6 address that neighbors send to."""
+        return _LINK_LOCAL | self.mac
+
+    @property
+    def cost(self) -> int | None:
+        """What crossing it costs; None where no protocol runs."""
+        if self.settings is not None:
+            return self.settings.cost
+        return None if self.circuit is None else self.circuit.metric
+
+    def _addresses(self) -> tuple[InterfaceAddress, ...]:
+        found = []
+        if self.address:
+            peer = None if self.peer is None else self.peer.address
+            found.append(InterfaceAddress(4, self.address, self.prefix_length, peer))
+        if self.circuit is not None and not self.loopback:
+            found.append(InterfaceAddress(6, self.link_local, 64))
+        if self.global6 is not None:
+            found.append(self.global6)
+        return tuple(found)
 
 
 @dataclass(slots=True)
@@ -79,6 +115,7 @@ class Node:
     settings: RouterSettings
     ports: dict[int, Port] = field(default_factory=dict)
     kernel: SimulatedFib = field(default_factory=SimulatedFib)
+    local_routes: dict[RouteKey, LocalRoute] = field(default_factory=dict)
     router: Router | None = None
     wake_at: float | None = None
     logs: list[ospf.LogRecord] = field(default_factory=list)
@@ -123,6 +160,8 @@ class Network:
         interface: str,
         capacity: float | None = None,
         loopback: bool = False,
+        circuit: CircuitSettings | None = None,
+        global6: InterfaceAddress | None = None,
     ) -> Port:
         """Give a node an interface, not yet wired to anything."""
         node = self.nodes[name]
@@ -136,6 +175,9 @@ class Network:
             settings,
             capacity,
             loopback=loopback,
+            circuit=circuit,
+            global6=global6,
+            mac=_LOCAL_MAC | list(self.nodes).index(name) << 16 | ifindex,
         )
         node.ports[ifindex] = port
         return port
@@ -166,7 +208,10 @@ class Network:
         node.router = router
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
         for port in node.ports.values():
-            router.handle(ospf.LinkChanged(port.link(), port.settings), self.now)
+            for event in _link_events(node, port):
+                router.handle(event, self.now)
+        if node.settings.ospf is not None:
+            router.handle(ospf.ExternalRoutes(dict(node.local_routes)), self.now)
         router.handle(events.LinksKnown(), self.now)
         self._settle(node)
 
@@ -198,6 +243,22 @@ class Network:
         port.capacity = capacity
         self._announce(port)
 
+    def set_local_route(
+        self,
+        name: str,
+        prefix: Prefix,
+        route: LocalRoute | None,
+        source: RouteSource = RouteSource.STATIC,
+    ) -> None:
+        """Give a node's kernel a route of other origin, or take it away with None."""
+        node, key = self.nodes[name], (source, prefix)
+        if route is None:
+            del node.local_routes[key]
+        else:
+            node.local_routes[key] = route
+        if node.router is not None:
+            self.input(name, ospf.ExternalRoutes({key: route}))
+
     def _announce(self, port: Port) -> None:
         node = self.nodes[port.node]
         if port.up:
@@ -205,7 +266,8 @@ class Network:
         else:
             node.kernel.link_down(port.ifindex)
         if node.router is not None:
-            self.input(port.node, ospf.LinkChanged(port.link(), port.settings))
+            for event in _link_events(node, port):
+                self.input(port.node, event)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -248,7 +310,7 @@ class Network:
             value
             for router in self.routers()
             for value in (
-                router.engine.activity(),
+                router.activity,
                 router.journal.counts["spf"],
                 router.journal.counts["capacity"],
             )
@@ -268,6 +330,8 @@ class Network:
                 match output:
                     case ospf.SendPacket(ifindex, destination, payload):
                         self._send(node, ifindex, destination, payload)
+                    case isis.SendPdu(ifindex, destination, payload):
+                        self._send_frame(node, ifindex, destination, payload)
                     case events.ApplyFib(operations):
                         self.counts["fib-operations"] += len(operations)
                         results = tuple(node.kernel.apply(operations))
@@ -284,16 +348,24 @@ class Network:
         self.counts["bytes"] += len(payload)
         for peer in port.far if port.up else ():
             if destination >> 28 == _MULTICAST or destination == peer.address:
-                self._carry(port, peer, destination, payload)
+                packet = ospf.PacketReceived(peer.ifindex, port.address, destination, payload)
+                self._carry(peer, packet)
 
-    def _carry(self, port: Port, peer: Port, destination: int, payload: bytes) -> None:
+    def _send_frame(self, node: Node, ifindex: int, destination: int, payload: bytes) -> None:
+        port = node.ports[ifindex]
+        self.counts["packets"] += 1
+        self.counts["bytes"] += len(payload)
+        for peer in port.far if port.up else ():
+            pdu = isis.PduReceived(peer.ifindex, port.mac, destination, payload)
+            self._carry(peer, pdu)
+
+    def _carry(self, peer: Port, packet: ospf.PacketReceived | isis.PduReceived) -> None:
         if self.loss and self.random.random() < self.loss:
             self.counts["lost"] += 1
             return
-        packet = ospf.PacketReceived(peer.ifindex, port.address, destination, payload)
         self.at(self.now + self.delay, lambda: self._deliver(peer, packet))
 
-    def _deliver(self, port: Port, packet: ospf.PacketReceived) -> None:
+    def _deliver(self, port: Port, packet: ospf.PacketReceived | isis.PduReceived) -> None:
         node = self.nodes[port.node]
         if node.router is not None and port.up:
             node.router.handle(packet, self.now)
@@ -315,3 +387,11 @@ class Network:
         if node.router is not None:
             node.router.tick(self.now)
             self._settle(node)
+
+
+def _link_events(node: Node, port: Port) -> Iterator[events.Input]:
+    """What the router is told of a port: each protocol it speaks hears its own settings."""
+    if node.settings.ospf is not None:
+        yield ospf.LinkChanged(port.link(), port.settings)
+    if node.settings.isis is not None:
+        yield isis.CircuitChanged(port.link(), port.circuit)

@@ -12,6 +12,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class AnnounceSettings:
+    """When a changed TE bandwidth is flooded again (te.announce): relative to link capacity."""
+
+    threshold: float = 0.03
+    minimum_interval: float = 1.0
+
+
+DEFAULT_ANNOUNCE = AnnounceSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Bandwidth:
     """Capacity and outbound load of one link, bytes/s. ``capacity`` None: not known."""
 

@@ -55,3 +55,7 @@ class TeAttributes:
         if available is None or capacity is None:
             return capacity
         return min(available, capacity)
+
+
+NO_ATTRIBUTES = TeAttributes()
+"""Of a link whose router floods no TE."""

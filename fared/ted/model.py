@@ -27,10 +27,14 @@ class PathType(enum.IntEnum):
     EXTERNAL_2 = 4
     LEVEL_1 = 5
     LEVEL_2 = 6
+    LEVEL_1_DOWN = 7
+    """Learnt in level 1, but leaked down from level 2 (RFC 5302 §3.2), or an attached default."""
 
     @property
     def label(self) -> str:
-        """The name promised in JSON: ``intra-area``, ``external-1``..."""
+        """The name promised in JSON: ``intra-area``, ``external-1``, ``level-2``..."""
+        if self is PathType.LEVEL_1_DOWN:
+            return "level-1"
         return self.name.lower().replace("_", "-")
 
 

@@ -62,7 +62,7 @@ STATUS: Json = {
         ],
     },
     "spf": {"runs": 41, "backoff": "quiet", "last_at": NOW - 133, "last_duration": 0.00042},
-    "routes": {"total": 12, "connected": 5, "weighted": 1},
+    "routes": {"total": 12, "connected": 5, "redistributed": 0, "weighted": 1},
     "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
     "sysctls": [
         {
@@ -90,7 +90,9 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "passive": False,
         "priority": 1,
         "designated_router": None,
+        "designated_router_hostname": None,
         "backup_designated_router": None,
+        "backup_designated_router_hostname": None,
         "cost": 10,
         "mtu": 9216,
         "addresses": [f"10.128.0.{2 * index - 1}/31"],
@@ -134,6 +136,49 @@ INTERFACES: Json = {
         ),
         interface("swp2", 3),
         interface("swp3", 4, up=False, state="Down", full=0, neighbors=0, utilized=0.0),
+    ],
+}
+
+
+def key(algorithm: str | None, key_id: int | None, *accepted: int, expired: bool = False) -> Json:
+    return {
+        "algorithm": algorithm,
+        "key_id": key_id,
+        "extended": False,
+        "expired": expired,
+        "accepted_key_ids": list(accepted),
+    }
+
+
+INTERFACES_LAN: Json = {
+    "format": "fared-interfaces/1",
+    "router_id": "10.255.0.5",
+    "interfaces": [
+        interface("swp1", 2, authentication=key("hmac-sha-256", 3, 2, 3)),
+        interface("swp2", 3, authentication=key("hmac-sha-256", 3, 2, 3)),
+        interface(
+            "swp3",
+            4,
+            network_type="broadcast",
+            state="DR Other",
+            designated_router="10.192.1.4",
+            designated_router_hostname="leaf4",
+            backup_designated_router="10.192.1.3",
+            full=2,
+            neighbors=3,
+            authentication=key("cleartext", 0, 0),
+        ),
+        interface(
+            "swp4",
+            5,
+            network_type="broadcast",
+            state="Waiting",
+            priority=0,
+            full=0,
+            neighbors=0,
+            authentication=key("md5", 1, 1, expired=True),
+        ),
+        interface("swp5", 6, full=0, neighbors=0, authentication=key(None, None)),
     ],
 }
 
@@ -331,6 +376,7 @@ def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
         "type": "intra-area",
         "area": "0.0.0.0",
         "connected": False,
+        "discard": False,
         "nexthops": nexthops,
         **more,
     }
@@ -342,6 +388,7 @@ ROUTES: Json = {
     "af": "ipv4",
     "routes": [
         route("10.0.1.0/24", [], metric=10, connected=True),
+        route("10.0.0.0/16", [], metric=0, type="inter-area", discard=True),
         route("10.0.2.0/24", DEGRADED),
         route("10.0.3.0/24", EQUAL),
         route("0.0.0.0/0", EQUAL[:1], type="external-2", metric=1, area=None),
@@ -386,9 +433,10 @@ FIB: Json = {
     "protocol": 201,
     "metric": 20,
     "nexthops": [
-        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False}
+        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False, "discard": False}
         for s in (1, 2, 3, 4)
-    ],
+    ]
+    + [{"id": 262144005, "interface": "", "address": None, "onlink": False, "discard": True}],
     "groups": [
         {
             "id": 262668288,
@@ -427,6 +475,7 @@ EXPLAIN: Json = {
     "type": "intra-area",
     "area": "0.0.0.0",
     "connected": False,
+    "discard": False,
     "destinations": [{"id": "10.255.0.6", "hostname": "leaf2"}],
     "nexthops": [
         {

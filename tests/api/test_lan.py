@@ -73,6 +73,10 @@ def test_interfaces_say_who_is_designated(fabric):
         "10.192.1.4",
         "10.192.1.3",
     )
+    assert lan["designated_router_hostname"] == "R4"
+    assert lan["backup_designated_router_hostname"] == "R3"
+    own = ospf.interfaces(seen_from(fabric, "R4"))["interfaces"][-1]
+    assert (own["state"], own["designated_router_hostname"]) == ("DR", "R4")
     assert (lan["state"], lan["priority"], lan["full"], lan["neighbors"]) == ("DR Other", 1, 2, 3)
 
 

@@ -11,9 +11,13 @@ from fared.api.control import CommandError
 from fared.api.views import graph, kernel, ospf, path, routes, system
 from fared.api.views.context import Runtime, ViewContext
 from fared.config import load_text
+from fared.core.ids import AreaId, ipv4_prefix
+from fared.ospf.settings import AreaSettings, RangeSettings
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.network import Network
+
+POD = ipv4_prefix(0x0A000000, 16)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,45 @@ def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(cont
         ("p1.L1", "p1.S2", 0.8),
     ]
     assert {e["metric"] for e in edges} == {10}
+
+
+def test_explain_says_which_border_router_announces_no_path_capacity(context):
+    areas = clos5_areas(2, 2, 2, 2, network=Network(seed=1))
+    node = areas.network.nodes["p1.S1"]
+    silent = replace(node.settings.ospf, path_capacity_code=None)
+    node.settings = replace(node.settings, ospf=silent)
+    areas.network.start_all()
+    areas.network.run_until_quiet(60)
+    view = replace(context, router=areas.network.nodes["p1.L1"].running)
+    document = routes.explain(view, str(areas.leaf_prefixes["p2.L1"]))
+    assert document["summary"].endswith(
+        "p1.S1 announces no path capacity for it: what lies beyond is not known and limits nothing."
+    )
+
+
+def test_explain_and_routes_say_that_an_active_range_discards(context):
+    areas = clos5_areas(
+        2,
+        2,
+        2,
+        2,
+        network=Network(seed=1),
+        pod_area=AreaSettings(AreaId(0), ranges=(RangeSettings(POD),)),
+    )
+    areas.network.start_all()
+    areas.network.run_until_quiet(60)
+    spine = areas.network.nodes["p1.S1"]
+    view = replace(context, router=spine.running, dump=spine.kernel.dump)
+    (route,) = routes.routes(view, str(POD))["routes"]
+    assert (route["type"], route["discard"], route["nexthops"]) == ("inter-area", True, [])
+    document = routes.explain(view, "10.0.77.1")
+    assert (document["prefix"], document["nexthops"]) == (str(POD), [])
+    assert "what has no longer match is discarded" in document["summary"]
+    assert all(m["interface"] for v in routes.weights(view)["vectors"] for m in v["members"])
+    held = kernel.fib(view)
+    (nowhere,) = [hop["id"] for hop in held["nexthops"] if hop["discard"]]
+    assert {"prefix": str(POD), "nexthop_id": nowhere} in held["routes"]
+    assert system.validate(view)["ok"]
 
 
 def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):

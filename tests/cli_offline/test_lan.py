@@ -7,7 +7,16 @@ import pytest
 from fared.core.ids import dotted
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.sim.network import Network
-from tests.cli_offline.fabrics import Json, all_tables, answer, live_tables, saved, table, weights
+from tests.cli_offline.fabrics import (
+    Json,
+    all_tables,
+    answer,
+    live_tables,
+    run_spf,
+    saved,
+    table,
+    weights,
+)
 
 BEHIND_R3, BEHIND_R5 = "10.0.3.0/24", "10.0.5.0/24"
 NETWORK = "net:10.192.1.4"
@@ -57,6 +66,22 @@ def test_a_link_to_the_lan_fails_by_the_name_of_the_network(document):
     assert [len(r["nexthops"]) for r in changed["routes"] if r["prefix"] == BEHIND_R5] == [1]
 
 
+def test_two_routers_on_a_lan_name_the_link_of_the_first_into_it(document):
+    """R1 loses the LAN, so R5 is reached over R2 alone; R3 keeps the LAN and R2."""
+    changed = answer(document, "--root", "R3", "--fail-link", "R1,R3")
+    assert changed == answer(document, "--root", "R3", "--fail-link", f"R1,{NETWORK}")
+    assert [len(r["nexthops"]) for r in changed["routes"] if r["prefix"] == BEHIND_R5] == [1]
+    other = answer(document, "--root", "R3", "--fail-link", "R3,R1")
+    assert other == answer(document, "--root", "R3", "--fail-link", f"R3,{NETWORK}")
+    assert BEHIND_R5 not in {route["prefix"] for route in other["routes"]}
+
+
+def test_two_routers_that_share_neither_link_nor_lan_are_refused(document):
+    done = run_spf(document, "--fail-link", "R3,R5")
+    assert done.exit_code == 2
+    assert "no link between R3 and R5; R3 has links to net:10.192.1.4" in done.output
+
+
 def test_the_whole_lan_fails(document):
     changed = answer(document, "--root", "R3", "--fail-node", NETWORK)
     assert BEHIND_R5 not in {route["prefix"] for route in changed["routes"]}
@@ -66,3 +91,5 @@ def test_the_rate_of_one_router_on_the_lan_bounds_what_passes_it(document):
     quarter = f"R1,{NETWORK}={DEFAULT_CAPACITY * 8 / 4 / 1e9:g}G"
     changed = answer(document, "--root", "R5", "--set-bandwidth", quarter)
     assert weights(changed, BEHIND_R3) == [1, 4]
+    by_name = quarter.replace(NETWORK, "R3")
+    assert answer(document, "--root", "R5", "--set-bandwidth", by_name) == changed

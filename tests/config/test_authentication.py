@@ -10,8 +10,7 @@ import pytest
 from fared.config import Action, ConfigErrors, diff, json_schema, load_text
 from fared.config.convert import interface_settings
 from fared.config.secrets import HIDDEN
-from fared.ospf.auth import Algorithm, AuthKey
-from fared.ospf.keyring import TimedKey
+from fared.core.keys import Algorithm, AuthKey, TimedKey
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"

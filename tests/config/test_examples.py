@@ -35,11 +35,18 @@ def test_the_reference_mentions_every_key():
     """A setting that is not in the reference does not exist for its reader."""
     text = next(path for path in EXAMPLES if path.name == "fared.yaml").read_text()
     document = Config.model_validate(
-        {"ospf": {"areas": {0: {"interfaces": {"x": {}}}}}, "router-id": "1.1.1.1", "hostname": "x"}
+        {
+            "ospf": {"areas": {0: {"interfaces": {"x": {}}}}},
+            "isis": {"net": "49.0102.5500.0001.00", "interfaces": {"x": {}}},
+            "router-id": "1.1.1.1",
+            "hostname": "x",
+        }
     ).document()
     interface = document["ospf"]["areas"].pop("0.0.0.0")["interfaces"]["x"]
+    circuit = document["isis"]["interfaces"].pop("x")
     sections = [document, *(value for value in document.values() if isinstance(value, dict))]
-    keys = {key for section in (*sections, interface, document["ospf"]["spf"]) for key in section}
+    inner = (interface, circuit, document["ospf"]["spf"], document["isis"]["spf"])
+    keys = {key for section in (*sections, *inner) for key in section}
     assert not [key for key in keys if f"{key}:" not in text]
 
 

@@ -176,8 +176,32 @@ adaptive: {metric: speed, floor: 200%}
 @pytest.mark.parametrize(
     ("text", "path", "word"),
     [
-        ("isis: {net: 49.0001}", "isis", "not built in yet"),
-        ("isis:", "isis", "not built in yet"),
+        ("isis:", "isis.net", "49.0001.0102.5500.0001.00"),
+        ("isis: {level: level-2}", "isis.net", "49.0001.0102.5500.0001.00"),
+        ("isis: {net: 49.0001}", "isis.net[0]", "49.0001.0102.5500.0001.00"),
+        ("isis: {net: 49.0001.0102.5500.0001.01}", "isis.net[0]", "49.0001"),
+        (
+            "isis: {net: [49.0001.0102.5500.0001.00, 49.0002.0102.5500.0002.00]}",
+            "isis.net",
+            "same system id",
+        ),
+        ("isis: {net: 49.0102.5500.0001.00, level: level-3}", "isis.level", "level-1-2"),
+        ("isis: {net: 49.0102.5500.0001.00, lsp-refresh: 1300}", "isis.lsp-refresh", "lifetime"),
+        (
+            "isis: {net: 49.0102.5500.0001.00, address-families: [ipv4], multi-topology: true}",
+            "isis.multi-topology",
+            "both families",
+        ),
+        (
+            "isis: {net: 49.0102.5500.0001.00, interfaces: {a: {metric: 16777215}}}",
+            "isis.interfaces.a.metric",
+            "16777214",
+        ),
+        (
+            "isis: {net: 49.0102.5500.0001.00, level-2: {authentication: {algorithm: md5}}}",
+            "isis.level-2.authentication.algorithm",
+            "hmac-md5",
+        ),
         (
             "ospf: {areas: {0: {interfaces: {a: {network-type: nbma}}}}}",
             "ospf.areas[0].interfaces.a.network-type",
@@ -211,7 +235,33 @@ adaptive: {metric: speed, floor: 200%}
         ("fib: {table: local}", "fib.table", "main"),
         ("ospf: {areas: {1: {summary: false}}}", "ospf.areas[1].summary", "type stub"),
         ("ospf: {areas: {1: {ranges: {10.1: {}}}}}", "ospf.areas[1].ranges[10.1]", "prefix"),
-        ("ospf: {redistribute: {static: {}}}", "ospf.redistribute", "no redistribute"),
+        ("ospf: {redistribute: static}", "ospf.redistribute", "a mapping"),
+        ("ospf: {redistribute: {bgp: {}}}", "ospf.redistribute.bgp", "connected, default, static"),
+        (
+            "ospf: {redistribute: {static: {metric-type: 3}}}",
+            "ospf.redistribute.static.metric-type",
+            "1..2",
+        ),
+        (
+            "ospf: {redistribute: {connected: {metric: 16777215}}}",
+            "ospf.redistribute.connected.metric",
+            "0..16777214",
+        ),
+        (
+            "ospf: {redistribute: {static: {prefixes: 10.0.0.0/8}}}",
+            "ospf.redistribute.static.prefixes",
+            "a list",
+        ),
+        (
+            "ospf: {redistribute: {static: {prefixes: [10.0.0.0/8, 10]}}}",
+            "ospf.redistribute.static.prefixes[1]",
+            "an IPv4 prefix",
+        ),
+        (
+            "ospf: {redistribute: {default: {prefixes: []}}}",
+            "ospf.redistribute.default.prefixes",
+            "always",
+        ),
         ("api: {http: 9547}", "api.http", "127.0.0.1:9547"),
         ("api: {socket: ''}", "api.socket", "not empty"),
         ("router-id: 0.0.0.0", "router-id", "a router id"),

@@ -1,6 +1,10 @@
-"""Small words for planner tests: routes by interface and weight, and a planner with its kernel."""
+"""Small words for planner tests: routes by interface and weight, and a planner with its kernel.
 
-from fared.core.ids import Prefix, ipv4_prefix
+A link number stands for the neighbor's IPv4 address there, ``six(number)`` for its link-local
+IPv6 address on the same link.
+"""
+
+from fared.core.ids import FAMILY_IPV6, Prefix, ipv4_prefix
 from fared.fib.model import FibOperation
 from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
@@ -8,23 +12,37 @@ from fared.fib.simulated import SimulatedFib
 from fared.rib.model import HopKey, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
 
+_SIX = 1000
 
-def hop_key(ifindex: int) -> HopKey:
-    return (ifindex, 4, 0x0A000000 + ifindex, False)
+
+def six(ifindex: int) -> int:
+    """The IPv6 next hop through a link."""
+    return _SIX + ifindex
+
+
+def hop_key(number: int) -> HopKey:
+    if number >= _SIX:
+        return (number - _SIX, 6, (0xFE80 << 112) + number - _SIX, False)
+    return (number, 4, 0x0A000000 + number, False)
 
 
 def hops(weights: dict[int, int]) -> NextHopSet:
-    """``{ifindex: weight}`` as a next-hop set."""
+    """``{number: weight}`` as a next-hop set."""
+    keyed = sorted((hop_key(number), weight) for number, weight in weights.items())
     return NextHopSet(
         tuple(
-            NextHop(i, f"e{i}", 4, 0x0A000000 + i, 1, None, None, weight)
-            for i, weight in sorted(weights.items())
+            NextHop(ifindex, f"e{ifindex}", family, gateway, 1, None, None, weight)
+            for (ifindex, family, gateway, _), weight in keyed
         )
     )
 
 
 def prefix(number: int) -> Prefix:
     return ipv4_prefix(0xC0000000 + (number << 8), 24)
+
+
+def prefix6(number: int) -> Prefix:
+    return Prefix(FAMILY_IPV6, (0x20010DB8 << 96) + (number << 64), 64)
 
 
 def route(number: int, nexthops: NextHopSet) -> Route:

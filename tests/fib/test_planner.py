@@ -5,6 +5,7 @@ from collections import Counter
 
 from fared.fib.model import DeleteGroup, DeleteNextHop, FibState, Member, PutGroup, PutRoute
 from fared.fib.simulated import SimulatedFib
+from fared.rib.model import DISCARD
 from tests.fib.helpers import Bench, hop_key, hops, prefix, route, routes
 
 
@@ -91,6 +92,28 @@ def test_four_one_four_next_hops_never_touches_a_route():
     done += bench.put(range(500), {1: 1, 2: 1, 3: 1, 4: 1})
     assert kinds(done)["PutRoute"] == 0
     assert kinds(done)["PutGroup"] == 2
+
+
+def test_routes_that_discard_share_one_object_and_a_successor_adopts_it():
+    """Interface 0 is nowhere; no link takes it away."""
+    bench = Bench()
+    nowhere = {prefix(n): route(n, DISCARD) for n in (1, 2)}
+    assert kinds(bench.update(nowhere)) == {"PutNextHop": 1, "PutRoute": 2}
+    assert bench.kernel.path(prefix(1)) == {(0, 4, 0, False): 1}
+    assert bench.lose(1) == []
+    successor = Bench(bench.kernel)
+    assert successor.update(nowhere) == []
+    assert successor.carry_out(successor.planner.sweep(0.0)) == []
+    assert kinds(successor.remove((1, 2))) == {"DeleteRoute": 2}
+
+
+def test_a_weighted_route_that_becomes_a_discard_and_comes_back():
+    bench = Bench()
+    bench.put([1], {1: 1, 2: 3})
+    bench.update({prefix(1): route(1, DISCARD)})
+    assert bench.kernel.path(prefix(1)) == {(0, 4, 0, False): 1}
+    bench.put([1], {1: 1, 2: 3})
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 1, hop_key(2): 3}
 
 
 def test_a_new_route_with_one_next_hop_needs_no_group():

@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import secrets
+import socket
 import subprocess
 
 import pytest
@@ -64,6 +65,17 @@ def inside(namespace: str):
         os.close(home)
 
 
+@contextlib.contextmanager
+def packet_socket(namespace: str, interface: str):
+    """A socket that sends any frame out of an interface."""
+    with inside(namespace):
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    with sock:
+        with inside(namespace):
+            sock.bind((interface, 0))
+        yield sock
+
+
 class Namespaces:
     """Namespaces of one test; ``pair`` joins two with a veth of distinct interface indexes."""
 
@@ -79,9 +91,12 @@ class Namespaces:
         return name
 
     def pair(
-        self, left: str, right: str, name: str, subnet: int, mtu: int = 1500
+        self, left: str, right: str, name: str, subnet: int | None, mtu: int = 1500
     ) -> tuple[int, int]:
-        """``name`` in both, 10.0.subnet.1 and .2/24; returns both interface indexes."""
+        """``name`` in both, 10.0.subnet.1 and .2/24; returns both interface indexes.
+
+        With ``subnet`` None they have no IPv4 addresses.
+        """
         # With equal indexes at both ends the kernel reports a lost carrier up to a second late.
         a, b = next(self._index), next(self._index)
         run(
@@ -89,7 +104,8 @@ class Namespaces:
             f" peer name {name} netns {right} index {b} mtu {mtu}"
         )
         for namespace, host in ((left, 1), (right, 2)):
-            run(f"ip address add 10.0.{subnet}.{host}/24 dev {name}", namespace)
+            if subnet is not None:
+                run(f"ip address add 10.0.{subnet}.{host}/24 dev {name}", namespace)
             run(f"ip link set {name} up", namespace)
         return a, b
 

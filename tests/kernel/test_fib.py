@@ -1,6 +1,8 @@
 """The planner against the real kernel, in network namespaces."""
 
+import dataclasses
 import errno
+import socket
 import time
 
 import pytest
@@ -19,7 +21,7 @@ from fared.fib.model import (
 from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
-from fared.rib.model import NextHop, NextHopSet, Route
+from fared.rib.model import DISCARD, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
 from tests.kernel.netns import inside, run
 
@@ -247,6 +249,51 @@ def test_a_link_that_died_unnoticed_costs_only_its_own_next_hop(box):
         box.hop(3),
     }
     assert planner.next_deadline() == 1.0
+
+
+def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(box):
+    """What an active area range is in the kernel: more specific routes still count."""
+    wide = parse_prefix("198.18.0.0/15")
+    nowhere = {wide: Route(wide, 0, PathType.INTER_AREA, 0, DISCARD, (1,))}
+    planner = FibPlanner()
+    changed = {**box.routes(1, {0: 1, 1: 3}), **nowhere}
+    box.carry_out(planner, planner.update(changed, 0.0))
+    assert run("ip route show 198.18.0.0/15", box.name).startswith("blackhole")
+    with inside(box.name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.connect(("198.18.0.1", 9))
+        with pytest.raises(OSError, match="Invalid argument"):
+            sender.connect(("198.18.9.1", 9))
+    run("ip link set e0 down", box.far)
+    _until(lambda: len(box.fib.dump().nexthops) < 3)
+    assert wide in box.fib.dump().routes
+    second = box.open()
+    successor = FibPlanner()
+    successor.adopt(second.dump())
+    assert successor.update(nowhere, 0.0) == []
+    box.carry_out(successor, successor.sweep(0.0), second)
+    state = second.dump()
+    assert list(state.nexthops.values()) == [(0, 4, 0, False)]
+    assert list(state.routes) == [wide]
+    assert successor.reconcile(state, 0.0) == (0, [])
+    box.carry_out(successor, successor.update({wide: None}, 0.0), second)
+    box.carry_out(successor, successor.tick(60.0), second)
+    assert second.dump() == FibState()
+    second.close()
+
+
+def test_a_group_whose_users_all_come_to_discard_and_back(box):
+    planner = FibPlanner()
+    changed = box.routes(2, {0: 1, 1: 3})
+    box.carry_out(planner, planner.update(changed, 0.0))
+    nowhere = {p: dataclasses.replace(route, nexthops=DISCARD) for p, route in changed.items()}
+    box.carry_out(planner, planner.update(nowhere, 0.0))
+    assert planner.reconcile(box.fib.dump(), 0.0) == (0, [])
+    with inside(box.name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        with pytest.raises(OSError, match="Invalid argument"):
+            sender.connect(("198.18.0.1", 9))
+        box.carry_out(planner, planner.update(changed, 0.0))
+        sender.connect(("198.18.0.1", 9))
+    assert planner.reconcile(box.fib.dump(), 0.0) == (0, [])
 
 
 def test_withdraw_leaves_nothing(box):

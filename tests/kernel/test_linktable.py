@@ -21,16 +21,18 @@ from fared.kernel.netlink import attribute, attributes, messages, u32_attribute
 from fared.kernel.rtnl import read_queue
 
 UP = 0x1 | 0x40 | 0x10000
+MAC = 0x02000A000001
 
 
-def link(ifindex=3, name=b"e0", flags=UP, family=0):
-    head = struct.pack("=BBHiII", family, 0, 1, ifindex, flags, 0)
-    return head + attribute(3, name + b"\0") + u32_attribute(4, 1500)
+def link(name=b"e0", flags=UP, family=0, kind=1):
+    head = struct.pack("=BBHiII", family, 0, kind, 3, flags, 0)
+    hardware = attribute(1, MAC.to_bytes(6, "big"))
+    return head + hardware + attribute(3, name + b"\0") + u32_attribute(4, 1500)
 
 
-def address(last, flags=0, ifindex=3, family=2, width=4):
-    head = struct.pack("=BBBBI", family, 24, flags & 0xFF, 0, ifindex)
-    raw = (10 << 24 | last).to_bytes(width, "big")
+def address(last, flags=0, family=2, width=4, base=10 << 24):
+    head = struct.pack("=BBBBI", family, 24, flags & 0xFF, 0, 3)
+    raw = (base | last).to_bytes(width, "big")
     return head + attribute(1, raw) + attribute(2, raw) + u32_attribute(8, flags)
 
 
@@ -60,6 +62,14 @@ def test_a_name_that_is_not_utf8_is_shown_all_the_same():
     table = LinkTable()
     table.take(RTM_NEWLINK, link(name=b"e\xff"))
     assert table.links[3].name == "e\ufffd"
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [(1, MAC), (32, 0), (768, 0), (772, 0)])
+def test_only_ethernet_has_a_mac_address(kind, wanted):
+    """InfiniBand, tunnels and the loopback interface have something else, or nothing."""
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link(kind=kind))
+    assert table.links[3].hardware_address == wanted
 
 
 def queue(kind, options):
@@ -103,6 +113,24 @@ def test_a_tentative_ipv6_address_is_no_address_yet():
     assert table.links[3].addresses == ()
     table.take(RTM_NEWADDR, address(1, family=10, width=16))
     assert len(table.links[3].addresses) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "usable"),
+    [(0x80, True), (0xC0, False), (0x80 | 0x08, False), (0x40 | 0x04, True), (0, True)],
+)
+def test_a_link_local_address_counts_once_it_is_known_to_be_ours_alone(flags, usable):
+    """Tentative and duplicate ones do not, optimistic ones do (RFC 4429 §3.3)."""
+    table = LinkTable()
+    table.take(RTM_NEWLINK, link())
+    table.take(RTM_NEWADDR, address(9, family=10, width=16, base=0x20010DB8 << 96))
+    assert table.links[3].link_local() is None
+    wide = {"family": 10, "width": 16, "base": 0xFE80 << 112}
+    table.take(RTM_NEWADDR, address(1, flags=flags, **wide))
+    found = table.links[3].link_local()
+    assert (found is not None) is usable
+    table.take(RTM_DELADDR, address(1, **wide))
+    assert table.links[3].link_local() is None
 
 
 def test_a_removed_link_takes_its_addresses_along():

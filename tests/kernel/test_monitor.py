@@ -99,6 +99,42 @@ async def test_ipv6_addresses_appear_when_they_may_be_used(watched):
     await until(lambda: any(a.address == wanted for a in watched.link.addresses))
 
 
+async def test_the_hardware_address_is_known_and_its_change_reported(watched):
+    await watched.run("ip link set e0 address 02:00:00:00:00:07")
+    await until(lambda: watched.link.hardware_address == 0x020000000007)
+    assert watched.monitor.links[1].hardware_address == 0
+
+
+async def test_a_link_local_address_is_reported_when_duplicate_detection_is_over(watched):
+    """The kernel tells of it once, about 1 to 2 s after the link came up; the test hurries it."""
+    await watched.run("ip link set e0 down")
+    await until(lambda: watched.link.link_local() is None)
+    await watched.run("sysctl -qw net.ipv6.conf.e0.dad_transmits=1")
+    await watched.run("sysctl -qw net.ipv6.neigh.e0.retrans_time_ms=100")
+    watched.events.clear()
+    await watched.run("ip link set e0 up")
+    await until(lambda: watched.link.link_local() is not None)
+    addressed = [e for e in watched.events if e.link.link_local() is not None]
+    assert all(e.link.up for e in addressed)
+    await watched.run("ip link set e0 down", watched.far)
+    await until(lambda: not watched.link.up)
+    assert watched.link.link_local() is not None  # a lost carrier takes no address away
+    await watched.run("ip link set e0 down")
+    await until(lambda: watched.link.link_local() is None)
+
+
+async def test_an_address_that_somebody_else_has_is_never_reported(watched):
+    await until(lambda: watched.link.link_local() is not None)
+    await watched.run("ip address add fd00::5/64 dev e0 nodad", watched.far)
+    await watched.run("ip address add fd00::5/64 dev e0")
+    await watched.run("ip address add fd00::6/64 dev e0")
+    six = parse_prefix("fd00::6/128").network
+    await until(lambda: any(a.address == six for a in watched.link.addresses))
+    text = await asyncio.to_thread(run, "ip -6 address show dev e0", watched.name)
+    assert "dadfailed" in text
+    assert not any(a.address == six - 1 for a in watched.link.addresses)
+
+
 async def test_a_shaper_at_the_root_changes_capacity_at_once(watched):
     await watched.run("tc qdisc add dev e0 root handle 1: tbf rate 200mbit burst 64k latency 50ms")
     await until(lambda: watched.link.shaped == 0.2 * GBIT)

@@ -70,10 +70,39 @@ def test_every_router_has_a_seed_of_its_own():
     assert all(0 < hash_seed(router) < 1 << 32 for router in range(1000))
 
 
+def test_ipv6_is_left_alone_unless_it_is_routed():
+    assert not any("ipv6" in w.path for w in wanted_sysctls(1, ["e0"]))
+    paths = [w.path for w in wanted_sysctls(1, ["e0"], ipv6=True)]
+    forwarding = paths.index("net/ipv6/conf/all/forwarding")
+    assert paths.index("net/ipv4/ip_forward") < forwarding
+    assert forwarding < paths.index("net/ipv6/conf/e0/accept_ra")
+
+
+@pytest.mark.parametrize(("found", "ok"), [("0", True), ("1", True), ("2", False)])
+def test_a_router_takes_no_routes_from_advertisements(tmp_path, found, ok):
+    """1 means: unless forwarding is on."""
+    path = tmp_path / "net/ipv6/conf/e0/accept_ra"
+    path.parent.mkdir(parents=True)
+    path.write_text(found)
+    rows = apply_sysctls(SysctlMode.CHECK, wanted_sysctls(1, ["e0"], ipv6=True), tmp_path)
+    assert {row.name: row.ok for row in rows}["net.ipv6.conf.e0.accept_ra"] is ok
+
+
+def test_ipv4_without_addresses_bears_no_reverse_path_check_at_all(tree):
+    """Even the loose one drops what does not arrive by the way back."""
+    (tree / "net/ipv4/conf/all/rp_filter").write_text("2\n")
+    loose = {row.name: row.ok for row in apply_sysctls(SysctlMode.CHECK, wanted_sysctls(1), tree)}
+    assert loose["net.ipv4.conf.all.rp_filter"]
+    wanted = wanted_sysctls(1, ["swp1.100"], unnumbered=True)
+    apply_sysctls(SysctlMode.SET, wanted, tree)
+    for name in ("all", "default", "swp1.100"):
+        assert (tree / f"net/ipv4/conf/{name}/rp_filter").read_text() == "0\n"
+
+
 @pytest.mark.netns
 def test_in_a_namespace_they_take_effect(namespaces):
     with inside(namespaces.add()):
-        wanted = wanted_sysctls(0x0AFF0001, ["lo"], ipv6=True)
+        wanted = wanted_sysctls(0x0AFF0001, ["lo"], ipv6=True, unnumbered=True)
         assert [row.name for row in apply_sysctls(SysctlMode.SET, wanted) if not row.ok] == []
         again = apply_sysctls(SysctlMode.CHECK, wanted)
     assert {row.action for row in again} == {"none"}

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fared.config import load_text
 from fared.lab import topology
 from fared.lab.addressing import NodePlan, make_plan
 from fared.lab.errors import LabError
 from fared.lab.kinds import kind_of
+
+FILES = Path(__file__).parents[2] / "containerlab"
 
 
 def plan_of(kind: str, **more) -> NodePlan:
@@ -119,3 +122,50 @@ def test_every_router_kind_has_its_operator_tool(tmp_path: Path):
     ]
     with pytest.raises(LabError, match="is a host"):
         kind_of("linux").cli(tmp_path, ["show"])
+
+
+def test_an_isis_fabric_has_ipv6_on_loopbacks_and_toward_hosts_only():
+    """Links between routers have link-local addresses; the title spells the router id."""
+    plan = make_plan(topology.load(FILES / "clos5-isis.clab.yml"))
+    leaf = plan.node("p2-L1")
+    assert leaf.net == "49.0002.0102.5500.0021.00"
+    assert str(leaf.loopback6) == "fd00::15"
+    assert [str(prefix) for prefix in leaf.host_prefixes6] == ["2001:db8:5::/64"]
+    assert {port.address6 for port in leaf.fabric_ports} == {None}
+    assert {port.level for port in leaf.fabric_ports} == {"level-1"}
+    spine = plan.node("p2-S1")
+    assert {port.level for port in spine.fabric_ports} == {"level-1", "level-2"}
+
+
+@pytest.mark.parametrize("name", ["clos3-isis", "clos5-isis", "clos3-isis-mixed"])
+def test_the_daemon_takes_the_generated_isis_configuration(name, tmp_path):
+    """What the lab writes for a node of its own is a valid configuration."""
+    plan = make_plan(topology.load(FILES / f"{name}.clab.yml"))
+    for node in plan.routers:
+        if node.node.kind == "fared":
+            config = load_text(kind_of("fared").files(node, tmp_path)["fared.yaml"])
+            assert config.ospf is None
+            assert config.isis is not None
+            assert str(config.isis.net[0]) == node.net
+
+
+def test_frr_gets_its_timers_before_its_levels():
+    """In the other order isisd waits 30 s with its first LSP."""
+    plan = make_plan(topology.load(FILES / "clos5-isis-mixed.clab.yml"))
+    text = kind_of("frr").files(plan.node("plane1-SS1"), Path("/x"))["isisd.conf"]
+    assert (
+        text.index("lsp-gen-interval") < text.index("net 49.0000") < text.index("is-type level-2")
+    )
+
+
+def test_bird_is_refused_where_isis_runs():
+    """It has none."""
+    document = {
+        "name": "x",
+        "topology": {
+            "defaults": {"labels": {"fared-lab.protocol": "isis"}},
+            "nodes": {"a": {"kind": "bird"}},
+        },
+    }
+    with pytest.raises(LabError, match="BIRD does not speak IS-IS"):
+        topology.from_document(document, Path("x"))

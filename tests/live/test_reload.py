@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.daemons import LINKS, RIGHT_STUB, Pair, wait_for
+from tests.live.daemons import LEFT, LINKS, RIGHT_STUB, Pair, wait_for
 
 pytestmark = pytest.mark.netns
 
@@ -137,6 +137,30 @@ def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
     finally:
         running.left.netns.ip("addr", "add", "10.129.0.0/31", "dev", "u0")
     wait_for(lambda: running.used() == set(LINKS), SOON, "both links")
+
+
+def test_drain_makes_a_stub_router_of_it_and_undrain_takes_that_back(running: Pair):
+    """RFC 6987: all links at the highest cost; no adjacency ends, what is behind it stays reached.
+
+    A reload in between does not end it.
+    """
+
+    def costs() -> set[int]:
+        rows = running.right.show("database", type="router", id=LEFT)["areas"][0]["lsas"]
+        (own,) = [row for row in rows if row["adv_router"] == LEFT]
+        links = own["body"]["links"]
+        return {link["metric"] for link in links if link["type_name"] == "point-to-point"}
+
+    before = transitions(running)
+    assert running.left.cli("drain").returncode == 0
+    wait_for(lambda: costs() == {0xFFFF}, SOON, "its links are avoided")
+    assert running.left.cli("config", "reload").returncode == 0
+    assert running.left.show("status")["drained"] is True
+    assert running.used() == set(LINKS)
+    assert running.left.cli("undrain").returncode == 0
+    wait_for(lambda: costs() == {10}, SOON, "its links are as before")
+    assert running.left.show("status")["drained"] is False
+    assert transitions(running) == before
 
 
 def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):

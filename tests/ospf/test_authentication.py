@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fared.core.ids import parse_dotted
-from fared.ospf.auth import Algorithm, AuthKey, read_auth, sign, verify
+from fared.core.keys import Algorithm, AuthKey, TimedKey, accept_keys, send_key
+from fared.ospf.auth import au_type_of, overhead, read_auth, sign, verify
 from fared.ospf.events import LogRecord, PacketReceived, SettingsApplied
-from fared.ospf.keyring import TimedKey, accept_keys, overhead, send_key
 from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.packets import Hello, PacketType
 from fared.ospf.settings import OspfSettings
@@ -276,7 +276,7 @@ def test_keys_roll_by_reload_without_leaving_full(old, new, order):
     assert losses(net) == 0
     refused = [*errors(net, 1).values(), *errors(net, 2).values()]
     assert sum(refused) <= 2
-    assert read_auth(net.trace[-1][2].payload).au_type == new.au_type
+    assert read_auth(net.trace[-1][2].payload).au_type == au_type_of(new)
     used = [r.fields["algorithm"] for r in logged(net, 1, "auth-key-in-use")]
     assert used == [old.algorithm.value, new.algorithm.value]
 

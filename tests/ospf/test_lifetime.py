@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fared.core.throttle import Throttle, ThrottleSettings
 from fared.ospf.events import LinkChanged, SettingsApplied, ShutdownRequested
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import (
@@ -11,8 +12,7 @@ from fared.ospf.packet.lsa import (
     LsaKey,
 )
 from fared.ospf.packet.packets import Hello, LsUpdate
-from fared.ospf.settings import OspfSettings, ThrottleSettings
-from fared.ospf.throttle import LsaThrottle
+from fared.ospf.settings import OspfSettings
 from tests.ospf.harness import DEFAULTS, Network, pair, router_id
 from tests.ospf.scripted import Scripted, ack, make_lsa, update
 
@@ -35,7 +35,7 @@ def keep_alive(peer: Scripted, seconds: float, *, acks: bool = True) -> list:
 
 
 def test_the_first_origination_is_free_and_gaps_then_double():
-    throttle = LsaThrottle(ThrottleSettings(initial=0, minimum=0.05, maximum=0.3, reset=10))
+    throttle = Throttle(ThrottleSettings(initial=0, minimum=0.05, maximum=0.3, reset=10))
     now, gaps = 0.0, []
     for _ in range(6):
         due = throttle.due(now)
@@ -46,7 +46,7 @@ def test_the_first_origination_is_free_and_gaps_then_double():
 
 
 def test_quiet_makes_the_next_origination_free_again():
-    throttle = LsaThrottle(ThrottleSettings(minimum=0.05, maximum=5, reset=10))
+    throttle = Throttle(ThrottleSettings(minimum=0.05, maximum=5, reset=10))
     throttle.sent(0.0, 0.0)
     throttle.sent(0.01, 0.05)
     assert throttle.due(10.1) == 10.1
@@ -55,7 +55,7 @@ def test_quiet_makes_the_next_origination_free_again():
 
 
 def test_single_events_a_second_apart_never_wait():
-    throttle = LsaThrottle(ThrottleSettings())
+    throttle = Throttle(ThrottleSettings())
     for event in range(20):
         now = event * 1.1
         assert throttle.due(now) == now
@@ -63,7 +63,7 @@ def test_single_events_a_second_apart_never_wait():
 
 
 def test_a_long_gap_must_be_earned_back_by_twice_as_long_a_quiet():
-    throttle = LsaThrottle(ThrottleSettings())
+    throttle = Throttle(ThrottleSettings())
     now = 0.0
     for _ in range(9):
         now = throttle.due(now)

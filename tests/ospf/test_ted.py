@@ -17,7 +17,8 @@ from fared.ospf.packet.bodies import RouterLink
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.te import encode_te_link
-from fared.ospf.settings import AnnounceSettings, InterfaceSettings
+from fared.ospf.settings import InterfaceSettings
+from fared.te.announce import AnnounceSettings
 from fared.te.attributes import TeAttributes
 from fared.ted.model import LocalLink
 from tests.ospf.harness import BACKBONE, FAST, make_link, pair, router_id

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from fared.cli.decode import decode
 from fared.cli.decode_ospf import decode_document
+from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import Reader
-from fared.ospf.auth import Algorithm, AuthKey, sign
+from fared.ospf.auth import sign
 from fared.ospf.packet.codec import encode_packet
 from fared.ospf.packet.lsa import decode_lsa, encode_lsa
 from fared.ospf.packet.packets import Hello, LsUpdate
@@ -363,9 +364,3 @@ def test_usage_errors_have_a_hint(arguments, hint):
     result = run(*arguments)
     assert result.exit_code == 2
     assert hint in result.stderr
-
-
-def test_isis_is_not_built_in_yet():
-    result = CliRunner().invoke(decode, ["--proto", "isis", "00"])
-    assert result.exit_code == 2
-    assert "not built in yet" in result.stderr

@@ -3,7 +3,8 @@
 import pytest
 
 from fared.core.ids import dotted, parse_dotted
-from fared.ospf.auth import Algorithm, AuthKey, sign, verify
+from fared.core.keys import Algorithm, AuthKey
+from fared.ospf.auth import sign, verify
 from fared.ospf.packet.bodies import (
     AsExternalLsa,
     NetworkLsa,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.auth import Algorithm, AuthKey, read_auth, verify
+from fared.ospf.auth import read_auth, verify
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import (

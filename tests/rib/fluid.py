@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from fared.core.ids import Prefix
 from fared.rib.settings import SolverSettings
+from fared.rib.solver import RouteSolver
 from tests.ted.fabrics import Fabric
 
 
@@ -33,23 +35,33 @@ def achieved(
     fabric: Fabric, source: str, prefix: Prefix, settings: SolverSettings | None = None
 ) -> float:
     """The rate in Gb/s at which the first link fills when source sends to prefix."""
-    arriving = {source: 1.0}
-    worst = 0.0
+    return common_rate(fabric, [(source, prefix)], settings)
+
+
+def common_rate(
+    fabric: Fabric, flows: Iterable[tuple[str, Prefix]], settings: SolverSettings | None = None
+) -> float:
+    """The rate in Gb/s a flow at which the first link fills when all flows run at once."""
+    solvers: dict[str, RouteSolver] = {}
+    for name in fabric.names:
+        solvers[name] = fabric.solver(name, settings)
+        solvers[name].solve()
     link_of = {link.local_id: link for link in fabric.links}
+    arriving: dict[tuple[str, Prefix], float] = defaultdict(float)
+    for flow in flows:
+        arriving[flow] += 1.0
+    load: dict[int, float] = defaultdict(float)
     for _ in range(10):
-        following: dict[str, float] = defaultdict(float)
-        for name, amount in arriving.items():
-            solver = fabric.solver(name, settings)
-            solver.solve()
-            route = solver.routes[prefix]
+        following: dict[tuple[str, Prefix], float] = defaultdict(float)
+        for (name, prefix), amount in arriving.items():
+            route = solvers[name].routes[prefix]
             if route.nexthops is None:
                 continue
             for hop in route.nexthops.hops:
                 part = amount * hop.weight / route.nexthops.total_weight
-                link = link_of[hop.ifindex]
-                following[link.head] += part
-                worst = max(worst, part / link.capacity)
+                load[hop.ifindex] += part
+                following[link_of[hop.ifindex].head, prefix] += part
         arriving = following
         if not arriving:
-            return 1.0 / worst
+            return min(link_of[number].capacity / amount for number, amount in load.items())
     raise AssertionError("traffic runs in circles")

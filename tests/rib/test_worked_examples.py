@@ -6,15 +6,18 @@ SS superspine, pN pod N.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from fared.core.ids import ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.weights.path_capacity import WeightMode
-from tests.rib.fluid import achieved, capacities, weights
+from tests.rib.fluid import achieved, capacities, common_rate, weights
 from tests.ted.fabrics import Fabric, five_stage, three_stage
 
 ECMP = SolverSettings(mode=WeightMode.NONE)
+SPINES_OF_P1 = [f"p1.S{k}" for k in range(1, 5)]
 ANYCAST = ipv4_prefix(0xC0000200, 24)
 
 
@@ -26,6 +29,19 @@ def test_a_slow_remote_downlink_gets_a_quarter_of_the_traffic_e1():
     assert capacities(fabric, "L1", to) == {"S1": 100, "S2": 400, "S3": 400, "S4": 400}
     assert achieved(fabric, "L1", to) == pytest.approx(1300)
     assert achieved(fabric, "L1", to, ECMP) == pytest.approx(400)
+
+
+def test_one_slow_downlink_in_a_whole_fabric_of_traffic_e1():
+    """Every leaf to the next one, then every leaf to every other: the common rate of a pair."""
+    fabric = three_stage()
+    fabric.limit("S1", "L2", 100)
+    leaves = [f"L{n}" for n in range(1, 9)]
+    ring = [(a, fabric.prefix(b)) for a, b in zip(leaves, leaves[1:] + leaves[:1], strict=True)]
+    assert common_rate(fabric, ring) == pytest.approx(1300)
+    assert common_rate(fabric, ring, ECMP) == pytest.approx(400)
+    mesh = [(a, fabric.prefix(b)) for a, b in permutations(leaves, 2)]
+    assert common_rate(fabric, mesh) == pytest.approx(185.714, abs=0.001)
+    assert common_rate(fabric, mesh, ECMP) == pytest.approx(57.143, abs=0.001)
 
 
 def test_slow_uplink_slow_downlink_and_a_link_down_together_e2():
@@ -146,6 +162,22 @@ def test_between_pods_the_leaf_sees_the_remote_damage(change, at_leaf, at_spine,
         assert achieved(fabric, "p1.L1", to, ECMP) == pytest.approx(ecmp)
 
 
+def test_one_slow_downlink_in_five_stages_full_of_traffic_e5():
+    """Every leaf to its like in the next pod, then every leaf to every other."""
+    fabric = five_stage(pods=8)
+    e5(fabric)
+    ring = [
+        (f"p{pod}.L{leaf}", fabric.prefix(f"p{pod % 8 + 1}.L{leaf}"))
+        for pod in range(1, 9)
+        for leaf in range(1, 5)
+    ]
+    assert common_rate(fabric, ring) == pytest.approx(1300)
+    assert common_rate(fabric, ring, ECMP) == pytest.approx(400)
+    mesh = [(a, fabric.prefix(b)) for a, b in permutations([leaf for leaf, _ in ring], 2)]
+    assert common_rate(fabric, mesh) == pytest.approx(41.935, abs=0.001)
+    assert common_rate(fabric, mesh, ECMP) == pytest.approx(12.903, abs=0.001)
+
+
 def test_anycast_in_two_pods_e10():
     fabric = five_stage()
     fabric.limit("p2.S1", "p2.L1", 100)
@@ -175,7 +207,9 @@ def test_inside_a_pod_five_stages_behave_like_three_e13():
     fabric.limit("p1.S1", "p1.L2", 200)
     fabric.limit("p1.L1", "p1.S2", 300)
     to = fabric.prefix("p1.L2")
-    assert list(capacities(fabric, "p1.L1", to).values()) == [200, 300, 400, 400]
+    assert capacities(fabric, "p1.L1", to) == dict(
+        zip(SPINES_OF_P1, [200, 300, 400, 400], strict=True)
+    )
     assert achieved(fabric, "p1.L1", to) == pytest.approx(1300)
 
 
@@ -184,7 +218,9 @@ def test_anycast_on_two_leaves_of_one_pod_e14():
     fabric.limit("p2.S1", "p2.L1", 100)
     fabric.limit("p2.S1", "p2.L2", 150)
     fabric.anycast(ANYCAST, "p2.L1", "p2.L2")
-    assert list(capacities(fabric, "p1.L1", ANYCAST).values()) == [250, 400, 400, 400]
+    assert capacities(fabric, "p1.L1", ANYCAST) == dict(
+        zip(SPINES_OF_P1, [250, 400, 400, 400], strict=True)
+    )
     assert list(capacities(fabric, "p1.S1", ANYCAST).values()) == [400] * 4
     assert capacities(fabric, "p2.S1", ANYCAST) == {"p2.L1": 100, "p2.L2": 150}
     assert achieved(fabric, "p1.L1", ANYCAST) == pytest.approx(1450)

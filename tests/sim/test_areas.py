@@ -13,7 +13,7 @@ from fared.core.ids import AreaId, Prefix, ipv4_prefix
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, RangeSettings
 from fared.ospf.summary_ids import SummaryIds
 from fared.router.events import RouterSettingsApplied
 from fared.sim import area_invariants, invariants
@@ -24,6 +24,7 @@ from fared.ted.model import PathType
 
 ANY = AreaId(0)
 DEFAULT = Prefix(4, 0, 0)
+ANYCAST = ipv4_prefix(0xC0000200, 24)
 
 
 def started(supers: int = 4, **options) -> Fabric:
@@ -136,7 +137,36 @@ def test_inside_a_pod_nothing_is_different_e13():
     limit(fabric, "p1.S1", "p1.L2", 200)
     limit(fabric, "p1.L1", "p1.S2", 300)
     fabric.network.run_until_quiet(60)
-    assert list(capacities(fabric, "p1.L1", "p1.L2").values()) == [200, 300, 400, 400]
+    expected = {f"p1.S{k}": rate for k, rate in enumerate((200, 300, 400, 400), start=1)}
+    assert capacities(fabric, "p1.L1", "p1.L2") == expected
+    found = shares(fabric, "p1.L1", "p1.L2")
+    assert found == {hop: Fraction(rate, 1300) for hop, rate in expected.items()}
+
+
+def test_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
+    """The source leaf's weights are again those of one flat area.
+
+    p2.S1 sees both attachments in its own area and announces what it can carry to them
+    together, 100 + 150. The other spines of that pod announce 800, more than the leaf's link.
+    """
+    fabric = clos5_areas(2, 2, 4, 4, network=Network(seed=3))
+    passive = InterfaceSettings(AreaId(2), passive=True)
+    for leaf in ("p2.L1", "p2.L2"):
+        fabric.network.add_port(
+            leaf, ANYCAST.network + 1, ANYCAST.length, passive, interface="anycast"
+        )
+    fabric.leaf_prefixes["anycast"] = ANYCAST
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    limit(fabric, "p2.S1", "p2.L1", 100)
+    limit(fabric, "p2.S1", "p2.L2", 150)
+    fabric.network.run_until_quiet(60)
+    expected = {f"p1.S{k}": rate for k, rate in enumerate((250, 400, 400, 400), start=1)}
+    assert capacities(fabric, "p1.L1", "anycast") == expected
+    found = shares(fabric, "p1.L1", "anycast")
+    assert found == {hop: Fraction(rate, 1450) for hop, rate in expected.items()}
+    assert set(shares(fabric, "p1.S1", "anycast").values()) == {Fraction(1, 4)}
+    assert shares(fabric, "p2.S1", "anycast") == {"p2.L1": Fraction(2, 5), "p2.L2": Fraction(3, 5)}
 
 
 def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces():
@@ -244,6 +274,72 @@ def test_a_range_stands_for_its_components_at_the_cost_of_the_farthest():
     routes = fabric.network.nodes["SS1.1"].running.solver.routes
     assert hosts.prefix in routes
     assert fabric.leaf_prefixes["p1.L1"] not in routes
+
+
+def ends(fabric: Fabric, name: str, address: int, passed: tuple[str, ...] = ()) -> set[str]:
+    """Where packets to an address may end, each kernel forwarding by its longest match."""
+    if name in passed:
+        return {"loop"}
+    node = fabric.network.nodes[name]
+    subnets = [ipv4_prefix(port.address, port.prefix_length) for port in node.ports.values()]
+    matches = [prefix for prefix in node.kernel.state.routes if prefix.contains(address)]
+    if not matches or any(subnet.contains(address) for subnet in subnets):
+        return {name}
+    longest = max(matches, key=lambda prefix: prefix.length)
+    found: set[str] = set()
+    for way in invariants.forwarding(fabric, longest)[name]:
+        over = ends(fabric, way, address, (*passed, name)) if way != "discard" else {"discard"}
+        found |= over
+    return found
+
+
+def with_ranges(fabric: Fabric, pod: int, *ranges: Prefix) -> None:
+    """Give the spines of a PoD area ranges, before or after their start."""
+    for k in range(1, 5):
+        node = fabric.network.nodes[f"p{pod}.S{k}"]
+        areas = tuple(
+            replace(area, ranges=tuple(map(RangeSettings, ranges))) if area.area == pod else area
+            for area in node.settings.ospf.areas
+        )
+        node.settings = replace(node.settings, ospf=replace(node.settings.ospf, areas=areas))
+        if node.router is not None:
+            fabric.network.input(node.name, RouterSettingsApplied(node.settings))
+
+
+def test_what_is_missing_of_an_active_range_ends_at_its_border_router():
+    """Both PoDs claim more than they have: without discards 10.0.0.1 would circle between them."""
+    narrow, wide = ipv4_prefix(0x0A000000, 22), ipv4_prefix(0x0A000000, 16)
+    missing, present = 0x0A000001, 0x0A000101
+    fabric = clos5_areas(2, 2, 4, 2, network=Network(seed=3))
+    with_ranges(fabric, 1, narrow)
+    with_ranges(fabric, 2, wide)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    assert ends(fabric, "p2.L1", missing) == {"discard"}
+    assert ends(fabric, "p1.L1", missing) == {"discard"}
+    assert ends(fabric, "p2.L1", present) == {"p1.L1"}
+    spine = fabric.network.nodes["p1.S1"]
+    assert spine.running.solver.routes[narrow].discard
+
+    fabric.network.kill("p1.S1")
+    before = spine.kernel.dump()
+    fabric.network.run_for(1.0)
+    fabric.network.start("p1.S1")
+    fabric.network.run_until_quiet(60)
+    assert spine.kernel.dump().routes == before.routes
+    assert spine.running.planner.counters["delete-route"] == 0
+
+    for leaf in ("p1.L1", "p1.L2"):
+        cut(fabric, "p1.S1", leaf)
+    fabric.network.run_until_quiet(60)
+    assert narrow not in spine.kernel.dump().routes
+    for leaf in ("p1.L1", "p1.L2"):
+        fabric.network.set_link("p1.S1", leaf, up=True)
+    fabric.network.run_until_quiet(60)
+    assert invariants.forwarding(fabric, narrow)["p1.S1"] == {"discard": 1}
+    with_ranges(fabric, 1)
+    fabric.network.run_until_quiet(60)
+    assert narrow not in spine.kernel.dump().routes
 
 
 def test_a_drained_border_router_is_left_by_other_pods_too():

@@ -11,7 +11,7 @@ from typing import Any
 
 from fared.api.control import CommandError
 from fared.config import Config
-from fared.core.ids import Prefix, dotted, format_address, format_node, parse_prefix
+from fared.core.ids import Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
 from fared.fib.model import FibState
 from fared.ospf.snapshot import OspfSnapshot
@@ -73,7 +73,7 @@ class ViewContext:
     @property
     def root(self) -> str:
         """This router's id."""
-        return dotted(self.router.settings.ospf.router_id)
+        return format_node(self.router.solver.root)
 
     def node(self, node: int) -> str:
         """Name a vertex by its id."""

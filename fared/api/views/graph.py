@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.api import schema
+from fared.api.schema import graph as schema
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import dotted
 from fared.ted.graph import Graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.api import schema
+from fared.api.schema import kernel as schema
 from fared.api.views.context import ViewContext, gateway
 from fared.core.ids import Prefix
 from fared.fib.model import FibState, Member
@@ -31,6 +31,7 @@ def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
             "interface": _interface(context, hop),
             "address": gateway(hop[1], hop[2]),
             "onlink": hop[3],
+            "discard": not hop[0],
         }
         for nexthop_id, hop in sorted(believed.nexthops.items())
     ]
@@ -51,6 +52,8 @@ def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
 
 
 def _interface(context: ViewContext, hop: HopKey) -> str:
+    if not hop[0]:
+        return ""
     link = context.links.get(hop[0])
     return f"if{hop[0]}" if link is None else link.name
 
@@ -100,6 +103,8 @@ def _members(members: tuple[Member, ...] | None) -> str | None:
 def _hop(context: ViewContext, hop: HopKey | None) -> str | None:
     if hop is None:
         return None
+    if not hop[0]:
+        return "discard"
     address = gateway(hop[1], hop[2])
     via = f"via {address} " if address else ""
     return f"{via}dev {_interface(context, hop)}"

@@ -6,7 +6,7 @@ the file sees what the daemon sees, and nothing a decoder might have lost on the
 
 from __future__ import annotations
 
-from fared.api import schema
+from fared.api.schema import lsdb as schema
 from fared.api.views.context import finite
 from fared.core.ids import dotted
 from fared.ospf.lsdb import Scope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fared.api import schema
 from fared.api.control import CommandError
+from fared.api.schema import ospf as schema
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import dotted
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
@@ -56,7 +56,11 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "passive": view.passive,
         "priority": view.priority,
         "designated_router": _router(view.designated_router),
+        "designated_router_hostname": _hostname(context, view, view.designated_router),
         "backup_designated_router": _router(view.backup_designated_router),
+        "backup_designated_router_hostname": _hostname(
+            context, view, view.backup_designated_router
+        ),
         "cost": view.cost,
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
@@ -89,6 +93,14 @@ def _authentication(view: AuthenticationView | None) -> schema.Authentication | 
 
 def _router(address: int) -> str | None:
     return dotted(address) if address else None
+
+
+def _hostname(context: ViewContext, view: InterfaceView, address: int) -> str | None:
+    """Name the router that has this address on the network of an interface."""
+    if any(own == address for own, _ in view.addresses):
+        return context.ospf.hostname
+    found = (n.router_id for n in view.neighbors if n.address == address)
+    return next((context.hostnames.get(router_id) for router_id in found), None)
 
 
 def neighbors(context: ViewContext) -> schema.Neighbors:
@@ -208,7 +220,7 @@ def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> sch
         "age": view.age,
         "checksum": header.ls_checksum,
         "length": header.length,
-        "self_originated": header.advertising_router == context.router.settings.ospf.router_id,
+        "self_originated": header.advertising_router == context.ospf.router_id,
     }
     if detailed:
         body: dict[str, Any] | None = render_lsa(view.lsa)["body"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fared.api import schema
+from fared.api.schema import routes as schema
 from fared.api.views.context import ViewContext, finite, gateway
 from fared.core.ids import Prefix, dotted
 from fared.core.units import format_bandwidth
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
+from fared.ted.model import PathType
 
 MAX_EXAMPLES = 3
 
@@ -27,7 +28,7 @@ def routes(context: ViewContext, prefix: str | None = None) -> schema.Routes:
 
 
 def _route(context: ViewContext, route: Route) -> schema.Route:
-    hops = route.nexthops.hops if route.nexthops is not None else ()
+    hops = () if route.nexthops is None or route.discard else route.nexthops.hops
     total = sum(hop.weight for hop in hops)
     return {
         "prefix": str(route.prefix),
@@ -35,6 +36,7 @@ def _route(context: ViewContext, route: Route) -> schema.Route:
         "type": route.path_type.label,
         "area": None if route.area is None else dotted(route.area),
         "connected": route.nexthops is None,
+        "discard": route.discard,
         "nexthops": [_hop(context, hop, total) for hop in hops],
     }
 
@@ -59,7 +61,7 @@ def weights(context: ViewContext, prefix: str | None = None) -> schema.Weights:
     vectors: dict[Any, tuple[NextHopSet, list[Route]]] = {}
     for wanted in chosen:
         route = table[wanted]
-        if route.nexthops is not None and route.nexthops.hops:
+        if route.nexthops is not None and not route.discard:
             found = vectors.setdefault(route.nexthops.key, (route.nexthops, []))
             found[1].append(route)
     ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0].prefix))
@@ -133,6 +135,7 @@ def explain(context: ViewContext, prefix: str) -> schema.Explain:
         "type": route.path_type.label,
         "area": None if route.area is None else dotted(route.area),
         "connected": route.nexthops is None,
+        "discard": route.discard,
         "destinations": [
             {"id": context.node(node), "hostname": context.hostnames.get(node)}
             for node in route.destinations
@@ -205,7 +208,14 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
     route = explanation.route
     where = " and ".join(_name(context, node) for node in route.destinations)
     if route.nexthops is None:
-        return f"{route.prefix} is connected here."
+        if route.path_type is PathType.INTRA_AREA:
+            return f"{route.prefix} is connected here."
+        return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
+    if route.discard:
+        return (
+            f"{route.prefix} is an area range of this router: other areas are told that all of "
+            "it is here, and what has no longer match is discarded."
+        )
     count = len(explanation.hops)
     known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
     text = (

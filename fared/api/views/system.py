@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from fared import __version__
-from fared.api import schema
+from fared.api.schema import system as schema
 from fared.api.views.context import ViewContext
 from fared.api.views.kernel import differences
 from fared.api.views.ospf import checksum_text
 from fared.core.ids import dotted
 from fared.fib.model import FibState
 from fared.router.stages import Stage
+from fared.ted.model import PathType
+
+EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 
 
 def status(context: ViewContext) -> schema.Status:
     """``show status``."""
     router, runtime = context.router, context.runtime
     routes = list(router.solver.routes.values())
+    local = [route for route in routes if route.nexthops is None]
+    redistributed = sum(route.path_type in EXTERNAL for route in local)
     believed = router.planner.believed
     runs = router.journal.spf_runs
     return {
         "format": "fared-status/1",
         "version": __version__,
         "router_id": context.root,
-        "hostname": router.settings.ospf.hostname or "",
+        "hostname": router.settings.hostname or "",
         "pid": runtime.pid,
         "started_at": runtime.started_at,
         "uptime": round(context.wall - runtime.started_at, 3),
         "ready": router.startup.ready,
         "stage": router.startup.stage.label,
         "stages": stages(context),
-        "drained": router.settings.ospf.stub_router,
+        "drained": router.settings.drained,
         "weights": context.weights,
         "config": {
             "file": runtime.config_file,
@@ -46,7 +51,8 @@ def status(context: ViewContext) -> schema.Status:
         },
         "routes": {
             "total": len(routes),
-            "connected": sum(route.nexthops is None for route in routes),
+            "connected": len(local) - redistributed,
+            "redistributed": redistributed,
             "weighted": sum(
                 route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
                 for route in routes

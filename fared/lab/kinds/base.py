@@ -49,7 +49,9 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
     Every node gets a multipath hash seed of its own: namespaces of one host share the kernel's
     secret, and a fabric whose tiers all choose alike uses one link of each.
     """
+    six = ipv6_sysctls() if plan.isis else {}
     return {
+        **six,
         "ipv4.ip_forward": 1,
         "ipv4.fib_multipath_hash_policy": 1,
         "ipv4.fib_multipath_hash_seed": plan.hash_seed,
@@ -57,4 +59,15 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
         "ipv4.igmp_max_memberships": 4096,
         "ipv4.conf.all.rp_filter": 0,
         "ipv4.conf.default.rp_filter": 0,
+    }
+
+
+def ipv6_sysctls() -> dict[str, object]:
+    """Return what an IPv6 router needs; nobody else is on a veth, so addresses need no probing."""
+    return {
+        "ipv6.conf.all.forwarding": 1,
+        "ipv6.conf.default.forwarding": 1,
+        "ipv6.fib_multipath_hash_policy": 1,
+        "ipv6.conf.all.accept_dad": 0,
+        "ipv6.conf.default.accept_dad": 0,
     }

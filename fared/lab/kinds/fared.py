@@ -11,7 +11,7 @@ import yaml
 
 from fared.core.ids import dotted
 from fared.lab.addressing import NodePlan
-from fared.lab.kinds.base import Command
+from fared.lab.kinds.base import Command, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
 _SOCKET = "fared.sock"
@@ -26,8 +26,8 @@ class Fared:
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
         """Return only what the daemon leaves alone; forwarding and hashing it sets itself."""
-        del plan
-        return {"ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
+        six = ipv6_sysctls() if plan.isis else {}
+        return {**six, "ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
         """Return the daemon's YAML file."""
@@ -49,6 +49,39 @@ class Fared:
 
 def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
     """Return the generated configuration of a node, as the YAML file holds it."""
+    return {
+        "router-id": str(plan.router_id),
+        "hostname": plan.name,
+        "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
+        **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
+        "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
+        "log": {"level": "info", "format": "json"},
+    }
+
+
+def _isis(plan: NodePlan) -> dict[str, Any]:
+    interfaces: dict[str, Any] = {"lo": {"passive": True}}
+    for port in plan.ports:
+        if port.to_host:
+            interfaces[port.name] = {"passive": True, "metric": port.cost}
+        else:
+            interfaces[port.name] = {
+                "network-type": "point-to-point",
+                "level": port.level,
+                "metric": port.cost,
+                "hello-interval": plan.node.hello_interval,
+                "hello-multiplier": 4,
+            }
+    return {
+        "net": plan.net,
+        "level": plan.node.isis_level,
+        "address-families": ["ipv4", "ipv6"],
+        "inter-level-propagation-policies": {"level1-to-level2": True, "level2-to-level1": True},
+        "interfaces": interfaces,
+    }
+
+
+def _ospf(plan: NodePlan) -> dict[str, Any]:
     areas: dict[str, Any] = {}
 
     def area(number: int) -> dict[str, Any]:
@@ -65,14 +98,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
                 "hello-interval": plan.node.hello_interval,
                 "dead-interval": plan.node.dead_interval,
             }
-    return {
-        "router-id": str(plan.router_id),
-        "hostname": plan.name,
-        "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
-        "ospf": {"areas": areas},
-        "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
-        "log": {"level": "info", "format": "json"},
-    }
+    return {"areas": areas}
 
 
 def _program(name: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A router with FRR's zebra and ospfd, tuned for data centre fabrics."""
+"""A router with FRR's zebra and ospfd or isisd, tuned for data centre fabrics."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fared.lab.kinds.base import Command, router_sysctls
 
 _DAEMONS = Path("/usr/lib/frr")
 _VETH_RATE = 10e9 / 8
+_FRR_LEVELS = {"level-2": "level-2-only"}
 
 
 class Frr:
@@ -19,7 +20,7 @@ class Frr:
 
     def missing(self) -> str | None:
         """Debian's package is what is looked for."""
-        absent = [name for name in ("zebra", "ospfd") if not (_DAEMONS / name).exists()]
+        absent = [name for name in ("zebra", "ospfd", "isisd") if not (_DAEMONS / name).exists()]
         if shutil.which("vtysh") is None:
             absent.append("vtysh")
         return f"{', '.join(absent)} (Debian package frr)" if absent else None
@@ -29,18 +30,21 @@ class Frr:
         return router_sysctls(plan)
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return zebra.conf and ospfd.conf; with a startup-config both stay empty."""
+        """Return zebra.conf and the protocol's; with a startup-config both stay empty."""
         del directory
+        daemon = _daemon(plan)
         if plan.node.startup_config is not None:
-            return {"zebra.conf": f"hostname {plan.name}\n", "ospfd.conf": ""}
+            return {"zebra.conf": f"hostname {plan.name}\n", f"{daemon}.conf": ""}
+        lines = _isisd(plan) if plan.isis else _ospfd(plan)
         return {
             "zebra.conf": "\n".join(_zebra(plan)) + "\n",
-            "ospfd.conf": "\n".join(_ospfd(plan)) + "\n",
+            f"{daemon}.conf": "\n".join(lines) + "\n",
         }
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start zebra, then ospfd: it looks for zebra's socket only every 10 s."""
+        """Start zebra, then the protocol: it looks for zebra's socket only every 10 s."""
         socket = directory / "zserv"
+        protocol = _daemon(plan)
         daemons = [
             Command(
                 name,
@@ -52,9 +56,9 @@ class Frr:
                     *("--vty_socket", str(directory)),
                     *("-P", "0", "--log", "stdout"),
                 ),
-                socket if name == "zebra" else directory / "ospfd.vty",
+                socket if name == "zebra" else directory / f"{name}.vty",
             )
-            for name in ("zebra", "ospfd")
+            for name in ("zebra", protocol)
         ]
         if plan.node.startup_config is not None:
             load = tuple(self.cli(directory, ["-f", str(plan.node.startup_config)]))
@@ -67,6 +71,10 @@ class Frr:
         if not arguments or arguments[0].startswith("-"):
             return [*tool, *arguments]
         return [*tool, "-c", " ".join(arguments)]
+
+
+def _daemon(plan: NodePlan) -> str:
+    return "isisd" if plan.isis else "ospfd"
 
 
 def _zebra(plan: NodePlan) -> Iterator[str]:
@@ -127,3 +135,35 @@ def _ospfd(plan: NodePlan) -> Iterator[str]:
     yield " capability opaque"
     yield " mpls-te on"
     yield f" mpls-te router-address {plan.router_id}"
+
+
+def _isisd(plan: NodePlan) -> Iterator[str]:
+    """Yield isisd.conf. Order matters: timers first, or the first LSP waits for 30 s."""
+    yield f"hostname {plan.name}"
+    yield "router isis fabric"
+    yield " lsp-gen-interval 1"
+    yield " spf-interval 1"
+    yield (
+        " spf-delay-ietf init-delay 0 short-delay 50 long-delay 500 holddown 1000 time-to-learn 500"
+    )
+    yield f" net {plan.net}"
+    yield f" is-type {_FRR_LEVELS.get(plan.node.isis_level, plan.node.isis_level)}"
+    yield " metric-style wide"
+    yield " mpls-te on"
+    yield f" mpls-te router-address {plan.router_id}"
+    for port in plan.ports:
+        yield f"interface {port.name}"
+        yield " ip router isis fabric"
+        yield " ipv6 router isis fabric"
+        yield f" isis metric {port.cost}"
+        if port.to_host:
+            yield " isis passive"
+            continue
+        yield " isis network point-to-point"
+        yield f" isis circuit-type {_FRR_LEVELS.get(port.level, port.level)}"
+        yield f" isis hello-interval {plan.node.hello_interval}"
+        yield " isis hello-multiplier 4"
+    yield "interface lo"
+    yield " ip router isis fabric"
+    yield " ipv6 router isis fabric"
+    yield " isis passive"

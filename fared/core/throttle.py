@@ -1,4 +1,4 @@
-"""Exponential back-off of originating one LSA.
+"""Exponential back-off of originating one LSA or LSP.
 
 RFC 2328's fixed MinLSInterval of 5 s makes the second of two failures wait. Here the first
 origination is free and the gaps then double up to the configured maximum, so single events are
@@ -8,11 +8,26 @@ are single events; a link that flaps faster has to be quiet for twice the gap it
 
 from __future__ import annotations
 
-from fared.ospf.settings import ThrottleSettings
+from dataclasses import dataclass
 
 
-class LsaThrottle:
-    """The gap state of one LSA; times in seconds."""
+@dataclass(frozen=True, slots=True)
+class ThrottleSettings:
+    """How gaps grow, in seconds: the first origination is free, then they double.
+
+    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
+    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
+    returns to a free first origination.
+    """
+
+    initial: float = 0.0
+    minimum: float = 0.05
+    maximum: float = 5.0
+    reset: float = 1.0
+
+
+class Throttle:
+    """The gap state of one LSA or LSP; times in seconds."""
 
     __slots__ = ("_gap", "_last", "_settings")
 
@@ -26,9 +41,13 @@ class LsaThrottle:
         self._settings = settings
 
     def _quiet(self, requested: float) -> bool:
+        return requested >= self.quiet_at()
+
+    def quiet_at(self) -> float:
+        """From when on this is no different from a new one."""
         if self._last is None:
-            return True
-        return requested - self._last >= max(self._settings.reset, 2 * self._gap)
+            return float("-inf")
+        return self._last + max(self._settings.reset, 2 * self._gap)
 
     def due(self, requested: float) -> float:
         """When an origination asked for at ``requested`` may go out."""

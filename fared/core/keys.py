@@ -1,4 +1,4 @@
-"""Keys with lifetimes: which one signs now, and which ones may have signed what arrives.
+"""Authentication keys with lifetimes: which one signs now, and which ones may have signed what arrives.
 
 Lifetimes overlap, so that keys roll without losing an adjacency: a router accepts the new key
 before its neighbors send with it, and the old one until the last of them has changed over.
@@ -6,10 +6,67 @@ before its neighbors send with it, and the old one until the last of them has ch
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 
-from fared.ospf.auth import AuthKey
+
+class Algorithm(enum.Enum):
+    """How packets are authenticated; the values are the names used in the configuration."""
+
+    CLEARTEXT = "cleartext"
+    MD5 = "md5"
+    HMAC_SHA_1 = "hmac-sha-1"
+    HMAC_SHA_256 = "hmac-sha-256"
+    HMAC_SHA_384 = "hmac-sha-384"
+    HMAC_SHA_512 = "hmac-sha-512"
+
+    @property
+    def digest_size(self) -> int:
+        """Bytes of the digest; 0 for a password."""
+        return _DIGEST_SIZES[self]
+
+    @property
+    def hash_name(self) -> str | None:
+        """The hash of an HMAC-SHA algorithm as hashlib names it, None for the others."""
+        return _HASHES.get(self)
+
+
+_HASHES = {
+    Algorithm.HMAC_SHA_1: "sha1",
+    Algorithm.HMAC_SHA_256: "sha256",
+    Algorithm.HMAC_SHA_384: "sha384",
+    Algorithm.HMAC_SHA_512: "sha512",
+}
+_DIGEST_SIZES = {
+    Algorithm.CLEARTEXT: 0,
+    Algorithm.MD5: 16,
+    Algorithm.HMAC_SHA_1: 20,
+    Algorithm.HMAC_SHA_256: 32,
+    Algorithm.HMAC_SHA_384: 48,
+    Algorithm.HMAC_SHA_512: 64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuthKey:
+    """One key. ``key_id`` is 0..255 (0..2**32-1 if extended) and unused for a password.
+
+    MD5 is OSPF's keyed MD5 (RFC 2328 §D) or IS-IS's HMAC-MD5 (RFC 5304). ``extended`` selects
+    OSPF's AuType 3, which RFC 7474 defines for the HMAC algorithms only.
+    """
+
+    algorithm: Algorithm
+    key_id: int
+    key: bytes
+    extended: bool = False
+
+    def __post_init__(self) -> None:
+        if self.extended and self.algorithm.hash_name is None:
+            raise ValueError(f"{self.algorithm.value} has no extended sequence numbers")
+
+    def __repr__(self) -> str:
+        return f"AuthKey({self.algorithm.value}, key_id={self.key_id}, extended={self.extended})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +127,3 @@ def accept_keys(keyring: Keyring, wall: float) -> Keyring:
     begun = [timed for timed in keyring if timed.accept_start <= wall]
     last = max(begun, key=lambda timed: timed.accept_end, default=None)
     return () if last is None else (last,)
-
-
-def overhead(keyring: Keyring) -> int:
-    """Return the bytes that a signature under any of the keys adds to a packet, at most."""
-    return max((timed.key.overhead for timed in keyring), default=0)

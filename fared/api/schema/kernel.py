@@ -1,0 +1,66 @@
+"""The document of the kernel's forwarding table."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from fared.api.schema.common import Document
+
+
+class FibNextHop(TypedDict):
+    """A next-hop object; ``discard``: it leads nowhere, and ``interface`` is empty."""
+
+    id: int
+    interface: str
+    address: str | None
+    onlink: bool
+    discard: bool
+
+
+class FibMember(TypedDict):
+    """A member of a group."""
+
+    nexthop_id: int
+    interface: str
+    address: str | None
+    weight: int
+
+
+class FibGroup(TypedDict):
+    """A next-hop group and how many routes use it."""
+
+    id: int
+    type: str
+    routes: int
+    members: list[FibMember]
+
+
+class FibRoute(TypedDict):
+    """A route and the object (next hop or group) it points at."""
+
+    prefix: str
+    nexthop_id: int
+
+
+class FibDifference(TypedDict):
+    """``object`` is route, group or nexthop; ``wanted`` and ``found`` None where it is absent."""
+
+    object: str
+    key: str
+    wanted: str | None
+    found: str | None
+
+
+class Fib(Document):
+    """``show fib``: what the daemon has put into the kernel.
+
+    Argument ``diff`` true: compared with a fresh dump of the kernel, ``diff`` instead of lists.
+    """
+
+    table: int
+    protocol: int
+    metric: int
+    nexthops: NotRequired[list[FibNextHop]]
+    groups: NotRequired[list[FibGroup]]
+    routes: NotRequired[list[FibRoute]]
+    diff: NotRequired[list[FibDifference]]

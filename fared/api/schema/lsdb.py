@@ -1,0 +1,57 @@
+"""The database as a file: what ``fared-cli spf --lsdb`` reads."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from fared.api.schema.common import BytesPerSecond
+
+
+class LsdbNeighbor(TypedDict):
+    """A full neighbor: enough to name the next hop."""
+
+    router_id: str
+    address: str
+
+
+class LsdbInterface(TypedDict):
+    """An interface as the offline SPF needs it."""
+
+    name: str
+    area: str
+    type: str
+    ifindex: int
+    addresses: list[str]
+    unnumbered: bool
+    cost: int
+    bandwidth: BytesPerSecond
+    neighbors: list[LsdbNeighbor]
+
+
+class LsdbLsa(TypedDict):
+    """A whole LSA as on the wire, with its age when the document was made."""
+
+    hex: str
+    age: int
+
+
+class LsdbArea(TypedDict):
+    """The LSAs of one area."""
+
+    area: str
+    stub: bool
+    lsas: list[LsdbLsa]
+
+
+Lsdb = TypedDict(
+    "Lsdb",
+    {
+        "format": str,
+        "proto": str,
+        "router_id": str,
+        "interfaces": list[LsdbInterface],
+        "areas": list[LsdbArea],
+        "as": list[LsdbLsa],
+    },
+)
+"""``show lsdb``: exactly the file that ``fared-cli spf --lsdb`` reads."""

@@ -1,0 +1,38 @@
+"""The document of ``path``."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from fared.api.schema.common import BytesPerSecond, Document
+
+PathEdge = TypedDict(
+    "PathEdge",
+    {
+        "from": str,
+        "from_hostname": str | None,
+        "to": str,
+        "to_hostname": str | None,
+        "metric": int,
+        "capacity": BytesPerSecond,
+        "available": BytesPerSecond,
+        "share": float,
+    },
+)
+"""One link on a shortest path; ``share`` is the part of the source's traffic over it."""
+
+
+class PathDocument(Document):
+    """``path SRC DST``: all shortest paths, as every node on them splits.
+
+    Arguments ``source`` and ``destination`` are router ids or hostnames; the destination may
+    also be a prefix or an address. ``capacity``: what the paths carry together; edges are in order of distance from the source.
+    """
+
+    source: str
+    source_hostname: str | None
+    destination: str
+    destination_hostname: str | None
+    metric: int
+    capacity: BytesPerSecond
+    edges: list[PathEdge]

@@ -1,0 +1,137 @@
+"""Documents of what was computed: routes, weights, and why."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from fared.api.schema.common import BytesPerSecond, Document
+
+
+class RouteNextHop(TypedDict):
+    """``bandwidth`` of the local link, ``capacity`` of the whole path; ``weight`` as in the kernel."""
+
+    interface: str
+    address: str | None
+    """None where the next hop needs no gateway address."""
+    neighbor: str
+    hostname: str | None
+    bandwidth: BytesPerSecond
+    capacity: BytesPerSecond
+    weight: int
+    share: float
+
+
+class Route(TypedDict):
+    """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2.
+
+    ``discard``: an active area range; what has no longer match is dropped, there is no next hop.
+    """
+
+    prefix: str
+    metric: int
+    type: str
+    area: str | None
+    connected: bool
+    discard: bool
+    nexthops: list[RouteNextHop]
+
+
+class Routes(Document):
+    """``show routes``; argument ``prefix`` optional: only that one, or for an address the best."""
+
+    root: str
+    af: str
+    routes: list[Route]
+
+
+class WeightMember(TypedDict):
+    """``wanted_share`` follows the capacities exactly, ``share`` the integer weights.
+
+    ``error`` = share / wanted_share - 1 (0 where nothing was wanted).
+    """
+
+    interface: str
+    address: str | None
+    neighbor: str
+    hostname: str | None
+    bandwidth: BytesPerSecond
+    capacity: BytesPerSecond
+    weight: int
+    wanted_share: float
+    share: float
+    ecmp_share: float
+    error: float
+
+
+class WeightVector(TypedDict):
+    """One distinct set of weighted next hops and the routes that share it.
+
+    ``prefixes`` counts them, ``examples`` are the first three; ``quantization_error`` is the
+    throughput lost to integer weights, as a ratio.
+    """
+
+    prefixes: int
+    examples: list[str]
+    destinations: list[str]
+    quantization_error: float
+    members: list[WeightMember]
+
+
+class Weights(Document):
+    """``show weights``; argument ``prefix`` optional: the vector of that route only."""
+
+    root: str
+    metric: str
+    """none, capacity or available."""
+    vectors: list[WeightVector]
+
+
+LimitingLink = TypedDict(
+    "LimitingLink",
+    {
+        "from": str,
+        "from_hostname": str | None,
+        "to": str,
+        "to_hostname": str | None,
+        "capacity": BytesPerSecond,
+    },
+)
+"""The link that bounds a path capacity: where a repair would help."""
+
+
+class ExplainNextHop(TypedDict):
+    """One next hop and why it has its weight, in numbers and as a sentence (``reason``)."""
+
+    interface: str
+    address: str | None
+    neighbor: str
+    hostname: str | None
+    bandwidth: BytesPerSecond
+    capacity: BytesPerSecond
+    limiting_link: LimitingLink | None
+    """None where the capacity is unknown, or is bounded by several links together."""
+    weight: int
+    share: float
+    ecmp_share: float
+    reason: str
+
+
+class Explain(Document):
+    """``explain PREFIX`` (argument ``prefix``, or an address): why the route is as it is."""
+
+    root: str
+    prefix: str
+    metric: int
+    type: str
+    area: str | None
+    connected: bool
+    discard: bool
+    destinations: list[dict[str, str | None]]
+    """The routers that announce the prefix and were chosen: ``{"id", "hostname"}``."""
+    nexthops: list[ExplainNextHop]
+    weights: str
+    """none, capacity or available: what the weights follow."""
+    summary: str
+    """The whole in one or two sentences."""
+    last_change: dict[str, Any] | None
+    """``{"at": UnixTime, "causes": [text]}`` of the last change to this route."""

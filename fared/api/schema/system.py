@@ -1,0 +1,208 @@
+"""Documents of the daemon itself: status, convergence, counters, log, configuration, operation."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from fared.api.schema.common import Document, Seconds, UnixTime
+
+
+class StageReached(TypedDict):
+    """A start-up stage and when it was reached, in seconds since start."""
+
+    stage: str
+    seconds: Seconds
+
+
+class AreaStatus(TypedDict):
+    """One OSPF area in short. ``checksum``: sum of the LS checksums (RFC 4750), 0x and 8 digits."""
+
+    area: str
+    type: str
+    interfaces: int
+    neighbors: int
+    full: int
+    lsas: int
+    checksum: str
+
+
+class OspfStatus(TypedDict):
+    """OSPF in short."""
+
+    stub_router: bool
+    areas: list[AreaStatus]
+
+
+class SpfStatus(TypedDict):
+    """``backoff`` is quiet, short-wait or long-wait (RFC 8405); durations are of the last run."""
+
+    runs: int
+    backoff: str
+    last_at: UnixTime | None
+    last_duration: Seconds | None
+
+
+class RouteCounts(TypedDict):
+    """``redistributed``: local ones that OSPF announces as external.
+
+    ``weighted``: routes whose next hops have different weights.
+    """
+
+    total: int
+    connected: int
+    redistributed: int
+    weighted: int
+
+
+class FibCounts(TypedDict):
+    """What is in the kernel of ours. ``drift``: repairs of foreign changes since start."""
+
+    routes: int
+    groups: int
+    nexthops: int
+    drift: int
+    resyncs: int
+
+
+class ConfigStatus(TypedDict):
+    """``last_reload_ok`` and ``last_reload_error`` are None before the first reload."""
+
+    file: str
+    loaded_at: UnixTime
+    last_reload_ok: bool | None
+    last_reload_error: str | None
+
+
+class Status(Document):
+    """``show status``. ``stage`` is the label of the start-up stage (``ready`` at last)."""
+
+    version: str
+    router_id: str
+    hostname: str
+    pid: int
+    started_at: UnixTime
+    uptime: Seconds
+    ready: bool
+    stage: str
+    stages: list[StageReached]
+    drained: bool
+    weights: str
+    """none, capacity or available."""
+    config: ConfigStatus
+    ospf: OspfStatus | None
+    spf: SpfStatus
+    routes: RouteCounts
+    fib: FibCounts
+    sysctls: list[dict[str, Any]]
+    """Kernel settings that weights depend on: ``name, wanted, found, action, ok, why``."""
+    event_loop_lag: Seconds
+
+
+class ConvergenceChange(TypedDict):
+    """One change from its first sign to the kernel.
+
+    ``waited`` was added by the SPF back-off, ``computed`` by SPF, weights and RIB, ``planned``
+    by the FIB plan, ``programmed`` by the kernel; ``total`` is from first sign to done.
+    """
+
+    at: UnixTime
+    causes: list[str]
+    spf_ran: bool
+    routes: int
+    operations: int
+    waited: Seconds
+    computed: Seconds
+    planned: Seconds
+    programmed: Seconds
+    total: Seconds
+
+
+class Convergence(Document):
+    """``show convergence``: start-up, then the last changes."""
+
+    stages: list[StageReached]
+    changes: list[ConvergenceChange]
+
+
+class Counter(TypedDict):
+    """``group`` says what is counted (packets, errors, lsas, spf, fib...)."""
+
+    group: str
+    name: str
+    value: int
+
+
+class Counters(Document):
+    """``show counters``, since start."""
+
+    counters: list[Counter]
+
+
+class LogLine(TypedDict):
+    """One log record."""
+
+    time: UnixTime
+    level: str
+    event: str
+    fields: dict[str, Any]
+
+
+class Log(Document):
+    """``show log``: the last records; argument ``lines`` (a number) limits them."""
+
+    lines: list[LogLine]
+
+
+class ConfigDocument(Document):
+    """``show config``: the running configuration with all defaults, in the form of the file."""
+
+    file: str
+    loaded_at: UnixTime
+    config: dict[str, Any]
+
+
+class ConfigChange(TypedDict):
+    """``action`` is update-in-place, bounce-adjacency or restart-required."""
+
+    path: str
+    old: Any
+    new: Any
+    action: str
+
+
+class ConfigDiff(Document):
+    """``config diff FILE`` (arguments ``text``, ``file``): the file against what is running."""
+
+    changes: list[ConfigChange]
+
+
+class Reload(Document):
+    """``config reload``. ``errors`` are lines for people; with any, nothing was applied.
+
+    ``changes`` lists all differences; those marked restart-required were not applied.
+    """
+
+    applied: bool
+    changes: list[ConfigChange]
+    errors: list[str]
+
+
+class Check(TypedDict):
+    """One self-check: what was compared (``name``), and what was found (``detail``)."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class Validate(Document):
+    """``validate``: database, graph, routes and kernel agree."""
+
+    ok: bool
+    checks: list[Check]
+
+
+class Drain(Document):
+    """``drain`` and ``undrain``: the state now."""
+
+    drained: bool

@@ -1,0 +1,136 @@
+"""Tables of interfaces and neighbors: who is there, who leads, which key signs."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from fared.api import human
+from fared.cli.tables import Cell, Json, Renderer, emit, plural_list, styled, table
+
+_INTERFACES_SHOWN = 6
+_ROLES = {"DR": "DR", "Backup": "BDR", "DR Other": "DROther", "Waiting": "waiting"}
+
+
+def _interfaces(document: Json, out: Console, _now: float) -> None:
+    columns = ("Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ">Full", ">Flaps")
+    grid = table(*columns)
+    for entry in document["interfaces"]:
+        passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
+        state = styled("Passive" if passive else entry["state"], good=entry["up"])
+        if entry["dampened"]:
+            state.append(" (dampened)", style="yellow")
+        quiet = entry["passive"]
+        grid.add_row(
+            entry["interface"],
+            entry["area"],
+            state,
+            str(entry["cost"]),
+            human.bandwidth(entry["bandwidth"]),
+            _load(entry["utilized"], entry["bandwidth"]),
+            human.DASH if quiet else f"{entry['full']}/{entry['neighbors']}",
+            str(entry["flaps"]),
+        )
+    emit(out, grid)
+    _networks([e for e in document["interfaces"] if e["network_type"] == "broadcast"], out)
+    _authentication([e for e in document["interfaces"] if e["authentication"]], out)
+
+
+def _networks(entries: list[Json], out: Console) -> None:
+    """Who leads on each broadcast network; priority 0 never leads."""
+    if not entries:
+        return
+    out.print()
+    grid = table("Network", "Role", ">Priority", "~Designated router", "~Backup")
+    for entry in entries:
+        grid.add_row(
+            entry["interface"],
+            _ROLES.get(entry["state"], human.DASH),
+            str(entry["priority"]),
+            _leader(entry, "designated_router"),
+            _leader(entry, "backup_designated_router"),
+        )
+    emit(out, grid)
+
+
+def _leader(entry: Json, role: str) -> str:
+    if entry[role] is None:
+        return human.DASH
+    name = entry.get(f"{role}_hostname")
+    return f"{entry[role]} ({name})" if name else str(entry[role])
+
+
+def _authentication(entries: list[Json], out: Console) -> None:
+    """Which key signs, once for all interfaces that are in the same state."""
+    if not entries:
+        return
+    alike: dict[tuple[Cell, ...], list[str]] = {}
+    for entry in entries:
+        keys = entry["authentication"]
+        row = (
+            keys["algorithm"] or human.DASH,
+            *_key_ids(keys),
+            _key_state(keys),
+        )
+        alike.setdefault(row, []).append(entry["interface"])
+    out.print()
+    grid = table("~Keys of", "Algorithm", ">Signs", "~Accepted", "~")
+    for (algorithm, key_id, accepted, state), names in alike.items():
+        shown = plural_list(names, _INTERFACES_SHOWN)
+        grid.add_row(shown, algorithm, key_id, accepted, Text(str(state), style="yellow"))
+    emit(out, grid)
+
+
+def _key_ids(keys: Json) -> tuple[str, str]:
+    """The id that signs and those accepted; a password in the clear has no id."""
+    if keys["algorithm"] in (None, "cleartext"):
+        return human.DASH, human.DASH
+    accepted = ", ".join(map(str, keys["accepted_key_ids"]))
+    return str(keys["key_id"]), accepted or human.DASH
+
+
+def _key_state(keys: Json) -> str:
+    if keys["algorithm"] is None:
+        return "no key has begun: nothing is sent"
+    return "the last key, past its end" if keys["expired"] else ""
+
+
+def _load(utilized: float | None, capacity: float | None) -> str:
+    if utilized is None:
+        return human.DASH
+    if not capacity:
+        return human.bandwidth(utilized)
+    return human.share(utilized / capacity)
+
+
+def _neighbors(document: Json, out: Console, _now: float) -> None:
+    columns = ("Neighbor", "Router id", "Area", "Interface", "State", ">For", ">Dead in", ">Flaps")
+    grid = table(*columns)
+    for entry in document["neighbors"]:
+        grid.add_row(
+            human.router(entry["router_id"], entry["hostname"]),
+            entry["router_id"],
+            entry["area"],
+            entry["interface"],
+            styled(entry["state"], good=entry["state"] == "Full", bad="yellow"),
+            human.duration(entry["uptime"]),
+            human.duration(entry["dead_in"]),
+            str(entry["flaps"]),
+        )
+    emit(out, grid)
+    lists = {
+        "request_list": "requested",
+        "retransmission_list": "not acknowledged",
+        "summary_list": "to describe",
+    }
+    for entry in document["neighbors"]:
+        waiting = [f"{entry[key]} {word}" for key, word in lists.items() if entry[key]]
+        if waiting:
+            name = human.router(entry["router_id"], entry["hostname"])
+            out.print(Text(f"{name}: LSAs {', '.join(waiting)}", style="yellow"))
+
+
+RENDERERS: dict[str, Renderer] = {
+    "fared-interfaces/1": _interfaces,
+    "fared-neighbors/1": _neighbors,
+}

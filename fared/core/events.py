@@ -1,0 +1,34 @@
+"""Inputs and outputs that every engine has, whatever protocol it speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRemoved:
+    """The interface is gone from the kernel."""
+
+    ifindex: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMeasured:
+    """Outbound load of a link averaged over the last window, bytes/s."""
+
+    ifindex: int
+    utilized: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownRequested:
+    """Flush own LSAs (premature ageing) and say goodbye: an empty hello on each interface."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One log line: a stable event name and its fields, already limited in rate per source."""
+
+    level: str
+    event: str
+    fields: dict[str, object] = field(default_factory=dict)

@@ -1,0 +1,127 @@
+"""The link state database of one level: LSPs with their flooding flags (ISO 10589 §7.3).
+
+An entry keeps the bytes as they came (they are flooded on as they are, but for the remaining
+lifetime) beside what the codec made of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fared.core.timers import Timer
+    from fared.isis.ids import Level, LspId
+    from fared.isis.pdu.model import Lsp, LspEntry
+
+ZERO_AGE_LIFETIME = 60.0
+"""Seconds for which the header of a purged LSP is kept (ISO 10589 §7.3.16.4)."""
+MAX_AGE = 1200
+MAX_SEQUENCE_NUMBER = 0xFFFF_FFFF
+
+
+class Order(enum.Enum):
+    """How an LSP heard of stands to the one we have (ISO 10589 §7.3.16)."""
+
+    NEWER = "newer"
+    SAME = "same"
+    OLDER = "older"
+    CONFUSED = "confused"
+    """Alive, with the same sequence number and other contents (§7.3.16.2)."""
+
+
+@dataclass(slots=True, eq=False)
+class StoredLsp:
+    """One LSP of the database.
+
+    ``expires`` is the engine time at which its remaining lifetime reaches zero. ``purged``: it
+    is the header of an LSP that was taken back, kept for ``ZERO_AGE_LIFETIME``. ``srm`` and
+    ``ssn`` hold the ifindexes of circuits on which it is to be sent (on point-to-point circuits
+    until it is acknowledged), or acknowledged in a PSNP. ``timer`` is the next event of its
+    life (refresh, expiry, removal). A new instance is a new object: entries are never rewritten.
+    """
+
+    lsp_id: LspId
+    sequence_number: int
+    checksum: int
+    expires: float
+    raw: bytes
+    lsp: Lsp
+    own: bool = False
+    purged: bool = False
+    srm: set[int] = field(default_factory=set)
+    ssn: set[int] = field(default_factory=set)
+    timer: Timer | None = None
+    since: float = 0.0
+    """Engine time at which it arrived or was generated."""
+
+    def remaining_lifetime(self, now: float) -> int:
+        """Seconds left, as SNPs and LSPs carry it; 0 for a purge and for nothing else."""
+        if self.purged:
+            return 0
+        return max(1, min(0xFFFF, round(self.expires - now)))
+
+
+def compare(entry: StoredLsp | None, heard: Lsp | LspEntry) -> Order:
+    """How what was received, or listed in an SNP, stands to ``entry`` (ISO 10589 §7.3.16)."""
+    if entry is None:
+        return Order.NEWER
+    if heard.sequence_number != entry.sequence_number:
+        newer = heard.sequence_number > entry.sequence_number
+        return Order.NEWER if newer else Order.OLDER
+    purge = heard.remaining_lifetime == 0
+    if purge != entry.purged:
+        return Order.NEWER if purge else Order.OLDER
+    # The checksum of a purge says nothing: its body is gone.
+    if purge or heard.checksum == entry.checksum:
+        return Order.SAME
+    return Order.CONFUSED
+
+
+class Lsdb:
+    """All LSPs of one level. Change ``entries`` through ``put`` and ``remove`` only."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.entries: dict[LspId, StoredLsp] = {}
+        self._ids: list[LspId] | None = []
+
+    def get(self, lsp_id: LspId) -> StoredLsp | None:
+        """The LSP of this id, alive or purged."""
+        return self.entries.get(lsp_id)
+
+    def put(self, entry: StoredLsp) -> StoredLsp | None:
+        """Store an LSP; return the one that it replaces."""
+        previous = self.entries.get(entry.lsp_id)
+        if previous is None:
+            self._ids = None
+        self.entries[entry.lsp_id] = entry
+        return previous
+
+    def remove(self, entry: StoredLsp) -> None:
+        """Forget an LSP."""
+        del self.entries[entry.lsp_id]
+        self._ids = None
+
+    def ids(self) -> list[LspId]:
+        """The LSP ids, ascending. Not to be changed."""
+        if self._ids is None:
+            self._ids = sorted(self.entries)
+        return self._ids
+
+    def between(self, start: int, end: int) -> list[StoredLsp]:
+        """The entries of the ids from ``start`` to ``end``, both included, ascending."""
+        ids = self.ids()
+        return [self.entries[key] for key in ids[bisect_left(ids, start) : bisect_right(ids, end)]]
+
+    def first(self, start: int, count: int) -> list[StoredLsp]:
+        """The first ``count`` entries of the ids from ``start`` on, ascending."""
+        ids = self.ids()
+        begin = bisect_left(ids, start)
+        return [self.entries[key] for key in ids[begin : begin + count]]
+
+    def ordered(self) -> list[StoredLsp]:
+        """The entries by ascending LSP id."""
+        return [self.entries[key] for key in self.ids()]

@@ -1,0 +1,291 @@
+"""Originating our own LSPs: what goes into them, when, with which sequence number (§7.3.6, §7.3.7).
+
+What changes marks circuits, prefixes or headers; ``settle`` looks at these, finds the fragments
+that read differently and issues each as soon as its throttle allows, with the contents of that
+moment, so a burst of events gives one LSP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fared.core.ids import Prefix
+from fared.isis import contents
+from fared.isis.auth import keyring_size
+from fared.isis.circuit import Circuit
+from fared.isis.flooding import Flooding
+from fared.isis.fragments import ALONE, FragmentTable, Item, ItemKey
+from fared.isis.ids import Level, LspId, fragment_of, lsp_id, pseudonode_of
+from fared.isis.instance import Instance
+from fared.isis.issue import Issuer, Wanted
+from fared.isis.pdu.codec import tlvs_size
+from fared.isis.pdu.model import IpReach
+from fared.te.announce import Announced, announce_at
+
+_LSP_HEADER = 27
+_ROUTER = 0
+
+
+class _Router:
+    """What this router says of itself in one level."""
+
+    def __init__(self, room: int) -> None:
+        self.table = FragmentTable(room)
+        self.circuits: dict[int, dict[ItemKey, Item]] = {}
+        """The adjacencies of each circuit."""
+        self.connected: dict[Prefix, dict[int, IpReach]] = {}
+        """Each prefix as announced by each circuit that has it."""
+        self.prefixes: dict[int, tuple[Prefix, ...]] = {}
+        self.leaked: dict[Prefix, IpReach] = {}
+
+
+class Originator:
+    """The LSPs of this router and of the pseudonodes it is responsible for, in all levels."""
+
+    def __init__(self, instance: Instance, flooding: Flooding) -> None:
+        self._instance = instance
+        self._issuer = Issuer(instance, flooding, self._wanted)
+        self._routers = {level: _Router(self._room(level)) for level in instance.databases}
+        self._networks: dict[tuple[Level, int], FragmentTable] = {}
+        """By level and pseudonode number."""
+        self._network_of: dict[tuple[Level, int], int] = {}
+        """The pseudonode number of a circuit that we are DIS of."""
+        self._dirty: dict[tuple[Level, int], None] = {}
+        self._headers: set[Level] = set(instance.databases)
+        self._omitted: dict[tuple[Level, int], int] = {}
+        self._starting = False
+        self._started = False
+        self._attached = False
+
+    # What changed
+
+    def begin(self) -> None:
+        """The first input has come: the time of overload on start-up runs (RFC 3277)."""
+        if self._started:
+            return
+        self._started = True
+        seconds = self._instance.settings.overload_on_startup
+        if seconds > 0.0:
+            self._starting = True
+            self._instance.timers.arm(self._instance.now + seconds, self._started_up)
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether other routers are told not to send through this one."""
+        return self._instance.settings.overload or self._starting
+
+    @property
+    def attached(self) -> bool:
+        """Whether this router tells its level 1 that it leads to other areas."""
+        return self._attached and self._instance.settings.attached and not self.overloaded
+
+    def set_attached(self, *, attached: bool) -> None:
+        """Whether other areas are reached through level 2 (§7.2.9.2)."""
+        if attached != self._attached:
+            self._attached = attached
+            self._headers.update(self._routers)
+
+    def circuit_changed(self, circuit: Circuit, level: Level | None = None) -> None:
+        """Adjacencies, addresses, metric or state of a circuit may read differently now."""
+        for known in self._routers if level is None else (level,):
+            self._dirty[known, circuit.ifindex] = None
+            if circuit.loopback or level is None:
+                self._headers.add(known)
+        if circuit.loopback:  # which addresses are borrowed may be another question now
+            for other in self._instance.circuits.values():
+                for known in self._routers:
+                    self._dirty[known, other.ifindex] = None
+
+    def circuit_removed(self, circuit: Circuit) -> None:
+        """A circuit is gone."""
+        self._instance.timers.cancel(circuit.announce_timer)
+        circuit.announce_timer = None
+        self.circuit_changed(circuit)
+
+    def everything_changed(self) -> None:
+        """Settings changed: look at all again."""
+        self._issuer.configure()
+        self._headers.update(self._routers)
+        for level, router in self._routers.items():
+            for ifindex in {*self._instance.circuits, *router.circuits, *router.prefixes}:
+                self._dirty[level, ifindex] = None
+            self._refresh_prefixes(router, [*router.connected, *router.leaked])
+
+    def bandwidth_changed(self, circuit: Circuit) -> None:
+        """Decide whether new capacity or load of a link is worth an LSP (te.announce)."""
+        instance = self._instance
+        instance.timers.cancel(circuit.announce_timer)
+        circuit.announce_timer = None
+        settings = instance.settings.announce
+        current = circuit.bandwidth
+        at = announce_at(
+            circuit.announced,
+            current,
+            threshold=settings.threshold,
+            minimum_interval=settings.minimum_interval,
+            now=instance.now,
+        )
+        if at is None:
+            return
+        if at > instance.now:
+            action = partial(self.bandwidth_changed, circuit)
+            circuit.announce_timer = instance.timers.arm(at, action)
+            return
+        circuit.announced = Announced(current, instance.now)
+        for level in self._routers:
+            self._dirty[level, circuit.ifindex] = None
+
+    def leak(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
+        """Announce a prefix of the other level in this one, or no longer (RFC 5302)."""
+        router = self._routers[level]
+        if reach is None:
+            router.leaked.pop(prefix, None)
+        else:
+            router.leaked[prefix] = reach
+        self._refresh_prefixes(router, (prefix,))
+
+    def renew(self, level: Level, identifier: LspId) -> None:
+        """An LSP of ours nears its end, or others have one we never issued: outdo or purge it."""
+        self._issuer.request(level, identifier, force=True)
+
+    def forget(self, level: Level, identifier: LspId) -> None:
+        """The header of a purged LSP of ours left the database."""
+        self._issuer.removed(level, identifier)
+
+    def purge_all(self) -> None:
+        """Take all our LSPs back."""
+        self._issuer.purge_all()
+
+    # What goes out
+
+    def settle(self) -> None:
+        """Bring our LSPs up to date as far as throttles allow."""
+        dirty, self._dirty = self._dirty, {}
+        for level, ifindex in dirty:
+            self._look_at(level, ifindex)
+        headers, self._headers = self._headers, set()
+        for level in sorted(headers):
+            self._renew_header(level)
+        for level, router in self._routers.items():
+            self._settle_table(level, _ROUTER, router.table)
+        for (level, number), table in list(self._networks.items()):
+            self._settle_table(level, number, table)
+        self._issuer.settle()
+
+    def _settle_table(self, level: Level, pseudonode: int, table: FragmentTable) -> None:
+        for fragment in sorted(table.settle()):
+            self._issuer.request(level, lsp_id(self._instance.system_id, pseudonode, fragment))
+        key = level, pseudonode
+        if table.omitted and self._omitted.get(key, 0) == 0:
+            self._instance.log(
+                "error", "isis-lsp-full", database=level.label, omitted=table.omitted, fragments=256
+            )
+        self._omitted[key] = table.omitted
+
+    def _look_at(self, level: Level, ifindex: int) -> None:
+        """Compare what a circuit has to say with what it says."""
+        instance, router = self._instance, self._routers[level]
+        circuit = instance.circuits.get(ifindex)
+        runs = circuit is not None and contents.runs_level(instance, circuit, level)
+        adjacent: dict[ItemKey, Item] = {}
+        prefixes: dict[Prefix, IpReach] = {}
+        if circuit is not None and runs:
+            adjacent = dict(contents.adjacency_items(instance, circuit, level))
+            for family in instance.settings.families:
+                prefixes.update(contents.connected(circuit, family))
+        _replace(router.table, router.circuits.get(ifindex, {}), adjacent)
+        router.circuits[ifindex] = adjacent
+        before = router.prefixes.get(ifindex, ())
+        for prefix in before:
+            known = router.connected[prefix]
+            known.pop(ifindex, None)
+            if not known:
+                del router.connected[prefix]
+        for prefix, reach in prefixes.items():
+            router.connected.setdefault(prefix, {})[ifindex] = reach
+        router.prefixes[ifindex] = tuple(prefixes)
+        self._refresh_prefixes(router, dict.fromkeys((*before, *prefixes)))
+        if circuit is None:
+            del router.circuits[ifindex], router.prefixes[ifindex]
+        self._look_at_network(level, ifindex, circuit if runs else None)
+
+    def _refresh_prefixes(self, router: _Router, prefixes: Iterable[Prefix]) -> None:
+        """Put prefixes into the LSP as they are now: connected ones come before leaked ones."""
+        instance = self._instance
+        for prefix in prefixes:
+            key, stale = contents.prefix_keys(instance, prefix)
+            router.table.remove(stale)
+            own = router.connected.get(prefix)
+            leaked = router.leaked.get(prefix)
+            if own:
+                group, reach = min(own.items(), key=lambda known: (known[1].metric, known[0]))
+                router.table.put(key, contents.prefix_item(instance, reach, group))
+            elif leaked is not None:
+                router.table.put(key, contents.prefix_item(instance, leaked, ALONE))
+            else:
+                router.table.remove(key)
+
+    def _look_at_network(self, level: Level, ifindex: int, circuit: Circuit | None) -> None:
+        """The pseudonode LSP of a LAN, while this router is its DIS and not alone (§7.3.8)."""
+        instance = self._instance
+        number = None if circuit is None else contents.pseudonode_number(circuit, level)
+        old = self._network_of.get((level, ifindex))
+        if old is not None and old != number:
+            self._drop_network(level, ifindex)
+        if circuit is None or number is None:
+            return
+        key = level, number
+        if key not in self._networks:
+            self._networks[key] = FragmentTable(self._room(level))
+            self._network_of[level, ifindex] = number
+        wanted = dict(contents.pseudonode_items(instance, circuit, level))
+        _replace(self._networks[key], self._networks[key].items.keys(), wanted)
+
+    def _drop_network(self, level: Level, ifindex: int) -> None:
+        number = self._network_of.pop((level, ifindex))
+        table = self._networks.pop((level, number))
+        self._omitted.pop((level, number), None)
+        for fragment in table.numbers():
+            identifier = lsp_id(self._instance.system_id, number, fragment)
+            self._issuer.request(level, identifier)
+
+    def _renew_header(self, level: Level) -> None:
+        attached = level is Level.ONE and self.attached
+        tlvs = contents.header(self._instance, overload=self.overloaded, attached=attached)
+        room = self._room(level)
+        table = self._routers[level].table
+        table.set_header(tlvs, tlvs_size(tlvs), room)
+        for network in (t for (known, _), t in self._networks.items() if known is level):
+            network.set_header((), 0, room)
+        # The overload and attached bits are in the fixed header of fragment 0.
+        self._issuer.request(level, lsp_id(self._instance.system_id))
+
+    def _wanted(self, level: Level, identifier: LspId) -> Wanted | None:
+        """What an LSP of ours is to say; None: there is to be none of this id."""
+        number, fragment = pseudonode_of(identifier), fragment_of(identifier)
+        table = self._networks.get((level, number)) if number else self._routers[level].table
+        tlvs = None if table is None else table.contents(fragment)
+        if tlvs is None:
+            return None
+        first = number == 0 and fragment == 0
+        attached = first and level is Level.ONE and self.attached
+        return Wanted(tlvs, overload=first and self.overloaded, attached=attached)
+
+    def _started_up(self) -> None:
+        self._starting = False
+        self._headers.update(self._routers)
+
+    def _room(self, level: Level) -> int:
+        """Bytes of TLVs in one LSP, beside the largest authentication there may come to be."""
+        settings = self._instance.settings
+        return settings.lsp_mtu - _LSP_HEADER - keyring_size(settings.lsp_keys(level))
+
+
+def _replace(table: FragmentTable, before: Iterable[ItemKey], wanted: dict[ItemKey, Item]) -> None:
+    """Put entries into a table in the place of those that were there before."""
+    for key in list(before):
+        if key not in wanted:
+            table.remove(key)
+    for key, item in wanted.items():
+        table.put(key, item)

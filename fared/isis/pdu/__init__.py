@@ -1,0 +1,1 @@
+"""Codecs of IS-IS PDUs and TLVs."""

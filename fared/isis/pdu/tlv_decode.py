@@ -1,0 +1,267 @@
+"""Decoding of the TLVs of all PDUs, by a table of their types.
+
+A TLV of unknown type is kept as bytes. One of a known type whose length cannot be right, or whose
+contents do not add up, spoils the PDU (DecodeError ``tlv``), as with FRR: nothing behind it can
+be trusted. Which TLVs may stand in which PDU is not looked at (RFC 8918 §3: those that do not
+belong are ignored, so readers ask for those they want).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
+from fared.core.wire import DecodeError
+from fared.isis.ids import LspId, Snpa
+from fared.isis.pdu.ip_reach import decode_prefixes
+from fared.isis.pdu.is_reach import decode_neighbors
+from fared.isis.pdu.model import (
+    AreaAddresses,
+    Authentication,
+    Hostname,
+    InterfaceAddresses,
+    IpReachability,
+    IsNeighbors,
+    IsReachability,
+    LspBufferSize,
+    LspEntries,
+    LspEntry,
+    MultiTopology,
+    NarrowIpReachability,
+    NarrowIsReachability,
+    Padding,
+    ProtocolsSupported,
+    PurgeOriginator,
+    TeRouterId,
+    ThreeWay,
+    Tlv,
+    TlvType,
+    Topology,
+    UnknownTlv,
+)
+from fared.isis.pdu.narrow import (
+    NEIGHBOR,
+    PREFIX,
+    decode_narrow_neighbors,
+    decode_narrow_prefixes,
+)
+from fared.isis.pdu.triplet import (
+    Reading,
+    check_multiple,
+    read_triplets,
+)
+
+_Decoder = Callable[[bytes, int, int, Reading], Tlv]
+_T = TlvType
+_MAX_AREA_ADDRESS: Final = 13
+_TOPOLOGY_ID: Final = 0x0FFF
+_OVERLOAD: Final = 0x8000
+_ATTACHED: Final = 0x4000
+_SYSTEM_ID: Final = 6
+_ADDRESS_SIZES: Final = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
+_HALF = struct.Struct(">H")
+_WORD = struct.Struct(">I")
+_LSP_ENTRY = struct.Struct(">HQIH")
+_THREE_WAY = struct.Struct(">BI6sI")
+_THREE_WAY_OWN = struct.Struct(">BI")
+
+
+def decode_tlvs(data: bytes, start: int, end: int, reading: Reading) -> tuple[Tlv, ...]:
+    """Decode the TLVs between two offsets. Raises DecodeError ``tlv``."""
+    found: list[Tlv] = []
+    for kind, first, last in read_triplets(data, start, end):
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            found.append(UnknownTlv(kind, data[first:last]))
+        else:
+            found.append(decoder(data, first, last, reading))
+    return tuple(found)
+
+
+def _area_addresses(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    addresses = []
+    while start < end:
+        size = data[start]
+        first = start + 1
+        start = first + size
+        if not 1 <= size <= _MAX_AREA_ADDRESS or start > end:
+            raise DecodeError("tlv", first - 1, f"area address of {size} bytes")
+        addresses.append(data[first:start])
+    return AreaAddresses(tuple(addresses))
+
+
+def _is_neighbors(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    check_multiple(start, end, 6, "SNPAs")
+    return IsNeighbors(
+        tuple(Snpa(int.from_bytes(data[at : at + 6], "big")) for at in range(start, end, 6))
+    )
+
+
+def _padding(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    value = data[start:end]
+    return UnknownTlv(_T.PADDING, value) if any(value) else Padding(len(value))
+
+
+def _lsp_entries(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    check_multiple(start, end, _LSP_ENTRY.size, "LSP entries")
+    return LspEntries(
+        tuple(
+            LspEntry(LspId(identifier), sequence, lifetime, checksum)
+            for lifetime, identifier, sequence, checksum in _LSP_ENTRY.iter_unpack(data[start:end])
+        )
+    )
+
+
+def _authentication(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    if start == end:
+        raise DecodeError("tlv", start, "authentication without a type")
+    return Authentication(data[start], data[start + 1 : end])
+
+
+def _purge_originator(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    size = end - start
+    if not size or data[start] not in (1, 2) or size != 1 + _SYSTEM_ID * data[start]:
+        raise DecodeError("tlv", start, f"purge originator of {size} bytes")
+    first, *second = (
+        int.from_bytes(data[at : at + _SYSTEM_ID], "big")
+        for at in range(start + 1, end, _SYSTEM_ID)
+    )
+    return PurgeOriginator(first, second[0] if second else None)
+
+
+def _lsp_buffer_size(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    _check_size(start, end, _HALF.size, "LSP buffer size")
+    return LspBufferSize(_HALF.unpack_from(data, start)[0])
+
+
+def _check_size(start: int, end: int, size: int, what: str) -> None:
+    if end - start != size:
+        raise DecodeError("tlv", start, f"{what} of {end - start} bytes, not {size}")
+
+
+def _narrow_is_reachability(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    if start == end:
+        raise DecodeError("tlv", start, "IS reachability without its first byte")
+    check_multiple(start + 1, end, NEIGHBOR.size, "neighbors")
+    neighbors = tuple(decode_narrow_neighbors(data, start + 1, end))
+    return NarrowIsReachability(neighbors, data[start])
+
+
+def _is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+    return IsReachability(decode_neighbors(data, start, end, reading))
+
+
+def _topology(data: bytes, start: int, end: int) -> int:
+    if end - start < _HALF.size:
+        raise DecodeError("tlv", start, "no topology id")
+    (field,) = _HALF.unpack_from(data, start)
+    return int(field) & _TOPOLOGY_ID
+
+
+def _mt_is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+    topology = _topology(data, start, end)
+    neighbors = decode_neighbors(data, start + _HALF.size, end, reading)
+    return IsReachability(neighbors, topology)
+
+
+def _ip_reachability(family: int) -> _Decoder:
+    def decode(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+        return IpReachability(family, tuple(decode_prefixes(data, start, end, family, reading)))
+
+    return decode
+
+
+def _mt_ip_reachability(family: int) -> _Decoder:
+    def decode(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+        topology = _topology(data, start, end)
+        prefixes = decode_prefixes(data, start + _HALF.size, end, family, reading)
+        return IpReachability(family, tuple(prefixes), topology)
+
+    return decode
+
+
+def _narrow_ip_reachability(*, external: bool) -> _Decoder:
+    def decode(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+        check_multiple(start, end, PREFIX.size, "prefixes")
+        return NarrowIpReachability(tuple(decode_narrow_prefixes(data, start, end)), external)
+
+    return decode
+
+
+def _protocols(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    return ProtocolsSupported(tuple(data[start:end]))
+
+
+def _interface_addresses(family: int) -> _Decoder:
+    def decode(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+        size = _ADDRESS_SIZES[family]
+        check_multiple(start, end, size, "addresses")
+        addresses = (int.from_bytes(data[at : at + size], "big") for at in range(start, end, size))
+        return InterfaceAddresses(family, tuple(addresses))
+
+    return decode
+
+
+def _te_router_id(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    _check_size(start, end, _WORD.size, "TE router id")
+    return TeRouterId(_WORD.unpack_from(data, start)[0])
+
+
+def _hostname(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    """A name no terminal should be sent (control characters, no text) is kept as bytes."""
+    value = data[start:end]
+    try:
+        name = value.decode()
+    except UnicodeDecodeError:
+        return UnknownTlv(_T.HOSTNAME, value)
+    return Hostname(name) if name.isprintable() else UnknownTlv(_T.HOSTNAME, value)
+
+
+def _multi_topology(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    check_multiple(start, end, _HALF.size, "topologies")
+    return MultiTopology(
+        tuple(
+            Topology(field & _TOPOLOGY_ID, bool(field & _OVERLOAD), bool(field & _ATTACHED))
+            for (field,) in _HALF.iter_unpack(data[start:end])
+        )
+    )
+
+
+def _three_way(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    size = end - start
+    if size == 1:
+        return ThreeWay(data[start])
+    if size == _THREE_WAY_OWN.size:
+        return ThreeWay(*_THREE_WAY_OWN.unpack_from(data, start))
+    _check_size(start, end, _THREE_WAY.size, "three-way adjacency")
+    state, own, system, other = _THREE_WAY.unpack_from(data, start)
+    return ThreeWay(state, own, int.from_bytes(system, "big"), other)
+
+
+_DECODERS: Final[dict[int, _Decoder]] = {
+    _T.AREA_ADDRESSES: _area_addresses,
+    _T.IS_REACHABILITY: _narrow_is_reachability,
+    _T.IS_NEIGHBORS: _is_neighbors,
+    _T.PADDING: _padding,
+    _T.LSP_ENTRIES: _lsp_entries,
+    _T.AUTHENTICATION: _authentication,
+    _T.PURGE_ORIGINATOR: _purge_originator,
+    _T.LSP_BUFFER_SIZE: _lsp_buffer_size,
+    _T.EXTENDED_IS_REACHABILITY: _is_reachability,
+    _T.IP_INTERNAL_REACHABILITY: _narrow_ip_reachability(external=False),
+    _T.PROTOCOLS_SUPPORTED: _protocols,
+    _T.IP_EXTERNAL_REACHABILITY: _narrow_ip_reachability(external=True),
+    _T.IP_INTERFACE_ADDRESSES: _interface_addresses(FAMILY_IPV4),
+    _T.TE_ROUTER_ID: _te_router_id,
+    _T.EXTENDED_IP_REACHABILITY: _ip_reachability(FAMILY_IPV4),
+    _T.HOSTNAME: _hostname,
+    _T.MT_IS_REACHABILITY: _mt_is_reachability,
+    _T.MULTI_TOPOLOGY: _multi_topology,
+    _T.IPV6_INTERFACE_ADDRESSES: _interface_addresses(FAMILY_IPV6),
+    _T.MT_IP_REACHABILITY: _mt_ip_reachability(FAMILY_IPV4),
+    _T.IPV6_REACHABILITY: _ip_reachability(FAMILY_IPV6),
+    _T.MT_IPV6_REACHABILITY: _mt_ip_reachability(FAMILY_IPV6),
+    _T.THREE_WAY: _three_way,
+}

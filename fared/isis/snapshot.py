@@ -1,0 +1,297 @@
+"""An immutable picture of the engine, from which views for people and metrics are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fared.core.keys import Keyring, accept_keys, send_key
+from fared.isis.adjacency import all_adjacencies
+from fared.isis.circuit import Adjacency, Circuit
+from fared.isis.ids import Level, LevelSet, LspId
+from fared.isis.instance import Instance
+from fared.isis.lsdb import Lsdb, StoredLsp
+from fared.isis.pdu.model import Lsp
+from fared.isis.settings import CircuitKind
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacencyView:
+    """One neighbor; times in seconds. ``topologies`` are MT ids (RFC 5120)."""
+
+    system_id: int
+    hostname: str | None
+    snpa: int
+    ifindex: int
+    interface: str
+    levels: LevelSet
+    state: str
+    uptime: float | None
+    holding_time: int
+    expires_in: float
+    areas: tuple[bytes, ...]
+    ipv4: tuple[int, ...]
+    ipv6: tuple[int, ...]
+    nlpids: tuple[int, ...]
+    topologies: tuple[int, ...]
+    priority: int
+    extended_circuit_id: int | None
+    flaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationView:
+    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
+
+    ``expired``: the key is the last one and its send lifetime is over.
+    """
+
+    algorithm: str | None
+    key_id: int | None
+    expired: bool
+    accepted: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LanView:
+    """One level of a broadcast circuit: its designated IS as LAN id, 0 while there is none."""
+
+    level: int
+    dis: int
+    is_dis: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitView:
+    """One interface on which IS-IS runs; bandwidths in bytes/s.
+
+    ``kind`` and ``levels`` are what is in force. ``pending`` LSPs are still to be sent or
+    acknowledged. ``addresses`` are (family, address, prefix length).
+    """
+
+    ifindex: int
+    name: str
+    up: bool
+    kind: str
+    levels: LevelSet
+    circuit_id: int
+    addresses: tuple[tuple[int, int, int], ...]
+    mtu: int
+    metric: int
+    passive: bool
+    priority: int
+    hello_interval: float
+    hello_multiplier: int
+    capacity: float | None
+    utilized: float
+    announced_capacity: float | None
+    announced_available: float | None
+    lans: tuple[LanView, ...]
+    pending: int
+    authentication: AuthenticationView | None
+    adjacencies: tuple[AdjacencyView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LspView:
+    """One stored LSP and its remaining lifetime now, seconds; ``raw`` as it was received."""
+
+    lsp: Lsp
+    remaining_lifetime: int
+    raw: bytes
+    own: bool
+    purged: bool
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseView:
+    """One level; ``checksum`` is the sum of the checksums of live LSPs.
+
+    ``hostnames`` maps system ids to the names their LSPs tell (RFC 5301).
+    """
+
+    level: int
+    lsps: tuple[LspView, ...]
+    checksum: int
+    hostnames: dict[int, str]
+    authentication: AuthenticationView | None
+
+    def lsp(self, lsp_id: LspId) -> LspView | None:
+        """One LSP by id."""
+        return next((view for view in self.lsps if view.lsp.lsp_id == lsp_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class IsisSnapshot:
+    """The whole process. Counters are (labels..., count) tuples in order of first occurrence.
+
+    ``pdus``: (direction, type); ``errors``: reason; ``transitions``: (from, to); ``lsps``: what
+    flooding did. ``overloaded`` and ``attached`` are the bits our LSPs carry.
+    """
+
+    system_id: int
+    areas: tuple[bytes, ...]
+    hostname: str | None
+    levels: LevelSet
+    families: tuple[int, ...]
+    multi_topology: bool
+    overloaded: bool
+    attached: bool
+    circuits: tuple[CircuitView, ...]
+    databases: tuple[DatabaseView, ...]
+    pdus: tuple[tuple[str, str, int], ...]
+    errors: tuple[tuple[str, int], ...]
+    transitions: tuple[tuple[str, str, int], ...]
+    lsps: tuple[tuple[str, int], ...]
+    timers: int
+
+    @property
+    def adjacencies(self) -> tuple[AdjacencyView, ...]:
+        """The adjacencies of all circuits, by ifindex."""
+        return tuple(a for circuit in self.circuits for a in circuit.adjacencies)
+
+    def level(self, level: int) -> DatabaseView | None:
+        """The database of one level."""
+        return next((view for view in self.databases if view.level == level), None)
+
+
+def take_snapshot(
+    instance: Instance,
+    now: float,
+    *,
+    overloaded: bool,
+    attached: bool,
+    hostnames: Mapping[Level, Mapping[int, str]],
+) -> IsisSnapshot:
+    """Copy what is to be seen out of the live engine. ``hostnames``: by level and system id."""
+    counters, settings = instance.counters, instance.settings
+    names = {
+        system: name for _, known in sorted(hostnames.items()) for system, name in known.items()
+    }
+    waiting: dict[int, int] = {}
+    for lsdb in instance.databases.values():
+        for entry in lsdb.entries.values():
+            for ifindex in entry.srm:
+                waiting[ifindex] = waiting.get(ifindex, 0) + 1
+    return IsisSnapshot(
+        system_id=instance.system_id,
+        areas=settings.areas,
+        hostname=settings.hostname,
+        levels=settings.levels,
+        families=settings.families,
+        multi_topology=settings.multi_topology,
+        overloaded=overloaded,
+        attached=attached,
+        circuits=tuple(
+            _circuit(instance, circuit, now, names, waiting.get(circuit.ifindex, 0))
+            for circuit in instance.ordered_circuits()
+        ),
+        databases=tuple(
+            _database(instance, lsdb, now, hostnames.get(level, {}))
+            for level, lsdb in sorted(instance.databases.items())
+        ),
+        pdus=tuple((d, t, n) for (d, t), n in counters.pdus.items()),
+        errors=tuple(counters.errors.items()),
+        transitions=tuple((a, b, n) for (a, b), n in counters.transitions.items()),
+        lsps=tuple(counters.lsps.items()),
+        timers=len(instance.timers),
+    )
+
+
+def _circuit(
+    instance: Instance,
+    circuit: Circuit,
+    now: float,
+    hostnames: Mapping[int, str],
+    pending: int,
+) -> CircuitView:
+    settings = circuit.settings
+    announced = circuit.announced.bandwidth if circuit.announced else None
+    kind = CircuitKind.LOOPBACK if circuit.loopback else settings.kind
+    return CircuitView(
+        ifindex=circuit.ifindex,
+        name=circuit.name,
+        up=circuit.up,
+        kind=kind.value,
+        levels=LevelSet(settings.levels & instance.settings.levels),
+        circuit_id=circuit.circuit_id,
+        addresses=tuple((a.family, a.address, a.prefix_length) for a in circuit.link.addresses),
+        mtu=circuit.link.mtu,
+        metric=settings.metric,
+        passive=settings.passive,
+        priority=settings.priority,
+        hello_interval=settings.hello_interval,
+        hello_multiplier=settings.hello_multiplier,
+        capacity=circuit.bandwidth.capacity,
+        utilized=circuit.utilized,
+        announced_capacity=announced.capacity if announced else None,
+        announced_available=announced.available if announced else None,
+        lans=tuple(
+            LanView(int(level), lan.dis, lan.is_dis) for level, lan in sorted(circuit.lan.items())
+        ),
+        pending=pending,
+        authentication=_authentication(settings.authentication, instance.settings.epoch + now),
+        adjacencies=tuple(_adjacency(a, now, hostnames) for a in all_adjacencies(circuit)),
+    )
+
+
+def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -> AdjacencyView:
+    circuit, since = adjacency.circuit, adjacency.up_since
+    return AdjacencyView(
+        system_id=adjacency.system_id,
+        hostname=hostnames.get(adjacency.system_id),
+        snpa=adjacency.snpa,
+        ifindex=circuit.ifindex,
+        interface=circuit.name,
+        levels=adjacency.levels,
+        state=adjacency.state.value,
+        uptime=None if since is None else now - since,
+        holding_time=adjacency.holding_time,
+        expires_in=adjacency.expires - now,
+        areas=adjacency.areas,
+        ipv4=adjacency.ipv4,
+        ipv6=adjacency.ipv6,
+        nlpids=adjacency.nlpids,
+        topologies=adjacency.topologies,
+        priority=adjacency.priority,
+        extended_circuit_id=adjacency.extended_circuit_id,
+        flaps=adjacency.flaps,
+    )
+
+
+def _authentication(keyring: Keyring, wall: float) -> AuthenticationView | None:
+    if not keyring:
+        return None
+    chosen = send_key(keyring, wall)
+    return AuthenticationView(
+        algorithm=None if chosen is None else chosen.key.algorithm.value,
+        key_id=None if chosen is None else chosen.key.key_id,
+        expired=chosen is not None and not chosen.sends(wall),
+        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
+    )
+
+
+def _database(
+    instance: Instance, lsdb: Lsdb, now: float, hostnames: Mapping[int, str]
+) -> DatabaseView:
+    entries = lsdb.ordered()
+    keys = instance.settings.lsp_keys(int(lsdb.level))
+    return DatabaseView(
+        level=int(lsdb.level),
+        lsps=tuple(_lsp(entry, now) for entry in entries),
+        checksum=sum(entry.checksum for entry in entries if not entry.purged),
+        hostnames=dict(hostnames),
+        authentication=_authentication(keys, instance.settings.epoch + now),
+    )
+
+
+def _lsp(entry: StoredLsp, now: float) -> LspView:
+    return LspView(
+        lsp=entry.lsp,
+        remaining_lifetime=entry.remaining_lifetime(now),
+        raw=entry.raw,
+        own=entry.own,
+        purged=entry.purged,
+        age=now - entry.since,
+    )

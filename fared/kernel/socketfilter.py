@@ -1,0 +1,31 @@
+"""Classic BPF programs on sockets: what the kernel drops never wakes this process."""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+from collections.abc import Sequence
+
+_SO_ATTACH_FILTER = 26
+
+LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30
+"""Load from an offset, in network byte order."""
+EQUAL = 0x15
+"""Compare with the constant: skip ``then`` instructions if equal, ``otherwise`` if not."""
+RETURN = 0x06
+"""Keep so many bytes; 0 drops."""
+PACKET_TYPE = 0xFFFF_F000 + 4
+"""The offset (SKF_AD_OFF + SKF_AD_PKTTYPE) at which the kernel shows PACKET_HOST and the like."""
+ALL = 0xFFFF_FFFF
+
+Instruction = tuple[int, int, int, int]
+"""Operation, ``then``, ``otherwise``, constant."""
+
+
+def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
+    """Let the socket receive only what ``program`` keeps."""
+    packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(packed)
+    fprog = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)

@@ -1,0 +1,181 @@
+"""One routing protocol of a router: its engine, and the routes that follow from its database.
+
+A router has one for each protocol it speaks. A protocol that routes two families has a solver
+for each: prefixes and next hops are of one family, the topology may be shared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from fared.core.ids import NodeId, Prefix
+from fared.rib.solver import RibUpdate, RouteSolver
+from fared.router.stages import AdjacencyProgress
+from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedUpdated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fared.core.events import LinkRemoved, LoadMeasured, ShutdownRequested
+    from fared.isis import events as isis
+    from fared.ospf import events as ospf
+    from fared.rib.facts import Reached
+    from fared.rib.model import Route
+    from fared.rib.settings import SolverSettings
+    from fared.ted.model import LocalLink
+
+OSPF = "ospf"
+ISIS = "isis"
+
+
+class Engine(Protocol):
+    """What a router asks of every engine; inputs of a protocol's own come to it directly."""
+
+    def handle(
+        self, event: LinkRemoved | LoadMeasured | ShutdownRequested | RoutesComputed, now: float
+    ) -> None:
+        """Process one input."""
+
+    def tick(self, now: float) -> None:
+        """Fire what is due."""
+
+    def next_deadline(self) -> float | None:
+        """When to call ``tick`` at the latest."""
+
+    def drain(self) -> Sequence[ospf.Output | isis.Output]:
+        """Return all outputs, in order."""
+
+    def adjacency_progress(self) -> tuple[int, int, int]:
+        """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
+
+    def activity(self) -> int:
+        """Count what the database went through: stands still in a quiet network."""
+
+    @property
+    def in_several_areas(self) -> bool:
+        """Whether routes are to be told to this engine."""
+
+
+class Speaker:
+    """Engine and solvers of one protocol."""
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        root: NodeId,
+        families: Iterable[int],
+        settings: SolverSettings,
+    ) -> None:
+        self.name = name
+        self.engine = engine
+        self.root = root
+        self.solvers = {family: RouteSolver(root, settings) for family in families}
+        self.dirty = True
+        """Whether anything came that the solvers have not seen."""
+        self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
+        self._link_counts: dict[tuple[int, int, int], int] = {}
+        self._told_asbrs: dict[NodeId, RouteFacts] = {}
+
+    @property
+    def solver(self) -> RouteSolver:
+        """The solver of the first family."""
+        return next(iter(self.solvers.values()))
+
+    def solver_of(self, prefix: Prefix) -> RouteSolver | None:
+        """The solver of a prefix's family."""
+        return self.solvers.get(prefix.family)
+
+    def progress(self) -> AdjacencyProgress:
+        """How many interfaces await a neighbor, have one, or are forming one."""
+        return AdjacencyProgress(*self.engine.adjacency_progress())
+
+    # What the engine said
+
+    def ted_updated(self, update: TedUpdated) -> bool:
+        """Take the newest description of a router; whether it has fewer links than before."""
+        self.dirty = True
+        solver = self.solvers.get(update.family)
+        if solver is None:
+            return False
+        solver.put_block(update.area, update.node, update.block)
+        if not update.topology:
+            return False
+        key = (update.family, update.area, update.node)
+        count = 0 if update.block is None else len(update.block.neighbors)
+        lost = count < self._link_counts.get(key, 0)
+        self._link_counts[key] = count
+        return lost
+
+    def local_links_changed(self, change: LocalLinksChanged) -> bool:
+        """Take this router's own full adjacencies; whether there are fewer than before."""
+        self.dirty = True
+        solver = self.solvers.get(change.family)
+        if solver is None:
+            return False
+        key = (change.family, change.area)
+        before = self._local_links.get(key, ())
+        self._local_links[key] = change.links
+        solver.set_local_links(change.area, change.links)
+        return len(change.links) < len(before)
+
+    # What follows from it
+
+    def solve(self) -> tuple[dict[Prefix, Route | None], list[RibUpdate]]:
+        """Compute what changed since the last run, of all families."""
+        self.dirty = False
+        updates = [solver.solve() for solver in self.solvers.values()]
+        changed: dict[Prefix, Route | None] = {}
+        for update in updates:
+            changed.update(update.changed)
+        return changed, updates
+
+    def apply_settings(self, settings: SolverSettings) -> None:
+        """Weigh by other settings from the next run on."""
+        self.dirty = True
+        for solver in self.solvers.values():
+            solver.apply_settings(settings)
+
+    def tell_engine(self, now: float) -> bool:
+        """Tell an engine in several areas what the routes became; whether that was news.
+
+        It announces them (RFC 2328 §12.4.3, RFC 5302). The one place where data flows back, and
+        it ends there: what an engine announces of itself is no input to its own routes.
+        """
+        if not self.engine.in_several_areas:
+            return False
+        changes: dict[Prefix, RouteFacts | None] = {}
+        asbrs: dict[NodeId, RouteFacts] = {}
+        for solver in self.solvers.values():
+            routes, boundaries = solver.reached_now()
+            for prefix, reached in routes.items():
+                changes[prefix] = None if reached is None else _facts(reached)
+            asbrs.update((node, _facts(reached)) for node, reached in boundaries.items())
+        if not changes and asbrs == self._told_asbrs:
+            return False
+        self._told_asbrs = asbrs
+        self.engine.handle(RoutesComputed(changes, asbrs), now)
+        return True
+
+    def confirmed(self) -> bool:
+        """Whether the database shows every full adjacency from both ends.
+
+        Right after a restart the neighbors' descriptions, and our own, may still be those of
+        before: routes computed from them would lack those links.
+        """
+        for (family, area), links in self._local_links.items():
+            solver = self.solvers[family]
+            graph = solver.ted(area).graph() if area in solver.areas else None
+            here = None if graph is None else graph.index(self.root)
+            if graph is None or here is None:
+                if links:
+                    return False
+                continue
+            ends = {graph.index(link.neighbor) for link in links}
+            if any(end is None or graph.way(here, end) is None for end in ends):
+                return False
+        return True
+
+
+def _facts(reached: Reached) -> RouteFacts:
+    return RouteFacts(reached.metric, reached.path_type, reached.areas, reached.capacity)

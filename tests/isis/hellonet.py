@@ -1,0 +1,284 @@
+"""Routers that only say hello, joined by virtual cables on a virtual clock."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass, field, replace
+
+from fared.core.ids import SystemId
+from fared.core.links import InterfaceAddress, Link
+from fared.core.wire import DecodeError
+from fared.isis.auth import verify
+from fared.isis.circuit import Adjacency, Circuit
+from fared.isis.events import AdjacencyChanged, Output, SendPdu
+from fared.isis.hello import HelloProtocol
+from fared.isis.ids import Level, LevelSet
+from fared.isis.instance import Instance
+from fared.isis.links import CircuitManager
+from fared.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.isis.pdu.model import LanHello, P2pHello
+from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.isis.transmit import LLC_SIZE, Transmitter
+
+AREA = bytes.fromhex("490001")
+OTHER_AREA = bytes.fromhex("490002")
+P2P = CircuitSettings(hello_interval=1.0, hello_multiplier=4)
+LAN = replace(P2P, kind=CircuitKind.BROADCAST)
+LOOPBACK = replace(P2P, kind=CircuitKind.LOOPBACK)
+LINK_LOCAL = 0xFE80 << 112
+
+
+def system_id(number: int) -> SystemId:
+    """0000.0000.000N"""
+    return SystemId(number)
+
+
+def mac(number: int, ifindex: int) -> int:
+    """The MAC address of a router's interface: higher for a higher number."""
+    return 0x0200_0000_0000 | number << 16 | ifindex
+
+
+def make_link(number: int, ifindex: int, **values) -> Link:
+    """A kernel link of a router, with one address of each family."""
+    fields = {
+        "ifindex": ifindex,
+        "name": f"eth{ifindex}",
+        "up": True,
+        "mtu": 1500,
+        "hardware_address": mac(number, ifindex),
+        "addresses": (
+            InterfaceAddress(4, 0x0A00_0000 | ifindex << 8 | number, 24),
+            InterfaceAddress(6, LINK_LOCAL | ifindex << 16 | number, 64),
+        ),
+    }
+    return Link(**{**fields, **values})
+
+
+class Watcher:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple] = []
+
+    def adjacency_changed(
+        self, circuit: Circuit, adjacency: Adjacency, level: Level, reason: str
+    ) -> None:
+        up = adjacency.up and bool(adjacency.levels & level)
+        self.calls.append(("adjacency", circuit.name, adjacency.system_id, int(level), up))
+
+    def dis_changed(self, circuit: Circuit, level: Level, previous_lan_id: int) -> None:
+        self.calls.append(
+            ("dis", circuit.name, int(level), previous_lan_id, circuit.lan[level].dis)
+        )
+
+    def circuit_changed(self, circuit: Circuit) -> None:
+        self.calls.append(("circuit", circuit.name))
+
+    def take(self) -> list[tuple]:
+        """What it was told since the last call."""
+        taken, self.calls = self.calls, []
+        return taken
+
+
+class Router:
+    """Hellos, circuits and nothing else."""
+
+    def __init__(self, number: int, seed: int, **settings) -> None:
+        fields = {"system_id": system_id(number), "areas": (AREA,), "levels": LevelSet.BOTH}
+        self.number = number
+        self.instance = Instance(IsisSettings(**{**fields, **settings}), random.Random(seed))
+        self.watcher = Watcher()
+        self.hello = HelloProtocol(self.instance, Transmitter(self.instance), self.watcher)
+        self.manager = CircuitManager(self.instance, self.hello, self.watcher)
+        self.said: list[tuple[float, Output]] = []
+        self.macs: dict[int, int] = {}
+        self.stopped = False
+
+    def circuit(self, ifindex: int = 1) -> Circuit:
+        return self.instance.circuits[ifindex]
+
+    def adjacency(self, ifindex: int = 1) -> Adjacency | None:
+        return self.circuit(ifindex).adjacency
+
+    def up(self, ifindex: int = 1) -> LevelSet:
+        """Levels in which the neighbor of a point-to-point circuit is up."""
+        adjacency = self.adjacency(ifindex)
+        return adjacency.levels if adjacency is not None and adjacency.up else LevelSet.NONE
+
+    def heard(self, level: Level = Level.TWO, ifindex: int = 1) -> set[int]:
+        """System ids of the neighbors that are up on a LAN."""
+        return {a.system_id for a in self.circuit(ifindex).adjacencies(level)}
+
+    def dis(self, level: Level = Level.TWO, ifindex: int = 1) -> int:
+        """System id of the designated IS, 0 for none."""
+        return self.circuit(ifindex).lan[level].dis >> 8
+
+    def errors(self) -> dict[str, int]:
+        return dict(self.instance.counters.errors)
+
+    def hellos(self, since: float = 0.0) -> list[tuple[float, LanHello | P2pHello, int]]:
+        """The hellos it sent: time, PDU, size."""
+        return [
+            (at, decode_pdu(output.payload), len(output.payload))
+            for at, output in self.said
+            if isinstance(output, SendPdu) and at >= since
+        ]
+
+    def changes(self) -> list[tuple[int, str, str]]:
+        """Transitions of adjacencies: level, from, to."""
+        return [
+            (output.level, output.previous, output.state)
+            for _, output in self.said
+            if isinstance(output, AdjacencyChanged)
+        ]
+
+
+@dataclass
+class Cable:
+    """A link between ends (router, ifindex), or a segment of several."""
+
+    ends: list[tuple[int, int]]
+    delay: float = 0.001
+    loss: float = 0.0
+    deaf: set[int] = field(default_factory=set)
+    """Routers that nothing reaches over it."""
+
+
+class Net:
+    """Routers and cables; ``run`` moves the clock."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.rng = random.Random(seed)
+        self.now = 0.0
+        self.routers: dict[int, Router] = {}
+        self.cables: dict[tuple[int, int], Cable] = {}
+        self._queue: list[tuple[float, int, int, int, int, bytes]] = []
+        self._order = 0
+
+    def add(self, number: int, **settings) -> Router:
+        router = Router(number, self.rng.randrange(1 << 30), **settings)
+        router.instance.now = self.now
+        self.routers[number] = router
+        return router
+
+    def cable(self, *ends: tuple[int, int], loss: float = 0.0) -> Cable:
+        """Connect interfaces; they still need to be brought up."""
+        cable = Cable(list(ends), loss=loss)
+        self.cables.update(dict.fromkeys(ends, cable))
+        return cable
+
+    def link(
+        self, number: int, settings: CircuitSettings | None = P2P, ifindex: int = 1, **values
+    ) -> None:
+        """Tell a router of its link."""
+        router = self.routers[number]
+        link = make_link(number, ifindex, **values)
+        router.macs[ifindex] = link.hardware_address
+        router.manager.changed(link, settings)
+        self.drain(router)
+
+    def pair(
+        self,
+        a: dict | None = None,
+        b: dict | None = None,
+        circuit_a: CircuitSettings = P2P,
+        circuit_b: CircuitSettings = P2P,
+    ) -> tuple[Router, Router]:
+        """Two routers on a cable, with these settings."""
+        routers = self.add(1, **(a or {})), self.add(2, **(b or {}))
+        self.cable((1, 1), (2, 1))
+        self.link(1, circuit_a)
+        self.link(2, circuit_b)
+        return routers
+
+    def lan(self, *numbers: int, priorities: dict[int, int] | None = None) -> Cable:
+        """Routers on one segment."""
+        cable = self.cable(*((number, 1) for number in numbers))
+        for number in numbers:
+            if number not in self.routers:
+                self.add(number)
+            self.link(number, replace(LAN, priority=(priorities or {}).get(number, 64)))
+        return cable
+
+    def drain(self, router: Router) -> None:
+        """Carry what a router said."""
+        for output in router.instance.take_outputs():
+            router.said.append((self.now, output))
+            if isinstance(output, SendPdu) and not router.stopped:
+                self._carry(router, output)
+
+    def _carry(self, router: Router, output: SendPdu) -> None:
+        cable = self.cables.get((router.number, output.ifindex))
+        if cable is None:
+            return
+        for number, ifindex in cable.ends:
+            if number == router.number or number in cable.deaf:
+                continue
+            if cable.loss and self.rng.random() < cable.loss:
+                continue
+            self._order += 1
+            source = router.macs[output.ifindex]
+            item = (self.now + cable.delay, self._order, number, ifindex, source, output.payload)
+            heapq.heappush(self._queue, item)
+
+    def _deliver(self, number: int, ifindex: int, source: int, payload: bytes) -> None:
+        router = self.routers.get(number)
+        circuit = None if router is None else router.instance.circuits.get(ifindex)
+        if router is None or circuit is None or router.stopped or not circuit.link.up:
+            return
+        if len(payload) + LLC_SIZE <= circuit.link.mtu:
+            self.receive(router, circuit, source, payload)
+
+    def receive(self, router: Router, circuit: Circuit, source: int, payload: bytes) -> None:
+        """What the engine does with a frame."""
+        pdu = decode_pdu(payload)
+        try:
+            verify(payload, pdu, circuit.settings.authentication, router.instance.wall)
+        except DecodeError as error:
+            router.instance.reject(error.code, source)
+            return
+        router.instance.now = self.now
+        if isinstance(pdu, P2pHello):
+            router.hello.receive_p2p(circuit, source, pdu)
+        elif isinstance(pdu, LanHello):
+            router.hello.receive_lan(circuit, source, pdu)
+        self.drain(router)
+
+    def say(self, number: int, pdu: LanHello | P2pHello, source: int = 0x0200_0009_0001) -> None:
+        """Let a stranger say something to a router."""
+        router = self.routers[number]
+        self.receive(router, router.circuit(), source, encode_pdu(pdu))
+
+    def apply(self, number: int, **settings) -> None:
+        """Give a router other settings."""
+        router = self.routers[number]
+        router.instance.settings = replace(router.instance.settings, **settings)
+        router.hello.settings_changed()
+        self.drain(router)
+
+    def _next(self) -> float | None:
+        due = [
+            at
+            for router in self.routers.values()
+            if not router.stopped and (at := router.instance.timers.next_deadline()) is not None
+        ]
+        due += [item[0] for item in self._queue[:1]]
+        return min(due, default=None)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.now + seconds
+        while (at := self._next()) is not None and at <= end:
+            self.now = max(self.now, at)
+            while self._queue and self._queue[0][0] <= self.now:
+                _, _, *delivery = heapq.heappop(self._queue)
+                self._deliver(*delivery)
+            for router in list(self.routers.values()):
+                if not router.stopped:
+                    router.instance.now = self.now
+                    router.instance.timers.fire(self.now)
+                    self.drain(router)
+        self.now = end
+        for router in self.routers.values():
+            router.instance.now = end

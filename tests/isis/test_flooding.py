@@ -1,0 +1,532 @@
+"""LSPs reach everybody, once where possible, whatever is lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fared.core.ids import SystemId
+from fared.isis.circuit import Adjacency, AdjacencyState
+from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
+from fared.isis.pdu.codec import encode_pdu
+from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, PduType, of_type
+from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
+
+LSP = PduType.L2_LSP
+CSNP = PduType.L2_CSNP
+PSNP = PduType.L2_PSNP
+
+
+def line(length: int, **cable) -> Network:
+    """Routers 1 to N in a row, synchronized."""
+    net = Network()
+    net.add(*range(1, length + 1))
+    for number in range(1, length):
+        net.join(number, number + 1, **cable)
+    net.run(1)
+    net.sent.clear()
+    return net
+
+
+def ring(length: int, **cable) -> Network:
+    net = line(length, **cable)
+    net.join(length, 1, **cable)
+    net.run(1)
+    net.sent.clear()
+    return net
+
+
+def listed(pdu) -> list:
+    return [entry for tlv in of_type(pdu.tlvs, LspEntries) for entry in tlv.entries]
+
+
+def test_an_lsp_reaches_the_end_of_a_line_at_once_and_crosses_each_link_once():
+    net = line(5)
+    net.say(1, "hello")
+    net.run(0.003)  # four links of half a millisecond each
+    assert all(r.known() == {name(1): (1, "hello")} for r in net.routers.values())
+    net.run(20)
+    assert [number for _, number, _ in net.pdus(LSP)] == [1, 2, 3, 4]
+    assert all(r.flags() == 0 for r in net.routers.values())
+
+
+def test_on_a_ring_copies_meet_and_are_not_decoded_twice():
+    net = ring(6)
+    net.say(1, "hello")
+    net.run(20)
+    assert net.agree()
+    assert sum(r.decoded for r in net.routers.values()) == 5
+    assert all(r.flags() == 0 for r in net.routers.values())
+
+
+def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
+    net = line(3)
+    net.say(1, "hello")
+    net.run(1)
+    first, second = (output.payload for _, _, output in net.sent if output.payload[4] == LSP)
+    assert first[:10] + first[12:] == second[:10] + second[12:]
+    lifetimes = [int.from_bytes(raw[10:12], "big") for raw in (first, second)]
+    assert lifetimes == [1199, 1199]  # RFC 7987: who receives it raises it again
+
+
+def test_pdus_go_to_all_intermediate_systems_on_links_and_to_those_of_the_level_on_lans():
+    net = Network()
+    net.add(1, 2, 3, 4)
+    net.join(1, 2)
+    net.join(2, 3, 4)
+    net.say(1, "hello")
+    net.run(5)
+    addresses = {(number, output.ifindex): output.destination for _, number, output in net.sent}
+    assert addresses[1, 1] == addresses[2, 1] == ALL_ISS
+    assert addresses[2, 2] == ALL_L2_ISS
+
+
+def test_acknowledgments_travel_together_within_milliseconds():
+    net = line(2)
+    for fragment in range(10):
+        net.say(1, "x", fragment)
+    net.run(0.1)
+    acks = net.pdus(PSNP, by=2)
+    assert sum(len(listed(pdu)) for _, _, pdu in acks) == 10
+    assert len(acks) <= 2
+    assert acks[0][0] - net.sent[0][0] < 0.01
+    assert net[1].counts["acked"] == 10
+
+
+def test_the_first_lsp_of_a_burst_goes_at_once_and_the_rest_in_bursts():
+    net = line(2)
+    start = net.now
+    for fragment in range(50):
+        net.say(1, "x", fragment)
+    net.run(1)
+    times = [at - start for at, _, _ in net.pdus(LSP)]
+    assert times[0] == 0
+    assert len(times) == 50
+    assert sorted(set(times)) == pytest.approx([0, 0.005, 0.010, 0.015])
+
+
+def test_while_nobody_acknowledges_the_pace_slows_down():
+    net = line(2)
+    net.cables[0].cut = True
+    start = net.now
+    for fragment in range(250):
+        net.say(1, "x", fragment)
+    net.run(4)
+    times = [at - start for at, _, _ in net.pdus(LSP)]
+    assert len(times) == 250
+    assert sum(at < 0.06 for at in times) <= 220
+    assert times[-1] > 0.1
+
+
+def test_a_large_database_of_one_level_does_not_hold_up_the_other():
+    net = Network()
+    net.add(1, 2, levels=LevelSet.BOTH)
+    net.join(1, 2)
+    for router in net.routers.values():
+        circuit = router.instance.circuits[1]
+        circuit.adjacency.levels = LevelSet.BOTH
+        router.flooding.adjacency_up(circuit, Level.ONE)
+    net._send_all()
+    net.run(1)
+    for fragment in range(200):
+        net[1].flooding.install_own(Level.ONE, make_lsp(name(1, fragment), 1, level=Level.ONE))
+    net.say(1, "of level 2")
+    net.run(0.012)
+    assert net.agree()
+    net.run(5)
+    assert len(net[2].instance.databases[Level.ONE].entries) == 200
+
+
+def test_what_changes_again_while_it_waits_is_sent_once():
+    net = line(2)
+    net.say(1, "first")
+    for version in range(5):
+        net.say(1, f"version {version}")
+    net.run(1)
+    assert [pdu.sequence_number for _, _, pdu in net.pdus(LSP)] == [1, 6]
+
+
+def test_an_lsp_is_repeated_until_it_is_acknowledged_and_then_no_more():
+    net = line(2)
+    cable = net.cables[0]
+    cable.cut = True
+    net.say(1, "hello")
+    net.run(11)
+    assert len(net.pdus(LSP)) == 3
+    cable.cut = False
+    net.run(30)
+    assert len(net.pdus(LSP)) == 4
+    assert net[1].counts["retransmitted"] == 3
+    assert net.agree()
+
+
+def test_neighbors_with_equal_databases_exchange_csnps_and_no_lsps():
+    net = line(3)
+    for number in (1, 2, 3):
+        for fragment in range(40):
+            net.say(number, "x", fragment)
+    net.run(10)
+    cable = net.cables[0]
+    net.down(cable)
+    net.run(1)
+    net.sent.clear()
+    net.up(cable)
+    net.run(10)
+    assert net.pdus(LSP) == []
+    assert {number for _, number, _ in net.pdus(CSNP)} == {1, 2}
+    assert all(r.flags() == 0 for r in net.routers.values())
+
+
+def test_neighbors_that_were_apart_exchange_what_differs():
+    net = line(2)
+    for fragment in range(40):
+        net.say(1, "x", fragment)
+    net.run(1)
+    net.down(net.cables[0])
+    net.say(1, "one", 7)
+    net.say(2, "two", 0)
+    net.sent.clear()
+    net.up(net.cables[0])
+    net.run(1)
+    assert {pdu.lsp_id for _, _, pdu in net.pdus(LSP)} == {name(1, 7), name(2, 0)}
+    assert net.agree()
+
+
+def test_databases_become_equal_even_if_all_csnps_of_the_beginning_are_lost():
+    net = line(2)
+    net.down(net.cables[0])
+    for fragment in range(40):
+        net.say(1, "x", fragment)
+        net.say(2, "y", fragment)
+    net.up(net.cables[0])
+    net._queue.clear()
+    net.run(8)
+    assert net.agree()
+    assert len(net[1].known()) == 80
+
+
+def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions():
+    net = line(2)
+    net.down(net.cables[0])
+    for fragment in range(40):
+        net.say(1, "x", fragment)
+    net.cables[0].cut = False
+    net._up_at(net.cables[0], net.cables[0].ends[0])
+    net._send_all()
+    net.run(0.6)
+    assert net[2].instance.counters.errors["no-adjacency"] > 40
+    net._up_at(net.cables[0], net.cables[0].ends[1])
+    net._send_all()
+    net.run(0.2)
+    assert net.agree()
+
+
+def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up():
+    """FRR's adjacency comes up 50 ms before ours, and its CSNPs come once."""
+    net = line(2)
+    for fragment in range(100):
+        net.say(1, "x", fragment)
+    net.run(5)
+    cable = net.cables[0]
+    net.down(cable)
+    net.say(1, "changed", 5)
+    cable.cut = False
+    net._up_at(cable, cable.ends[1])
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    net.sent.clear()
+    net._send_all()
+    net.run(0.05)
+    assert net[1].instance.counters.errors["no-adjacency"] == 0
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(10)
+    assert [pdu.lsp_id for _, _, pdu in net.pdus(LSP)] == [name(1, 5)]
+    assert net.agree()
+
+
+def test_csnps_that_came_long_before_the_adjacency_do_not_count():
+    net = line(2)
+    net.say(1, "hello")
+    net.run(1)
+    cable = net.cables[0]
+    net.down(cable)
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    entry = net[1].entry(1)
+    stale = LspEntries((LspEntry(name(1), 1, 1000, entry.checksum),))
+    net.inject(1, 1, encode_pdu(Csnp(2, 2 << 8, FIRST_LSP, LAST_LSP, (stale,))))
+    net.run(2)
+    net.sent.clear()
+    cable.cut = False
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(1)
+    assert len(net.pdus(LSP)) == 1
+
+
+def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
+    net = Network()
+    net.add(1, 2)
+    for fragment in range(250):
+        net[1].say("x", fragment)
+    net.join(1, 2, mtu=600)
+    net.run(1)
+    mine = [pdu for _, _, pdu in net.pdus(CSNP, by=1)]
+    assert mine[0].start == FIRST_LSP
+    assert mine[-1].end == LAST_LSP
+    assert all(a.end + 1 == b.start for a, b in pairwise(mine))
+    assert sum(len(listed(pdu)) for pdu in mine) == 250
+    assert max(len(output.payload) for _, _, output in net.sent) <= 597
+    theirs = [pdu for _, _, pdu in net.pdus(CSNP, by=2)]
+    assert [(pdu.start, pdu.end) for pdu in theirs] == [(FIRST_LSP, LAST_LSP)]
+
+
+def test_an_lsp_that_does_not_fit_is_counted_and_said_once():
+    net = Network()
+    net.add(1, 2)
+    net.join(1, 2, mtu=600)
+    net.run(1)
+    net.say(1, "x" * 1000)
+    net.say(1, "y" * 1000)
+    net.run(30)
+    assert [record.event for record in net[1].logs] == ["isis-lsp-too-large"]
+    assert net[1].counts["too-large"] == 2
+    assert net[2].known() == {}
+    assert net[1].flags() == 0
+
+
+def test_on_a_lan_an_lsp_is_sent_once_and_not_acknowledged():
+    net = Network()
+    net.add(1, 2, 3, 4)
+    net.join(1, 2, 3, 4)
+    net.run(5)
+    net.sent.clear()
+    net.say(3, "hello")
+    net.run(1)
+    assert len(net.pdus(LSP)) == 1
+    assert net.pdus(PSNP) == []
+    assert net.agree()
+    assert all(r.flags() == 0 for r in net.routers.values())
+
+
+def test_the_designated_is_tells_a_lan_what_it_has_every_csnp_interval():
+    net = Network()
+    net.add(1, 2, 3)
+    net.join(1, 2, 3)
+    net.run(5)
+    net.sent.clear()
+    net.run(100)
+    times = [at for at, _, _ in net.pdus(CSNP)]
+    assert {number for _, number, _ in net.pdus(CSNP)} == {1}
+    assert 9 <= len(times) <= 14
+
+
+def test_on_a_lan_csnps_follow_the_lsps_that_they_list():
+    net = Network()
+    net.add(1, 2, 3)
+    net.join(1, 2, 3)
+    for fragment in range(50):
+        net[1].say("x", fragment)
+    net.run(5)
+    net.sent.clear()
+    net.run(50)
+    for fragment in range(50):
+        net.say(1, "y", fragment)
+    net[1].flooding.dis_changed(net[1].instance.circuits[1], TWO)
+    net._send_all()
+    net.run(0.5)
+    assert net.pdus(PSNP) == []
+    assert net.agree()
+
+
+def test_who_lost_an_lsp_on_a_lan_asks_the_designated_is_for_it():
+    net = Network()
+    net.add(1, 2, 3)
+    cable = net.join(1, 2, 3)
+    net.run(5)
+    cable.loss = 1.0
+    net.say(2, "lost by 1 and 3")
+    net.run(0.001)
+    cable.loss = 0.0
+    net.run(12)
+    assert net.agree()
+    cable.loss = 1.0
+    net.say(1, "lost by 2 and 3")
+    net.run(0.001)
+    cable.loss = 0.0
+    net.sent.clear()
+    net.run(12)
+    assert net.agree()
+    assert {number for _, number, _ in net.pdus(PSNP)} == {2, 3}
+    assert len(net.pdus(LSP)) == 1
+
+
+def test_a_request_that_is_lost_is_repeated_before_the_next_csnp():
+    net = Network()
+    net.add(1, 2, 3)
+    cable = net.join(1, 2, 3, settings=replace(LAN, csnp_interval=60.0))
+    net.run(90)
+    cable.loss = 1.0
+    net.say(1, "hello")
+    net.run(0.001)
+    cable.loss = 0.0
+    start = len(net.pdus(CSNP))
+    while len(net.pdus(CSNP)) == start:
+        net.run(0.001)
+    cable.loss = 1.0
+    net.run(1)
+    cable.loss = 0.0
+    net.run(2)
+    assert net.agree()
+
+
+def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():
+    net = line(2)
+    net.down(net.cables[0])
+    net.inject(2, 1, make_lsp(name(9), 1, "who am I"))
+    net.run(1)
+    assert net[2].known() == {}
+    assert net[2].instance.counters.errors["no-adjacency"] == 1
+
+
+def test_a_garbled_lsp_is_dropped_and_not_purged():
+    net = line(3)
+    net.say(1, "hello")
+    net.run(1)
+    raw = bytearray(encode_pdu(make_lsp(name(1), 2, "garbled")))
+    raw[-1] ^= 1
+    net.inject(2, 1, bytes(raw))
+    net.run(5)
+    assert net[2].instance.counters.errors["checksum"] == 1
+    assert net[3].known() == {name(1): (1, "hello")}
+
+
+def test_sequence_number_zero_is_no_lsp():
+    net = line(2)
+    net.inject(2, 1, make_lsp(name(9), 0, "zero"))
+    net.run(1)
+    assert net[2].known() == {}
+    assert net[2].instance.counters.errors["lsp-sequence"] == 1
+
+
+def test_bytes_behind_an_lsp_are_not_passed_on():
+    net = line(3)
+    net.inject(2, 1, encode_pdu(make_lsp(name(9), 1, "short")) + bytes(20))
+    net.run(1)
+    assert net[3].known() == {name(9): (1, "short")}
+    assert len({len(o.payload) for _, _, o in net.sent if o.payload[4] == LSP}) == 1
+    net.inject(2, 1, encode_pdu(make_lsp(name(9), 1, "short")) + bytes(30))
+    net.run(1)
+    assert net[2].decoded == 1
+
+
+def test_shutdown_sends_all_that_waits():
+    net = line(2)
+    for fragment in range(100):
+        net.say(1, "x", fragment)
+    net.run(2)
+    for fragment in range(100):
+        net[1].unsay(fragment)
+    net[1].flooding.flush(force=True)
+    assert sum(o.payload[4] == LSP for o in net[1].instance.take_outputs()) == 100
+
+
+def test_a_drain_looks_at_flags_and_never_at_the_whole_database(monkeypatch):
+    net = line(3)
+    for fragment in range(100):
+        net.say(1, "x", fragment)
+    net.run(5)
+    database = net[2].instance.databases[2]
+    monkeypatch.setattr(database, "ordered", lambda: pytest.fail("scanned"))
+    monkeypatch.setattr(database, "between", lambda *_: pytest.fail("scanned"))
+    net.say(1, "y", 5)
+    net.run(1)
+    monkeypatch.undo()
+    assert net.agree()
+
+
+@st.composite
+def topologies(draw):
+    """A connected network of links and LANs of up to seven routers."""
+    size = draw(st.integers(2, 7))
+    cables = [(draw(st.integers(1, number - 1)), number) for number in range(2, size + 1)]
+    for _ in range(draw(st.integers(0, 3))):
+        members = draw(st.lists(st.integers(1, size), min_size=2, max_size=4, unique=True))
+        cables.append(tuple(members))
+    return size, cables
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    topology=topologies(),
+    seed=st.integers(0, 1 << 20),
+    loss=st.sampled_from([0.0, 0.1, 0.3]),
+    jitter=st.sampled_from([0.0, 0.01, 0.5]),
+    words=st.lists(
+        st.tuples(st.integers(1, 7), st.integers(0, 3), st.booleans(), st.floats(0, 3)),
+        min_size=1,
+        max_size=15,
+    ),
+)
+def test_all_databases_end_equal(topology, seed, loss, jitter, words):
+    """Whatever the topology, whatever is lost or overtaken, whoever says what and takes it back."""
+    size, cables = topology
+    net = Network(seed)
+    net.add(*range(1, size + 1))
+    for members in cables:
+        net.join(*members, loss=loss, jitter=jitter)
+    for whose, fragment, take_back, pause in words:
+        number = (whose - 1) % size + 1
+        if take_back and name(number, fragment) in net[number].texts:
+            net.unsay(number, fragment)
+        else:
+            net.say(number, f"{pause}", fragment)
+        net.run(pause)
+    for _ in range(8):  # with three in ten lost a packet may need many attempts
+        net.run(25)
+        if net.agree() and all(r.flags() == 0 for r in net.routers.values()):
+            break
+    wanted = {key: text for r in net.routers.values() for key, text in r.texts.items()}
+    for router in net.routers.values():
+        assert {key: text for key, (_, text) in router.known().items()} == wanted
+        assert router.flags() == 0
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 1 << 20),
+    events=st.lists(st.tuples(st.integers(0, 4), st.floats(0, 2)), max_size=12),
+)
+def test_links_and_routers_come_and_go_and_in_the_end_all_is_known_everywhere(seed, events):
+    net = Network(seed)
+    net.add(1, 2, 3, 4)
+    made = [net.join(1, 2, loss=0.1), net.join(2, 3, loss=0.1), net.join(3, 4, loss=0.1)]
+    made.append(net.join(4, 1, loss=0.1, settings=replace(P2P, lsp_retransmit_interval=1.0)))
+    for number in (1, 2, 3, 4):
+        net.say(number, "begin")
+    for which, pause in events:
+        if which == 4:
+            texts = net[2].texts
+            net.restart(2).texts.update(texts)
+            net.say(2, "back again")
+        elif made[which].cut:
+            net.up(made[which])
+        else:
+            net.down(made[which])
+        net.say(1 + which % 4, f"{pause}")
+        net.run(pause)
+    for cable in made:
+        if cable.cut:
+            net.up(cable)
+    net.run(40)
+    assert net.agree()
+    assert len(net[1].known()) == 4

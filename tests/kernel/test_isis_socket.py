@@ -1,0 +1,203 @@
+"""IS-IS frames between two namespaces: who gets them, how long they may be, and what is dropped."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
+from fared.kernel.isis_socket import (
+    ETHERTYPE_LLC,
+    LLC,
+    IsisSockets,
+    frame,
+    strip_ethernet_header,
+)
+from tests.kernel.netns import inside, packet_socket, run
+from tests.kernel.waiting import until
+
+ISIS = b"\x83"
+"""What every PDU begins with."""
+
+
+class End:
+    """One side of the links: its sockets, what they received, and its MAC addresses."""
+
+    def __init__(self, name: str, indexes: list[int]) -> None:
+        self.name, self.indexes = name, indexes
+        self.got = []
+        self.sockets = IsisSockets(lambda *received: self.got.append(received))
+        with inside(name):
+            for ifindex in indexes:
+                self.sockets.open(ifindex)
+        self.macs = [self.mac(f"e{n}") for n in range(len(indexes))]
+
+    def mac(self, interface: str) -> int:
+        text = run(f"ip -o link show dev {interface}", self.name)
+        return int(text.split("link/ether ")[1][:17].replace(":", ""), 16)
+
+    def send(self, link: int, destination: int, payload: bytes) -> None:
+        self.sockets.send(self.indexes[link], destination, payload)
+
+
+@pytest.fixture
+async def ends(namespaces):
+    """Two namespaces joined by e0 (MTU 1500) and e1 (MTU 9000)."""
+    left, right = namespaces.add(), namespaces.add()
+    pairs = [namespaces.pair(left, right, f"e{n}", n, mtu) for n, mtu in enumerate((1500, 9000))]
+    made = [End(name, [pair[side] for pair in pairs]) for side, name in enumerate((left, right))]
+    yield made
+    for end in made:
+        end.sockets.close_all()
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("group", [ALL_L1_ISS, ALL_L2_ISS, ALL_ISS])
+async def test_a_pdu_arrives_with_the_sender_and_the_group_it_was_sent_to(ends, group):
+    a, b = ends
+    a.send(1, group, ISIS + b"hello")
+    await until(lambda: b.got)
+    assert b.got == [(b.indexes[1], a.macs[1], group, ISIS + b"hello")]
+    assert a.got == []
+
+
+@pytest.mark.netns
+async def test_the_largest_pdu_of_an_ethernet_frame_is_1497_bytes(ends):
+    a, b = ends
+    largest = ISIS + bytes(range(256)) * 5 + bytes(216)
+    assert len(largest) == 1497
+    a.send(0, ALL_ISS, largest)
+    a.send(0, ALL_ISS, largest + b"x")
+    await until(lambda: b.got)
+    assert b.got[0][3] == largest
+    assert a.sockets.counters["send-error-EMSGSIZE"] == 1
+
+
+@pytest.mark.netns
+async def test_jumbo_frames_carry_pdus_of_up_to_the_mtu(ends):
+    """Hellos are padded to the MTU, so that a link of which the ends disagree never comes up."""
+    a, b = ends
+    for size in (1498, 1536, 8997, 8998):
+        a.send(1, ALL_L2_ISS, ISIS.ljust(size, b"."))
+    await until(lambda: len(b.got) == 3)
+    assert [len(received[3]) for received in b.got] == [1498, 1536, 8997]
+    assert a.sockets.counters["send-error-EMSGSIZE"] == 1
+
+
+@pytest.mark.netns
+async def test_frames_of_other_protocols_and_for_others_are_not_delivered(ends):
+    a, b = ends
+    own, there = a.macs[0].to_bytes(6, "big"), b.macs[0]
+    foreign = [
+        frame(own, 0x0180C2000000, b"")[:14] + b"\x42\x42\x03" + bytes(35),  # spanning tree
+        frame(own, ALL_ISS, b"\x82" + bytes(30)),  # ES-IS
+        frame(own, ALL_ISS, b"\x81" + bytes(30)),  # CLNP
+        frame(own, there ^ 2, ISIS + b"of somebody else"),
+        frame(own, ALL_ISS, ISIS + bytes(9))[:14] + b"\xfe\xfe\xbf\x83" + bytes(9),  # XID
+    ]
+    with packet_socket(a.name, "e0") as raw:
+        for data in foreign:
+            raw.send(data)
+        raw.send(frame(own, there, ISIS + b"wanted"))
+    await until(lambda: b.got)
+    assert b.got == [(b.indexes[0], a.macs[0], there, ISIS + b"wanted")]
+    assert b.sockets.counters == {"received": 1}
+
+
+@pytest.mark.netns
+async def test_the_padding_of_a_short_frame_is_no_part_of_the_pdu(ends):
+    """Network cards make every frame at least 60 bytes long; veth does not."""
+    a, b = ends
+    with packet_socket(a.name, "e0") as raw:
+        raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + b"csnp").ljust(60, b"\0"))
+        raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + bytes(40))[:30])
+        raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + b"end"))
+    await until(lambda: len(b.got) == 2)
+    assert [received[3] for received in b.got] == [ISIS + b"csnp", ISIS + b"end"]
+    assert b.sockets.counters["malformed"] == 1
+
+
+@pytest.mark.netns
+async def test_many_pdus_are_drained_in_order(ends):
+    a, b = ends
+    for n in range(300):
+        a.send(0, ALL_ISS, ISIS + struct.pack("!I", n))
+    await until(lambda: len(b.got) == 300)
+    assert [struct.unpack("!I", received[3][1:])[0] for received in b.got] == list(range(300))
+    assert a.sockets.counters["sent"] == 300
+
+
+@pytest.mark.netns
+async def test_a_new_hardware_address_is_used_at_once(ends):
+    a, b = ends
+    run("ip link set e0 address 02:00:00:00:00:07", a.name)
+    a.send(0, ALL_ISS, ISIS)
+    await until(lambda: b.got)
+    assert b.got[0][1] == 0x020000000007
+
+
+@pytest.mark.netns
+async def test_failures_are_counted_not_raised(ends):
+    a, b = ends
+    a.sockets.send(999, ALL_ISS, ISIS)
+    run("ip link set e0 down", a.name)
+    a.send(0, ALL_ISS, ISIS)
+    assert a.sockets.counters["send-error-ENOTCONN"] == 1
+    assert a.sockets.counters["send-error-ENETDOWN"] == 1
+    run("ip link set e0 up", a.name)
+    await until(lambda: a.send(0, ALL_ISS, ISIS) or b.got)
+
+
+@pytest.mark.netns
+async def test_a_callback_may_close_the_socket_it_was_called_from(ends):
+    a, b = ends
+    close = b.sockets.close
+    b.sockets._callback = lambda ifindex, *rest: (b.got.append(rest), close(ifindex))
+    for _ in range(3):
+        a.send(0, ALL_ISS, ISIS)
+    a.send(1, ALL_ISS, ISIS)
+    await until(lambda: len(b.got) == 2)
+    assert b.sockets.counters == {"received": 2}
+
+
+@pytest.mark.netns
+async def test_interfaces_that_are_gone_or_not_ethernet_are_counted(namespaces):
+    sockets = IsisSockets(lambda *_: None)
+    with inside(namespaces.add()):
+        sockets.open(4242)
+        sockets.open(1)
+    assert sockets.counters == {"open-error-ENODEV": 1, "open-error-EPROTONOSUPPORT": 1}
+
+
+def header(length: int) -> bytes:
+    return bytes(6) + bytes(6) + struct.pack("!H", length)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        header(3) + LLC[:2],
+        header(2) + LLC,
+        header(5) + LLC + b"a",
+        header(4) + b"\xfe\xfe\x04a",
+        header(0x0800) + LLC + b"abc",
+    ],
+)
+def test_lengths_and_types_that_do_not_add_up_are_refused(data):
+    assert strip_ethernet_header(data) is None
+
+
+@given(st.integers(0, (1 << 48) - 1), st.integers(0, 9000))
+def test_what_is_framed_is_found_again(destination, size):
+    payload = ISIS.ljust(size, b".")
+    data = frame(bytes(range(6)), destination, payload)
+    assert strip_ethernet_header(data) == (0x000102030405, destination, payload)
+    kind = struct.unpack_from("!H", data, 12)[0]
+    assert kind == (len(payload) + 3 if len(payload) <= 1497 else ETHERTYPE_LLC)
+
+
+@given(st.binary(max_size=80))
+def test_no_bytes_break_the_header_check(data):
+    strip_ethernet_header(data)
