@@ -224,24 +224,25 @@ def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
 
 # Across areas
 
+# Its nodes have names of their own: the module's other fabric may be running beside it.
 AREAS = """
 name: redistareas
 topology:
   nodes:
-    S1: {kind: fared}
+    S9: {kind: fared}
     A: {kind: fared}
-    F1: {kind: frr}
-    B1: {kind: bird}
-    h1: {}
-    h2: {}
-    h3: {}
+    F9: {kind: frr}
+    B9: {kind: bird}
+    g1: {}
+    g2: {}
+    g3: {}
   links:
-    - endpoints: ["S1:A", "A:S1"]
-    - {endpoints: ["A:F1", "F1:A"], vars: {area: 1}}
-    - {endpoints: ["A:B1", "B1:A"], vars: {area: 1}}
-    - endpoints: ["S1:h1", "h1:S1"]
-    - endpoints: ["F1:h2", "h2:F1"]
-    - endpoints: ["B1:h3", "h3:B1"]
+    - endpoints: ["S9:A", "A:S9"]
+    - {endpoints: ["A:F9", "F9:A"], vars: {area: 1}}
+    - {endpoints: ["A:B9", "B9:A"], vars: {area: 1}}
+    - endpoints: ["S9:g1", "g1:S9"]
+    - endpoints: ["F9:g2", "g2:F9"]
+    - endpoints: ["B9:g3", "g3:B9"]
 """
 OUTSIDE, BEYOND = "203.0.113.0/24", "192.0.2.0/24"
 
@@ -259,24 +260,24 @@ def test_frr_and_bird_in_another_area_find_the_boundary_router_and_it_finds_thei
         recordings = Recordings(fabric, tmp_path / "sent")
         fabric.start()
         await_all_paths(fabric, 30.0)
-        node, frr = fabric.node("S1"), fabric.node("F1")
+        node, frr = fabric.node("S9"), fabric.node("F9")
         node.netns.ip("route", "add", "blackhole", OUTSIDE)
         redistribute(node, {"static": {"metric": 30, "metric-type": 1}})
-        for name in ("F1", "B1"):
+        for name in ("F9", "B9"):
             until(lambda n=name: installed(fabric, n, OUTSIDE) == {"A"}, SOON, f"{name} has it")
         found = frr_route(frr, OUTSIDE)
         assert (found["routeType"], found["cost"]) == ("N E1", 50)
-        assert re.search(r"OSPF.metric1: 50\b", bird_route(fabric.node("B1"), OUTSIDE))
+        assert re.search(r"OSPF.metric1: 50\b", bird_route(fabric.node("B9"), OUTSIDE))
         assert vtysh_json(frr, "show ip ospf route")[str(node.plan.router_id)]["routeType"] == "R "
 
         frr.netns.ip("route", "add", "blackhole", BEYOND)
         vtysh(frr, "configure terminal", "router ospf", "redistribute kernel metric-type 1")
-        until(lambda: installed(fabric, "S1", BEYOND) == {"A"}, SOON, "S1 has FRR's")
+        until(lambda: installed(fabric, "S9", BEYOND) == {"A"}, SOON, "S9 has FRR's")
         (route,) = fared(node).request("show routes", args={"prefix": BEYOND})["routes"]
         assert (route["type"], route["metric"]) == ("external-1", 40)
 
         node.netns.ip("route", "del", "blackhole", OUTSIDE)
-        for name in ("F1", "B1", "A"):
+        for name in ("F9", "B9", "A"):
             until(lambda n=name: not installed(fabric, n, OUTSIDE), SOON, f"{name} forgets")
         assert complaints(fabric) == {}
         assert rejected(fabric) == {}
