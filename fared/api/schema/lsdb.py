@@ -54,4 +54,54 @@ Lsdb = TypedDict(
         "as": list[LsdbLsa],
     },
 )
-"""``show lsdb``: exactly the file that ``fared-cli spf --lsdb`` reads."""
+"""``show lsdb`` of OSPF: exactly the file that ``fared-cli spf --lsdb`` reads.
+
+Argument ``proto``: ``ospf`` or ``isis``; where both run and it is not given, OSPF.
+"""
+
+
+class LsdbAdjacency(TypedDict):
+    """An adjacency that is up in a level: whom packets go to, and where to.
+
+    ``ipv4`` is None where the neighbor tells no address, ``ipv6`` is link-local.
+    """
+
+    neighbor: str
+    level: int
+    ipv4: str | None
+    ipv6: str | None
+
+
+class LsdbCircuit(TypedDict):
+    """A circuit as the offline SPF needs it; ``levels`` are those it runs in."""
+
+    name: str
+    type: str
+    ifindex: int
+    levels: list[int]
+    addresses: list[str]
+    unnumbered: bool
+    metric: int
+    bandwidth: BytesPerSecond
+    adjacencies: list[LsdbAdjacency]
+
+
+class LsdbLsp(TypedDict):
+    """A whole LSP as on the wire, with the lifetime it had when the document was made."""
+
+    level: int
+    hex: str
+
+
+class IsisLsdb(TypedDict):
+    """``show lsdb`` of IS-IS; ``areas`` are the router's area addresses, ``families`` 4 and 6."""
+
+    format: str
+    proto: str
+    system_id: str
+    levels: list[int]
+    areas: list[str]
+    families: list[int]
+    multi_topology: bool
+    interfaces: list[LsdbCircuit]
+    lsps: list[LsdbLsp]

@@ -9,36 +9,74 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
+import numpy as np
+
 from fared.api.control import CommandError
 from fared.api.schema import path as schema
-from fared.api.views.context import ViewContext, finite
-from fared.core.ids import NodeId, Prefix
+from fared.api.views.context import ViewContext, family_name, family_number, finite
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.ospf.offline import links_of_block
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
-from fared.ted.model import PathType
+from fared.router.speaker import OSPF, Speaker
+from fared.ted.model import LocalLink, NodeBlock, PathType
 
 MAX_NODES = 512
+Blocks = dict[NodeId, NodeBlock]
 
 
 class Walker:
-    """Solves the routes of one node after the other, from the same blocks."""
+    """Solves the routes of one node after the other, from the same blocks.
 
-    def __init__(self, context: ViewContext) -> None:
-        self._solver = context.router.solver
+    ``speaker`` says by which protocol; all nodes are taken to use that one.
+    """
+
+    def __init__(self, context: ViewContext, speaker: Speaker, prefix: Prefix) -> None:
+        solver = speaker.solver_of(prefix)
+        assert solver is not None, "the prefix is of a family that the protocol routes"
+        self._solver = solver
+        self._proto = speaker.name
         self._settings = context.router.settings.solver
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """The route of ``node`` to ``prefix``."""
         solver = RouteSolver(NodeId(node), self._settings)
         for area in self._solver.areas:
-            blocks = self._solver.ted(area).blocks
+            blocks = dict(self._solver.ted(area).blocks)
+            own = blocks.get(NodeId(node))
+            if own is not None:
+                blocks[own.node] = own = self._of_its_own(area, own, prefix)
             for name, block in blocks.items():
                 solver.put_block(area, name, block)
-            own = blocks.get(NodeId(node))
-            solver.set_local_links(area, () if own is None else links_of_block(own, dict(blocks)))
+            solver.set_local_links(area, () if own is None else self._links(own, blocks))
         solver.solve()
         return solver.routes.get(prefix)
+
+    def _of_its_own(self, area: int, block: NodeBlock, prefix: Prefix) -> NodeBlock:
+        """A router of both levels as it sees itself: without what it leaks into this one.
+
+        What somebody else announces in the other level was learnt there.
+        """
+        if self._proto == OSPF:
+            return block
+        others = (self._solver.ted(other).blocks for other in self._solver.areas if other != area)
+        learnt = any(
+            block.node in blocks
+            and any(
+                prefix == attached.prefix
+                for name, far in blocks.items()
+                if name != block.node
+                for attached in far.prefixes
+            )
+            for blocks in others
+        )
+        if not learnt:
+            return block
+        kept = tuple(attached for attached in block.prefixes if attached.prefix != prefix)
+        return replace(block, prefixes=kept)
+
+    def _links(self, own: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
+        return links_of_block(own, blocks) if self._proto == OSPF else flooded_links(own, blocks)
 
     def cost(self, tail: int, head: int) -> int:
         """Least metric of the links between two neighbors, 0 if there are none."""
@@ -64,11 +102,37 @@ class Walker:
         return None, None
 
 
-def path(context: ViewContext, source: str, destination: str) -> schema.PathDocument:
+def flooded_links(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
+    """The links of any router as it floods them, one a row; addresses are of no concern here.
+
+    A link into a pseudonode leads to each of the routers behind it.
+    """
+    rows = zip(
+        block.neighbors.tolist(),
+        block.metrics.tolist(),
+        block.local_ids.tolist(),
+        block.capacities.tolist(),
+        strict=True,
+    )
+    links: list[LocalLink] = []
+    for row, (neighbor, metric, local_id, capacity) in enumerate(rows, start=1):
+        far = blocks.get(NodeId(neighbor))
+        across = far.neighbors.tolist() if far is not None and far.network else [neighbor]
+        bandwidth = None if np.isnan(capacity) else capacity
+        links += [
+            LocalLink(row, "", NodeId(end), end, local_id, metric, bandwidth)
+            for end in across
+            if end != block.node
+        ]
+    return tuple(links)
+
+
+def path(
+    context: ViewContext, source: str, destination: str, af: str | None = None
+) -> schema.PathDocument:
     """Follow all shortest paths. Raises CommandError where there is none."""
-    start = context.find_node(source)
-    prefix, goal = _goal(context, destination)
-    walker = Walker(context)
+    speaker, start, prefix, goal = _ends(context, source, destination, family_number(af))
+    walker = Walker(context, speaker, prefix)
     first = walker.route(start, prefix)
     if first is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
@@ -77,6 +141,9 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
         "format": "fared-path/1",
+        "protocol": speaker.name,
+        "af": family_name(prefix.family),
+        "prefix": str(prefix),
         "source": context.node(start),
         "source_hostname": context.hostnames.get(start),
         "destination": context.node(goal),
@@ -87,19 +154,48 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     }
 
 
-def _goal(context: ViewContext, text: str) -> tuple[Prefix, int]:
-    """A prefix to follow and the node it stands for."""
-    try:
-        node = context.find_node(text)
-    except CommandError:
-        prefix = context.find_route(text)
-        return prefix, context.router.solver.routes[prefix].destinations[0]
-    solver = context.router.solver
-    for area in solver.areas:
-        block = solver.ted(area).block(NodeId(node))
-        if block is not None and block.prefixes:
-            narrowest = max(block.prefixes, key=lambda a: (a.prefix.length, -a.metric))
-            return narrowest.prefix, node
+def _ends(
+    context: ViewContext, source: str, destination: str, family: int | None
+) -> tuple[Speaker, int, Prefix, int]:
+    """Protocol, first node, the prefix to follow and the node it stands for.
+
+    The protocol is the most preferred one that knows both ends. Raises CommandError.
+    """
+    preferences = context.router.settings.preferences
+    reason: CommandError | None = None
+    for speaker in sorted(context.speakers, key=lambda known: preferences[known.name]):
+        here = context.narrowed(speaker.name)
+        start = here.find_node(source, speaker)
+        if start is None:
+            continue
+        try:
+            return speaker, start, *_goal(here, speaker, destination, family)
+        except CommandError as error:
+            reason = reason or error
+    raise reason or CommandError("not-found", f"no router {source!r} in the database")
+
+
+def _goal(
+    context: ViewContext, speaker: Speaker, text: str, family: int | None
+) -> tuple[Prefix, int]:
+    node = context.find_node(text, speaker)
+    if node is None:
+        try:
+            prefix = context.find_route(text)
+        except CommandError as error:
+            if error.code == "bad-argument":
+                message = f"no router {text!r} in the database, and it is no prefix"
+                raise CommandError("not-found", message) from None
+            raise
+        return prefix, context.routes[prefix].destinations[0]
+    for known, solver in sorted(speaker.solvers.items(), key=lambda item: item[0] != FAMILY_IPV4):
+        if family not in (None, known):
+            continue
+        for area in solver.areas:
+            block = solver.ted(area).block(NodeId(node))
+            if block is not None and block.prefixes:
+                narrowest = max(block.prefixes, key=lambda a: (a.prefix.length, -a.metric))
+                return narrowest.prefix, node
     raise CommandError("not-found", f"{text} announces no prefix")
 
 
