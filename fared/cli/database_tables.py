@@ -92,11 +92,20 @@ def nested(value: Json, indent: str = "") -> Iterable[str]:
             yield f"{indent}{name}:"
             for entry in item:
                 flat = {k: v for k, v in entry.items() if v is not None and type(v) is not dict}
-                yield indent + "  " + "  ".join(f"{k} {plain(v)}" for k, v in flat.items())
+                yield indent + "  " + "  ".join(f"{k} {_value(k, v)}" for k, v in flat.items())
                 for inner in (v for v in entry.values() if isinstance(v, dict)):
                     yield from nested(inner, indent + "    ")
         else:
-            yield f"{indent}{name}: {plain(item)}"
+            yield f"{indent}{name}: {_value(name, item)}"
+
+
+def _value(name: str, value: object) -> str:
+    """Bandwidths as people write them; eight equal ones (one a priority) as one."""
+    if not name.endswith(("bandwidth", "capacity")):
+        return plain(value)
+    if isinstance(value, list):
+        return ", ".join(dict.fromkeys(_value(name, item) for item in value))
+    return human.bandwidth(value) if isinstance(value, (int, float)) else plain(value)
 
 
 def _lsdb(document: Json, out: Console, _now: float) -> None:

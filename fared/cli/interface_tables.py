@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import Cell, Json, Renderer, emit, heading, plural_list, styled, table
+from fared.cli.tables import Cell, Json, Renderer, by_protocol, emit, plural_list, styled, table
 
 _INTERFACES_SHOWN = 6
 _ROLES = {"DR": "DR", "Backup": "BDR", "DR Other": "DROther", "Waiting": "waiting"}
 
 
 _ISIS = "isis"
-_NAMES = {"ospf": "OSPF", "isis": "IS-IS"}
-
-
-def by_protocol(entries: list[Json], out: Console) -> Iterator[tuple[str, list[Json]]]:
-    """Entries of each protocol, under its name where there are several."""
-    found: dict[str, list[Json]] = {}
-    for entry in entries:
-        found.setdefault(entry["proto"], []).append(entry)
-    for index, (proto, members) in enumerate(found.items()):
-        if len(found) > 1:
-            heading(out, _NAMES.get(proto, proto), first=index == 0)
-        yield proto, members
-    if not found:
-        out.print("none")
 
 
 def _interfaces(document: Json, out: Console, _now: float) -> None:

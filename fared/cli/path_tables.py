@@ -11,6 +11,7 @@ from fared.cli.tables import (
     Json,
     Renderer,
     area_title,
+    by_protocol,
     count,
     emit,
     facts,
@@ -41,7 +42,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
             grid.add_row(names[node["id"]], node["id"], str(node["prefixes"]), kind)
         emit(out, grid)
         out.print()
-        families = {family for link in area["links"] for family in link.get("families", ())}
+        families = {family for link in area["links"] for family in link["families"]}
         grid = table("From", "To", ">Metric", ">Capacity", ">Available", "")
         for link in area["links"]:
             grid.add_row(
@@ -58,7 +59,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
 def _remark(link: Json, families: set[str]) -> Text:
     """What is out of the ordinary: unconfirmed, or not for every family."""
     text = Text("" if link["two_way"] else "one way", style="yellow")
-    if len(link.get("families", families)) < len(families):
+    if len(link["families"]) < len(families):
         text.append(f"{' ' if text else ''}{link['families'][0]} only", style="dim")
     return text
 
@@ -67,12 +68,18 @@ def _spf(document: Json, out: Console, now: float) -> None:
     if "log" in document:
         _spf_log(document, out, now)
         return
-    names = {n["id"]: human.router(n["id"], n["hostname"]) for n in document["nodes"]}
-    families = {family for node in document["nodes"] for family in node.get("families", ())}
+    for _, nodes in by_protocol(document["nodes"], out):
+        _spf_tree(nodes, out)
+
+
+def _spf_tree(nodes: list[Json], out: Console) -> None:
+    """Shortest paths in one protocol; families are named where their ways differ."""
+    names = {n["id"]: human.router(n["id"], n["hostname"]) for n in nodes}
+    families = {family for node in nodes for family in node["families"]}
     grid = table("Node", "Id", "Area", ">Metric", "~First hops")
-    for node in document["nodes"]:
+    for node in nodes:
         hops = [names.get(hop, hop) for hop in node["first_hops"]]
-        shared = node.get("families", families)
+        shared = node["families"]
         only = f" ({shared[0]} only)" if len(shared) < len(families) else ""
         grid.add_row(
             names[node["id"]],
@@ -243,6 +250,9 @@ def _path(document: Json, out: Console, _now: float) -> None:
     target = human.router(document["destination"], document["destination_hostname"])
     heading(out, f"{source} to {target}", first=True)
     out.print(f"metric {document['metric']}, capacity {human.bandwidth(document['capacity'])}\n")
+    if not document["edges"]:
+        out.print("the way goes on where this router cannot see")
+        return
     grid = table("From", "To", ">Metric", ">Capacity", ">Available", ">Share")
     last = None
     for edge in document["edges"]:

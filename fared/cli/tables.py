@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rich.cells import cell_len
@@ -32,6 +32,7 @@ ROUTE_TYPES = {
     "level-1": "L1",
     "level-2": "L2",
 }
+_PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
 _UNBOUNDED = 1000
 _LEVEL_STYLES = {"error": "red", "warning": "yellow", "info": "", "debug": "dim"}
 
@@ -87,6 +88,19 @@ def heading(out: Console, text: str, *, first: bool = False) -> None:
     if not first:
         out.print()
     out.print(Text(text, style="bold"))
+
+
+def by_protocol(entries: list[Json], out: Console) -> Iterator[tuple[str, list[Json]]]:
+    """Entries of each protocol, under its name where there are several."""
+    found: dict[str, list[Json]] = {}
+    for entry in entries:
+        found.setdefault(entry["proto"], []).append(entry)
+    for index, (proto, members) in enumerate(found.items()):
+        if len(found) > 1:
+            heading(out, _PROTOCOLS.get(proto, proto), first=index == 0)
+        yield proto, members
+    if not found:
+        out.print("none")
 
 
 def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
@@ -253,9 +267,13 @@ def _levels(isis: Json, out: Console) -> None:
 
 
 def _timers(document: Json, out: Console, _now: float) -> None:
-    grid = table(">Due in", "Timer", "~About")
+    """Whose timer it is stands there where several protocols run."""
+    protos = {timer["proto"] for timer in document["timers"]} - {None}
+    shown = ("Proto",) if len(protos) > 1 else ()
+    grid = table(">Due in", *shown, "Timer", "~About")
     for timer in document["timers"]:
-        grid.add_row(human.duration(timer["due_in"]), timer["timer"], timer["subject"])
+        whose = (_PROTOCOLS.get(timer["proto"], human.DASH),) if shown else ()
+        grid.add_row(human.duration(timer["due_in"]), *whose, timer["timer"], timer["subject"])
     emit(out, grid)
 
 

@@ -22,7 +22,7 @@ class Lan(TypedDict):
 
 
 class Interface(InterfaceFacts):
-    """One circuit. ``state`` is Down, Loopback, Point-to-Point, LAN, or DIS where we are that.
+    """One circuit. ``state`` is Down, Loopback, Point-to-point, LAN, or DIS where we are that.
 
     ``cost`` is the metric, ``dead_interval`` the holding time that our hellos tell. ``pending``
     LSPs are still to be sent or acknowledged.

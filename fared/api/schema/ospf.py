@@ -10,7 +10,7 @@ from fared.api.schema.link import InterfaceFacts, NeighborFacts
 class Interface(InterfaceFacts):
     """One interface. ``state`` is the RFC's word.
 
-    That is Down, Loopback, Point-to-Point, Waiting, DR Other, Backup or DR. The designated
+    That is Down, Loopback, Point-to-point, Waiting, DR Other, Backup or DR. The designated
     routers are interface addresses, None where there are none.
     """
 

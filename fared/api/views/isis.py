@@ -77,7 +77,7 @@ def _state(view: CircuitView) -> str:
     if view.kind == CircuitKind.LOOPBACK.value:
         return "Loopback"
     if view.kind == CircuitKind.POINT_TO_POINT.value:
-        return "Point-to-Point"
+        return "Point-to-point"
     return "DIS" if any(lan.is_dis for lan in view.lans) else "LAN"
 
 
