@@ -15,11 +15,12 @@ from fared.api.control import CommandError
 from fared.api.schema import path as schema
 from fared.api.views.context import ViewContext, family_name, family_number, finite
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.isis.described import describe
 from fared.ospf.offline import links_of_block
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
-from fared.router.speaker import OSPF, Speaker
-from fared.ted.model import LocalLink, NodeBlock, PathType
+from fared.router.speaker import ISIS, OSPF, Speaker
+from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
 MAX_NODES = 512
 Blocks = dict[NodeId, NodeBlock]
@@ -36,6 +37,8 @@ class Walker:
         assert solver is not None, "the prefix is of a family that the protocol routes"
         self._solver = solver
         self._proto = speaker.name
+        self._root = speaker.root
+        self._told = _own_words(context, prefix) if speaker.name == ISIS else {}
         self._settings = context.router.settings.solver
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
@@ -43,6 +46,10 @@ class Walker:
         solver = RouteSolver(NodeId(node), self._settings)
         for area in self._solver.areas:
             blocks = dict(self._solver.ted(area).blocks)
+            here = blocks.get(self._root)
+            if here is not None:
+                leaked = (a for a in self._told.get(area, ()) if a not in here.prefixes)
+                blocks[self._root] = replace(here, prefixes=(*here.prefixes, *leaked))
             own = blocks.get(NodeId(node))
             if own is not None:
                 blocks[own.node] = own = self._of_its_own(area, own, prefix)
@@ -100,6 +107,23 @@ class Walker:
             if edge is not None:
                 return finite(float(graph.capacity[edge])), finite(float(graph.available[edge]))
         return None, None
+
+
+def _own_words(context: ViewContext, prefix: Prefix) -> dict[int, tuple[PrefixAttachment, ...]]:
+    """What this router announces of a prefix in each level: its own blocks lack what it leaks."""
+    settings = context.router.settings.isis
+    code = None if settings is None else settings.path_capacity_code
+    return {
+        view.level: tuple(
+            attached
+            for stored in view.lsps
+            if stored.own and not stored.purged
+            for several in describe(stored.lsp, own=False, capacity_code=code).prefixes.values()
+            for attached in several
+            if attached.prefix == prefix
+        )
+        for view in context.isis.databases
+    }
 
 
 def flooded_links(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
