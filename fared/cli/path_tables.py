@@ -140,7 +140,9 @@ def _route_table(routes: list[Json], out: Console) -> None:
             str(route["metric"]),
         )
         if route["connected"]:
-            grid.add_row(*head, Text("connected", style="dim"))
+            outside = route["type"].startswith("external")
+            what = "redistributed" if outside else "connected"
+            grid.add_row(*head, Text(what, style="dim"))
             continue
         if route.get("discard"):
             grid.add_row(*head, Text("discard", style="dim"))

@@ -31,8 +31,14 @@ _KEY_ID = struct.Struct(">H")
 _MAX_PASSWORD: Final = 254
 _APAD: Final = bytes.fromhex("878fe1f3")
 _LSPS: Final = (PduType.L1_LSP, PduType.L2_LSP)
-_IN_PURGES: Final = (TlvType.AUTHENTICATION, TlvType.PURGE_ORIGINATOR, TlvType.HOSTNAME)
-"""TLVs that a purge may carry under authentication (RFC 6233 §3)."""
+_ROUTER_FINGERPRINT: Final = 15
+_IN_PURGES: Final = (
+    TlvType.AUTHENTICATION,
+    TlvType.PURGE_ORIGINATOR,
+    TlvType.HOSTNAME,
+    _ROUTER_FINGERPRINT,
+)
+"""TLVs that a purge may carry under authentication (RFC 6233, RFC 8196)."""
 
 
 def kind_of_key(key: AuthKey) -> int:
@@ -73,8 +79,8 @@ def verify(raw: bytes, pdu: Pdu, keyring: Keyring, wall: float) -> None:
     """Check a received PDU against the keys of its circuit or level at a wall-clock time.
 
     ``raw`` is exactly the PDU, ``pdu`` what it decodes to. Without keys everything passes,
-    signed or not (RFC 5304 §5). A purge must carry nothing that the purged LSP might have
-    (RFC 6233 §3). Digests are compared in constant time. Raises DecodeError ``auth``.
+    signed or not (RFC 5304). A purge must carry nothing that the purged LSP might have
+    (RFC 6233). Digests are compared in constant time. Raises DecodeError ``auth``.
     """
     if not keyring:
         return
@@ -127,18 +133,20 @@ def _matches(raw: bytes, first: int, last: int, key: AuthKey) -> bool:
         return True
     if last - first != 1 + len(_value(key, _filler(key))):
         return False
-    return kind != GENERIC or _KEY_ID.unpack_from(raw, first + 1)[0] == key.key_id
+    return kind != GENERIC or raw[first + 1 : first + 3] == _key_id(key)
 
 
 def _value(key: AuthKey, digest: bytes) -> bytes:
     """The authentication value: password, digest, or key id and digest."""
-    match kind_of_key(key):
-        case 1:
-            return key.key[:_MAX_PASSWORD]
-        case 3:
-            return _KEY_ID.pack(key.key_id) + digest
-        case _:
-            return digest
+    kind = kind_of_key(key)
+    if kind == CLEARTEXT:
+        return key.key[:_MAX_PASSWORD]
+    return _key_id(key) + digest if kind == GENERIC else digest
+
+
+def _key_id(key: AuthKey) -> bytes:
+    """The low 16 bits: RFC 5310 has no more."""
+    return _KEY_ID.pack(key.key_id & 0xFFFF)
 
 
 def _filler(key: AuthKey) -> bytes:

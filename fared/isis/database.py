@@ -8,11 +8,12 @@ minute, so that late copies of it are recognized.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from fared.isis.ids import Level, LspId, system_of
+from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import ZERO_AGE_LIFETIME, StoredLsp
 from fared.isis.outlet import OutletLevel
@@ -22,6 +23,7 @@ from fared.isis.sender import Sender
 from fared.isis.transmit import Transmitter
 
 _LATEST_REFRESH = 0.9
+_RESIGN = 1.0
 _IS_TYPES = {Level.ONE: 1, Level.TWO: 3}
 
 
@@ -107,18 +109,26 @@ class Database:
         self._install(level, entry, None)
         return entry
 
-    def purge(self, level: Level, lsp_id: LspId, sequence_number: int) -> StoredLsp:
+    def purge(self, level: Level, identifier: LspId, sequence_number: int) -> StoredLsp:
         """Take an LSP back for the whole network (ISO 10589 §7.3.16.4).
 
         Of its contents nothing is left but who purged it (RFC 6232), and, with authentication,
         a new signature (RFC 5304 §2).
         """
-        known = self._instance.databases[level].get(lsp_id)
+        known = self._instance.databases[level].get(identifier)
         bits = _IS_TYPES[level] if known is None else known.lsp.is_type
-        empty = Lsp(int(level), lsp_id, sequence_number, 0, is_type=bits)
+        empty = Lsp(int(level), identifier, sequence_number, 0, is_type=bits)
         self._instance.counters.lsps["purges-originated"] += 1
         originator = PurgeOriginator(self._instance.system_id)
         return self.install_generated(level, replace(empty, tlvs=(originator,)))
+
+    def refresh_own(self) -> None:
+        """Have all our LSPs generated again: they are to be signed with other keys."""
+        mine = self._instance.system_id
+        for level, database in sorted(self._instance.databases.items()):
+            for entry in database.between(lsp_id(mine), lsp_id(mine, 0xFF, 0xFF)):
+                if not entry.purged:
+                    self._watcher.own_lsp_refresh(level, entry.lsp_id)
 
     def _install(self, level: Level, entry: StoredLsp, source: OutletLevel | None) -> None:
         previous = self._instance.databases[level].put(entry)
@@ -137,13 +147,26 @@ class Database:
             action = partial(self._remove, level, entry)
             entry.timer = instance.timers.arm(instance.now + ZERO_AGE_LIFETIME, action)
         elif entry.own:
-            wait = instance.jitter(instance.settings.lsp_refresh_interval)
-            wait = min(wait, (entry.expires - instance.now) * _LATEST_REFRESH)
+            wait = min(
+                instance.jitter(instance.settings.lsp_refresh_interval),
+                (entry.expires - instance.now) * _LATEST_REFRESH,
+                self._key_lasts(level) + _RESIGN * instance.rng.random(),
+            )
             entry.timer = instance.timers.arm(
                 instance.now + wait, partial(self._refresh, level, entry)
             )
         else:
             entry.timer = instance.timers.arm(entry.expires, partial(self._expire, level, entry))
+
+    def _key_lasts(self, level: Level) -> float:
+        """Seconds until LSPs may have to be signed with another key.
+
+        Who restarts after the old key has ended must find none that is signed with it.
+        """
+        wall = self._instance.wall
+        keys = self._instance.settings.lsp_keys(level)
+        times = (time for timed in keys for time in (timed.send_start, timed.send_end))
+        return min((time for time in times if time > wall), default=math.inf) - wall
 
     def _refresh(self, level: Level, entry: StoredLsp) -> None:
         # Armed first: the answer replaces the entry, and cancels this.

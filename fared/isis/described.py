@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fared.core.ids import Prefix, isis_node
+from fared.core.ids import ISIS_NODE, Prefix
 from fared.core.units import sane_capacity
 from fared.isis.contents import FLAG_READVERTISED, MAX_PATH_METRIC
 from fared.isis.ids import Level
@@ -33,6 +33,7 @@ from fared.isis.pdu.model import (
     ProtocolsSupported,
     Topology,
 )
+from fared.te.attributes import TeAttributes
 from fared.ted.model import PathType, PrefixAttachment
 
 MAX_LINK_METRIC = 0xFF_FFFF
@@ -82,12 +83,12 @@ class Described:
 def link_ids(neighbor: IsNeighbor) -> tuple[int, int]:
     """What tells a link from its parallels, at this end and at the other.
 
-    IPv4 addresses where there are any, since those of FRR have nothing else; else link
-    identifiers (RFC 5307 §1.1). 0 where unknown.
+    IPv4 addresses where there are any, since FRR sends nothing else, and without TE only that of
+    the other end; else link identifiers (RFC 5307 §1.1). 0 where unknown.
     """
-    if neighbor.local_addresses:
-        far = neighbor.remote_addresses
-        return neighbor.local_addresses[0], far[0] if far else 0
+    near, far = neighbor.local_addresses, neighbor.remote_addresses
+    if near or far:
+        return near[0] if near else 0, far[0] if far else 0
     return neighbor.local_id or 0, neighbor.remote_id or 0
 
 
@@ -151,27 +152,39 @@ def _counts(reach: IpReach, *, own: bool) -> bool:
 
 
 def _links(neighbors: Iterable[IsNeighbor]) -> Links:
-    used = [neighbor for neighbor in neighbors if neighbor.metric < MAX_LINK_METRIC]
-    ids = [link_ids(neighbor) for neighbor in used]
-    capacities = [neighbor.attributes.capacity for neighbor in used]
-    availables = [neighbor.attributes.available for neighbor in used]
-    return Links(
-        neighbors=np.array([_node(n.neighbor) for n in used], np.int64),
-        metrics=np.array([n.metric for n in used], np.int64),
-        capacities=np.array([np.nan if v is None else v for v in capacities], np.float64),
-        availables=np.array([np.nan if v is None else v for v in availables], np.float64),
-        local_ids=np.array([local for local, _ in ids], np.int64),
-        remote_ids=np.array([remote for _, remote in ids], np.int64),
+    whole: list[tuple[int, int, int, int]] = []
+    floats: list[tuple[float, float]] = []
+    known: dict[int, tuple[float, float]] = {}  # links of one router mostly share their attributes
+    for neighbor in neighbors:
+        if neighbor.metric >= MAX_LINK_METRIC:
+            continue
+        local, remote = link_ids(neighbor)
+        whole.append((ISIS_NODE | neighbor.neighbor, neighbor.metric, local, remote))
+        bandwidths = known.get(id(neighbor.attributes))
+        if bandwidths is None:
+            bandwidths = known[id(neighbor.attributes)] = _bandwidths(neighbor.attributes)
+        floats.append(bandwidths)
+    nodes, metrics, local_ids, remote_ids = np.array(whole, np.int64).reshape(-1, 4).T.copy()
+    capacities, availables = np.array(floats, np.float64).reshape(-1, 2).T.copy()
+    return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
+
+
+def _bandwidths(attributes: TeAttributes) -> tuple[float, float]:
+    """Capacity and what is available of it, bytes/s, NaN where unknown."""
+    capacity, available = attributes.capacity, attributes.available
+    return (
+        np.nan if capacity is None else capacity,
+        np.nan if available is None else available,
     )
 
 
 def narrow_links(neighbors: Iterable[NarrowNeighbor], known: set[int]) -> Links:
     """Links of TLV 2 toward neighbors that wide TLVs do not tell of."""
-    used = [n for n in neighbors if _node(n.neighbor) not in known]
+    used = [n for n in neighbors if (ISIS_NODE | n.neighbor) not in known]
     unknown = np.full(len(used), np.nan)
     nothing = np.zeros(len(used), np.int64)
     return Links(
-        neighbors=np.array([_node(n.neighbor) for n in used], np.int64),
+        neighbors=np.array([ISIS_NODE | n.neighbor for n in used], np.int64),
         metrics=np.array([n.metric for n in used], np.int64),
         capacities=unknown,
         availables=unknown,
@@ -194,10 +207,6 @@ def joined(parts: list[Links]) -> Links:
         local_ids=np.concatenate([part.local_ids for part in parts]),
         remote_ids=np.concatenate([part.remote_ids for part in parts]),
     )
-
-
-def _node(neighbor: int) -> int:
-    return isis_node(neighbor >> 8, neighbor & 0xFF)
 
 
 def path_type(level: Level, *, down: bool) -> PathType:

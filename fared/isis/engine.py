@@ -123,13 +123,14 @@ class IsisEngine:
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.
 
-        One that came up a moment ago is still forming: its database is on its way.
+        One that came up a moment ago is still forming: its database is on its way. So are all
+        while LSPs are awaited that neighbors are known to have.
         """
         speaking = [c for c in self._instance.circuits.values() if c.speaks]
         known = [all_adjacencies(circuit) for circuit in speaking]
         having = sum(any(adjacency.up for adjacency in found) for found in known)
         forming = sum(self._forming(adjacency) for found in known for adjacency in found)
-        return len(speaking), having, forming
+        return len(speaking), having, forming + self._flooding.awaited()
 
     def _forming(self, adjacency: Adjacency) -> bool:
         since = adjacency.up_since
@@ -266,16 +267,17 @@ class IsisEngine:
             return
         instance.settings = settings
         self._hello.settings_changed()
+        self._flooding.settings_changed(before)
         self._originator.everything_changed()
         self._ted.everything_changed("settings")
         self._leaking.everything_changed()
 
     def _begin_anew(self, settings: IsisSettings) -> None:
         old = self._instance
-        circuits = old.ordered_circuits()
+        circuits = [(circuit.link, circuit.settings) for circuit in old.ordered_circuits()]
         self._say_goodbye()
-        for circuit in circuits:
-            self._circuits.removed(circuit.ifindex)
+        for link, _ in circuits:
+            self._circuits.removed(link.ifindex)
         leftovers = [*old.take_outputs(), *self._ted.withdraw_all("system id changed")]
         self._start(settings, old.rng)
         self._instance.now = old.now
@@ -283,8 +285,8 @@ class IsisEngine:
         self._originator.begin()
         for output in leftovers:
             self._instance.emit(output)
-        for circuit in circuits:
-            self._circuits.changed(circuit.link, circuit.settings)
+        for link, circuit_settings in circuits:
+            self._circuits.changed(link, circuit_settings)
 
     def _shutdown(self) -> None:
         self._say_goodbye()

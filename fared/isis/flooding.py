@@ -17,7 +17,8 @@ from fared.isis.pdu.codec import exact, peek_lsp
 from fared.isis.pdu.model import Csnp, Lsp, LspEntry, Psnp
 from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
-from fared.isis.snp import SnpReader
+from fared.isis.settings import IsisSettings
+from fared.isis.snp import EarlyCsnps, SnpReader
 from fared.isis.transmit import Transmitter
 
 __all__ = ["DatabaseWatcher", "Flooding"]
@@ -43,6 +44,7 @@ class Flooding:
         self._transmitter = transmitter
         self._database = Database(instance, transmitter, self._sender, watcher)
         self._sequences = OwnSequences(instance, self._database, watcher)
+        self._early = EarlyCsnps(instance)
         self._snps = SnpReader(instance, self._sender, self._sequences)
 
     # Received PDUs
@@ -103,7 +105,10 @@ class Flooding:
 
     def receive_csnp(self, circuit: Circuit, source: int, csnp: Csnp) -> None:
         """Learn what the neighbor has (§7.3.15.2)."""
-        state = self._listening(circuit, Level(csnp.level), source)
+        level = Level(csnp.level)
+        if self._sender.find(circuit, level) is None and self._early.keep(circuit, csnp):
+            return
+        state = self._listening(circuit, level, source)
         if state is not None and self._is_neighbor(circuit, csnp):
             self._snps.read(state, csnp)
 
@@ -133,6 +138,8 @@ class Flooding:
                 state.set_srm(entry)
             state.begin_csnp()
             state.held_until = now + SYNC_HOLD
+            for csnp in self._early.take(circuit, level):
+                self._snps.read(state, csnp)
         elif circuit.lan[level].is_dis:
             state.csnp_hurry = _HURRIED_SETS
             state.csnp_due = min(state.csnp_due, now + _NEW_ON_LAN)
@@ -144,6 +151,7 @@ class Flooding:
 
     def adjacency_down(self, circuit: Circuit, level: Level) -> None:
         """Forget what was to be sent, unless somebody is left on the circuit."""
+        self._early.take(circuit, level)
         if not circuit.broadcast or not circuit.adjacencies(level):
             self._sender.close(circuit, level)
 
@@ -162,6 +170,7 @@ class Flooding:
     def circuit_removed(self, circuit: Circuit) -> None:
         """The circuit is gone or down."""
         for level in Level:
+            self._early.take(circuit, level)
             self._sender.close(circuit, level)
         self._transmitter.forget(circuit)
 
@@ -194,6 +203,21 @@ class Flooding:
             return None
         return self._database.purge(level, identifier, highest)
 
+    def settings_changed(self, before: IsisSettings) -> None:
+        """New settings are in force: other keys or lifetimes ask for other LSPs of ours."""
+        after = self._instance.settings
+        if (before.lsp_authentication, before.lsp_lifetime, before.lsp_refresh_interval) != (
+            after.lsp_authentication,
+            after.lsp_lifetime,
+            after.lsp_refresh_interval,
+        ):
+            self._database.refresh_own()
+
+    def awaited(self) -> int:
+        """How many LSPs neighbors have newer than we, summed over circuits: start-up waits."""
+        outlets = self._sender.outlets.values()
+        return sum(len(state.requests) for o in outlets for state in o.levels.values())
+
     def flush(self, *, force: bool = False) -> None:
         """Send what is due; ``force``: and everything that waits for its turn, on shutdown."""
         self._sender.flush(force=force)
@@ -204,7 +228,8 @@ class Flooding:
         """The outlet of whom it came from; None, and counted, without an adjacency."""
         state = self._sender.find(circuit, level)
         if state is not None and circuit.broadcast:
-            adjacency = circuit.lan[level].adjacencies.get(source)
+            lan = circuit.lan.get(level)
+            adjacency = None if lan is None else lan.adjacencies.get(source)
             if adjacency is None or not adjacency.up:
                 state = None
         if state is None:

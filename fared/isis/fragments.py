@@ -263,7 +263,13 @@ class FragmentTable:
 
     def _place_alone(self, key: ItemKey) -> bool:
         item = self._items[key]
-        return any(self._put_in(key, item, number) for number in range(MAX_FRAGMENT + 1))
+        for number in range(MAX_FRAGMENT + 1):
+            known = self._fragments.get(number)
+            if known is not None and known.free < item.size:
+                continue
+            if self._put_in(key, item, number):
+                return True
+        return False
 
     def _first_with(self, size: int) -> int | None:
         """The first fragment with so much room."""

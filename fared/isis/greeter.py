@@ -42,10 +42,14 @@ class Greeter:
         self.hurry(circuit, level)
 
     def stop(self, circuit: Circuit, level: Level | None) -> None:
-        """Send no more."""
+        """Say goodbye if the link still carries frames, and send no more."""
         holder = _holder(circuit, level)
+        if holder.hello_timer is None:
+            return
         self._instance.timers.cancel(holder.hello_timer)
         holder.hello_timer = None
+        if circuit.link.up:
+            self._farewell(circuit, level)
 
     def hurry(self, circuit: Circuit, level: Level | None) -> None:
         """Send a hello now, or as soon as the allowance has room for it."""
@@ -63,7 +67,7 @@ class Greeter:
         for level in voices(circuit):
             self.hurry(circuit, level)
 
-    def farewell(self, circuit: Circuit, level: Level | None) -> None:
+    def _farewell(self, circuit: Circuit, level: Level | None) -> None:
         """Tell neighbors that we hear them no more, so that they need not wait for it.
 
         RFC 5303 and §8.4.2 take a neighbor that hears nobody out of state Up. FRR 8.4 does not

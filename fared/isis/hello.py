@@ -55,10 +55,9 @@ class HelloProtocol:
         self._adjacencies = Adjacencies(
             instance, watcher, self._greeter.hurry, self._designation.elect
         )
-        self._system_id = instance.system_id
         self._stopped = False
 
-    # -- circuits ---------------------------------------------------------------------------
+    # Circuits
 
     def circuit_up(self, circuit: Circuit) -> None:
         """Begin to speak on a circuit that is up and has settings that let it."""
@@ -72,7 +71,12 @@ class HelloProtocol:
 
     def circuit_down(self, circuit: Circuit, reason: str) -> None:
         """Say goodbye where the link still carries frames, and drop all neighbors."""
-        self._end(circuit, reason, polite=circuit.link.up)
+        if circuit.broadcast:
+            for level in sorted(circuit.lan):
+                self._stop_level(circuit, level, reason)
+        else:
+            self._greeter.stop(circuit, None)
+            self._adjacencies.kill_all(circuit, reason)
 
     def circuit_changed(self, circuit: Circuit) -> None:
         """Link or settings of a circuit that goes on differ: what they mean to its neighbors.
@@ -83,7 +87,7 @@ class HelloProtocol:
         if circuit.broadcast:
             for level in Level:
                 if level in circuit.lan and not wanted & level:
-                    self._stop_level(circuit, level, "level switched off", polite=True)
+                    self._stop_level(circuit, level, "level switched off")
                 elif wanted & level and level not in circuit.lan and not self._stopped:
                     self._start_level(circuit, level)
         for adjacency in all_adjacencies(circuit):
@@ -93,16 +97,12 @@ class HelloProtocol:
             self._designation.elect(circuit, level)
 
     def settings_changed(self) -> None:
-        """The engine's settings differ: areas, levels, protocols, perhaps the system id."""
-        renamed = self._system_id != self._instance.system_id
-        self._system_id = self._instance.system_id
+        """The engine's settings differ: areas, protocols, topologies, size of LSPs.
+
+        Another system id is another router: begin with another one of these.
+        """
         for circuit in self._instance.ordered_circuits():
-            if not circuit.speaks:
-                continue
-            if renamed:
-                self._end(circuit, "system id changed", polite=False)
-                self.circuit_up(circuit)
-            else:
+            if circuit.speaks:
                 self.circuit_changed(circuit)
 
     def shutdown(self) -> None:
@@ -110,31 +110,16 @@ class HelloProtocol:
         self._stopped = True
         for circuit in self._instance.ordered_circuits():
             if circuit.speaks:
-                self._fall_silent(circuit, polite=circuit.link.up)
-
-    def _end(self, circuit: Circuit, reason: str, *, polite: bool) -> None:
-        if circuit.broadcast:
-            for level in sorted(circuit.lan):
-                self._stop_level(circuit, level, reason, polite=polite)
-            return
-        self._fall_silent(circuit, polite=polite)
-        self._adjacencies.kill_all(circuit, reason)
-
-    def _fall_silent(self, circuit: Circuit, *, polite: bool) -> None:
-        for level in voices(circuit):
-            if polite:
-                self._greeter.farewell(circuit, level)
-            self._greeter.stop(circuit, level)
+                for level in voices(circuit):
+                    self._greeter.stop(circuit, level)
 
     def _start_level(self, circuit: Circuit, level: Level) -> None:
         circuit.lan[level] = LanLevel(level)
         self._greeter.start(circuit, level)
         self._designation.wait(circuit, level)
 
-    def _stop_level(self, circuit: Circuit, level: Level, reason: str, *, polite: bool) -> None:
+    def _stop_level(self, circuit: Circuit, level: Level, reason: str) -> None:
         lan = circuit.lan[level]
-        if polite:
-            self._greeter.farewell(circuit, level)
         self._greeter.stop(circuit, level)
         for snpa in sorted(lan.adjacencies):
             self._adjacencies.fire(lan.adjacencies[snpa], AdjacencyEvent.KILLED, reason)
@@ -155,7 +140,7 @@ class HelloProtocol:
         elif levels != adjacency.levels:
             self._adjacencies.use(adjacency, levels, "settings changed")
 
-    # -- receiving --------------------------------------------------------------------------
+    # Receiving
 
     def receive_p2p(self, circuit: Circuit, source: int, hello: P2pHello) -> None:
         """Process a point-to-point hello (ISO 10589 §8.2.4, RFC 5303 §3.2)."""
@@ -261,12 +246,8 @@ class HelloProtocol:
             return True
         if circuit.broadcast != of_lan:
             reason = "network-type-mismatch"
-        elif source == circuit.link.hardware_address and source:
-            reason = "own-hello"
         elif hello.source_id == self._instance.system_id:
             reason = "duplicate-system-id"
-        elif hello.circuit_type is LevelSet.NONE:
-            reason = "circuit-type"
         elif hello.holding_time == 0 and not self._goodbye(circuit, source, hello):
             reason = "holding-time"
         else:

@@ -135,4 +135,6 @@ class Outlet:
     circuit: Circuit
     levels: dict[Level, OutletLevel] = field(default_factory=dict)
     paced_until: float = -math.inf
+    turn: bool = False
+    """Which level comes first: a large database of one must not hold up the other."""
     timer: Timer | None = None

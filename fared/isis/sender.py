@@ -141,17 +141,27 @@ class Sender:
     def _burst(self, outlet: Outlet, states: list[OutletLevel]) -> None:
         now = self._instance.now
         room = BURST
+        # A neighbor's CSNPs make LSPs unnecessary; on a LAN LSPs make requests unnecessary.
         for state in states:
-            while state.csnp_next is not None and room > 0:
-                self._send_csnp(state, state.csnp_next)
-                room -= 1
-        for state in states:
+            if state.reliable:
+                room = self._send_csnps(state, room)
+        outlet.turn = not outlet.turn
+        for state in reversed(states) if outlet.turn else states:
             if state.held_until <= now:
                 room = self._send_lsps(state, room)
+        for state in states:
+            room = self._send_csnps(state, room)
         if room < BURST:
             crowded = any(_crowded(state) for state in states)
             pacing = self._instance.settings.flood_pacing
             outlet.paced_until = now + (max(pacing, SLOW_GAP) if crowded else pacing)
+
+    def _send_csnps(self, state: OutletLevel, room: int) -> int:
+        """Send the next PDUs of a set; returns the room left."""
+        while state.csnp_next is not None and room > 0:
+            self._send_csnp(state, state.csnp_next)
+            room -= 1
+        return room
 
     def _send_lsps(self, state: OutletLevel, room: int) -> int:
         """Send the first of the pending LSPs; returns the room left."""
@@ -207,7 +217,7 @@ class Sender:
                 known = self._answer(state, lsp_id, state.acks.pop(lsp_id))
                 if known is not None:
                     entries.append(known)
-            self._instance.counters.lsps["acknowledged"] += len(entries)
+            self._instance.counters.lsps["acks-sent"] += len(entries)
             self._send_psnp(state, entries)
         if not state.acks:
             state.acks_due = math.inf

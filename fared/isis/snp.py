@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fared.isis.ids import LAST_LSP, LspId, system_of
+from fared.isis.circuit import AdjacencyState, Circuit
+from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LspId, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, compare
 from fared.isis.outlet import OutletLevel
@@ -14,6 +15,43 @@ from fared.isis.sequence import OwnSequences
 
 LAN_JITTER = 0.02
 """Seconds within which the routers of a LAN answer a CSNP: what one has sent, others need not."""
+_EARLY = 1.0
+_MOST_EARLY = 256
+
+
+class EarlyCsnps:
+    """CSNPs of point-to-point neighbors whose adjacency is up on their side and not yet on ours.
+
+    FRR sends its set once, and the hello that brings us up 50 ms later. To drop the set would
+    mean sending the whole database to a neighbor that has it. What it says stays true: whoever
+    has an LSP does not go back to an older one while it keeps the adjacency.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._kept: dict[tuple[int, Level], list[tuple[float, Csnp]]] = {}
+
+    def keep(self, circuit: Circuit, csnp: Csnp) -> bool:
+        """Keep one for a moment; returns False if it is none of those."""
+        adjacency = circuit.adjacency
+        if (
+            circuit.broadcast
+            or adjacency is None
+            or adjacency.state is not AdjacencyState.INITIALIZING
+            or adjacency.system_id != csnp.source_id >> 8
+        ):
+            return False
+        kept = self._kept.setdefault((circuit.ifindex, Level(csnp.level)), [])
+        if csnp.start == FIRST_LSP or len(kept) >= _MOST_EARLY:
+            kept.clear()
+        kept.append((self._instance.now, csnp))
+        return True
+
+    def take(self, circuit: Circuit, level: Level) -> list[Csnp]:
+        """Hand out those that are fresh, and forget all."""
+        kept = self._kept.pop((circuit.ifindex, level), [])
+        oldest = self._instance.now - _EARLY
+        return [csnp for at, csnp in kept if at >= oldest]
 
 
 class SnpReader:
@@ -36,7 +74,7 @@ class SnpReader:
             self._unlisted(state, snp, listed)
             if state.reliable and snp.end == LAST_LSP:
                 state.held_until = -math.inf
-            elif not state.reliable and not waiting:
+            elif not state.reliable and state.pending and not waiting:
                 state.held_until = self._instance.now + LAN_JITTER * self._instance.rng.random()
         self._sender.touch(state)
 

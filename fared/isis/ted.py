@@ -7,7 +7,7 @@ fragment 0 is missing (ISO 10589 §7.2.5). What each fragment says was made arra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -81,7 +81,8 @@ class TedBuilder:
         else:
             node.parts[number] = described
         self._note(level, entry.lsp_id, old or _NOWHERE, described or _NOWHERE)
-        self.areas_stale = self.areas_stale or level is Level.TWO
+        if level is Level.TWO and not _same_ways(old or _NOWHERE, described or _NOWHERE):
+            self.areas_stale = True
         self._mark(key, node, _describe(entry))
 
     def _mark(self, key: NodeKey, node: _Node, cause: str) -> None:
@@ -270,6 +271,15 @@ class TedBuilder:
         return (PrefixAttachment(Prefix(family, 0, 0), 0, PathType.LEVEL_1_DOWN),)
 
 
+def _same_ways(a: Described, b: Described) -> bool:
+    """Whether a fragment leads to the same nodes and areas as before."""
+    return (
+        (a.areas, a.overload, a.narrow) == (b.areas, b.overload, b.narrow)
+        and a.links.keys() == b.links.keys()
+        and all(np.array_equal(a.links[t].neighbors, b.links[t].neighbors) for t in a.links)
+    )
+
+
 def _areas(node: _Node) -> frozenset[bytes]:
     return frozenset(area for part in node.parts.values() for area in part.areas)
 
@@ -355,7 +365,8 @@ def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, .
     if a == b:
         return True
     return len(a) == len(b) and all(
-        replace(x, capacity=None) == replace(y, capacity=None) for x, y in zip(a, b, strict=True)
+        (x.prefix, x.metric, x.path_type) == (y.prefix, y.metric, y.path_type)
+        for x, y in zip(a, b, strict=True)
     )
 
 

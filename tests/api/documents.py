@@ -66,6 +66,7 @@ STATUS: Json = {
     "routes": {
         "total": 12,
         "connected": 5,
+        "redistributed": 0,
         "weighted": 1,
         "protocols": {"ospf": 12},
         "families": {"ipv4": 12},

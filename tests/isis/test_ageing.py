@@ -247,18 +247,33 @@ def test_without_a_valid_key_nothing_leaves_unsigned():
     assert net[1].instance.counters.errors["no-send-key"] > 0
 
 
-def test_keys_overlap_while_they_are_changed():
+def test_when_the_key_changes_our_lsps_are_signed_anew():
+    """Who restarts when the old key is not accepted any more still learns everything."""
     new = AuthKey(Algorithm.HMAC_SHA_512, 2, b"other")
-    both = ((2, (TimedKey(KEY, send_end=100.0, accept_end=1e6), TimedKey(new, send_start=100.0))),)
+    both = (
+        (2, (TimedKey(KEY, send_end=100.0, accept_end=150.0), TimedKey(new, send_start=100.0))),
+    )
     net = ring(lsp_authentication=both)
     net.run(200)
-    net.say(1, "new key")
-    net.run(5)
-    assert net.agree()
-    assert net[3].known()[name(1)] == (2, "new key")
+    assert net[3].known()[name(1)] == (2, "I am 1")
     net.restart(2, lsp_authentication=both)
     net.run(5)
     assert set(net[2].known()) == {name(1), name(3), name(4)}
+    assert net[2].instance.counters.errors["auth"] == 0
+
+
+def test_other_keys_in_the_settings_make_us_sign_our_lsps_anew():
+    net = ring()
+    for router in net.routers.values():
+        before = router.instance.settings
+        router.instance.now = net.now
+        router.instance.settings = replace(before, lsp_authentication=KEYS)
+        router.flooding.settings_changed(before)
+        router.flooding.settings_changed(router.instance.settings)
+    net._send_all()
+    net.run(5)
+    assert net.agree()
+    assert net[3].known()[name(1)] == (2, "I am 1")
 
 
 def test_purges_without_authentication_may_have_contents():

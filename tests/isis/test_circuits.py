@@ -274,16 +274,6 @@ def test_protocols_that_are_switched_off_are_told():
     assert a.up() == b.up() == BOTH
 
 
-def test_another_system_id_is_another_router():
-    net = Net()
-    a, b = net.pair()
-    net.run(5)
-    net.apply(1, system_id=0x42)
-    net.run(10)
-    assert b.adjacency().system_id == 0x42
-    assert a.up() == b.up() == BOTH
-
-
 def test_two_routers_of_one_system_id_never_become_neighbors():
     net = Net()
     a, b = net.pair(b={"system_id": 1})
@@ -342,3 +332,19 @@ def test_another_hardware_address_is_heard_as_another_neighbor_of_a_lan():
     net.run(5)
     assert len(net.routers[2].circuit().lan[Level.TWO].adjacencies) == 1
     assert net.routers[2].dis() == net.routers[1].dis() == 1
+
+
+def test_parallel_links_are_told_apart_by_their_extended_circuit_ids():
+    net = Net()
+    a, b = net.add(1), net.add(2)
+    for near, far in ((1, 2), (2, 1), (3, 3)):
+        net.cable((1, near), (2, far))
+    for ifindex in (1, 2, 3):
+        net.link(1, P2P, ifindex)
+        net.link(2, P2P, ifindex)
+    net.run(QUICK)
+    assert [a.adjacency(i).extended_circuit_id for i in (1, 2, 3)] == [2, 1, 3]
+    assert [b.up(i) for i in (1, 2, 3)] == [BOTH] * 3
+    net.link(1, None, 2)
+    net.run(QUICK)
+    assert [b.up(i) for i in (1, 2, 3)] == [LevelSet.NONE, BOTH, BOTH]

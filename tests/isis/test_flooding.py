@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP
+from fared.core.ids import SystemId
+from fared.isis.circuit import Adjacency, AdjacencyState
+from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
 from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import LspEntries, PduType, of_type
-from tests.isis.floodnet import LAN, P2P, Network, make_lsp, name
+from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, PduType, of_type
+from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
 CSNP = PduType.L2_CSNP
@@ -119,6 +122,25 @@ def test_while_nobody_acknowledges_the_pace_slows_down():
     assert times[-1] > 0.1
 
 
+def test_a_large_database_of_one_level_does_not_hold_up_the_other():
+    net = Network()
+    net.add(1, 2, levels=LevelSet.BOTH)
+    net.join(1, 2)
+    for router in net.routers.values():
+        circuit = router.instance.circuits[1]
+        circuit.adjacency.levels = LevelSet.BOTH
+        router.flooding.adjacency_up(circuit, Level.ONE)
+    net._send_all()
+    net.run(1)
+    for fragment in range(200):
+        net[1].flooding.install_own(Level.ONE, make_lsp(name(1, fragment), 1, level=Level.ONE))
+    net.say(1, "of level 2")
+    net.run(0.012)
+    assert net.agree()
+    net.run(5)
+    assert len(net[2].instance.databases[Level.ONE].entries) == 200
+
+
 def test_what_changes_again_while_it_waits_is_sent_once():
     net = line(2)
     net.say(1, "first")
@@ -203,6 +225,54 @@ def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions
     assert net.agree()
 
 
+def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up():
+    """FRR's adjacency comes up 50 ms before ours, and its CSNPs come once."""
+    net = line(2)
+    for fragment in range(100):
+        net.say(1, "x", fragment)
+    net.run(5)
+    cable = net.cables[0]
+    net.down(cable)
+    net.say(1, "changed", 5)
+    cable.cut = False
+    net._up_at(cable, cable.ends[1])
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    net.sent.clear()
+    net._send_all()
+    net.run(0.05)
+    assert net[1].instance.counters.errors["no-adjacency"] == 0
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(10)
+    assert [pdu.lsp_id for _, _, pdu in net.pdus(LSP)] == [name(1, 5)]
+    assert net.agree()
+
+
+def test_csnps_that_came_long_before_the_adjacency_do_not_count():
+    net = line(2)
+    net.say(1, "hello")
+    net.run(1)
+    cable = net.cables[0]
+    net.down(cable)
+    circuit = net[1].instance.circuits[1]
+    circuit.adjacency = Adjacency(
+        circuit, SystemId(2), mac(2, 1), LevelSet.TWO, AdjacencyState.INITIALIZING
+    )
+    entry = net[1].entry(1)
+    stale = LspEntries((LspEntry(name(1), 1, 1000, entry.checksum),))
+    net.inject(1, 1, encode_pdu(Csnp(2, 2 << 8, FIRST_LSP, LAST_LSP, (stale,))))
+    net.run(2)
+    net.sent.clear()
+    cable.cut = False
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    net.run(1)
+    assert len(net.pdus(LSP)) == 1
+
+
 def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     net = Network()
     net.add(1, 2)
@@ -213,7 +283,7 @@ def test_a_set_of_csnps_covers_all_ids_in_pdus_that_fit():
     mine = [pdu for _, _, pdu in net.pdus(CSNP, by=1)]
     assert mine[0].start == FIRST_LSP
     assert mine[-1].end == LAST_LSP
-    assert all(a.end + 1 == b.start for a, b in zip(mine, mine[1:], strict=False))
+    assert all(a.end + 1 == b.start for a, b in pairwise(mine))
     assert sum(len(listed(pdu)) for pdu in mine) == 250
     assert max(len(output.payload) for _, _, output in net.sent) <= 597
     theirs = [pdu for _, _, pdu in net.pdus(CSNP, by=2)]
@@ -258,6 +328,24 @@ def test_the_designated_is_tells_a_lan_what_it_has_every_csnp_interval():
     times = [at for at, _, _ in net.pdus(CSNP)]
     assert {number for _, number, _ in net.pdus(CSNP)} == {1}
     assert 9 <= len(times) <= 14
+
+
+def test_on_a_lan_csnps_follow_the_lsps_that_they_list():
+    net = Network()
+    net.add(1, 2, 3)
+    net.join(1, 2, 3)
+    for fragment in range(50):
+        net[1].say("x", fragment)
+    net.run(5)
+    net.sent.clear()
+    net.run(50)
+    for fragment in range(50):
+        net.say(1, "y", fragment)
+    net[1].flooding.dis_changed(net[1].instance.circuits[1], TWO)
+    net._send_all()
+    net.run(0.5)
+    assert net.pdus(PSNP) == []
+    assert net.agree()
 
 
 def test_who_lost_an_lsp_on_a_lan_asks_the_designated_is_for_it():
@@ -370,9 +458,7 @@ def test_a_drain_looks_at_flags_and_never_at_the_whole_database(monkeypatch):
 def topologies(draw):
     """A connected network of links and LANs of up to seven routers."""
     size = draw(st.integers(2, 7))
-    cables = []
-    for number in range(2, size + 1):
-        cables.append((draw(st.integers(1, number - 1)), number))
+    cables = [(draw(st.integers(1, number - 1)), number) for number in range(2, size + 1)]
     for _ in range(draw(st.integers(0, 3))):
         members = draw(st.lists(st.integers(1, size), min_size=2, max_size=4, unique=True))
         cables.append(tuple(members))
@@ -398,8 +484,8 @@ def test_all_databases_end_equal(topology, seed, loss, jitter, words):
     net.add(*range(1, size + 1))
     for members in cables:
         net.join(*members, loss=loss, jitter=jitter)
-    for number, fragment, take_back, pause in words:
-        number = (number - 1) % size + 1
+    for whose, fragment, take_back, pause in words:
+        number = (whose - 1) % size + 1
         if take_back and name(number, fragment) in net[number].texts:
             net.unsay(number, fragment)
         else:

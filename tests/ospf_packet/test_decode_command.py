@@ -364,9 +364,3 @@ def test_usage_errors_have_a_hint(arguments, hint):
     result = run(*arguments)
     assert result.exit_code == 2
     assert hint in result.stderr
-
-
-def test_isis_is_not_built_in_yet():
-    result = CliRunner().invoke(decode, ["--proto", "isis", "00"])
-    assert result.exit_code == 2
-    assert "not built in yet" in result.stderr

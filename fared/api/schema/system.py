@@ -65,13 +65,15 @@ class SpfStatus(TypedDict):
 
 
 class RouteCounts(TypedDict):
-    """``weighted``: routes whose next hops have different weights.
+    """``redistributed``: local ones that OSPF announces as external.
 
-    ``protocols`` and ``families`` count them by where they come from and what they are.
+    ``weighted``: routes whose next hops have different weights. ``protocols`` and ``families``
+    count them by where they come from and what they are.
     """
 
     total: int
     connected: int
+    redistributed: int
     weighted: int
     protocols: dict[str, int]
     families: dict[str, int]

@@ -21,9 +21,11 @@ from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.router.router import Router
 from fared.router.speaker import ISIS, OSPF, Speaker
+from fared.ted.model import PathType
 
 NAMES = {OSPF: "OSPF", ISIS: "IS-IS"}
 """Protocols as people write them."""
+EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 FAMILIES = {"ipv4": 4, "ipv6": 6}
 
 

@@ -23,6 +23,9 @@ from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
 MAX_NODES = 512
+_BEYOND = (PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2)
+"""Where a route leads out of what OSPF knows; IS-IS shows what a router of both levels sees."""
+_INSIDE = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
 Blocks = dict[NodeId, NodeBlock]
 
 
@@ -43,6 +46,23 @@ class Walker:
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """The route of ``node`` to ``prefix``."""
+        return self._solve(node, prefix).routes.get(prefix)
+
+    def way(self, node: int, prefix: Prefix) -> Route | None:
+        """The same with a metric that falls along the way: that of external type 2 does not."""
+        solver = self._solve(node, prefix)
+        route = solver.routes.get(prefix)
+        if route is None or route.path_type is not PathType.EXTERNAL_2:
+            return route
+        ends = [
+            view[end].metric
+            for view in map(solver.spf_view, solver.areas)
+            for end in route.destinations
+            if end in view
+        ]
+        return replace(route, metric=min(ends, default=0))
+
+    def _solve(self, node: int, prefix: Prefix) -> RouteSolver:
         solver = RouteSolver(NodeId(node), self._settings)
         for area in self._solver.areas:
             blocks = dict(self._solver.ted(area).blocks)
@@ -57,7 +77,7 @@ class Walker:
                 solver.put_block(area, name, block)
             solver.set_local_links(area, () if own is None else self._links(own, blocks))
         solver.solve()
-        return solver.routes.get(prefix)
+        return solver
 
     def _of_its_own(self, area: int, block: NodeBlock, prefix: Prefix) -> NodeBlock:
         """A router of both levels as it sees itself: without what it leaks into this one.
@@ -158,9 +178,10 @@ def path(
     speaker, start, prefix, goal = _ends(context, source, destination, family_number(af))
     walker = Walker(context, speaker, prefix)
     first = walker.route(start, prefix)
-    if first is None:
+    way = walker.way(start, prefix)
+    if first is None or way is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
-    edges = _follow(context, walker, start, first)
+    edges = _follow(context, walker, start, way)
     known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
@@ -217,18 +238,20 @@ def _goal(
             continue
         for area in solver.areas:
             block = solver.ted(area).block(NodeId(node))
-            if block is not None and block.prefixes:
-                narrowest = max(block.prefixes, key=lambda a: (a.prefix.length, -a.metric))
+            own = () if block is None else block.prefixes
+            inside = [item for item in own if item.path_type in _INSIDE]
+            if inside:
+                narrowest = max(inside, key=lambda a: (a.prefix.length, -a.metric))
                 return narrowest.prefix, node
     raise CommandError("not-found", f"{text} announces no prefix")
 
 
 def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
-    """The route of the next node; at a border router what this router can know ends."""
-    if route.path_type is PathType.INTER_AREA and head in route.destinations:
+    """The route of the next node; at a border or boundary router what can be known ends."""
+    if route.path_type in _BEYOND and head in route.destinations:
         metric = route.metric - walker.cost(node, head)
         return replace(route, metric=metric, nexthops=None)
-    return walker.route(head, route.prefix)
+    return walker.way(head, route.prefix)
 
 
 def _follow(

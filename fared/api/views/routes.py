@@ -6,6 +6,7 @@ from typing import Any
 
 from fared.api.schema import routes as schema
 from fared.api.views.context import (
+    EXTERNAL,
     NAMES,
     ViewContext,
     area_name,
@@ -230,6 +231,8 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
     route = explanation.route
     where = " and ".join(context.name(node) for node in route.destinations)
     if route.nexthops is None:
+        if route.path_type in EXTERNAL:
+            return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
         return f"{route.prefix} is connected here.{_others(context, route)}"
     if route.discard:
         return (

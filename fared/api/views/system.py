@@ -6,7 +6,7 @@ from collections import Counter
 
 from fared import __version__
 from fared.api.schema import system as schema
-from fared.api.views.context import ViewContext, family_name
+from fared.api.views.context import EXTERNAL, ViewContext, family_name
 from fared.api.views.kernel import differences
 from fared.api.views.ospf import checksum_text
 from fared.core.ids import dotted, format_system_id
@@ -64,9 +64,12 @@ def status(context: ViewContext) -> schema.Status:
 
 def _routes(context: ViewContext) -> schema.RouteCounts:
     routes = context.routes
+    local = [route for route in routes.values() if route.nexthops is None]
+    redistributed = sum(route.path_type in EXTERNAL for route in local)
     return {
         "total": len(routes),
-        "connected": sum(route.nexthops is None for route in routes.values()),
+        "connected": len(local) - redistributed,
+        "redistributed": redistributed,
         "weighted": sum(
             route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
             for route in routes.values()

@@ -99,7 +99,7 @@ def read_frame(data: bytes) -> Frame:
 
     Bytes behind the PDU (padding of short Ethernet frames) are no fault. Raises DecodeError:
     ``type`` for another protocol or PDU type, ``version``, also where the maximum of area
-    addresses is not 3 (§7.2.11), ``length`` for lengths that contradict each other or system ids
+    addresses is not 3 (§7.3.15.1), ``length`` for lengths that contradict each other or system ids
     that are not 6 bytes, ``truncated`` where the PDU is longer than the data.
     """
     if len(data) < COMMON_SIZE:

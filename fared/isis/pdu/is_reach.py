@@ -3,7 +3,7 @@
 The level-2 database of a large fabric holds an entry with ten sub-TLVs for each direction of
 each link, so this is where decoding spends its time. Links of one router mostly carry the same
 sub-TLVs in the same order: the order met is compiled once into a ``struct`` that reads the whole
-block, type and length bytes included, and used for as long as those bytes are the same again.
+block, and used for as long as the type and length bytes are the same again.
 Equal attributes become one object, so that a database of equal links takes little memory.
 
 Floats are decoded as sent, NaN and infinities included: ``TeAttributes`` judges them.
@@ -15,12 +15,12 @@ import enum
 import functools
 import operator
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from fared.core.wire import DecodeError
 from fared.isis.pdu.model import IsNeighbor
-from fared.isis.pdu.triplet import MAX_VALUE, Reading, read_triplets, write_triplet
+from fared.isis.pdu.triplet import HEADER, MAX_VALUE, Reading, read_triplets, write_triplet
 from fared.te.attributes import TeAttributes
 
 
@@ -66,14 +66,43 @@ _SIZES: Final[dict[int, int]] = {
     _S.AVAILABLE_BANDWIDTH: 4,
     _S.UTILIZED_BANDWIDTH: 4,
 }
-_ADDRESSES: Final = (_S.LOCAL_ADDRESS, _S.REMOTE_ADDRESS, _S.LOCAL_ADDRESS6, _S.REMOTE_ADDRESS6)
-_FLOATS: Final[dict[int, str]] = {
-    _S.MAX_BANDWIDTH: "max_bandwidth",
-    _S.MAX_RESERVABLE_BANDWIDTH: "max_reservable_bandwidth",
-    _S.RESIDUAL_BANDWIDTH: "residual_bandwidth",
-    _S.AVAILABLE_BANDWIDTH: "available_bandwidth",
-    _S.UTILIZED_BANDWIDTH: "utilized_bandwidth",
+_FIELDS: Final = (
+    _S.TE_METRIC,
+    _S.MAX_BANDWIDTH,
+    _S.MAX_RESERVABLE_BANDWIDTH,
+    _S.UNRESERVED_BANDWIDTH,
+    _S.ADMIN_GROUP,
+    _S.DELAY,
+    _S.MIN_MAX_DELAY,
+    _S.DELAY_VARIATION,
+    _S.LOSS,
+    _S.RESIDUAL_BANDWIDTH,
+    _S.AVAILABLE_BANDWIDTH,
+    _S.UTILIZED_BANDWIDTH,
+)
+"""The sub-TLV of each field of TeAttributes, in their order."""
+_IDENTITY: Final = (
+    _S.LINK_IDENTIFIERS,
+    _S.LOCAL_ADDRESS,
+    _S.REMOTE_ADDRESS,
+    _S.LOCAL_ADDRESS6,
+    _S.REMOTE_ADDRESS6,
+)
+_FORMATS: Final[dict[int, str]] = {
+    _S.ADMIN_GROUP: "I",
+    _S.LINK_IDENTIFIERS: "II",
+    _S.LOCAL_ADDRESS: "I",
+    _S.REMOTE_ADDRESS: "I",
+    _S.MAX_BANDWIDTH: "f",
+    _S.MAX_RESERVABLE_BANDWIDTH: "f",
+    _S.DELAY: "I",
+    _S.DELAY_VARIATION: "I",
+    _S.LOSS: "I",
+    _S.RESIDUAL_BANDWIDTH: "f",
+    _S.AVAILABLE_BANDWIDTH: "f",
+    _S.UTILIZED_BANDWIDTH: "f",
 }
+"""How struct reads what is not left as bytes."""
 _WITH_A_BIT: Final = (_S.DELAY, _S.MIN_MAX_DELAY, _S.LOSS)
 _A_BIT: Final = 0x80000000
 _24_BITS: Final = 0xFFFFFF
@@ -85,72 +114,131 @@ _FLOAT = struct.Struct(">f")
 _EIGHT = struct.Struct(">8f")
 _ENTRY = struct.Struct(">QHB")
 """Neighbor (56 bits) and metric (24 bits), cut as struct can read it; length of the sub-TLVs."""
-_WORD_SIZE: Final = 4
 MAX_METRIC: Final = _24_BITS
+_MAX_SUB_TLVS: Final = MAX_VALUE - _ENTRY.size
 
+
+def _integer(value: bytes) -> int:
+    return int.from_bytes(value, "big")
+
+
+def _delay(value: int) -> int:
+    return value & _24_BITS
+
+
+def _delays(value: bytes) -> tuple[int, int]:
+    low, high = _PAIR.unpack(value)
+    return low & _24_BITS, high & _24_BITS
+
+
+def _loss(value: int) -> float:
+    return (value & _24_BITS) * _LOSS_UNIT
+
+
+_CONVERSIONS: Final[dict[int, Callable[[Any], Any]]] = {
+    _S.TE_METRIC: _integer,
+    _S.UNRESERVED_BANDWIDTH: _EIGHT.unpack,
+    _S.DELAY: _delay,
+    _S.MIN_MAX_DELAY: _delays,
+    _S.DELAY_VARIATION: _delay,
+    _S.LOSS: _loss,
+}
 _Values = tuple[Any, ...]
 _Pick = Callable[[_Values], _Values]
 
 
 class _Layout:
-    """One order of sub-TLVs, compiled: how to read such a block and where its values go."""
+    """One order of sub-TLVs, compiled: how to recognise such a block and where its values go.
+
+    A block has this layout if it has this size and, under ``mask``, is ``headers``. Values that
+    differ from link to link are read by ``identity``; the attributes by ``attributes``, out of
+    the part of the block ``span`` that has them all.
+    """
 
     __slots__ = (
+        "anomalies",
         "attributes",
+        "conversions",
+        "fields",
         "headers",
         "identifiers",
-        "kinds",
+        "identity",
+        "ipv6",
         "local",
         "local6",
+        "mask",
         "remote",
         "remote6",
         "size",
+        "span",
         "unknown",
-        "unpack",
     )
 
     def __init__(self, shape: tuple[tuple[int, int], ...]) -> None:
-        at: dict[int, list[int]] = {kind: [] for kind in _ADDRESSES}
-        once: dict[int, int] = {}
+        mask = b"".join(b"\xff\xff" + bytes(size) for _, size in shape)
+        headers = b"".join(bytes((kind, size)) + bytes(size) for kind, size in shape)
+        self.size = len(mask)
+        self.mask = int.from_bytes(mask, "big")
+        self.headers = int.from_bytes(headers, "big")
+        at: dict[int, list[int]] = {kind: [] for kind in _IDENTITY}
+        found: dict[int, int] = {}
         unknown: list[tuple[int, int]] = []
         form = [">"]
-        for position, (kind, size) in enumerate(shape):
-            known = _SIZES.get(kind) == size and kind not in once
-            if kind in at and known:
-                at[kind].append(position)
-            elif known:
-                once[kind] = position
+        count = offset = 0
+        for kind, size in shape:
+            known = _SIZES.get(kind) == size and kind not in found
+            if known and kind in _FIELDS:
+                found[kind] = offset
+                form.append(f"{HEADER + size}x")
+            elif known and (kind != _S.LINK_IDENTIFIERS or not at[kind]):
+                form.append("2x" + _FORMATS.get(kind, f"{size}s"))
+                at[kind].append(count)
+                count += 1 + (kind == _S.LINK_IDENTIFIERS)
             else:
-                unknown.append((kind, position))
-            form.append("HI" if known and size == _WORD_SIZE else f"H{size}s")
-        compiled = struct.Struct("".join(form))
-        self.unpack = compiled.unpack_from
-        self.size = compiled.size
-        self.headers = tuple(kind << 8 | size for kind, size in shape)
-        self.identifiers = once.pop(_S.LINK_IDENTIFIERS, None)
-        self.kinds = tuple(once)
-        self.attributes = _picker(list(once.values()))
+                form.append(f"2x{size}s")
+                unknown.append((kind, count))
+                count += 1
+            offset += HEADER + size
+        self.identity = struct.Struct("".join(form)).unpack
+        self.identifiers = at[_S.LINK_IDENTIFIERS][0] if at[_S.LINK_IDENTIFIERS] else None
         self.local = _picker(at[_S.LOCAL_ADDRESS])
         self.remote = _picker(at[_S.REMOTE_ADDRESS])
-        self.local6 = _picker(at[_S.LOCAL_ADDRESS6], _ipv6)
-        self.remote6 = _picker(at[_S.REMOTE_ADDRESS6], _ipv6)
+        self.local6 = _picker(at[_S.LOCAL_ADDRESS6])
+        self.remote6 = _picker(at[_S.REMOTE_ADDRESS6])
+        self.ipv6 = bool(at[_S.LOCAL_ADDRESS6] or at[_S.REMOTE_ADDRESS6])
         self.unknown = tuple(unknown)
+        self._find_attributes(found)
+
+    def _find_attributes(self, found: dict[int, int]) -> None:
+        """Compile what reads the attributes, whose sub-TLVs begin at these offsets."""
+        first = min(found.values(), default=0)
+        end = first
+        form = [">"]
+        for kind, offset in found.items():
+            form.append(f"{offset + HEADER - end}x" + _FORMATS.get(kind, f"{_SIZES[kind]}s"))
+            end = offset + HEADER + _SIZES[kind]
+        self.span = slice(first, end)
+        self.attributes = struct.Struct("".join(form)).unpack
+        order = {kind: position for position, kind in enumerate(found)}
+        # The value behind the last one, None, is that of all fields that were not sent.
+        self.fields = operator.itemgetter(*(order.get(kind, len(order)) for kind in _FIELDS))
+        self.conversions = tuple(
+            (position, _CONVERSIONS[kind])
+            for position, kind in enumerate(_FIELDS)
+            if kind in found and kind in _CONVERSIONS
+        )
+        self.anomalies = tuple(
+            (int(kind), found[kind] + HEADER - first) for kind in _WITH_A_BIT if kind in found
+        )
 
 
-def _picker(positions: list[int], convert: Callable[[bytes], int] | None = None) -> _Pick:
+def _picker(positions: list[int]) -> _Pick:
     """A function that takes the values at these positions out of a tuple, as a tuple."""
     if not positions:
-        return lambda _: ()
-    if convert is not None:
-        return lambda values: tuple(convert(values[position]) for position in positions)
+        return operator.itemgetter(slice(0))
     if len(positions) == 1:
-        (only,) = positions
-        return lambda values: (values[only],)
+        return operator.itemgetter(slice(positions[0], positions[0] + 1))
     return operator.itemgetter(*positions)
-
-
-def _ipv6(value: bytes) -> int:
-    return int.from_bytes(value, "big")
 
 
 @functools.lru_cache(maxsize=512)
@@ -168,12 +256,13 @@ def _shape(data: bytes, start: int, end: int, *, strict: bool) -> tuple[tuple[in
     return tuple(shape)
 
 
-def decode_neighbors(data: bytes, start: int, end: int, reading: Reading) -> Iterator[IsNeighbor]:
+def decode_neighbors(data: bytes, start: int, end: int, reading: Reading) -> tuple[IsNeighbor, ...]:
     """Decode the entries of TLV 22 or 222. Raises DecodeError ``tlv``.
 
     A sub-TLV that comes twice counts once, the first time; addresses count each time (RFC 5305
     §3.2). What does not count is kept among the unknown ones.
     """
+    neighbors = []
     layout = _compile(())
     while start < end:
         if end - start < _ENTRY.size:
@@ -183,27 +272,28 @@ def decode_neighbors(data: bytes, start: int, end: int, reading: Reading) -> Ite
         start = first + size
         if start > end:
             raise DecodeError("tlv", first, f"{size} bytes of sub-TLVs, {end - first} left")
-        if size == layout.size:
-            fields = layout.unpack(data, first)
-        if size != layout.size or fields[::2] != layout.headers:
+        block = data[first:start]
+        if size != layout.size or int.from_bytes(block, "big") & layout.mask != layout.headers:
             layout = _compile(_shape(data, first, start, strict=reading.strict))
-            fields = layout.unpack(data, first)
-        yield _make(layout, high >> 8, (high & 0xFF) << 16 | low, fields[1::2])
+        neighbors.append(_make(layout, high >> 8, (high & 0xFF) << 16 | low, block))
+    return tuple(neighbors)
 
 
-def _make(layout: _Layout, neighbor: int, metric: int, values: _Values) -> IsNeighbor:
+def _make(layout: _Layout, neighbor: int, metric: int, block: bytes) -> IsNeighbor:
+    values = layout.identity(block)
+    attributes, anomalous = _attributes(layout, block[layout.span])
     local_id = remote_id = None
     if layout.identifiers is not None:
-        local_id, remote_id = _PAIR.unpack(values[layout.identifiers])
-    attributes, anomalous = _attributes(layout.kinds, layout.attributes(values))
+        local_id = values[layout.identifiers]
+        remote_id = values[layout.identifiers + 1]
     return IsNeighbor(
         neighbor,
         metric,
         attributes,
         layout.local(values),
         layout.remote(values),
-        layout.local6(values),
-        layout.remote6(values),
+        tuple(map(_integer, layout.local6(values))) if layout.ipv6 else (),
+        tuple(map(_integer, layout.remote6(values))) if layout.ipv6 else (),
         local_id,
         remote_id,
         tuple([(kind, values[at]) for kind, at in layout.unknown]) if layout.unknown else (),
@@ -211,42 +301,17 @@ def _make(layout: _Layout, neighbor: int, metric: int, values: _Values) -> IsNei
     )
 
 
-@functools.lru_cache(maxsize=16384)
-def _attributes(kinds: tuple[int, ...], raw: _Values) -> tuple[TeAttributes, tuple[int, ...]]:
-    """Attributes and which of them are anomalous, from 32-bit words and longer bytes."""
-    found: dict[str, Any] = {}
-    anomalous: list[int] = []
-    for kind, value in zip(kinds, raw, strict=True):
-        name = _FLOATS.get(kind)
-        if name is not None:
-            (found[name],) = _FLOAT.unpack(_WORD.pack(value))
-            continue
-        if kind == _S.ADMIN_GROUP:
-            found["admin_group"] = value
-        elif kind == _S.UNRESERVED_BANDWIDTH:
-            found["unreserved_bandwidth"] = _EIGHT.unpack(value)
-        elif kind == _S.TE_METRIC:
-            found["te_metric"] = int.from_bytes(value, "big")
-        else:
-            found |= _performance(kind, value, anomalous)
-    return TeAttributes(**found), tuple(anomalous)
-
-
-def _performance(kind: int, value: Any, anomalous: list[int]) -> dict[str, Any]:  # noqa: ANN401
-    """Delays and loss (RFC 8570 §4.1-4.4)."""
-    first, second = _PAIR.unpack(value) if kind == _S.MIN_MAX_DELAY else (value, 0)
-    if kind in _WITH_A_BIT and first & _A_BIT:
-        anomalous.append(int(kind))
-    low = first & _24_BITS
-    match kind:
-        case _S.DELAY:
-            return {"delay": low}
-        case _S.MIN_MAX_DELAY:
-            return {"min_max_delay": (low, second & _24_BITS)}
-        case _S.DELAY_VARIATION:
-            return {"delay_variation": low}
-        case _:
-            return {"loss": low * _LOSS_UNIT}
+@functools.lru_cache(maxsize=4096)
+def _attributes(layout: _Layout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
+    """Attributes and which of them are anomalous."""
+    fields = layout.fields((*layout.attributes(span), None))
+    if layout.conversions:
+        converted = list(fields)
+        for position, convert in layout.conversions:
+            converted[position] = convert(converted[position])
+        fields = tuple(converted)
+    anomalous = tuple([kind for kind, offset in layout.anomalies if span[offset] & 0x80])
+    return TeAttributes(*fields), anomalous
 
 
 def encode_neighbor(neighbor: IsNeighbor) -> bytes:
@@ -259,7 +324,7 @@ def encode_neighbor(neighbor: IsNeighbor) -> bytes:
     parts.append(_measured(neighbor.attributes, neighbor.anomalous))
     parts += (write_triplet(kind, value) for kind, value in neighbor.unknown)
     sub_tlvs = b"".join(parts)
-    if len(sub_tlvs) > MAX_VALUE - _ENTRY.size:
+    if len(sub_tlvs) > _MAX_SUB_TLVS:
         raise ValueError(f"{len(sub_tlvs)} bytes of link sub-TLVs")
     metric = min(neighbor.metric, MAX_METRIC)
     head = _ENTRY.pack(neighbor.neighbor << 8 | metric >> 16, metric & 0xFFFF, len(sub_tlvs))

@@ -150,7 +150,7 @@ def _narrow_is_reachability(data: bytes, start: int, end: int, _: Reading) -> Tl
 
 
 def _is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
-    return IsReachability(tuple(decode_neighbors(data, start, end, reading)))
+    return IsReachability(decode_neighbors(data, start, end, reading))
 
 
 def _topology(data: bytes, start: int, end: int) -> int:
@@ -163,7 +163,7 @@ def _topology(data: bytes, start: int, end: int) -> int:
 def _mt_is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
     topology = _topology(data, start, end)
     neighbors = decode_neighbors(data, start + _HALF.size, end, reading)
-    return IsReachability(tuple(neighbors), topology)
+    return IsReachability(neighbors, topology)
 
 
 def _ip_reachability(family: int) -> _Decoder:

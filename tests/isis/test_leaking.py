@@ -1,0 +1,355 @@
+"""Level-1-2 routers: what passes from level to level, attached bits, and that nothing loops."""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.core.ids import Prefix, parse_prefix
+from fared.isis.described import describe
+from fared.isis.events import RouteFacts, SettingsApplied
+from fared.isis.ids import LevelSet
+from fared.isis.pdu.model import IpReach, IpReachability, of_type
+from fared.ted.model import PathType
+from tests.isis.net import BOTH, FAST, ONE, TWO, Network, loopback, loopback6, node, prefixes
+from tests.isis.routed import Routers
+
+SLOW = replace(FAST, hello_interval=10.0)
+"""Nothing here waits for a hello."""
+POD_A, POD_B, CORE = (bytes.fromhex(area) for area in ("490001", "490002", "490099"))
+
+
+def reach(lsps, prefix: Prefix) -> IpReach | None:
+    """What an LSP says of a prefix."""
+    for tlv in of_type(lsps.tlvs, IpReachability):
+        for entry in tlv.prefixes:
+            if entry.prefix == prefix:
+                return entry
+    return None
+
+
+def two_pods(*, down: bool = False, **settings) -> Network:
+    """Leaf 1 - spines 2, 3 (area A) - core 9 - spines 5, 6 (area B) - leaf 4."""
+    net = Network()
+    for number, level, area in (
+        (1, ONE, POD_A),
+        (2, BOTH, POD_A),
+        (3, BOTH, POD_A),
+        (4, ONE, POD_B),
+        (5, BOTH, POD_B),
+        (6, BOTH, POD_B),
+        (9, TWO, CORE),
+    ):
+        net.add(number, levels=level, areas=(area,), level2_to_level1=down, **settings)
+    for leaf, spines in ((1, (2, 3)), (4, (5, 6))):
+        for spine in spines:
+            net.join(leaf, spine, SLOW, levels=ONE)
+            net.join(spine, 9, SLOW, levels=TWO)
+    return net
+
+
+@pytest.fixture(scope="module")
+def leaking():
+    """Two pods with leaking both ways, all settled."""
+    net = two_pods(down=True)
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    return net, routers
+
+
+def test_level_1_prefixes_are_announced_in_level_2(leaking):
+    """With the metric of the route, not marked down, marked re-advertised."""
+    net, routers = leaking
+    entry = reach(net.lsp(9, 2), loopback(1))
+    assert (entry.metric, entry.down) == (10, False)
+    assert entry.flags & 0x40
+    assert reach(net.lsp(9, 2), loopback6(1)).metric == 10
+    assert routers.route(9, "10.255.0.1/32").path_type is PathType.LEVEL_2
+    assert set(routers.hops(9, "10.255.0.1/32")) == {2, 3}
+
+
+def test_level_2_prefixes_go_down_with_the_down_bit(leaking):
+    """Leaf 1 hears of leaf 4 from both spines, as of something that must not go up again."""
+    net, routers = leaking
+    for spine in (2, 3):
+        entry = reach(net.lsp(1, spine, level=1), loopback(4))
+        assert entry.down
+        assert entry.metric == 30
+    route = routers.route(1, "10.255.0.4/32")
+    assert route.path_type is PathType.LEVEL_1_DOWN
+    assert route.metric == 40
+    assert set(routers.hops(1, "10.255.0.4/32")) == {2, 3}
+    assert set(routers.hops(1, "2001:db8::4/128")) == {2, 3}
+
+
+def test_what_went_down_never_goes_up(leaking):
+    """Spine 3 hears of leaf 4 in level 1 from spine 2, and does not tell level 2."""
+    net, _ = leaking
+    for spine in (2, 3):
+        assert reach(net.lsp(9, spine), loopback(4)) is None
+        assert reach(net.lsp(9, spine), loopback(9)) is None
+
+
+def test_a_spine_prefers_level_2_over_what_its_peer_leaked(leaking):
+    """RFC 5302 §3.2: else two spines would send to each other."""
+    _, routers = leaking
+    for spine in (2, 3):
+        route = routers.route(spine, "10.255.0.4/32")
+        assert route.path_type is PathType.LEVEL_2
+        assert set(routers.hops(spine, "10.255.0.4/32")) == {9}
+
+
+def test_our_own_description_holds_what_is_connected_only(leaking):
+    """What a router leaks is no route of its own."""
+    net, _ = leaking
+    for level in (1, 2):
+        own = prefixes(net.blocks(2, level)[node(2)])
+        assert "10.255.0.1/32" not in own
+        assert "10.255.0.4/32" not in own
+        assert "10.255.0.2/32" in own
+    assert "10.255.0.1/32" in prefixes(net.blocks(9)[node(2)])
+
+
+def test_leaked_prefixes_carry_what_their_paths_can(leaking):
+    """The path capacity sub-TLV: 100 Mb/s behind each spine."""
+    net, routers = leaking
+    assert reach(net.lsp(9, 2), loopback(1)).capacity == 12.5e6
+    attached = {p.prefix: p.capacity for p in net.blocks(9)[node(2)].prefixes}
+    assert attached[loopback(1)] == 12.5e6
+    assert routers.hops(9, "10.255.0.1/32") == {2: 12.5e6, 3: 12.5e6}
+
+
+def test_a_thinner_path_behind_a_spine_is_seen_in_the_other_pod():
+    """The link from spine 5 to leaf 4 at a quarter: leaf 1 and the core weigh by it."""
+    net = two_pods(down=True)
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    link, settings = net.nodes[5].links[2]
+    net.link(5, replace(link, speed=12.5e6 / 4), settings)
+    routers.settle()
+    assert routers.hops(9, "10.255.0.4/32") == {5: 12.5e6 / 4, 6: 12.5e6}
+
+
+def test_a_small_change_of_path_capacity_is_not_announced(leaking):
+    """Below the announce threshold nothing is flooded."""
+    net, _ = leaking
+    prefix = parse_prefix("10.77.0.0/24")
+    facts = RouteFacts(10, PathType.LEVEL_1, (1,), 10e6)
+    net.routes(2, prefix, facts)
+    net.run(1)
+    before = net.lsp(9, 2).sequence_number
+    net.routes(2, prefix, replace(facts, capacity=9.8e6))
+    net.run(6)
+    assert net.lsp(9, 2).sequence_number == before
+    net.routes(2, prefix, replace(facts, capacity=9e6))
+    net.run(6)
+    assert reach(net.lsp(9, 2), prefix).capacity == 9e6
+    net.routes(2, prefix, None)
+    net.run(6)
+    assert reach(net.lsp(9, 2), prefix) is None
+
+
+def test_without_a_code_point_no_capacity_is_told_or_believed():
+    """path_capacity_code None."""
+    net = Network()
+    net.add(1, levels=BOTH, path_capacity_code=None)
+    net.add(2, levels=TWO)
+    net.join(1, 2)
+    net.settle()
+    net.routes(1, loopback(50), RouteFacts(10, PathType.LEVEL_1, (1,), 10e6))
+    net.run(2)
+    assert reach(net.lsp(2, 1), loopback(50)).capacity is None
+    told = IpReach(loopback(50), 10, capacity=5e6)
+    lsp = replace(net.lsp(2, 1), tlvs=(IpReachability(4, (told,)),))
+    silent = describe(lsp, own=False, capacity_code=None)
+    assert silent.prefixes[None, 4][0].capacity is None
+
+
+def test_leaking_down_is_off_unless_configured():
+    """Leaf 1 then follows the attached bits."""
+    net = two_pods()
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    assert reach(net.lsp(1, 2, level=1), loopback(4)) is None
+    assert routers.route(1, "10.255.0.4/32") is None
+    for default in ("0.0.0.0/0", "::/0"):
+        route = routers.route(1, default)
+        assert route.path_type is PathType.LEVEL_1_DOWN
+        assert set(routers.hops(1, default)) == {2, 3}
+
+
+def test_leaking_up_can_be_switched_off_and_on():
+    """At run time; then level 2 knows of the pod again."""
+    net = two_pods(level1_to_level2=False)
+    routers = Routers(net)
+    net.run(15)
+    routers.settle()
+    assert reach(net.lsp(9, 2), loopback(1)) is None
+    net.input(2, SettingsApplied(replace(net.nodes[2].settings, level1_to_level2=True)))
+    routers.settle()
+    assert reach(net.lsp(9, 2), loopback(1)).metric == 10
+    assert set(routers.hops(9, "10.255.0.1/32")) == {2}
+
+
+# Attached bit
+
+
+def test_the_attached_bit_is_set_while_another_area_is_reached():
+    """And cleared when the last way out is gone; the default route goes with it."""
+    net = two_pods()
+    net.run(15)
+    assert net.lsp(1, 2, level=1).attached
+    assert net.snapshot(2).attached
+    assert prefixes(net.blocks(1, 1)[node(2)])["0.0.0.0/0"] == (0, "LEVEL_1_DOWN")
+    assert prefixes(net.blocks(1, 1, 6)[node(2)])["::/0"] == (0, "LEVEL_1_DOWN")
+    net.set_up(net.cables[1], up=False)
+    net.run(5)
+    assert not net.lsp(1, 2, level=1).attached
+    assert "0.0.0.0/0" not in prefixes(net.blocks(1, 1)[node(2)])
+    assert net.lsp(1, 3, level=1).attached
+
+
+def test_a_spine_that_lost_its_core_follows_the_attached_bit_of_its_peer():
+    """A level-1-2 router without a way out of its own is like a level-1 router."""
+    net = two_pods()
+    net.run(15)
+    assert "0.0.0.0/0" not in prefixes(net.blocks(2, 1)[node(3)])
+    net.set_up(net.cables[1], up=False)
+    net.run(5)
+    assert "0.0.0.0/0" in prefixes(net.blocks(2, 1)[node(3)])
+    net.set_up(net.cables[1], up=True)
+    net.run(10)
+    assert "0.0.0.0/0" not in prefixes(net.blocks(2, 1)[node(3)])
+
+
+def test_level_2_within_one_area_leads_nowhere():
+    """Two level-1-2 routers of one area alone are not attached."""
+    net = Network()
+    for number in (1, 2):
+        net.add(number, levels=BOTH)
+    net.join(1, 2)
+    net.settle(1, 2)
+    assert not net.lsp(2, 1, level=1).attached
+
+
+def test_another_area_two_hops_away_counts():
+    """What matters is what level 2 reaches, not the next neighbor (§7.2.9.2)."""
+    net = Network()
+    net.add(1, levels=BOTH)
+    net.add(2, levels=TWO)
+    net.add(3, levels=TWO, areas=(POD_B,))
+    net.join(1, 2)
+    net.join(2, 3)
+    net.settle(2)
+    assert net.snapshot(1).attached
+
+
+@pytest.mark.parametrize("change", [{"attached": False}, {"overload": True}])
+def test_the_attached_bit_can_be_kept_back(change):
+    """By configuration; and an overloaded router draws no traffic for elsewhere."""
+    net = two_pods()
+    net.run(15)
+    net.input(2, SettingsApplied(replace(net.nodes[2].settings, **change)))
+    net.run(2)
+    assert not net.lsp(1, 2, level=1).attached
+
+
+# What stays with a prefix
+
+
+def test_tags_and_attributes_stay_with_a_leaked_prefix():
+    """RFC 5130 and 7794: tags as they were, N kept, R set; sub-TLVs of level 1 alone are not."""
+    from fared.isis.described import kept_attributes
+
+    entry = IpReach(
+        loopback(1), 10, tags=(7, 8), flags=0x20, unknown=((2, b"x" * 8), (3, b"sid"), (11, b"a"))
+    )
+    kept = kept_attributes(entry)
+    assert kept.tags == (7, 8)
+    assert kept.unknown == ((2, b"x" * 8), (11, b"a"))
+
+
+def test_a_node_flag_survives_leaking(leaking):
+    """The loopback of leaf 1 is still the host prefix of a node."""
+    net, _ = leaking
+    assert reach(net.lsp(9, 2), loopback(1)).flags == 0x60
+
+
+def test_a_prefix_of_too_high_a_metric_is_not_leaked(leaking):
+    """RFC 5305 §4: beyond MAX_PATH_METRIC a prefix is not to be considered."""
+    net, _ = leaking
+    far = parse_prefix("10.78.0.0/24")
+    net.routes(2, far, RouteFacts(0xFE000001, PathType.LEVEL_1, (1,), None))
+    net.run(3)
+    assert reach(net.lsp(9, 2), far) is None
+
+
+def test_leaked_and_connected_prefixes_do_not_fight():
+    """A prefix that is connected here is announced as connected, whatever is routed."""
+    net = Network()
+    net.add(1, levels=BOTH)
+    net.add(2, levels=TWO)
+    net.join(1, 2, FAST, levels=TWO)
+    net.settle()
+    net.routes(1, loopback(1), RouteFacts(55, PathType.LEVEL_1, (1,), None))
+    net.run(2)
+    assert reach(net.lsp(2, 1), loopback(1)).metric == 0
+    assert LevelSet.TWO in net.snapshot(1).levels
+
+
+# Five stages: PoDs are level 1, planes level 2, spines both; rates in Gb/s, every link is 400
+
+
+GIGABIT = 1e9 / 8
+
+
+def five_stages() -> tuple[Network, Routers]:
+    """Two PoDs of one leaf and four spines, four planes of four super-spines."""
+    net = Network(3)
+    for pod, area in ((1, POD_A), (2, POD_B)):
+        net.add(10 * pod + 1, levels=ONE, areas=(area,), level2_to_level1=True)
+        for spine in range(1, 5):
+            number = 100 * pod + spine
+            net.add(number, levels=BOTH, areas=(area,), level2_to_level1=True)
+            net.join(10 * pod + 1, number, SLOW, levels=ONE, speed=400 * GIGABIT, numbered=False)
+    for plane in range(1, 5):
+        for k in range(1, 5):
+            top = 200 + 4 * plane + k
+            net.add(top, levels=TWO, areas=(CORE,))
+            for pod in (1, 2):
+                spine = 100 * pod + plane
+                net.join(spine, top, SLOW, levels=TWO, speed=400 * GIGABIT, numbered=False)
+    net.run(10)
+    routers = Routers(net)
+    routers.settle()
+    return net, routers
+
+
+def limit(net: Network, tail: int, head: int, rate: float) -> None:
+    """What a router can send to another."""
+    for (number, ifindex), cable in net.by_end.items():
+        if number == tail and head in {end[0] for end in cable.ends}:
+            link, settings = net.nodes[number].links[ifindex]
+            net.link(number, replace(link, speed=rate * GIGABIT), settings)
+
+
+def test_between_pods_the_leaf_sees_the_remote_damage():
+    """Worked examples E5 and E6, in both families, over links without any IPv4 address."""
+    net, routers = five_stages()
+    for destination in ("10.255.0.21/32", "2001:db8::15/128"):
+        assert set(routers.hops(11, destination).values()) == {400 * GIGABIT}
+        assert routers.route(11, destination).metric == 40
+    limit(net, 201, 21, 100)
+    routers.settle()
+    for destination in ("10.255.0.21/32", "2001:db8::15/128"):
+        seen = {k: round(v / GIGABIT) for k, v in routers.hops(11, destination).items()}
+        assert seen == {101: 100, 102: 400, 103: 400, 104: 400}
+    limit(net, 201, 21, 400)
+    for k in range(1, 5):
+        limit(net, 101, 204 + k, 100)
+    routers.settle()
+    seen = {k: round(v / GIGABIT) for k, v in routers.hops(11, "10.255.0.21/32").items()}
+    assert seen == {101: 400, 102: 400, 103: 400, 104: 400}
+    assert set(routers.hops(101, "10.255.0.21/32").values()) == {100 * GIGABIT}
