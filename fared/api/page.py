@@ -116,19 +116,29 @@ def _table(title: str, columns: list[str], rows: Iterable[list[str]]) -> str:
     return f"<h2>{escape(title)}</h2><table><tr>{head}</tr>{body}</table>"
 
 
+def _protocols(entries: list[Json]) -> dict[str, str]:
+    """How protocols are called where several run, else nothing: then it goes without saying."""
+    known = {"ospf": "OSPF", "isis": "IS-IS"}
+    return known if len({entry["proto"] for entry in entries}) > 1 else {}
+
+
 def _neighbors(document: Json) -> str:
+    entries = document["neighbors"]
+    names = _protocols(entries)
     rows = (
         [
             escape(human.router(n["router_id"], n["hostname"])),
+            *([names[n["proto"]]] if names else []),
             escape(n["area"]),
             escape(n["interface"]),
             escape(n["address"] or human.DASH),
             f'<span class="{_mark(n["state"])}">{escape(n["state"])}</span>',
             human.duration(n["uptime"]),
         ]
-        for n in document["neighbors"]
+        for n in entries
     )
-    columns = ["Neighbor", "Area", "Interface", "Address", "State", ">For"]
+    protocol = ["Protocol"] if names else []
+    columns = ["Neighbor", *protocol, "Area", "Interface", "Address", "State", ">For"]
     return _table("Neighbors", columns, rows)
 
 
@@ -137,9 +147,12 @@ def _mark(state: str) -> str:
 
 
 def _interfaces(document: Json) -> str:
+    entries = document["interfaces"]
+    names = _protocols(entries)
     rows = (
         [
             escape(i["interface"]),
+            *([names[i["proto"]]] if names else []),
             escape(i["area"]),
             escape(i["state"]),
             str(i["cost"]),
@@ -147,9 +160,10 @@ def _interfaces(document: Json) -> str:
             human.bandwidth(i["utilized"]),
             _load_bar(i["utilized"], i["bandwidth"]),
         ]
-        for i in document["interfaces"]
+        for i in entries
     )
-    columns = ["Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ""]
+    protocol = ["Protocol"] if names else []
+    columns = ["Interface", *protocol, "Area", "State", ">Cost", ">Capacity", ">Load", ""]
     return _table("Interfaces", columns, rows)
 
 

@@ -156,7 +156,7 @@ def _adjacencies(entries: list[Json], out: Console) -> None:
     grid = table(*columns)
     for entry in entries:
         grid.add_row(
-            human.router(entry["router_id"], entry["hostname"]),
+            entry["hostname"] or human.DASH,
             entry["system_id"],
             entry["interface"],
             _levels(entry["levels"]),
