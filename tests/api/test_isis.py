@@ -222,6 +222,8 @@ def test_explain_uses_the_solver_that_computed_the_route(isis, both):
     assert used["protocol"] == "ospf"
     assert "IS-IS (preference 115) would have a route too" in used["summary"]
     unused = routes.explain(context.narrowed("isis"), NEEDED["prefix"])
+    assert used["last_change"]
+    assert unused["last_change"] is None
     assert "It is not used: OSPF knows 10.0.2.0/24 too and is preferred" in unused["summary"]
     assert routes.explain(context, str(both.leaf_prefixes6["L2"]))["protocol"] == "isis"
 

@@ -13,6 +13,7 @@ from tests.live.daemons import LINKS, RIGHT_STUB, Json, Pair, running_pair, wait
 pytestmark = pytest.mark.netns
 
 LEVEL = "level-2"
+RIGHT6, RIGHT6_STUB = "2001:db8:0:92::1/64", "2001:db8:0:92::/64"
 COMMANDS = [
     *(("show", name) for name in SHOW_DOCUMENTS),
     *(("show", "isis", name) for name in NARROWED_DOCUMENTS),
@@ -21,7 +22,9 @@ COMMANDS = [
     ("show", "isis", "routes", RIGHT_STUB),
     ("show", "fib", "diff"),
     ("explain", RIGHT_STUB),
+    ("explain", RIGHT6_STUB),
     ("path", "left", "right"),
+    ("path", "left", "right", "--af", "ipv6"),
     ("validate",),
 ]
 
@@ -46,9 +49,18 @@ def configuration(identity: str, hostname: str) -> Json:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Two routers that route; no test here changes them for good."""
+    """Two routers that route both families; no test here changes them for good."""
     with running_pair("i", tmp_path_factory.mktemp("isis"), configuration) as running:
+        running.right.netns.batch("ip", [f"addr add {RIGHT6} dev d0 nodad"])
+        wait_for(lambda: routes6(running), 20, "an IPv6 route")
+        wait_for(running.left.settled, 20, "the kernel holds it")
         yield running
+
+
+def routes6(pair: Pair) -> list[Json]:
+    """The IPv6 routes of the left one that lead anywhere."""
+    found: list[Json] = pair.left.show("routes", af="ipv6")["routes"]
+    return [route for route in found if route["nexthops"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -64,6 +76,16 @@ def test_every_command_answers_with_a_table_of_80_columns_and_with_json(
     answer = pair.left.cli(*command, "--json")
     assert (answer.returncode, answer.stderr) == (0, "")
     assert json.loads(answer.stdout)["format"].endswith("/1")
+
+
+def test_ipv6_routes_lead_over_both_links(pair: Pair):
+    """Gateways are link-local; the kernel has what the table says."""
+    (route,) = routes6(pair)
+    assert (route["prefix"], route["type"], route["protocol"]) == (RIGHT6_STUB, LEVEL, "isis")
+    assert {hop["interface"] for hop in route["nexthops"]} == set(LINKS)
+    assert all(hop["address"].startswith("fe80:") for hop in route["nexthops"])
+    held = {entry["prefix"] for entry in pair.left.show("fib")["routes"]}
+    assert RIGHT6_STUB in held
 
 
 def test_metrics_and_the_page_know_isis(pair: Pair):

@@ -82,7 +82,7 @@ class ViewContext:
             raise CommandError("unsupported", f"this router does not speak {NAMES[proto]}")
         return replace(self, proto=proto)
 
-    @property
+    @cached_property
     def speakers(self) -> list[Speaker]:
         """The protocols that are looked at."""
         known = self.router.speakers

@@ -243,7 +243,8 @@ def _goal(
             if inside:
                 narrowest = max(inside, key=lambda a: (a.prefix.length, -a.metric))
                 return narrowest.prefix, node
-    raise CommandError("not-found", f"{text} announces no prefix")
+    what = "prefix" if family is None else f"{family_name(family)} prefix"
+    raise CommandError("not-found", f"{text} announces no {what}")
 
 
 def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:

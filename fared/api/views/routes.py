@@ -233,7 +233,7 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
     if route.nexthops is None:
         if route.path_type in EXTERNAL:
             return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
-        return f"{route.prefix} is connected here.{_others(context, route)}"
+        return f"{route.prefix} is connected here."
     if route.discard:
         return (
             f"{route.prefix} is an area range of this router: other areas are told that all of "
@@ -270,8 +270,6 @@ def _others(context: ViewContext, route: Route) -> str:
         return ""
     if used != mine:
         return f" It is not used: {NAMES[used]} knows {route.prefix} too and is preferred."
-    if route.nexthops is None:
-        return ""
     known = " and ".join(
         f"{NAMES[name]} (preference {router.settings.preferences[name]})" for name in others
     )
@@ -282,7 +280,9 @@ def _others(context: ViewContext, route: Route) -> str:
 
 
 def _last_change(context: ViewContext, prefix: Prefix) -> dict[str, Any] | None:
+    """Of the route that is used: what another protocol's route went through is not kept."""
+    used = context.router.table.source(prefix)
     found = context.router.journal.last_change.get(prefix)
-    if found is None:
+    if found is None or used not in (None, context.speaker_of(prefix).name):
         return None
     return {"at": context.unix(found.at), "causes": list(found.causes)}

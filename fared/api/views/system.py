@@ -82,6 +82,8 @@ def _routes(context: ViewContext) -> schema.RouteCounts:
 def routes_by_protocol(context: ViewContext) -> dict[str, int]:
     """How many best routes come from each protocol that runs."""
     found = {speaker.name: 0 for speaker in context.speakers}
+    if len(found) == 1:
+        return dict.fromkeys(found, len(context.routes))
     for prefix in context.routes:
         found[context.speaker_of(prefix).name] += 1
     return found
