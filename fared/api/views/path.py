@@ -13,10 +13,10 @@ from fared.api.control import CommandError
 from fared.api.schema import path as schema
 from fared.api.views.context import ViewContext, finite
 from fared.core.ids import NodeId, Prefix
-from fared.ospf.offline import links_of_block
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.ted.model import PathType
+from fared.ted.saved import links_of_block
 
 MAX_NODES = 512
 
