@@ -275,9 +275,6 @@ ISIS_LSDB: Json = {
     "proto": "isis",
     "system_id": SYSTEM,
     "levels": [1, 2],
-    "areas": ["49.0001"],
-    "families": [4, 6],
-    "multi_topology": False,
     "interfaces": [],
     "lsps": [{"level": 2, "hex": "831b0100"}],
 }

@@ -9,24 +9,21 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-import numpy as np
-
 from fared.api.control import CommandError
 from fared.api.schema import path as schema
 from fared.api.views.context import ViewContext, family_name, family_number, finite
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.isis.described import describe
-from fared.ospf.offline import links_of_block
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.router.speaker import ISIS, OSPF, Speaker
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
+from fared.ted.model import NodeBlock, PathType, PrefixAttachment
+from fared.ted.saved import links_of_block
 
 MAX_NODES = 512
 _BEYOND = (PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 """Where a route leads out of what OSPF knows; IS-IS shows what a router of both levels sees."""
 _INSIDE = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
-Blocks = dict[NodeId, NodeBlock]
 
 
 class Walker:
@@ -75,7 +72,8 @@ class Walker:
                 blocks[own.node] = own = self._of_its_own(area, own, prefix)
             for name, block in blocks.items():
                 solver.put_block(area, name, block)
-            solver.set_local_links(area, () if own is None else self._links(own, blocks))
+            links = () if own is None else links_of_block(own, blocks, prefix.family)
+            solver.set_local_links(area, links)
         solver.solve()
         return solver
 
@@ -101,9 +99,6 @@ class Walker:
             return block
         kept = tuple(attached for attached in block.prefixes if attached.prefix != prefix)
         return replace(block, prefixes=kept)
-
-    def _links(self, own: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
-        return links_of_block(own, blocks) if self._proto == OSPF else flooded_links(own, blocks)
 
     def cost(self, tail: int, head: int) -> int:
         """Least metric of the links between two neighbors, 0 if there are none."""
@@ -144,31 +139,6 @@ def _own_words(context: ViewContext, prefix: Prefix) -> dict[int, tuple[PrefixAt
         )
         for view in context.isis.databases
     }
-
-
-def flooded_links(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
-    """The links of any router as it floods them, one a row; addresses are of no concern here.
-
-    A link into a pseudonode leads to each of the routers behind it.
-    """
-    rows = zip(
-        block.neighbors.tolist(),
-        block.metrics.tolist(),
-        block.local_ids.tolist(),
-        block.capacities.tolist(),
-        strict=True,
-    )
-    links: list[LocalLink] = []
-    for row, (neighbor, metric, local_id, capacity) in enumerate(rows, start=1):
-        far = blocks.get(NodeId(neighbor))
-        across = far.neighbors.tolist() if far is not None and far.network else [neighbor]
-        bandwidth = None if np.isnan(capacity) else capacity
-        links += [
-            LocalLink(row, "", NodeId(end), end, local_id, metric, bandwidth)
-            for end in across
-            if end != block.node
-        ]
-    return tuple(links)
 
 
 def path(
