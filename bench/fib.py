@@ -49,6 +49,8 @@ EVENTS = 20
 BASE = FibSettings().id_base
 GROUP = FibSettings().group_base
 PREFIXES = [Prefix(4, 0x0B00_0000 + (n << 8), 24) for n in range(ROUTES)]
+PREFIXES6 = [Prefix(6, (0x2001_0DB8 << 96) + (n << 64), 64) for n in range(ROUTES)]
+LINK_LOCAL = 0xFE80 << 112
 Row = dict[str, Any]
 
 
@@ -106,19 +108,19 @@ def timed(work: Callable[[], None]) -> float:
     return time.perf_counter() - started
 
 
-def route_rows(box: Box) -> list[Row]:
+def route_rows(box: Box, prefixes: list[Prefix], kind: str) -> list[Row]:
     """Add, re-point and delete 10,000 routes behind a group."""
     names = [
-        f"{format_address(p.family, p.network)}/{p.length} metric 20 proto 201" for p in PREFIXES
+        f"{format_address(p.family, p.network)}/{p.length} metric 20 proto 201" for p in prefixes
     ]
     ours: dict[str, list[float]] = {"add": [], "re-point": [], "delete": []}
     other: dict[str, list[float]] = {"add": [], "re-point": [], "delete": []}
     for _ in range(REPEAT):
-        ours["add"].append(timed(lambda: box.apply([PutRoute(p, GROUP) for p in PREFIXES])))
+        ours["add"].append(timed(lambda: box.apply([PutRoute(p, GROUP) for p in prefixes])))
         ours["re-point"].append(
-            timed(lambda: box.apply([PutRoute(p, GROUP + 1) for p in PREFIXES]))
+            timed(lambda: box.apply([PutRoute(p, GROUP + 1) for p in prefixes]))
         )
-        ours["delete"].append(timed(lambda: box.apply([DeleteRoute(p) for p in PREFIXES])))
+        ours["delete"].append(timed(lambda: box.apply([DeleteRoute(p) for p in prefixes])))
         other["add"].append(box.ip([f"route add {name} nhid {GROUP}" for name in names]))
         other["re-point"].append(
             box.ip([f"route replace {name} nhid {GROUP + 1}" for name in names])
@@ -127,8 +129,17 @@ def route_rows(box: Box) -> list[Row]:
     found = []
     for what, times in ours.items():
         rate, reference = ROUTES / min(times), ROUTES / min(other[what])
-        found.append(_row(f"{what} {ROUTES} routes / ip -batch", rate, reference, "routes/s", 1.0))
+        found.append(_row(f"{what} {ROUTES} {kind} / ip -batch", rate, reference, "routes/s", 1.0))
     return found
+
+
+def ipv6_rows(box: Box) -> list[Row]:
+    """The same with IPv6 routes and link-local gateways; ``ip`` finds the family by itself."""
+    hops = [PutNextHop(BASE + way, (box.ifindex, 6, LINK_LOCAL + 2 + way, False)) for way in (0, 1)]
+    vector = (Member(BASE, 1), Member(BASE + 1, 1))
+    groups = [PutGroup(GROUP + g, vector, replace=False) for g in (0, 1)]
+    box.apply([*hops, *groups])
+    return route_rows(box, PREFIXES6, "IPv6 routes")
 
 
 def group_row(box: Box) -> Row:
@@ -267,7 +278,9 @@ def rows() -> list[Row]:
     with _box() as box:
         box.apply([PutNextHop(BASE + way, box.hop(way)) for way in range(WAYS)])
         box.apply([PutGroup(GROUP + g, members(g), replace=False) for g in range(GROUPS)])
-        found = [*route_rows(box), group_row(box)]
+        found = [*route_rows(box, PREFIXES, "routes"), group_row(box)]
+        box.fib.clear()
+        found += ipv6_rows(box)
         box.fib.clear()
         found += [capacity_row(box), dump_row(box)]
         box.fib.clear()

@@ -79,14 +79,16 @@ def named_interfaces(config: Config) -> Iterator[str]:
 
 def sysctls_of(config: Config, router_id: int, links: list[Link]) -> list[Wanted]:
     """What the kernel must be set to for the protocols and families that run."""
-    circuits = [link for link in links if config.isis_interface(link.name) is not None]
     families = () if config.isis is None else config.isis.families
-    names = {link.name for link in links if config.ospf_interface(link.name) is not None}
+    circuits = [link for link in links if config.isis_interface(link.name) is not None]
+    others = [link for link in links if config.ospf_interface(link.name) is not None]
+    # IS-IS carries IPv4 there over IPv6 next hops, OSPF over those of the neighbor's loopback.
+    addressless = 4 in families and any(not link.ipv4() for link in circuits)
     return wanted_sysctls(
         router_id,
-        sorted(names | {link.name for link in circuits}),
-        ipv6=6 in families,
-        ipv4_over_ipv6=4 in families and any(not link.ipv4() for link in circuits),
+        sorted({link.name for link in [*circuits, *others]}),
+        ipv6=6 in families or addressless,
+        unnumbered=addressless or any(not link.ipv4() for link in others),
     )
 
 

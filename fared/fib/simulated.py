@@ -46,6 +46,8 @@ class SimulatedFib:
         self.without_ipv6: set[int] = set()
         self.refuse: dict[HopKey | int | Prefix, int] = {}
         self.applied = 0
+        self._ipv6_routes: set[Prefix] = set()
+        """Those written so far; all that there are now are among them."""
 
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
         """Carry out in order, one answer an operation; a failing one does not stop the rest."""
@@ -112,6 +114,8 @@ class SimulatedFib:
         if prefix.family == FAMILY_IPV6 and self._has_ipv4(self._members(target)):
             return _ONLY_IPV6
         self.state.routes[prefix] = target
+        if prefix.family == FAMILY_IPV6:
+            self._ipv6_routes.add(prefix)
         return _OK
 
     def _put_nexthop(self, operation: PutNextHop) -> _Answer:
@@ -169,14 +173,12 @@ class SimulatedFib:
 
     def _carries_ipv6(self, object_id: int) -> bool:
         """Whether IPv6 routes point at a next hop or group, or at a group with it."""
-        if object_id not in self.state.nexthops and object_id not in self.state.groups:
-            return False
-        return any(
-            prefix.family == FAMILY_IPV6
-            and (
-                object_id == target or any(m.nexthop_id == object_id for m in self._members(target))
-            )
-            for prefix, target in self.state.routes.items()
+        routes = self.state.routes
+        targets = {routes[prefix] for prefix in self._ipv6_routes if prefix in routes}
+        return object_id in targets or any(
+            member.nexthop_id == object_id
+            for target in targets
+            for member in self.state.groups.get(target, ())
         )
 
     def _remove(self, nexthop_ids: Iterable[int]) -> None:

@@ -228,7 +228,8 @@ class Flooding:
         """The outlet of whom it came from; None, and counted, without an adjacency."""
         state = self._sender.find(circuit, level)
         if state is not None and circuit.broadcast:
-            adjacency = circuit.lan[level].adjacencies.get(source)
+            lan = circuit.lan.get(level)
+            adjacency = None if lan is None else lan.adjacencies.get(source)
             if adjacency is None or not adjacency.up:
                 state = None
         if state is None:

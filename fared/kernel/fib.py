@@ -23,7 +23,7 @@ import errno
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.model import (
@@ -125,7 +125,7 @@ class KernelFib:
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
         """Carry out in order; one answer an operation. Raises PrivilegeError."""
         known = set(self._ours)
-        requests = self._encode_all(operations, known)
+        requests, others = self._encode_all(operations, known)
         failures = self._netlink.batch(requests)
         if any(failure.error == errno.EPERM for failure in failures.values()):
             raise PrivilegeError("CAP_NET_ADMIN", "write routes")
@@ -136,13 +136,15 @@ class KernelFib:
             results[position] = OperationResult(operation, failure.error, failure.text)
             if isinstance(operation, PutRoute) and requests[position][1] == _NEW:
                 self._ours.discard(operation.prefix)
-        self._follow_neighbors(results)
+        failed = {id(operations[position]) for position in failures}
+        self._follow_neighbors(other for other in others if id(other) not in failed)
         return results
 
-    def _follow_neighbors(self, results: Sequence[OperationResult]) -> None:
+    def _follow_neighbors(self, done: Iterable[FibOperation]) -> None:
+        """Keep the neighbors of next hops that are there now, and release those of others."""
         kept: list[HopKey] = []
         released: list[HopKey] = []
-        for operation in [r.operation for r in results if not r.error]:
+        for operation in done:
             if type(operation) is PutNextHop:
                 self._hops[operation.nexthop_id] = operation.hop
                 kept.append(operation.hop)
@@ -154,17 +156,24 @@ class KernelFib:
         if kept:
             self._neighbors.keep(kept)
 
-    def _encode_all(self, operations: Sequence[FibOperation], known: set[Prefix]) -> list[Message]:
-        """Pack operations; routes, of which there are thousands, without a call each."""
+    def _encode_all(
+        self, operations: Sequence[FibOperation], known: set[Prefix]
+    ) -> tuple[list[Message], Sequence[FibOperation]]:
+        """Pack operations; routes, of which there are thousands, without a call each.
+
+        Also returns those that may concern next hops: all but most routes.
+        """
         if self._table >= _BYTE:
-            return [self._encode(operation, known) for operation in operations]
+            return [self._encode(operation, known) for operation in operations], operations
         pack4, pack6, htonl = _ROUTE4.pack, _ROUTE6.pack, socket.htonl
         table, protocol = self._table, self._protocol
         metric4, metric6 = self._metrics[FAMILY_IPV4], self._metrics[FAMILY_IPV6]
         requests: list[Message] = []
+        others: list[FibOperation] = []
         for operation in operations:
             if type(operation) is not PutRoute:
                 requests.append(self._encode(operation, known))
+                others.append(operation)
                 continue
             prefix = operation.prefix
             family, network, length = prefix
@@ -184,7 +193,7 @@ class KernelFib:
                 )  # fmt: skip
             requests.append((_RTM_NEWROUTE, _PUT if prefix in known else _NEW, body))
             known.add(prefix)
-        return requests
+        return requests, others
 
     def _encode(self, operation: FibOperation, known: set[Prefix]) -> Message:
         match operation:

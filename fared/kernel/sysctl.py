@@ -71,18 +71,18 @@ def wanted_sysctls(
     interfaces: Iterable[str] = (),
     *,
     ipv6: bool = False,
-    ipv4_over_ipv6: bool = False,
+    unnumbered: bool = False,
 ) -> list[Wanted]:
     """The settings for a router, in the order they must be written.
 
-    ``ipv6``: IPv6 routes are written, or IPv4 routes over IPv6 next hops. ``ipv4_over_ipv6``:
-    some ``interfaces`` carry IPv4 without an IPv4 address of their own.
+    ``ipv6``: IPv6 routes are written, or IPv4 routes over IPv6 next hops. ``unnumbered``: some
+    ``interfaces`` carry IPv4 without an IPv4 address of their own.
     """
     names = tuple(interfaces)
     return [
         *_ipv4(router_id),
-        *(_ipv6(names) if ipv6 or ipv4_over_ipv6 else ()),
-        *_reverse_path(names, addressless=ipv4_over_ipv6),
+        *(_ipv6(names) if ipv6 else ()),
+        *_reverse_path(names, unnumbered=unnumbered),
     ]
 
 
@@ -161,7 +161,7 @@ def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
     return wanted
 
 
-def _reverse_path(interfaces: Iterable[str], *, addressless: bool) -> list[Wanted]:
+def _reverse_path(interfaces: Iterable[str], *, unnumbered: bool) -> list[Wanted]:
     """Even loose checks drop what comes by an interface without an IPv4 address.
 
     (Unless the way back leads there: measured with four ways of which one was, 24 % arrived.)
@@ -169,7 +169,7 @@ def _reverse_path(interfaces: Iterable[str], *, addressless: bool) -> list[Wante
     """
     # In a path an interface name may hold dots, which sysctl(8) writes as slashes.
     paths = [f"net/ipv4/conf/{name}/rp_filter" for name in ("all", "default", *interfaces)]
-    if addressless:
+    if unnumbered:
         why = "checks drop what arrives without an IPv4 address and not by the way back"
         return [Wanted(path, "0", "0".__eq__, why) for path in paths]
     why = "strict reverse path checks drop what arrives by another link of the bundle"

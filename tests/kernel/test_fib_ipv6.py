@@ -61,7 +61,7 @@ class Box:
         for address in TARGETS.values():
             run(f"ip address add {address} dev lo", self.far)
         with inside(self.name):
-            wanted = wanted_sysctls(1, ["e0", "e1", "e2", "e3"], ipv6=True, ipv4_over_ipv6=True)
+            wanted = wanted_sysctls(1, ["e0", "e1", "e2", "e3"], ipv6=True, unnumbered=True)
             apply_sysctls(SysctlMode.SET, wanted)
         self.fib = self.open()
         with inside(self.far):

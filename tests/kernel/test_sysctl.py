@@ -93,7 +93,7 @@ def test_ipv4_without_addresses_bears_no_reverse_path_check_at_all(tree):
     (tree / "net/ipv4/conf/all/rp_filter").write_text("2\n")
     loose = {row.name: row.ok for row in apply_sysctls(SysctlMode.CHECK, wanted_sysctls(1), tree)}
     assert loose["net.ipv4.conf.all.rp_filter"]
-    wanted = wanted_sysctls(1, ["swp1.100"], ipv4_over_ipv6=True)
+    wanted = wanted_sysctls(1, ["swp1.100"], unnumbered=True)
     apply_sysctls(SysctlMode.SET, wanted, tree)
     for name in ("all", "default", "swp1.100"):
         assert (tree / f"net/ipv4/conf/{name}/rp_filter").read_text() == "0\n"
@@ -102,7 +102,7 @@ def test_ipv4_without_addresses_bears_no_reverse_path_check_at_all(tree):
 @pytest.mark.netns
 def test_in_a_namespace_they_take_effect(namespaces):
     with inside(namespaces.add()):
-        wanted = wanted_sysctls(0x0AFF0001, ["lo"], ipv6=True, ipv4_over_ipv6=True)
+        wanted = wanted_sysctls(0x0AFF0001, ["lo"], ipv6=True, unnumbered=True)
         assert [row.name for row in apply_sysctls(SysctlMode.SET, wanted) if not row.ok] == []
         again = apply_sysctls(SysctlMode.CHECK, wanted)
     assert {row.action for row in again} == {"none"}

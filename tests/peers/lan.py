@@ -55,7 +55,9 @@ class Member:
     def plan(self) -> Any:
         """What functions for nodes of a lab's fabric ask of a node."""
         return SimpleNamespace(
-            name=self.name, node=SimpleNamespace(kind=self.kind, startup_config=None)
+            name=self.name,
+            isis=False,
+            node=SimpleNamespace(kind=self.kind, startup_config=None),
         )
 
     def cli(self, *arguments: str) -> str:
