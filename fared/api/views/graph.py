@@ -2,55 +2,118 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
 from fared.api.schema import graph as schema
-from fared.api.views.context import ViewContext, finite
-from fared.core.ids import dotted
-from fared.ted.graph import Graph
+from fared.api.views.context import ViewContext, area_name, family_name, finite
+from fared.core.ids import NodeId
+from fared.router.speaker import Speaker
+from fared.ted.database import Ted
+from fared.ted.model import NodeBlock
+
+Row = tuple[int, int, float | None, float | None, bool, int, int]
+"""Neighbor, metric, capacity, available, whether it is two-way, ids at both ends."""
 
 
 def topology(context: ViewContext) -> schema.Topology:
     """``show topology``: what was flooded, one-way links included."""
-    solver = context.router.solver
     return {
         "format": "fared-topology/1",
         "router_id": context.root,
-        "areas": [_area(context, area) for area in solver.areas],
+        "areas": [
+            _area(context, speaker, area)
+            for speaker in context.speakers
+            for area in areas_of(speaker)
+        ],
     }
 
 
-def _area(context: ViewContext, area: int) -> schema.TopologyArea:
-    ted = context.router.solver.ted(area)
-    graph = ted.graph()
-    nodes: list[schema.TopologyNode] = []
+def areas_of(speaker: Speaker) -> list[int]:
+    """The areas of a protocol, of whatever families, ascending."""
+    return sorted({area for solver in speaker.solvers.values() for area in solver.areas})
+
+
+def _area(context: ViewContext, speaker: Speaker, area: int) -> schema.TopologyArea:
+    """One graph of all families: what they have in common is listed once."""
+    teds = {
+        family_name(family): solver.ted(area)
+        for family, solver in speaker.solvers.items()
+        if area in solver.areas
+    }
+    nodes = dict.fromkeys(node for ted in teds.values() for node in ted.blocks)
+    names = {node: context.node(node) for node in nodes}
     links: list[schema.TopologyLink] = []
-    for node, block in ted.blocks.items():
-        nodes.append(
-            {
-                "id": context.node(node),
-                "hostname": block.hostname,
-                "network": block.network,
-                "transit": block.transit,
-                "prefixes": len(block.prefixes),
-            }
-        )
-        columns = (block.neighbors, block.metrics, block.capacities, block.availables)
-        for far, metric, capacity, available in zip(*(c.tolist() for c in columns), strict=True):
+    for node in nodes:
+        found = {family: _rows(ted, node) for family, ted in teds.items() if node in ted.blocks}
+        for row, families in _shared(found):
+            far, metric, capacity, available, two_way, *_ = row
             links.append(
                 {
-                    "from": context.node(node),
-                    "to": context.node(far),
+                    "from": names[node],
+                    "to": names.get(NodeId(far)) or context.node(far),
                     "metric": metric,
-                    "capacity": finite(capacity),
-                    "available": finite(available),
-                    "two_way": _two_way(graph, node, far),
+                    "capacity": capacity,
+                    "available": available,
+                    "two_way": two_way,
+                    "families": families,
                 }
             )
-    return {"area": dotted(area), "nodes": nodes, "links": links}
+    return {
+        "proto": speaker.name,
+        "area": area_name(speaker.name, area),
+        "nodes": [
+            _node(context, node, [ted.block(node) for ted in teds.values()]) for node in nodes
+        ],
+        "links": links,
+    }
 
 
-def _two_way(graph: Graph, tail: int, head: int) -> bool:
-    at, to = graph.index(tail), graph.index(head)
-    return at is not None and to is not None and graph.edge(at, to) is not None
+def _node(
+    context: ViewContext, node: NodeId, blocks: list[NodeBlock | None]
+) -> schema.TopologyNode:
+    known = [block for block in blocks if block is not None]
+    return {
+        "id": context.node(node),
+        "hostname": known[0].hostname,
+        "network": known[0].network,
+        "transit": known[0].transit,
+        "prefixes": sum(len(block.prefixes) for block in known),
+    }
+
+
+def _rows(ted: Ted, node: NodeId) -> list[Row]:
+    """The links of a node as its block has them."""
+    block, graph = ted.blocks[node], ted.graph()
+    here = graph.index(node)
+    confirmed = np.zeros(len(block.neighbors), bool)
+    if here is not None:
+        ends = graph.dst[graph.indptr[here] : graph.indptr[here + 1]]
+        confirmed = np.isin(block.neighbors, graph.nodes[ends])
+    columns = (
+        block.neighbors.tolist(),
+        block.metrics.tolist(),
+        map(finite, block.capacities.tolist()),
+        map(finite, block.availables.tolist()),
+        confirmed.tolist(),
+        block.local_ids.tolist(),
+        block.remote_ids.tolist(),
+    )
+    return list(zip(*columns, strict=True))
+
+
+def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
+    """Each link of a node once, with the families that have it."""
+    first, *others = found.values()
+    if all(rows == first for rows in others):
+        yield from ((row, list(found)) for row in first)
+        return
+    counts = {family: Counter(rows) for family, rows in found.items()}
+    for row in dict.fromkeys(row for rows in found.values() for row in rows):
+        for number in range(max(count[row] for count in counts.values())):
+            yield row, [family for family, count in counts.items() if number < count[row]]
 
 
 def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
@@ -77,14 +140,27 @@ def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
         ]
         return document
     document["nodes"] = [
-        {
-            "id": context.node(node),
-            "hostname": context.hostnames.get(node),
-            "area": dotted(area),
-            "metric": found.metric,
-            "first_hops": [context.node(hop) for hop in found.first_hops],
-        }
-        for area in router.solver.areas
-        for node, found in router.solver.spf_view(area).items()
+        entry
+        for speaker in context.speakers
+        for area in areas_of(speaker)
+        for entry in _spf_nodes(context, speaker, area)
     ]
     return document
+
+
+def _spf_nodes(context: ViewContext, speaker: Speaker, area: int) -> list[schema.SpfNode]:
+    found: dict[tuple[NodeId, int, tuple[NodeId, ...]], schema.SpfNode] = {}
+    for family, solver in speaker.solvers.items():
+        for node, seen in solver.spf_view(area).items():
+            entry: schema.SpfNode = {
+                "id": context.node(node),
+                "hostname": context.hostnames.get(node),
+                "proto": speaker.name,
+                "families": [],
+                "area": area_name(speaker.name, area),
+                "metric": seen.metric,
+                "first_hops": [context.node(hop) for hop in seen.first_hops],
+            }
+            key = (node, seen.metric, seen.first_hops)
+            found.setdefault(key, entry)["families"].append(family_name(family))
+    return [found[key] for key in sorted(found)]
