@@ -1,4 +1,4 @@
-"""The five-stage fabric over OSPF areas: our daemon in all 24 routers, or FRR in the super-spines."""
+"""The five-stage fabric over OSPF areas: our daemon in all 24 routers, or FRR and BIRD in the super-spines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan() -> Plan:
 @pytest.fixture(
     params=[
         pytest.param(FILE, id="fared everywhere"),
-        pytest.param(MIXED, id="FRR super-spines", marks=pytest.mark.peers),
+        pytest.param(MIXED, id="super-spines of others", marks=pytest.mark.peers),
     ]
 )
 def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fabric]:
@@ -64,9 +64,10 @@ def test_pods_are_areas_and_spines_are_their_borders(plan: Plan, tmp_path: Path)
 
 
 def test_the_mixed_fabric_differs_in_its_super_spines_only(plan: Plan):
-    """FRR runs in the planes; links, areas and addresses are the same."""
+    """FRR and BIRD run in the planes; links, areas and addresses are the same."""
     mixed = make_plan(topology.load(MIXED))
-    assert {node.node.kind for node in mixed.routers if node.name.startswith("plane")} == {"frr"}
+    planes = {node.node.kind for node in mixed.routers if node.name.startswith("plane")}
+    assert planes == {"frr", "bird"}
     assert {node.node.kind for node in mixed.routers if node.name.startswith("p1-")} == {"fared"}
     assert [node.ports for node in mixed.nodes.values()] == [
         node.ports for node in plan.nodes.values()
