@@ -86,40 +86,43 @@ class _Oracle:
                 result[name][prefix] = route
         return result
 
-    def _announced(self) -> dict[str, dict[str, int]]:
-        """Who announces which prefix of its own at which metric."""
-        found: dict[str, dict[str, int]] = {}
+    def _announced(self) -> dict[str, dict[int, dict[str, int]]]:
+        """Who announces which prefix of its own in which level at which metric."""
+        found: dict[str, dict[int, dict[str, int]]] = {}
         for router in self.plan.routers:
             loopback = _FRR_LOOPBACK if router.node.kind == "frr" else 0
-            own = {f"{router.router_id}/32": loopback, f"{router.loopback6}/128": loopback}
+            levels = router.node.isis_level
+            own = {f"{router.router_id}/32": (loopback, levels)}
+            own[f"{router.loopback6}/128"] = (loopback, levels)
             for port in (*self.live[router.name], *(p for p in router.ports if p.to_host)):
-                own[str(port.address.network)] = port.cost
+                own[str(port.address.network)] = (port.cost, port.level)
                 if port.address6 is not None:
-                    own[str(port.address6.network)] = port.cost
-            for prefix, cost in own.items():
-                found.setdefault(prefix, {})[router.name] = cost
+                    own[str(port.address6.network)] = (port.cost, port.level)
+            for prefix, (cost, wanted) in own.items():
+                for level in LEVELS:
+                    if runs(wanted, level) and runs(levels, level):
+                        by_level = found.setdefault(prefix, {1: {}, 2: {}})
+                        by_level[level][router.name] = cost
         return found
 
-    def _spread(self, prefix: str, costs: Mapping[str, int]) -> dict[str, Route]:
+    def _spread(self, prefix: str, costs: Mapping[int, Mapping[str, int]]) -> dict[str, Route]:
         """Each router's best route to one prefix: level 1, level 2, what came down (RFC 5302 §3.2)."""
-
-        def members(level: int) -> set[str]:
-            return set(self.graphs[level].nodes)
-
         six = ":" in prefix
         borders = {
             router.name
             for router in self.plan.routers
-            if router.node.kind == "fared" and router.name in members(1) & members(2)
+            if router.node.kind == "fared" and router.name in {*self.graphs[1]} & {*self.graphs[2]}
         }
-        inside = {name: cost for name, cost in costs.items() if name in members(1)}
-        first = self._toward(1, inside, six=six)
-        outside = {name: cost for name, cost in costs.items() if name in members(2)}
-        carried = {n: route.metric for n, route in first.items() if n in borders and n not in costs}
-        second = self._toward(2, {**carried, **outside}, six=six)
+        first = self._toward(1, costs[1], six=six)
+        carried = {
+            name: route.metric
+            for name, route in first.items()
+            if name in borders and name not in costs[2]
+        }
+        second = self._toward(2, {**carried, **costs[2]}, six=six)
         fallen = {n: r.metric for n, r in second.items() if n in borders and n not in first}
         third = self._toward(1, fallen, six=six)
-        own = {name: Route(cost, frozenset()) for name, cost in costs.items()}
+        own = {n: Route(cost, frozenset()) for level in LEVELS for n, cost in costs[level].items()}
         return {**third, **second, **first, **own}
 
     def _toward(self, level: int, costs: Mapping[str, int], *, six: bool) -> dict[str, Route]:
