@@ -16,7 +16,7 @@ from fared.isis.ids import format_lsp_id
 from fared.isis.pdu.codec import decode_pdu
 from fared.isis.pdu.model import IsReachability, Lsp, of_type
 from fared.lab.addressing import NodePlan, Plan, Port
-from fared.lab.fabric import Fabric, RunningNode
+from fared.lab.fabric import RunningNode
 from tests.peers.peers import fared, until, vtysh
 
 _FRR_LEVEL = re.compile(r"^IS-IS Level-([12]) link-state database:")

@@ -14,7 +14,11 @@ import dpkt
 from fared.isis.pdu.model import PduType
 from tests.peers.peers import fared
 
-_FLAW = re.compile(r"Malformed|Expert Info \((Warning|Error)|\[in\s?correct|Bad checksum", re.I)
+_FLAW = re.compile(
+    r"Malformed|Expert Info \((Warning|Error)|\[in\s?correct|Bad checksum", re.IGNORECASE
+)
+FRR_MET_A_FORMER_LIFE = r"with confused checksum received"
+"""FRR says this of the first LSP of a router that crashed and begins again at sequence number 1."""
 FRR_LOST_LINK = r"Send L[12] IIH on \S+ failed"
 """FRR says this when a link has just gone and its kernel refuses a hello."""
 _LLC = b"\xfe\xfe\x03"

@@ -269,7 +269,10 @@ def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
     assert {change["action"] for change in done["changes"]} == {"update-in-place"}
     assert not [secret for secret in SECRETS if secret in json.dumps(done)]
     vtysh(
-        keyed.fabric.node("F"), "configure terminal", f"interface {link}", f"isis password md5 {BETA}"
+        keyed.fabric.node("F"),
+        "configure terminal",
+        f"interface {link}",
+        f"isis password md5 {BETA}",
     )
     keyed.tell("X", link, new, MD5)
     await_hellos(keyed, link, 2)
@@ -307,9 +310,7 @@ def await_hellos(keyed: Keyed, link: str, count: int = 5) -> None:
 def test_no_secret_is_ever_shown(keyed: Keyed):
     """Not by the views, not by the log."""
     client = fared(keyed.fabric.node("X"))
-    shown = [
-        json.dumps(client.request(f"show {what}")) for what in ("config", "counters", "log")
-    ]
+    shown = [json.dumps(client.request(f"show {what}")) for what in ("config", "counters", "log")]
     shown += [log.read_text() for log in keyed.fabric.node("X").directory.glob("*.log")]
     assert not [secret for secret in SECRETS for text in shown if f'"{secret}"' in text]
 

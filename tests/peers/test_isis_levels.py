@@ -80,10 +80,10 @@ def test_neighbors_are_adjacent_at_the_levels_both_can_speak(fabric: Fabric):
     assert levels == {"A": {1}, "B": {2}, "C": {1, 2}, "D": {2}}
     wanted = {peer: (names[peer], frozenset(found)) for peer, found in levels.items()}
     assert adjacencies(fabric.node("X"), names) == wanted
-    for peer in levels:
+    for peer, spoken in levels.items():
         system, usable = adjacencies(fabric.node(peer), names)["X"]
         assert system == names["X"]
-        assert usable >= levels[peer]  # FRR shows the circuit's levels
+        assert usable >= spoken  # FRR shows the circuit's levels
 
 
 def test_databases_are_equal_level_by_level(fabric: Fabric):
