@@ -8,7 +8,6 @@ from typing import Any
 from fared.api.control import CommandError, Json
 from fared.api.views import graph, kernel, ospf, path, routes, system
 from fared.api.views.context import ViewContext
-from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.api.views.lsdb import lsdb_document
 
 View = Callable[[ViewContext, Json], Any]
@@ -50,11 +49,7 @@ VIEWS: dict[str, View] = {
     "show database": lambda context, args: ospf.database(
         context, _text(args, "type"), _text(args, "id")
     ),
-    "show lsdb": lambda context, _: (
-        lsdb_document(context.ospf)
-        if context.config.ospf is not None
-        else isis_lsdb_document(context.router.isis.snapshot(context.now))
-    ),
+    "show lsdb": lambda context, _: lsdb_document(context.ospf),
     "show topology": lambda context, _: graph.topology(context),
     "show spf": lambda context, args: graph.spf(context, log=_flag(args, "log")),
     "show routes": lambda context, args: routes.routes(context, _text(args, "prefix")),
