@@ -19,6 +19,7 @@ REPORT = ROOT / "build" / "bench" / "report.md"
 SECTIONS = (
     ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
+    ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 

@@ -158,7 +158,8 @@ def _metrics(route: Json) -> str:
 
 
 def _kind(part: Json) -> str:
-    return "connected" if part["connected"] else str(part["type"])
+    local = part["connected"] and not part["type"].startswith("external")
+    return "connected" if local else str(part["type"])
 
 
 def _mark(hop: Json) -> tuple[str, str]:

@@ -107,7 +107,9 @@ def _routes(document: Json, out: Console, _now: float) -> None:
             str(route["metric"]),
         )
         if route["connected"]:
-            grid.add_row(*head, Text("connected", style="dim"))
+            outside = route["type"].startswith("external")
+            what = "redistributed" if outside else "connected"
+            grid.add_row(*head, Text(what, style="dim"))
             continue
         if route.get("discard"):
             grid.add_row(*head, Text("discard", style="dim"))

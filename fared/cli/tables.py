@@ -139,10 +139,7 @@ def _status(document: Json, out: Console, now: float) -> None:
         ("Start-up", _stages(document["stages"])),
         *_sysctls(document.get("sysctls", [])),
         ("Weights", document["weights"]),
-        (
-            "Routes",
-            f"{routes['total']}, {routes['connected']} connected, {routes['weighted']} weighted",
-        ),
+        ("Routes", _routes_line(routes)),
         ("Kernel", _fib_line(fib)),
         ("SPF", _spf_line(spf, now)),
         ("Loop lag", human.duration(document["event_loop_lag"])),
@@ -155,6 +152,13 @@ def _status(document: Json, out: Console, now: float) -> None:
     if document["ospf"] is not None:
         out.print()
         _areas(document["ospf"], out)
+
+
+def _routes_line(routes: Json) -> str:
+    kinds = ["connected", "redistributed", "weighted"]
+    if not routes.get("redistributed"):
+        kinds.remove("redistributed")
+    return ", ".join([str(routes["total"]), *(f"{routes[kind]} {kind}" for kind in kinds)])
 
 
 def _fib_line(fib: Json) -> str:

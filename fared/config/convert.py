@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fared.config.isis import keys_of_levels
 from fared.config.model import Config
+from fared.config.redistribute import Redistribute, Redistributed, RedistributedDefault
 from fared.core.ids import AreaId, RouterId
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
@@ -13,6 +14,8 @@ from fared.ospf.settings import (
     NetworkType,
     OspfSettings,
     RangeSettings,
+    RedistributeSettings,
+    Redistribution,
 )
 from fared.te.announce import AnnounceSettings
 
@@ -44,8 +47,27 @@ def to_ospf_settings(config: Config, router_id: int, hostname: str | None) -> Os
             for area, section in sorted(config.ospf.areas.items())
         ),
         stub_router=config.ospf.stub_router,
+        redistribute=_redistribution(config.ospf.redistribute),
         path_capacity_code=config.ospf.path_capacity_sub_tlv or None,
         announce=AnnounceSettings(threshold=config.adaptive.announce_threshold),
+    )
+
+
+def _redistribution(section: Redistribute) -> RedistributeSettings:
+    return RedistributeSettings(
+        connected=_announced(section.connected),
+        static=_announced(section.static),
+        default=_announced(section.default),
+        default_always=section.default is not None and section.default.always,
+    )
+
+
+def _announced(section: Redistributed | RedistributedDefault | None) -> Redistribution | None:
+    if section is None:
+        return None
+    prefixes = section.prefixes if isinstance(section, Redistributed) else ()
+    return Redistribution(
+        section.metric, section.metric_type == 2, section.tag, tuple(sorted(prefixes))
     )
 
 

@@ -32,6 +32,7 @@ _EXPECTED = {
     "model_type": "a mapping of keys to values",
     "dict_type": "a mapping of keys to values",
     "tuple_type": "a list",
+    "list_type": "a list",
     "string_too_short": "text that is not empty",
     "string_too_long": "a shorter text",
 }

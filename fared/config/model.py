@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
 from fared.config.isis import Isis, IsisInterface
+from fared.config.redistribute import Redistribute
 from fared.config.secrets import COMPARING
 from fared.config.section import Section
 from fared.config.spf import SpfBackoff
@@ -110,13 +111,8 @@ class Ospf(Section):
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     stub_router: bool = False
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
-    redistribute: Any = Field(default=None, exclude=True)
+    redistribute: Redistribute = Redistribute()
     spf: SpfBackoff = SpfBackoff()
-
-    @field_validator("redistribute", mode="before")
-    @classmethod
-    def _no_redistribution(cls, _value: object) -> object:
-        raise values.unbuilt("redistribution", "no redistribute section")
 
 
 class Adaptive(Section):

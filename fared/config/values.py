@@ -50,11 +50,6 @@ def expected(what: str, hint: str = "", field: str = "") -> PydanticCustomError:
     )
 
 
-def unbuilt(feature: str, instead: str) -> PydanticCustomError:
-    """Build the error of a documented setting that this version does not implement."""
-    return expected(instead, hint=f"{feature} is not built in yet")
-
-
 def is_number(value: object) -> bool:
     """Whether YAML read a number; ``true`` is not one."""
     return isinstance(value, int | float) and not isinstance(value, bool)

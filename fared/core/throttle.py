@@ -41,9 +41,13 @@ class Throttle:
         self._settings = settings
 
     def _quiet(self, requested: float) -> bool:
+        return requested >= self.quiet_at()
+
+    def quiet_at(self) -> float:
+        """From when on this is no different from a new one."""
         if self._last is None:
-            return True
-        return requested - self._last >= max(self._settings.reset, 2 * self._gap)
+            return float("-inf")
+        return self._last + max(self._settings.reset, 2 * self._gap)
 
     def due(self, requested: float) -> float:
         """When an origination asked for at ``requested`` may go out."""

@@ -44,6 +44,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.isis_socket import IsisSockets
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.privileges import check_privileges
+from fared.kernel.routes import LocalRoutesChanged
 from fared.kernel.sysctl import SysctlMode, apply_sysctls
 from fared.ospf import events as ospf
 from fared.router import events
@@ -160,6 +161,7 @@ class Daemon:
             *(event for link in links for event in self._link_events(link)),
             events.LinksKnown(),
         )
+        self._watch_routes()
 
     async def _shut_down(self) -> None:
         self.log.info("stopping", on_exit=self.config.fib.on_exit)
@@ -247,11 +249,18 @@ class Daemon:
                 self.runner.feed_all(self._link_events(link))
             case monitor.LinkRemoved(link):
                 self.runner.feed(ospf.LinkRemoved(link.ifindex))
+            case LocalRoutesChanged(changes):
+                self.runner.feed(ospf.ExternalRoutes(changes))
             case monitor.FibDisturbed():
                 self.audit("foreign-change")
             case monitor.Overflow(source):
                 self.log.warning("netlink-overflow", source=source)
                 self.audit("overflow")
+
+    def _watch_routes(self) -> None:
+        """Follow what may be redistributed; only now that the router knows its interfaces."""
+        config = self.config.ospf
+        self.monitor.watch_routes(wanted=config is not None and config.redistribute.wanted)
 
     def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Collect the packets of one wake-up; they are worked out together."""
@@ -430,6 +439,7 @@ class Daemon:
         self._apply_router_settings()
         for link in self.monitor.links.values():
             self.runner.feed_all(self._link_events(link))
+        self._watch_routes()
         self.log.info("reloaded", changes=len(changes))
         return {
             "format": "fared-reload/1",

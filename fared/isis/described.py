@@ -83,12 +83,12 @@ class Described:
 def link_ids(neighbor: IsNeighbor) -> tuple[int, int]:
     """What tells a link from its parallels, at this end and at the other.
 
-    IPv4 addresses where there are any, since those of FRR have nothing else; else link
-    identifiers (RFC 5307 §1.1). 0 where unknown.
+    IPv4 addresses where there are any, since FRR sends nothing else, and without TE only that of
+    the other end; else link identifiers (RFC 5307 §1.1). 0 where unknown.
     """
-    if neighbor.local_addresses:
-        far = neighbor.remote_addresses
-        return neighbor.local_addresses[0], far[0] if far else 0
+    near, far = neighbor.local_addresses, neighbor.remote_addresses
+    if near or far:
+        return near[0] if near else 0, far[0] if far else 0
     return neighbor.local_id or 0, neighbor.remote_id or 0
 
 

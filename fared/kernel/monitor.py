@@ -1,4 +1,6 @@
-"""Watches the kernel: interfaces, addresses, shapers, and whether others touch our FIB objects.
+"""Watches the kernel: interfaces, addresses, shapers, and the routes of others.
+
+Of the latter: whether others touch our FIB objects, and on request what may be redistributed.
 
 Two sockets, so that a flood of route messages can never push a lost carrier out of the queue.
 The second carries a socket filter that drops the echoes of our own changes inside the kernel:
@@ -33,13 +35,20 @@ from fared.kernel import rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
 from fared.kernel.netlink import RequestSocket, messages, open_socket
+from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
 from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
 
 _RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTNLGRP_NEXTHOP = 104, 105, 32
 _LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
 _FIB_GROUPS = (RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
 # Of thousands of messages one byte is looked at, so they are not decoded.
-_PROTOCOL_OFFSET = {RTM_NEWROUTE: 5, RTM_DELROUTE: 5, _RTM_NEWNEXTHOP: 2, _RTM_DELNEXTHOP: 2}
+_NEXTHOP = 2
+_PROTOCOL_OFFSET = {
+    RTM_NEWROUTE: 5,
+    RTM_DELROUTE: 5,
+    _RTM_NEWNEXTHOP: _NEXTHOP,
+    _RTM_DELNEXTHOP: _NEXTHOP,
+}
 _RECEIVE_SIZE = 1 << 16
 _BUFFER = 16 << 20
 _DRAIN = 64
@@ -74,7 +83,7 @@ class Overflow:
     source: str
 
 
-KernelEvent = LinkChanged | LinkRemoved | FibDisturbed | Overflow
+KernelEvent = LinkChanged | LinkRemoved | FibDisturbed | Overflow | LocalRoutesChanged
 
 
 class KernelMonitor:
@@ -97,6 +106,7 @@ class KernelMonitor:
         self._table = LinkTable()
         self._request = RequestSocket()
         self._speeds = LinkSpeeds()
+        self._local_routes = LocalRoutes(lambda: self._table.links, callback)
         # Subscribed before the tables are read: what changes meanwhile is seen twice, not never.
         self._link_socket = _subscribe(_LINK_GROUPS)
         self._fib_socket = _subscribe(_FIB_GROUPS, fib_port)
@@ -112,20 +122,27 @@ class KernelMonitor:
         self._loop = loop or asyncio.get_running_loop()
         self._loop.add_reader(self._link_socket, self._links_readable)
         self._loop.add_reader(self._fib_socket, self._fib_readable)
+        self._local_routes.start(self._loop)
 
     def close(self) -> None:
         """Stop and close everything."""
         if self._loop is not None:
             self._loop.remove_reader(self._link_socket)
             self._loop.remove_reader(self._fib_socket)
+        self._local_routes.close()
         for closable in (self._link_socket, self._fib_socket, self._request, self._speeds):
             closable.close()
 
-    def refresh_speeds(self) -> None:
-        """Ask for all speeds, of which the kernel announces no change; report what changed.
+    def watch_routes(self, *, wanted: bool) -> None:
+        """Report connected and static routes (``LocalRoutesChanged``), or no more."""
+        self._local_routes.want(wanted=wanted)
 
-        Links that are down keep what they had: hardware tells nothing without carrier.
+    def refresh_speeds(self) -> None:
+        """Ask for what the kernel announces no change of; report what changed.
+
+        That is all speeds, and routes that went with an address or a next-hop object. Links that are down keep what they had: hardware tells nothing without carrier.
         """
+        self._local_routes.touch()
         speeds = self._speeds.all()
         for ifindex, link in list(self._table.links.items()):
             speed = speeds.get(ifindex)
@@ -137,6 +154,7 @@ class KernelMonitor:
         """Read everything again and report the differences."""
         before = dict(self._table.links)
         self._read_all()
+        self._local_routes.touch()
         after = self._table.links
         for ifindex, link in before.items():
             if ifindex not in after:
@@ -185,8 +203,10 @@ class KernelMonitor:
         link = links.get(ifindex)
         if link is None:
             if previous is not None:
+                self._local_routes.touch()
                 self._callback(LinkRemoved(previous))
             return
+        self._local_routes.touch()
         if link.up and (previous is None or not previous.up):
             self._table.set_speed(ifindex, self._speeds.of(ifindex))
             link = links[ifindex]
@@ -194,7 +214,7 @@ class KernelMonitor:
             self._callback(LinkChanged(link, previous))
 
     def _fib_readable(self) -> None:
-        disturbed = 0
+        disturbed, local = 0, False
         for _ in range(_DRAIN):
             try:
                 received = self._fib_socket.recv(_RECEIVE_SIZE)
@@ -203,11 +223,15 @@ class KernelMonitor:
             except OSError as error:
                 if error.errno != errno.ENOBUFS:
                     raise
+                local = True
                 self._callback(Overflow("fib"))
                 continue
             for kind, _, _, _, body in messages(received):
                 offset = _PROTOCOL_OFFSET.get(kind)
                 disturbed += offset is not None and body[offset : offset + 1] == self._mark
+                local |= offset is not None and (offset == _NEXTHOP or LocalRoutes.concern(body))
+        if local:
+            self._local_routes.touch()
         if disturbed:
             self._callback(FibDisturbed(disturbed))
 

@@ -61,6 +61,8 @@ def router_lsa(instance: Instance, area: AreaId) -> bytes:
     for interface in instance.area_interfaces(area):
         links.update(dict.fromkeys(_interface_links(instance, interface)))
     flags = B_BIT if instance.border else 0
+    if instance.settings.redistribute and not instance.areas[area].settings.stub:
+        flags |= E_BIT  # never into a stub area, which has no AS boundary routers
     return encode_router_lsa(RouterLsa(flags=flags, links=tuple(links)))
 
 

@@ -17,6 +17,7 @@ from fared.ospf.broadcast import adjacency_due
 from fared.ospf.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.database import Database
 from fared.ospf.events import (
+    ExternalRoutes,
     Input,
     LinkChanged,
     LinkRemoved,
@@ -28,6 +29,7 @@ from fared.ospf.events import (
     ShutdownRequested,
 )
 from fared.ospf.exchange import Exchange
+from fared.ospf.external import External
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
 from fared.ospf.instance import Counters, Instance, Rng
@@ -37,6 +39,7 @@ from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import Neighbor, NeighborState
 from fared.ospf.originate import Originator
 from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.packets import (
     DatabaseDescription,
     Hello,
@@ -76,6 +79,7 @@ class OspfEngine:
         )
         self._originator = Originator(instance, self._flooding)
         self._border = Border(instance, self._originator)
+        self._external = External(instance, self._originator)
         self._ted = TedBuilder(instance)
         self._links = LinkManager(
             instance,
@@ -101,10 +105,10 @@ class OspfEngine:
                 self._receive(event)
             case LinkChanged():
                 self._links.changed(event.link, event.settings)
-                self._border.stale = True
+                self._border.stale = self._external.stale = True
             case LinkRemoved():
                 self._links.removed(event.ifindex)
-                self._border.stale = True
+                self._border.stale = self._external.stale = True
             case LoadMeasured():
                 self._links.load_measured(event.ifindex, event.utilized)
             case SettingsApplied():
@@ -113,6 +117,9 @@ class OspfEngine:
                 self._shutdown()
             case RoutesComputed():
                 self._border.routes_computed(event)
+                self._external.reached(event.asbrs)
+            case ExternalRoutes():
+                self._external.routes_changed(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -127,6 +134,7 @@ class OspfEngine:
         """Finish what handle and tick began and return all outputs, in order."""
         if not self._stopped:
             self._border.settle()
+            self._external.settle()
             self._originator.settle()
             self._transmitter.flush()
             self._database.sweep()
@@ -150,8 +158,11 @@ class OspfEngine:
 
     @property
     def in_several_areas(self) -> bool:
-        """Whether routes are to be told to this engine (``RoutesComputed``)."""
-        return len(self._instance.areas) > 1
+        """Whether routes are to be told to this engine (``RoutesComputed``).
+
+        Also for which AS boundary routers there are besides this one.
+        """
+        return len(self._instance.areas) > 1 or self._external.minds_others
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
@@ -224,6 +235,9 @@ class OspfEngine:
     def lsa_changed(self, entry: LsaEntry) -> None:
         """DatabaseWatcher: the TED follows the database."""
         self._ted.lsa_changed(entry)
+        if entry.key.ls_type == LsType.AS_EXTERNAL:
+            gone = entry.maxed(self._instance.now)
+            self._external.lsa_changed(entry, None if gone else entry.body)
 
     def lsa_expired(self, entry: LsaEntry) -> None:
         """DatabaseWatcher: flood what has reached MaxAge."""
@@ -269,6 +283,7 @@ class OspfEngine:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
         self._border.everything_changed()
+        self._external.everything_changed()
         self._originator.everything_changed()
         self._ted.all_links_changed("settings")
 
@@ -280,10 +295,11 @@ class OspfEngine:
             self._links.removed(interface.ifindex)
         outputs = self._ted.withdraw_all()
         leftovers = [*old.take_outputs(), *outputs]
-        counters = old.counters
+        counters, external = old.counters, self._external.known
         self._start(settings, old.rng)
         self._instance.now = old.now
         self._instance.counters = counters
+        self._external.routes_changed(external)
         for output in leftovers:
             self._instance.emit(output)
         for interface in interfaces:

@@ -10,9 +10,11 @@ from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedU
 
 if TYPE_CHECKING:
     from fared.core.links import Link
+    from fared.core.routes import LocalRoute, RouteKey
     from fared.ospf.settings import InterfaceSettings, OspfSettings
 
 __all__ = [
+    "ExternalRoutes",
     "Input",
     "JoinGroup",
     "LeaveGroup",
@@ -61,6 +63,13 @@ class SettingsApplied:
     settings: OspfSettings
 
 
+@dataclass(frozen=True, slots=True)
+class ExternalRoutes:
+    """Routes of this router from elsewhere, which may be redistributed; None: it is gone."""
+
+    changes: dict[RouteKey, LocalRoute | None]
+
+
 Input = (
     PacketReceived
     | LinkChanged
@@ -69,6 +78,7 @@ Input = (
     | SettingsApplied
     | ShutdownRequested
     | RoutesComputed
+    | ExternalRoutes
 )
 
 

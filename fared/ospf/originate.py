@@ -38,7 +38,7 @@ class Origin:
     """One LSA of our own. ``build`` returns its body, or None while there should be none.
 
     ``vanishes`` says that None can happen: taking an LSA back does not wait for the throttle.
-    A ``transient`` origin is forgotten once its LSA is gone.
+    A ``transient`` origin is forgotten once its LSA is gone and its throttle is quiet.
     """
 
     __slots__ = (
@@ -147,6 +147,19 @@ class Originator:
         if origin is None:
             origin = self._add(area, key, build)
             origin.vanishes = origin.transient = True
+        self._revive(origin)
+
+    def offer_external(self, key: LsaKey, build: Callable[[], bytes | None]) -> None:
+        """Look at an AS-external LSA, which belongs to no area, in the same way."""
+        origin = self._origins.get((None, key))
+        if origin is None:
+            origin = self._enter(self._instance.as_scope, int(Options.E), key, build)
+            origin.vanishes = origin.transient = True
+        self._revive(origin)
+
+    def _revive(self, origin: Origin) -> None:
+        self._instance.timers.cancel(origin.timer)  # it may have been about to be forgotten
+        origin.timer = None
         self._mark(origin)
 
     def _te_key(self, instance_id: int) -> LsaKey:
@@ -160,10 +173,14 @@ class Originator:
         return None if interface is None else contents.te_link(interface)
 
     def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> Origin:
-        options = _options(area)
+        return self._enter(area.lsdb, _options(area), key, build)
+
+    def _enter(
+        self, lsdb: Lsdb, options: int, key: LsaKey, build: Callable[[], bytes | None]
+    ) -> Origin:
         throttle = Throttle(self._instance.settings.throttle)
-        origin = Origin(area.lsdb, key, options, throttle, build)
-        self._origins[area.area_id, key] = origin
+        origin = Origin(lsdb, key, options, throttle, build)
+        self._origins[lsdb.area, key] = origin
         self._mark(origin)
         return origin
 
@@ -321,6 +338,10 @@ class Originator:
         """Drop an origin that no LSA is to come from any more, unless one is wanted again."""
         if origin.transient and origin.build() is None:
             self._instance.timers.cancel(origin.timer)
+            quiet_at = origin.throttle.quiet_at()
+            if quiet_at > self._instance.now:  # what flaps must not begin anew each time
+                origin.timer = self._instance.timers.arm(quiet_at, partial(self._forget, origin))
+                return
             self._origins.pop((origin.lsdb.area, origin.key), None)
             self._marked.pop((origin.lsdb.area, origin.key), None)
 

@@ -65,14 +65,13 @@ class Reachability:
     def lsa_changed(self, entry: LsaEntry, body: LsaBody | None) -> list[RouterKey]:
         """Take note of an LSA, ``body`` None if it is gone; return who has other attachments.
 
-        What we originate ourselves is for others (§16.2 (2), §16.4 (2)).
+        Summaries of our own are for others (§16.2 (2)). Externals of our own stand for routes of
+        the kernel: no route to the same prefix over another AS boundary router may replace them.
         """
         key, area = entry.key, entry.lsdb.area
-        if key.advertising_router == self._instance.router_id:
-            return []
         if key.ls_type == LsType.AS_EXTERNAL:
             return self._external(key, body)
-        if area is None:
+        if area is None or key.advertising_router == self._instance.router_id:
             return []
         at = area, key.advertising_router
         border = self._borders.get(at)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
+from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
@@ -70,6 +71,40 @@ class AreaSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Redistribution:
+    """How routes of one source are announced: the fields of an AS-external LSA (§A.4.5).
+
+    ``prefixes``: only what lies inside one of these; empty: everything.
+    """
+
+    metric: int = 20
+    type_2: bool = True
+    tag: int = 0
+    prefixes: tuple[Prefix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RedistributeSettings:
+    """Which routes of other origin are announced. ``default`` is for a static default route.
+
+    ``default_always``: announce it whether there is one or not.
+    """
+
+    connected: Redistribution | None = None
+    static: Redistribution | None = None
+    default: Redistribution | None = None
+    default_always: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether this makes an AS boundary router."""
+        return bool(self.connected or self.static or self.default)
+
+    def of(self, source: RouteSource) -> Redistribution | None:
+        """How routes of one source are announced; None: not."""
+        return self.connected if source is RouteSource.CONNECTED else self.static
+
+
+@dataclass(frozen=True, slots=True)
 class OspfSettings:
     """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
 
@@ -77,6 +112,7 @@ class OspfSettings:
     hostname: str | None = None
     areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
     stub_router: bool = False
+    redistribute: RedistributeSettings = RedistributeSettings()
     throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
     announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY

@@ -106,7 +106,8 @@ class TedBuilder:
 
     def _beyond_changed(self, entry: LsaEntry) -> None:
         """Take note of an LSA that tells of prefixes beyond an area."""
-        if entry.key.advertising_router == self._instance.router_id:
+        own = entry.key.advertising_router == self._instance.router_id
+        if own and entry.key.ls_type != LsType.AS_EXTERNAL:
             return  # what we tell others is no news to us
         for area, router_id in self._reachability.lsa_changed(entry, self._body(entry)):
             router = self._routers.get((area, router_id))

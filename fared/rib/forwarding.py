@@ -62,7 +62,12 @@ class Forwarded:
         ways: dict[int, list[tuple[Owner, int, float, PathType]]] = {}
         for (area, node), items in sorted(self._announced.items()):
             owner = table.owner(area, node)
-            if owner == NOBODY or reach.distance[owner] == NO_ROUTE or reach.own[owner]:
+            if owner == NOBODY or reach.distance[owner] == NO_ROUTE:
+                continue
+            if reach.own[owner]:  # what it redistributes itself it has a route to
+                mine = found.setdefault((area, node), {})
+                local = (item for item in items if item.asbr is None)
+                mine.update((replace(item, forward=0), None) for item in local)
                 continue
             for item in items:
                 if item.asbr is not None and not reach.beyond[owner]:

@@ -34,6 +34,8 @@ _COMPACT_ABOVE = 4096
 _PREFIX, _METRIC, _PATH_TYPE, _KEY, _ASBR = range(5)
 _BACKBONE = 0
 _NOT_PREFERRED = 1 << 33
+_OWN_EXTERNAL = (int(PathType.EXTERNAL_1) << _TYPE_SHIFT) - 1
+"""Before every external of another router, behind everything inside the AS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,6 +218,7 @@ class PrefixTable:
         served[prefix] = server
         row[prefix] = chosen
         several = np.bincount(prefix, minlength=size) > 1
+        several &= best != _OWN_EXTERNAL
         limited = np.isfinite(table.capacity[chosen])
         if limited.any():
             several[prefix[limited & ~reach.direct[server]]] = True
@@ -231,8 +234,8 @@ def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDAr
     """One integer an announcement; the least is the best, equal ones share the load.
 
     By path type, then total metric; for external type 2 its own metric before the distance.
-    What this router itself announces as its own comes before everything; a summary that it
-    merely passes on from another area is no route at all.
+    What this router itself announces as its own comes before everything, what it redistributes
+    before other externals; a summary that it merely passes on from another area is no route.
     """
     distance = reach.distance[owner]
     key: NDArray[np.int64] = np.where(
@@ -244,6 +247,8 @@ def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDAr
     local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
     mine = direct[local]
     key[mine] = table.columns[_METRIC, mine] + distance[mine] - _OWN
+    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
+    key[direct[external & reach.own[owner[direct]]]] = _OWN_EXTERNAL
     passed_on = (kind == int(PathType.INTER_AREA)) & reach.own[owner[direct]]
     key[direct[passed_on]] = NO_ROUTE
     asbr = table.columns[_ASBR]

@@ -77,6 +77,7 @@ EngineInput = (
     | ospf.LinkRemoved
     | ospf.LoadMeasured
     | ospf.ShutdownRequested
+    | ospf.ExternalRoutes
 )
 
 Input = (

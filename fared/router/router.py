@@ -138,7 +138,7 @@ class Router:
             case isis.CircuitChanged(link):
                 self._link_state(link.ifindex, now, up=link.up)
                 self.isis.handle(event, now)
-            case ospf.PacketReceived():
+            case ospf.PacketReceived() | ospf.ExternalRoutes():
                 self.engine.handle(event, now)
             case isis.PduReceived():
                 self.isis.handle(event, now)

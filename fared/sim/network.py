@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress, Link
+from fared.core.routes import LocalRoute, RouteKey, RouteSource
 from fared.fib.simulated import SimulatedFib
 from fared.isis import events as isis
 from fared.isis.settings import CircuitSettings
@@ -113,6 +115,7 @@ class Node:
     settings: RouterSettings
     ports: dict[int, Port] = field(default_factory=dict)
     kernel: SimulatedFib = field(default_factory=SimulatedFib)
+    local_routes: dict[RouteKey, LocalRoute] = field(default_factory=dict)
     router: Router | None = None
     wake_at: float | None = None
     logs: list[ospf.LogRecord] = field(default_factory=list)
@@ -207,6 +210,8 @@ class Network:
         for port in node.ports.values():
             for event in _link_events(node, port):
                 router.handle(event, self.now)
+        if node.settings.ospf is not None:
+            router.handle(ospf.ExternalRoutes(dict(node.local_routes)), self.now)
         router.handle(events.LinksKnown(), self.now)
         self._settle(node)
 
@@ -237,6 +242,22 @@ class Network:
         port = self.find_port(a, b)
         port.capacity = capacity
         self._announce(port)
+
+    def set_local_route(
+        self,
+        name: str,
+        prefix: Prefix,
+        route: LocalRoute | None,
+        source: RouteSource = RouteSource.STATIC,
+    ) -> None:
+        """Give a node's kernel a route of other origin, or take it away with None."""
+        node, key = self.nodes[name], (source, prefix)
+        if route is None:
+            del node.local_routes[key]
+        else:
+            node.local_routes[key] = route
+        if node.router is not None:
+            self.input(name, ospf.ExternalRoutes({key: route}))
 
     def _announce(self, port: Port) -> None:
         node = self.nodes[port.node]

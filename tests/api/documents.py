@@ -62,7 +62,7 @@ STATUS: Json = {
         ],
     },
     "spf": {"runs": 41, "backoff": "quiet", "last_at": NOW - 133, "last_duration": 0.00042},
-    "routes": {"total": 12, "connected": 5, "weighted": 1},
+    "routes": {"total": 12, "connected": 5, "redistributed": 0, "weighted": 1},
     "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
     "sysctls": [
         {

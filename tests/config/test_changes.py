@@ -50,6 +50,10 @@ def test_a_cost_is_updated_in_place():
             "ospf: {path-capacity-sub-tlv: 32769, areas: {0: {interfaces: {swp1: }}}}",
             Action.RESTART_REQUIRED,
         ),
+        (
+            "ospf: {redistribute: {static: }, areas: {0: {interfaces: {swp1: }}}}",
+            Action.UPDATE_IN_PLACE,
+        ),
         ("router-id: 1.1.1.1\n" + BASE, Action.RESTART_REQUIRED),
         ("fib: {group-type: resilient}\n" + BASE, Action.RESTART_REQUIRED),
         ("api: {http: off}\n" + BASE, Action.RESTART_REQUIRED),

@@ -1,11 +1,18 @@
 """Engine settings as the file means them."""
 
 import pytest
+import yaml
 
 from fared.config import load_text
 from fared.config.convert import interface_settings, to_ospf_settings
-from fared.core.ids import AreaId, RouterId, ipv4_prefix
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, RangeSettings
+from fared.core.ids import AreaId, RouterId, ipv4_prefix, parse_prefix
+from fared.ospf.settings import (
+    AreaSettings,
+    InterfaceSettings,
+    NetworkType,
+    RangeSettings,
+    Redistribution,
+)
 
 CONFIG = load_text("""
 interfaces: {"swp*": {bandwidth: 100G}}
@@ -53,6 +60,35 @@ def test_broadcast_networks_and_priorities_reach_the_engine():
     assert b is not None
     assert (a.network_type, a.router_priority) == (NetworkType.BROADCAST, 0)
     assert (b.network_type, b.router_priority) == (NetworkType.POINT_TO_POINT, 1)
+
+
+def test_only_sources_that_are_named_are_redistributed_others_have_defaults():
+    """FRR's ``redistribute static metric-type 1``, and its defaults where nothing is said."""
+    sources = "{static: {metric-type: 1, prefixes: [10.2.0.0/16, 10.1.0.0/16]}, connected: }"
+    config = load_text(f"ospf: {{redistribute: {sources}}}")
+    settings = to_ospf_settings(config, 1, None).redistribute
+    assert settings.connected == Redistribution(metric=20, type_2=True)
+    prefixes = (parse_prefix("10.1.0.0/16"), parse_prefix("10.2.0.0/16"))
+    assert settings.static == Redistribution(metric=20, type_2=False, prefixes=prefixes)
+    assert settings.default is None
+    assert not to_ospf_settings(load_text("ospf: {redistribute: }"), 1, None).redistribute
+
+
+def test_a_default_route_is_announced_only_where_it_is_asked_for():
+    settings = to_ospf_settings(
+        load_text("ospf: {redistribute: {default: {always: true, metric-type: 1}}}"), 1, None
+    ).redistribute
+    assert settings.default == Redistribution(metric=10, type_2=False)
+    assert settings.default_always
+    assert settings.static is None
+
+
+def test_what_is_redistributed_is_written_back_as_it_means():
+    """A source that is not named must not come back with all its defaults."""
+    config = load_text("ospf: {redistribute: {static: {metric: 5}}}")
+    written = config.document()["ospf"]["redistribute"]
+    assert list(written) == ["static"]
+    assert load_text(yaml.safe_dump(config.document())) == config
 
 
 def test_without_an_ospf_section_there_is_no_engine():

@@ -1,7 +1,10 @@
 """From the file and the clocks to what the router is told."""
 
+import pytest
+
 from fared.config import load_text
-from fared.daemon.settings import router_settings, with_clock
+from fared.core.links import InterfaceAddress, Link
+from fared.daemon.settings import router_settings, sysctls_of, with_clock
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
 WALL_NS = 1_800_000_000_500_000_000
@@ -13,3 +16,31 @@ def test_the_engine_learns_what_the_wall_clock_says():
     assert settings.ospf.epoch + 250.0 == 1_800_000_000.5
     assert settings.ospf.auth_sequence == WALL_NS
     assert settings.ospf.auth_sequence < 1 << 63
+
+
+LO = Link(1, "lo", True, 65536, (InterfaceAddress(4, 0x7F000001, 8),), loopback=True)
+BARE = Link(2, "swp1", True, 1500)
+NUMBERED = Link(2, "swp1", True, 1500, (InterfaceAddress(4, 0x0A000001, 31),))
+OSPF = "ospf: {areas: {0: {interfaces: {lo: {passive: true}, swp1: {}}}}}"
+ISIS = (
+    "isis: {net: 49.0001.0102.5500.0001.00, address-families: [%s],"
+    " interfaces: {lo: {passive: true}, swp1: {}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "link", "ipv6", "rp_filter"),
+    [
+        (OSPF, NUMBERED, False, "2"),
+        (OSPF, BARE, False, "0"),
+        (ISIS % "ipv4", NUMBERED, False, "2"),
+        (ISIS % "ipv4", BARE, True, "0"),
+        (ISIS % "'ipv4', 'ipv6'", NUMBERED, True, "2"),
+        (ISIS % "ipv6", BARE, True, "2"),
+    ],
+)
+def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_filter):
+    """IS-IS carries IPv4 over IPv6 where a link has no IPv4 address, OSPF never does."""
+    wanted = {w.path: w.value for w in sysctls_of(load_text(text), 1, [LO, link])}
+    assert ("net/ipv6/conf/swp1/disable_ipv6" in wanted) is ipv6
+    assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter

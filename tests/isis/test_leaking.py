@@ -13,6 +13,8 @@ from fared.ted.model import PathType
 from tests.isis.net import BOTH, FAST, ONE, TWO, Network, loopback, loopback6, node, prefixes
 from tests.isis.routed import Routers
 
+SLOW = replace(FAST, hello_interval=10.0)
+"""Nothing here waits for a hello."""
 POD_A, POD_B, CORE = (bytes.fromhex(area) for area in ("490001", "490002", "490099"))
 
 
@@ -40,8 +42,8 @@ def two_pods(*, down: bool = False, **settings) -> Network:
         net.add(number, levels=level, areas=(area,), level2_to_level1=down, **settings)
     for leaf, spines in ((1, (2, 3)), (4, (5, 6))):
         for spine in spines:
-            net.join(leaf, spine, levels=ONE)
-            net.join(spine, 9, levels=TWO)
+            net.join(leaf, spine, SLOW, levels=ONE)
+            net.join(spine, 9, SLOW, levels=TWO)
     return net
 
 
@@ -295,3 +297,59 @@ def test_leaked_and_connected_prefixes_do_not_fight():
     net.run(2)
     assert reach(net.lsp(2, 1), loopback(1)).metric == 0
     assert LevelSet.TWO in net.snapshot(1).levels
+
+
+# Five stages: PoDs are level 1, planes level 2, spines both; rates in Gb/s, every link is 400
+
+
+GIGABIT = 1e9 / 8
+
+
+def five_stages() -> tuple[Network, Routers]:
+    """Two PoDs of one leaf and four spines, four planes of four super-spines."""
+    net = Network(3)
+    for pod, area in ((1, POD_A), (2, POD_B)):
+        net.add(10 * pod + 1, levels=ONE, areas=(area,), level2_to_level1=True)
+        for spine in range(1, 5):
+            number = 100 * pod + spine
+            net.add(number, levels=BOTH, areas=(area,), level2_to_level1=True)
+            net.join(10 * pod + 1, number, SLOW, levels=ONE, speed=400 * GIGABIT, numbered=False)
+    for plane in range(1, 5):
+        for k in range(1, 5):
+            top = 200 + 4 * plane + k
+            net.add(top, levels=TWO, areas=(CORE,))
+            for pod in (1, 2):
+                spine = 100 * pod + plane
+                net.join(spine, top, SLOW, levels=TWO, speed=400 * GIGABIT, numbered=False)
+    net.run(10)
+    routers = Routers(net)
+    routers.settle()
+    return net, routers
+
+
+def limit(net: Network, tail: int, head: int, rate: float) -> None:
+    """What a router can send to another."""
+    for (number, ifindex), cable in net.by_end.items():
+        if number == tail and head in {end[0] for end in cable.ends}:
+            link, settings = net.nodes[number].links[ifindex]
+            net.link(number, replace(link, speed=rate * GIGABIT), settings)
+
+
+def test_between_pods_the_leaf_sees_the_remote_damage():
+    """Worked examples E5 and E6, in both families, over links without any IPv4 address."""
+    net, routers = five_stages()
+    for destination in ("10.255.0.21/32", "2001:db8::15/128"):
+        assert set(routers.hops(11, destination).values()) == {400 * GIGABIT}
+        assert routers.route(11, destination).metric == 40
+    limit(net, 201, 21, 100)
+    routers.settle()
+    for destination in ("10.255.0.21/32", "2001:db8::15/128"):
+        seen = {k: round(v / GIGABIT) for k, v in routers.hops(11, destination).items()}
+        assert seen == {101: 100, 102: 400, 103: 400, 104: 400}
+    limit(net, 201, 21, 400)
+    for k in range(1, 5):
+        limit(net, 101, 204 + k, 100)
+    routers.settle()
+    seen = {k: round(v / GIGABIT) for k, v in routers.hops(11, "10.255.0.21/32").items()}
+    assert seen == {101: 400, 102: 400, 103: 400, 104: 400}
+    assert set(routers.hops(101, "10.255.0.21/32").values()) == {100 * GIGABIT}

@@ -311,6 +311,15 @@ def test_addresses_come_before_identifiers():
     assert builder.block(1).remote_ids.tolist() == [6]
 
 
+def test_the_far_address_alone_tells_links_apart():
+    """FRR without TE sends only the neighbor's address."""
+    builder = Builder()
+    entries = (link(2, remote_addresses=(6,)), link(2, remote_addresses=(8,)))
+    builder.feed(1, BOTH_PROTOCOLS, IsReachability(entries))
+    assert builder.block(1).local_ids.tolist() == [0, 0]
+    assert builder.block(1).remote_ids.tolist() == [6, 8]
+
+
 # Local links
 
 

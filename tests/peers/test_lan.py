@@ -82,9 +82,10 @@ def states_of(lan: Any, name: str) -> dict[str, str]:
 def test_fared_is_designated_router_backup_and_neither_beside_frr_and_bird(lan: Any, tmp_path):
     recordings = Recordings(lan, tmp_path / "sent")
     try:
-        for member in lan.members.values():
+        for member in lan.members.values():  # in this order, however slow one is to start
             member.start()
-        await_offices(lan, "F1", "F2")
+            until(lambda m=member: m.designated()[0] != "starting", 20.0, f"{member.name} is up")
+        await_offices(lan, "F1", "F2", 30.0)
         assert set(states_of(lan, "F1").values()) == {"Full"}
 
         lan.node("F1").kill()

@@ -43,10 +43,14 @@ class SpfStatus(TypedDict):
 
 
 class RouteCounts(TypedDict):
-    """``weighted``: routes whose next hops have different weights."""
+    """``redistributed``: local ones that OSPF announces as external.
+
+    ``weighted``: routes whose next hops have different weights.
+    """
 
     total: int
     connected: int
+    redistributed: int
     weighted: int
 
 

@@ -30,6 +30,23 @@ class Walker:
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """The route of ``node`` to ``prefix``."""
+        return self._solve(node).routes.get(prefix)
+
+    def way(self, node: int, prefix: Prefix) -> Route | None:
+        """The same with a metric that falls along the way: that of external type 2 does not."""
+        solver = self._solve(node)
+        route = solver.routes.get(prefix)
+        if route is None or route.path_type is not PathType.EXTERNAL_2:
+            return route
+        ends = [
+            view[end].metric
+            for view in map(solver.spf_view, solver.areas)
+            for end in route.destinations
+            if end in view
+        ]
+        return replace(route, metric=min(ends, default=0))
+
+    def _solve(self, node: int) -> RouteSolver:
         solver = RouteSolver(NodeId(node), self._settings)
         for area in self._solver.areas:
             blocks = self._solver.ted(area).blocks
@@ -38,7 +55,7 @@ class Walker:
             own = blocks.get(NodeId(node))
             solver.set_local_links(area, () if own is None else links_of_block(own, dict(blocks)))
         solver.solve()
-        return solver.routes.get(prefix)
+        return solver
 
     def cost(self, tail: int, head: int) -> int:
         """Least metric of the links between two neighbors, 0 if there are none."""
@@ -70,9 +87,10 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     prefix, goal = _goal(context, destination)
     walker = Walker(context)
     first = walker.route(start, prefix)
-    if first is None:
+    way = walker.way(start, prefix)
+    if first is None or way is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
-    edges = _follow(context, walker, start, first)
+    edges = _follow(context, walker, start, way)
     known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
@@ -97,18 +115,20 @@ def _goal(context: ViewContext, text: str) -> tuple[Prefix, int]:
     solver = context.router.solver
     for area in solver.areas:
         block = solver.ted(area).block(NodeId(node))
-        if block is not None and block.prefixes:
-            narrowest = max(block.prefixes, key=lambda a: (a.prefix.length, -a.metric))
+        own = () if block is None else block.prefixes
+        inside = [item for item in own if item.path_type is PathType.INTRA_AREA]
+        if inside:
+            narrowest = max(inside, key=lambda a: (a.prefix.length, -a.metric))
             return narrowest.prefix, node
     raise CommandError("not-found", f"{text} announces no prefix")
 
 
 def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
-    """The route of the next node; at a border router what this router can know ends."""
-    if route.path_type is PathType.INTER_AREA and head in route.destinations:
+    """The route of the next node; at a border or boundary router what can be known ends."""
+    if route.path_type is not PathType.INTRA_AREA and head in route.destinations:
         metric = route.metric - walker.cost(node, head)
         return replace(route, metric=metric, nexthops=None)
-    return walker.route(head, route.prefix)
+    return walker.way(head, route.prefix)
 
 
 def _follow(

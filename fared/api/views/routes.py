@@ -10,6 +10,7 @@ from fared.core.ids import Prefix, dotted
 from fared.core.units import format_bandwidth
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
+from fared.ted.model import PathType
 
 MAX_EXAMPLES = 3
 
@@ -207,7 +208,9 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
     route = explanation.route
     where = " and ".join(_name(context, node) for node in route.destinations)
     if route.nexthops is None:
-        return f"{route.prefix} is connected here."
+        if route.path_type is PathType.INTRA_AREA:
+            return f"{route.prefix} is connected here."
+        return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
     if route.discard:
         return (
             f"{route.prefix} is an area range of this router: other areas are told that all of "

@@ -10,12 +10,17 @@ from fared.api.views.ospf import checksum_text
 from fared.core.ids import dotted
 from fared.fib.model import FibState
 from fared.router.stages import Stage
+from fared.ted.model import PathType
+
+EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 
 
 def status(context: ViewContext) -> schema.Status:
     """``show status``."""
     router, runtime = context.router, context.runtime
     routes = list(router.solver.routes.values())
+    local = [route for route in routes if route.nexthops is None]
+    redistributed = sum(route.path_type in EXTERNAL for route in local)
     believed = router.planner.believed
     runs = router.journal.spf_runs
     return {
@@ -46,7 +51,8 @@ def status(context: ViewContext) -> schema.Status:
         },
         "routes": {
             "total": len(routes),
-            "connected": sum(route.nexthops is None for route in routes),
+            "connected": len(local) - redistributed,
+            "redistributed": redistributed,
             "weighted": sum(
                 route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
                 for route in routes

@@ -1,0 +1,84 @@
+"""Views of external routes: of the router that redistributes them, and of those that follow."""
+
+import pytest
+
+from fared.api.control import CommandError
+from fared.api.views import ospf, path, routes, system
+from fared.cli.tables import console, write
+from fared.sim.areas import clos5_areas
+from fared.sim.fabric import Fabric
+from fared.sim.network import Network
+from tests.api.test_lan import seen_from
+from tests.sim.externals import OUTSIDE, announce, started
+
+PREFIX = str(OUTSIDE)
+
+
+def render(document) -> str:
+    out = console(100)
+    with out.capture() as captured:
+        write(document, out, 0.0)
+    return captured.get()
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Fabric:
+    """p1.L1 announces a static route, type 2, metric 7."""
+    built = clos5_areas(2, 2, 4, 2, network=Network(seed=4))
+    announce(built, "p1.L1", metric=7)
+    return started(built)
+
+
+def test_routes_have_their_type_and_metric(fabric):
+    (route,) = routes.routes(seen_from(fabric, "p2.L1"), PREFIX)["routes"]
+    assert (route["type"], route["metric"], route["connected"]) == ("external-2", 7, False)
+    assert len(route["nexthops"]) == 4
+
+
+def test_the_router_that_redistributes_says_so(fabric):
+    context = seen_from(fabric, "p1.L1")
+    document = routes.routes(context, PREFIX)
+    (route,) = document["routes"]
+    assert (route["type"], route["connected"], route["nexthops"]) == ("external-2", True, [])
+    assert "redistributed" in render(document)
+    assert "redistributed here" in routes.explain(context, PREFIX)["summary"]
+    status = system.status(context)
+    assert status["routes"]["redistributed"] == 1
+    assert ", 1 redistributed, " in render(status)
+    assert system.validate(context)["ok"]
+
+
+def test_the_database_has_the_lsa_with_its_fields(fabric):
+    (lsa,) = ospf.database(seen_from(fabric, "p2.L1"), "as-external", "192.0.2.0")["as_scope"]
+    assert (lsa["body"]["metric_type"], lsa["body"]["metric"]) == (2, 7)
+    assert lsa["body"]["forwarding_address"] == "0.0.0.0"
+    assert not lsa["self_originated"]
+    (own,) = ospf.database(seen_from(fabric, "p1.L1"), "as-external")["as_scope"]
+    assert own["self_originated"]
+
+
+def test_a_path_ends_at_the_boundary_router(fabric):
+    """All metrics on the way are those of links, though type 2 counts none of them."""
+    found = path.path(seen_from(fabric, "p1.L2"), "p1.L2", PREFIX)
+    assert found["metric"] == 7
+    assert found["destination_hostname"] == "p1.L1"
+    edges = {(e["from_hostname"], e["to_hostname"]): e for e in found["edges"]}
+    assert len(edges) == 8
+    assert {edge["share"] for edge in edges.values()} == {0.25}
+    assert {edge["metric"] for edge in edges.values()} == {10}
+
+
+def test_in_another_area_a_path_ends_at_the_border_router(fabric):
+    """What lies beyond it this router cannot know."""
+    found = path.path(seen_from(fabric, "p2.L1"), "p2.L1", PREFIX)
+    assert {edge["to_hostname"] for edge in found["edges"]} == {f"p2.S{k}" for k in range(1, 5)}
+
+
+def test_a_path_to_the_boundary_router_itself_is_no_path_to_what_it_announces(fabric):
+    found = path.path(seen_from(fabric, "p1.L2"), "p1.L2", "p1.L1")
+    assert found["metric"] == 20
+
+
+def test_a_prefix_that_nobody_announces_is_not_found(fabric):
+    with pytest.raises(CommandError):
+        routes.routes(seen_from(fabric, "p2.L1"), "198.51.100.0/24")

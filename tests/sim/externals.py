@@ -1,0 +1,78 @@
+"""Routers that redistribute, and what others hold of it."""
+
+from dataclasses import replace
+
+from fared.core.ids import Prefix, ipv4_prefix
+from fared.core.routes import LocalRoute
+from fared.ospf.packet.bodies import AsExternalLsa
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.lsa import LsType
+from fared.ospf.settings import RedistributeSettings, Redistribution
+from fared.router.events import RouterSettingsApplied
+from fared.sim.fabric import Fabric
+
+OUTSIDE = ipv4_prefix(0xC0000200, 24)
+SOMEWHERE = LocalRoute(((99, 0),))
+"""A route over an interface that OSPF knows nothing of."""
+
+
+def configure(fabric: Fabric, name: str, settings: RedistributeSettings) -> None:
+    """Before or after the start: what a router redistributes."""
+    node = fabric.network.nodes[name]
+    node.settings = replace(node.settings, ospf=replace(node.settings.ospf, redistribute=settings))
+    if node.router is not None:
+        fabric.network.input(name, RouterSettingsApplied(node.settings))
+
+
+def static(metric: int = 20, *, type_2: bool = True, **others) -> RedistributeSettings:
+    return RedistributeSettings(static=Redistribution(metric, type_2, **others))
+
+
+def announce(
+    fabric: Fabric, name: str, prefix: Prefix = OUTSIDE, *, metric: int = 20, type_2: bool = True
+) -> None:
+    """Give a router a static route and let it be redistributed."""
+    configure(fabric, name, static(metric, type_2=type_2))
+    fabric.network.set_local_route(name, prefix, SOMEWHERE)
+
+
+def started(fabric: Fabric) -> Fabric:
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    return fabric
+
+
+def externals(fabric: Fabric, name: str) -> dict[tuple[str, Prefix], AsExternalLsa]:
+    """The live AS-external LSAs a router holds, by who originated them and prefix."""
+    found = {}
+    for database in (
+        fabric.network.nodes[name].running.engine.snapshot(fabric.network.now).databases
+    ):
+        for view in database.lsas if database.scope == "as" else ():
+            header, body = view.lsa.header, decode_body(view.lsa)
+            if header.ls_type == LsType.AS_EXTERNAL and view.age < 3600:
+                length = body.network_mask.bit_count()
+                prefix = ipv4_prefix(header.link_state_id, length)
+                found[fabric.name_of(header.advertising_router), prefix] = body
+    return found
+
+
+def route(fabric: Fabric, name: str, prefix: Prefix = OUTSIDE):
+    return fabric.network.nodes[name].running.solver.routes.get(prefix)
+
+
+def hops(fabric: Fabric, name: str, prefix: Prefix = OUTSIDE) -> set[str]:
+    """Whom a router's kernel sends to."""
+    node = fabric.network.nodes[name]
+    state = node.kernel.dump()
+    target = state.routes.get(prefix)
+    if target is None:
+        return set()
+    members = state.groups.get(target)
+    ids = [target] if members is None else [member.nexthop_id for member in members]
+    return {
+        far.node
+        for hop in (state.nexthops[i] for i in ids)
+        for far in node.ports[hop[0]].far
+        if far.address == hop[2]
+    }

@@ -1,0 +1,392 @@
+"""What routers redistribute, how others choose among it (RFC 2328 §16.4), and when it goes.
+
+The small fabric: leaves L1 to L3 under spines S1 and S2, one area, every link costs 10.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
+from fared.core.routes import LocalRoute, RouteSource
+from fared.ospf import events as ospf
+from fared.ospf.external import DRAINED_METRIC
+from fared.ospf.packet.bodies import RouterLsa
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.lsa import LsType
+from fared.ospf.settings import RedistributeSettings, Redistribution
+from fared.router.events import RouterSettingsApplied
+from fared.sim import invariants
+from fared.sim.fabric import Fabric, FabricBuilder, clos3
+from fared.sim.network import Network
+from fared.ted.model import PathType
+from tests.sim.externals import (
+    OUTSIDE,
+    SOMEWHERE,
+    announce,
+    configure,
+    externals,
+    hops,
+    route,
+    started,
+    static,
+)
+
+BOTH = {"S1", "S2"}
+E1, E2 = PathType.EXTERNAL_1, PathType.EXTERNAL_2
+
+
+def leaves() -> Fabric:
+    return clos3(2, 3, network=Network(seed=5))
+
+
+def flags(fabric: Fabric, name: str, seen_by: str) -> int:
+    """The flags of a router LSA."""
+    database = fabric.network.nodes[seen_by].running.engine.snapshot(0.0).area(AreaId(0))
+    (body,) = (
+        decode_body(view.lsa)
+        for view in database.lsas
+        if view.lsa.header.ls_type == LsType.ROUTER
+        and view.lsa.header.advertising_router == fabric.router_ids[name]
+    )
+    assert isinstance(body, RouterLsa)
+    return body.flags
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "chosen", "kind", "metric"),
+    [
+        ((200, False), (1, True), {"L1"}, E1, 220),  # type 1 before type 2, whatever they cost
+        ((5, False), (6, False), {"L1"}, E1, 25),  # the sum counts
+        ((5, True), (6, True), {"L1"}, E2, 5),  # the metric counts
+        ((7, False), (7, False), {"L1", "L2"}, E1, 27),
+        ((7, True), (7, True), {"L1", "L2"}, E2, 7),
+    ],
+)
+def test_of_two_boundary_routers_the_better_one_is_chosen(first, second, chosen, kind, metric):
+    """L1 and L2 announce the same prefix; equal ones share the load."""
+    fabric = leaves()
+    for name, (cost, type_2) in (("L1", first), ("L2", second)):
+        announce(fabric, name, metric=cost, type_2=type_2)
+    started(fabric)
+    found = route(fabric, "L3")
+    assert (found.path_type, found.metric) == (kind, metric)
+    assert hops(fabric, "L3") == BOTH
+    assert hops(fabric, "S1") == chosen
+
+
+def test_equal_type_2_metrics_are_decided_by_the_way_to_the_boundary_router():
+    fabric = leaves()
+    announce(fabric, "S1")
+    announce(fabric, "L2")
+    started(fabric)
+    assert hops(fabric, "L1") == {"S1"}
+    assert hops(fabric, "S2") == {"L2"}
+
+
+def test_what_is_inside_the_as_is_preferred_to_any_external():
+    fabric = leaves()
+    inside = fabric.leaf_prefixes["L3"]
+    announce(fabric, "L1", inside, metric=0, type_2=False)
+    started(fabric)
+    assert ("L1", inside) in externals(fabric, "L2")
+    assert route(fabric, "L2", inside).path_type is PathType.INTRA_AREA
+    assert hops(fabric, "S1", inside) == {"L3"}
+    assert hops(fabric, "L1", inside) == BOTH  # the metric in the kernel says which L1 itself uses
+
+
+@pytest.mark.parametrize(("mine", "others"), [((20, True), (1, False)), ((1, False), (20, True))])
+def test_a_boundary_router_keeps_its_own_route_whatever_others_announce(mine, others):
+    """Two of them that preferred each other's would send the packets back and forth."""
+    fabric = leaves()
+    announce(fabric, "L1", metric=mine[0], type_2=mine[1])
+    announce(fabric, "L2", metric=others[0], type_2=others[1])
+    started(fabric)
+    for name in ("L1", "L2"):
+        assert not hops(fabric, name)
+        assert route(fabric, name).nexthops is None
+    fabric.network.set_local_route("L1", OUTSIDE, None)
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "L1") == BOTH
+
+
+def test_a_route_that_goes_leaves_the_other_boundary_router():
+    fabric = leaves()
+    announce(fabric, "L1", metric=1)
+    announce(fabric, "L2", metric=2)
+    started(fabric)
+    assert hops(fabric, "S1") == {"L1"}
+    fabric.network.set_local_route("L1", OUTSIDE, None)
+    fabric.network.run_for(0.5)
+    assert hops(fabric, "S1") == {"L2"}
+    assert hops(fabric, "L1") == BOTH
+    fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
+    fabric.network.run_for(0.5)
+    assert hops(fabric, "S1") == {"L1"}
+
+
+def test_a_drained_boundary_router_is_a_last_resort():
+    """What leaves the AS over it passes through it: RFC 6987 in its spirit."""
+    fabric = leaves()
+    announce(fabric, "L1", metric=1)
+    announce(fabric, "L2", metric=2)
+    started(fabric)
+    node = fabric.network.nodes["L1"]
+    drained = replace(node.settings, ospf=replace(node.settings.ospf, stub_router=True))
+    fabric.network.input("L1", RouterSettingsApplied(drained))
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "S1") == {"L2"}
+    fabric.network.set_local_route("L2", OUTSIDE, None)
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "S1") == {"L1"}
+    assert route(fabric, "S1").metric == DRAINED_METRIC
+    fabric.network.input("L1", RouterSettingsApplied(node.settings))
+    fabric.network.run_until_quiet(60)
+    assert route(fabric, "S1").metric == 1
+
+
+def test_a_boundary_router_that_starts_again_is_never_missed():
+    """Killed and started within the dead interval, it goes on where its LSAs were."""
+    fabric = leaves()
+    announce(fabric, "L1")
+    started(fabric)
+    fabric.network.kill("L1")
+    fabric.network.run_for(0.5)
+    fabric.network.start("L1")
+    for _ in range(40):
+        fabric.network.run_for(0.1)
+        assert ("L1", OUTSIDE) in externals(fabric, "L3")
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "L3") == BOTH
+    assert invariants.same_databases(fabric) == []
+
+
+def test_what_vanished_while_a_boundary_router_was_down_is_flushed_when_it_is_back():
+    """Its neighbors still hold the LSA and show it to the new process (§13.4)."""
+    fabric = leaves()
+    announce(fabric, "L1")
+    started(fabric)
+    fabric.network.kill("L1")
+    fabric.network.set_local_route("L1", OUTSIDE, None)
+    fabric.network.run_for(0.5)
+    fabric.network.start("L1")
+    fabric.network.run_until_quiet(60)
+    for name in fabric.network.nodes:
+        assert not externals(fabric, name)
+        assert not hops(fabric, name)
+
+
+def test_a_boundary_router_that_stops_takes_everything_back():
+    fabric = leaves()
+    announce(fabric, "L1")
+    started(fabric)
+    fabric.network.input("L1", ospf.ShutdownRequested())
+    fabric.network.run_for(0.3)
+    assert not externals(fabric, "L3")
+    assert not hops(fabric, "S1")
+
+
+def test_settings_change_while_it_runs():
+    """Another metric and type in place; without redistribution LSAs and E bit go."""
+    fabric = started(leaves())
+    fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
+    fabric.network.run_for(1.0)
+    assert not externals(fabric, "L3")
+    assert flags(fabric, "L1", seen_by="L3") == 0
+    configure(fabric, "L1", static(20, type_2=False, tag=77))
+    fabric.network.run_until_quiet(60)
+    assert externals(fabric, "L3")["L1", OUTSIDE].external_route_tag == 77
+    assert route(fabric, "L3").path_type is E1
+    assert flags(fabric, "L1", seen_by="L3") == 2
+    configure(fabric, "L1", static(9))
+    fabric.network.run_until_quiet(60)
+    assert (route(fabric, "L3").path_type, route(fabric, "L3").metric) == (E2, 9)
+    configure(fabric, "L1", RedistributeSettings())
+    fabric.network.run_until_quiet(60)
+    assert not externals(fabric, "L3")
+    assert flags(fabric, "L1", seen_by="L3") == 0
+
+
+def told(fabric: Fabric) -> set[str]:
+    return {str(prefix) for _, prefix in externals(fabric, "L3")}
+
+
+def test_connected_networks_are_announced_unless_ospf_runs_there():
+    """On an interface of its own OSPF decides what is announced, also while it is passive."""
+    fabric = leaves()
+    configure(fabric, "L1", RedistributeSettings(connected=Redistribution()))
+    for port in fabric.network.nodes["L1"].ports.values():
+        prefix = ipv4_prefix(port.address, port.prefix_length)
+        own = LocalRoute(((port.ifindex, 0),))
+        fabric.network.set_local_route("L1", prefix, own, RouteSource.CONNECTED)
+    for text in ("198.51.100.0/24", "127.0.0.0/8", "169.254.1.0/24", "203.0.113.7/32"):
+        elsewhere = LocalRoute(((98, 0),))
+        fabric.network.set_local_route("L1", parse_prefix(text), elsewhere, RouteSource.CONNECTED)
+    fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)  # static, and that is not asked for
+    started(fabric)
+    assert told(fabric) == {"198.51.100.0/24", "203.0.113.7/32"}
+    # OSPF is taken off the interface to the hosts: now its network comes from outside
+    port = next(p for p in fabric.network.nodes["L1"].ports.values() if p.name == "host")
+    fabric.network.input("L1", ospf.LinkChanged(port.link(), None))
+    fabric.network.run_until_quiet(60)
+    assert str(fabric.leaf_prefixes["L1"]) in told(fabric)
+    assert route(fabric, "L3", fabric.leaf_prefixes["L1"]).path_type is E2
+    fabric.network.input("L1", ospf.LinkChanged(port.link(), port.settings))
+    fabric.network.run_until_quiet(60)
+    assert str(fabric.leaf_prefixes["L1"]) not in told(fabric)
+    assert route(fabric, "L3", fabric.leaf_prefixes["L1"]).path_type is PathType.INTRA_AREA
+
+
+def test_a_static_route_to_a_network_of_its_own_is_not_announced():
+    fabric = leaves()
+    announce(fabric, "L1", fabric.leaf_prefixes["L1"])
+    started(fabric)
+    assert not externals(fabric, "L3")
+
+
+def test_only_what_lies_inside_the_listed_prefixes_is_announced():
+    fabric = leaves()
+    configure(fabric, "L1", static(prefixes=(parse_prefix("198.51.0.0/16"),)))
+    for text in ("198.51.100.0/24", "198.51.0.0/16", "198.0.0.0/8", "203.0.113.0/24"):
+        fabric.network.set_local_route("L1", parse_prefix(text), SOMEWHERE)
+    started(fabric)
+    assert told(fabric) == {"198.51.100.0/24", "198.51.0.0/16"}
+
+
+def test_a_default_route_has_a_setting_of_its_own():
+    """As in FRR, where ``redistribute static`` leaves it out."""
+    fabric = leaves()
+    default = Prefix(4, 0, 0)
+    announce(fabric, "L1", default)
+    started(fabric)
+    assert not externals(fabric, "L3")
+    wanted = RedistributeSettings(default=Redistribution(10, type_2=False))
+    configure(fabric, "L1", wanted)
+    fabric.network.run_until_quiet(60)
+    assert route(fabric, "L3", default).metric == 30
+    fabric.network.set_local_route("L1", default, None)
+    fabric.network.run_until_quiet(60)
+    assert not externals(fabric, "L3")
+    configure(fabric, "L1", replace(wanted, default_always=True))
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "L3", default) == BOTH
+
+
+def test_prefixes_of_one_network_address_all_arrive():
+    """RFC 2328 appendix E: each has a link state id of its own, also when they come one by one."""
+    fabric = leaves()
+    configure(fabric, "L1", static())
+    started(fabric)
+    prefixes = [parse_prefix(f"198.51.0.0/{length}") for length in (16, 24, 20, 32, 31)]
+    for prefix in prefixes:
+        fabric.network.set_local_route("L1", prefix, SOMEWHERE)
+        fabric.network.run_for(0.3)
+    fabric.network.run_until_quiet(60)
+    assert {hops(fabric, "L3", prefix) == BOTH for prefix in prefixes} == {True}
+    fabric.network.set_local_route("L1", prefixes[3], None)
+    fabric.network.run_until_quiet(60)
+    assert told(fabric) == {str(p) for p in prefixes if p.length != 32}
+    assert invariants.same_databases(fabric) == []
+
+
+def test_a_route_that_flaps_costs_a_bounded_number_of_lsas():
+    """A loss is told at once, a return waits for the back-off of its LSA."""
+    fabric = leaves()
+    announce(fabric, "L1")
+    started(fabric)
+    engine = fabric.network.nodes["L1"].running.engine
+    before = engine.snapshot(0.0).lsas
+    for _ in range(100):
+        fabric.network.set_local_route("L1", OUTSIDE, None)
+        fabric.network.run_for(0.05)
+        fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
+        fabric.network.run_for(0.05)
+    spent = dict(engine.snapshot(0.0).lsas)["originated"] - dict(before)["originated"]
+    assert spent < 20
+    fabric.network.run_until_quiet(60)
+    assert hops(fabric, "L3") == BOTH
+
+
+def test_two_thousand_routes_are_announced_and_taken_back():
+    fabric = clos3(1, 2, network=Network(seed=6))
+    configure(fabric, "L1", static())
+    started(fabric)
+    keys = [(RouteSource.STATIC, ipv4_prefix(0xC6120000 + n, 32)) for n in range(2000)]
+    fabric.network.input("L1", ospf.ExternalRoutes(dict.fromkeys(keys, SOMEWHERE)))
+    fabric.network.run_until_quiet(60)
+    assert all(hops(fabric, "L2", prefix) == {"S1"} for _, prefix in keys)
+    fabric.network.input("L1", ospf.ExternalRoutes(dict.fromkeys(keys)))
+    fabric.network.run_until_quiet(60)
+    assert not externals(fabric, "L2")
+    assert not hops(fabric, "L2", keys[0][1])
+
+
+# A LAN with A, B and C on it, and a firewall at .9 that does not speak OSPF. D is behind C.
+
+FIREWALL = 0x0AC00109
+
+
+def lan() -> Fabric:
+    builder = FabricBuilder(Network(seed=7))
+    for name in ("A", "B", "C", "D"):
+        builder.router(name)
+    builder.lan("A", "B", "C")
+    builder.link("C", "D")
+    return builder.fabric
+
+
+def elected(fabric: Fabric) -> Fabric:
+    """Started, and the LAN has its designated router: nobody elects for one dead interval."""
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60, quiet=6)
+    return fabric
+
+
+def behind_the_firewall(fabric: Fabric, name: str) -> None:
+    (port,) = (p for p in fabric.network.nodes[name].ports.values() if p.name == "lan1")
+    configure(fabric, name, static(5))
+    fabric.network.set_local_route(name, OUTSIDE, LocalRoute(((port.ifindex, FIREWALL),)))
+
+
+def test_a_next_hop_on_a_lan_is_told_so_that_others_send_there_directly():
+    """The forwarding address (§12.4.4.1): C need not go through A."""
+    fabric = lan()
+    behind_the_firewall(fabric, "A")
+    elected(fabric)
+    assert externals(fabric, "D")["A", OUTSIDE].forwarding_address == FIREWALL
+    assert hops(fabric, "D") == {"C"}
+    assert not hops(fabric, "A")
+
+
+def test_a_next_hop_elsewhere_or_several_are_not_told():
+    fabric = lan()
+    configure(fabric, "A", static(5))
+    (port,) = (p for p in fabric.network.nodes["A"].ports.values() if p.name == "lan1")
+    several = LocalRoute(((port.ifindex, FIREWALL), (98, 1)))
+    fabric.network.set_local_route("A", OUTSIDE, several)
+    configure(fabric, "C", static(5))
+    (link,) = (p for p in fabric.network.nodes["C"].ports.values() if p.name == "D")
+    other = parse_prefix("198.51.100.0/24")
+    fabric.network.set_local_route("C", other, LocalRoute(((link.ifindex, link.peer.address),)))
+    elected(fabric)
+    found = externals(fabric, "D")
+    assert [found[key].forwarding_address for key in (("A", OUTSIDE), ("C", other))] == [0, 0]
+    assert hops(fabric, "D") == {"C"}
+
+
+def test_of_two_that_announce_just_the_same_the_higher_router_id_does():
+    """§12.4.4: one LSA is enough, unless whoever originates it cannot be reached."""
+    fabric = lan()
+    for name in ("A", "B"):
+        behind_the_firewall(fabric, name)
+    elected(fabric)
+    assert set(externals(fabric, "D")) == {("B", OUTSIDE)}
+    configure(fabric, "B", static(6))  # no longer the same
+    fabric.network.run_until_quiet(60, quiet=6)
+    assert set(externals(fabric, "D")) == {("A", OUTSIDE), ("B", OUTSIDE)}
+    configure(fabric, "B", static(5))
+    fabric.network.run_until_quiet(60, quiet=6)
+    assert set(externals(fabric, "D")) == {("B", OUTSIDE)}
+    fabric.network.kill("B")
+    fabric.network.run_until_quiet(60, quiet=6)
+    assert ("A", OUTSIDE) in externals(fabric, "D")
