@@ -22,7 +22,7 @@ from fared.api.control import CommandError, Dispatcher, ErrorHook, dispatch
 from fared.api.encode import encode
 from fared.api.metrics import CONTENT_TYPE, Metrics
 from fared.api.page import render_page
-from fared.api.schema import SHOW_DOCUMENTS
+from fared.api.schema import NARROWED_DOCUMENTS, PROTOCOLS, SHOW_DOCUMENTS
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -123,6 +123,9 @@ class App:
         raise CommandError("not-found", f"no page {path}; try / or {API_ROOT}")
 
     async def _document(self, name: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        proto, _, narrowed = name.partition("/")
+        if narrowed in NARROWED_DOCUMENTS and proto in PROTOCOLS:
+            name, args = narrowed, {**args, "proto": proto}
         if name in SHOW_DOCUMENTS:
             command = f"show {name}"
         elif name in READ_ONLY_COMMANDS:

@@ -45,10 +45,10 @@ FAMILIES = (
     Family("neighbor_transitions", "Neighbor state changes", ("proto", "from", "to"), counter=True),
     Family("packets", "Protocol packets", ("proto", "direction", "type"), counter=True),
     Family("packet_errors", "Packets that were discarded", ("proto", "reason"), counter=True),
-    Family("lsdb_entries", "LSAs in the database", ("proto", "area", "type")),
+    Family("lsdb_entries", "LSAs or LSPs in the database", ("proto", "area", "type")),
     Family(
         "lsdb_checksum",
-        "Sum of the LS checksums of an area: equal on all its routers (RFC 4750)",
+        "Sum of the checksums of an area or level: equal on all its routers (RFC 4750)",
         ("proto", "area"),
     ),
     Family("spf_runs", "Route computations", ("proto", "reason"), counter=True),

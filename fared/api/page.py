@@ -62,13 +62,10 @@ def _header(status: Json) -> str:
     tags = _tag("ready", "good") if ready else _tag(status["stage"], "bad")
     if status["drained"]:
         tags += _tag("drained", "bad")
-    areas = (status["ospf"] or {"areas": []})["areas"]
-    full = sum(area["full"] for area in areas)
-    neighbors = sum(area["neighbors"] for area in areas)
     facts = [
-        ("Router id", status["router_id"]),
+        *_identity(status),
         ("Up", human.duration(status["uptime"])),
-        ("Neighbors full", f"{full} of {neighbors}"),
+        *_adjacencies(status),
         ("Routes", f"{status['routes']['total']}"),
         ("Unequal weights", f"{status['routes']['weighted']}"),
         ("Groups in the kernel", f"{status['fib']['groups']}"),
@@ -76,6 +73,27 @@ def _header(status: Json) -> str:
     ]
     items = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
     return f"<h1>{escape(status['hostname'])}{tags}</h1><dl>{items}</dl>"
+
+
+def _identity(status: Json) -> list[tuple[str, str]]:
+    facts = [("Router id", status["router_id"])] if status["ospf"] else []
+    if status["isis"]:
+        facts.append(("System id", status["isis"]["system_id"]))
+    return facts
+
+
+def _adjacencies(status: Json) -> list[tuple[str, str]]:
+    """How many neighbors are as near as they should be; an adjacency counts in each level."""
+    facts = []
+    if status["ospf"]:
+        areas = status["ospf"]["areas"]
+        full, heard = (sum(area[key] for area in areas) for key in ("full", "neighbors"))
+        facts.append(("Neighbors full", f"{full} of {heard}"))
+    if status["isis"]:
+        for level in status["isis"]["levels"]:
+            name = level["level"].capitalize()
+            facts.append((f"{name} adjacencies", f"{level['up']} of {level['neighbors']}"))
+    return facts
 
 
 def _tag(text: str, kind: str) -> str:
@@ -98,26 +116,43 @@ def _table(title: str, columns: list[str], rows: Iterable[list[str]]) -> str:
     return f"<h2>{escape(title)}</h2><table><tr>{head}</tr>{body}</table>"
 
 
+def _protocols(entries: list[Json]) -> dict[str, str]:
+    """How protocols are called where several run, else nothing: then it goes without saying."""
+    known = {"ospf": "OSPF", "isis": "IS-IS"}
+    return known if len({entry["proto"] for entry in entries}) > 1 else {}
+
+
 def _neighbors(document: Json) -> str:
+    entries = document["neighbors"]
+    names = _protocols(entries)
     rows = (
         [
             escape(human.router(n["router_id"], n["hostname"])),
+            *([names[n["proto"]]] if names else []),
             escape(n["area"]),
             escape(n["interface"]),
-            escape(n["address"]),
-            f'<span class="{"good" if n["state"] == "Full" else "bad"}">{escape(n["state"])}</span>',
+            escape(n["address"] or human.DASH),
+            f'<span class="{_mark(n["state"])}">{escape(n["state"])}</span>',
             human.duration(n["uptime"]),
         ]
-        for n in document["neighbors"]
+        for n in entries
     )
-    columns = ["Neighbor", "Area", "Interface", "Address", "State", ">For"]
+    protocol = ["Protocol"] if names else []
+    columns = ["Neighbor", *protocol, "Area", "Interface", "Address", "State", ">For"]
     return _table("Neighbors", columns, rows)
 
 
+def _mark(state: str) -> str:
+    return "good" if state in ("Full", "Up") else "bad"
+
+
 def _interfaces(document: Json) -> str:
+    entries = document["interfaces"]
+    names = _protocols(entries)
     rows = (
         [
             escape(i["interface"]),
+            *([names[i["proto"]]] if names else []),
             escape(i["area"]),
             escape(i["state"]),
             str(i["cost"]),
@@ -125,9 +160,10 @@ def _interfaces(document: Json) -> str:
             human.bandwidth(i["utilized"]),
             _load_bar(i["utilized"], i["bandwidth"]),
         ]
-        for i in document["interfaces"]
+        for i in entries
     )
-    columns = ["Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ""]
+    protocol = ["Protocol"] if names else []
+    columns = ["Interface", *protocol, "Area", "State", ">Cost", ">Capacity", ">Load", ""]
     return _table("Interfaces", columns, rows)
 
 

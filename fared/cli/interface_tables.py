@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import Cell, Json, Renderer, emit, plural_list, styled, table
+from fared.cli.tables import Cell, Json, Renderer, by_protocol, emit, plural_list, styled, table
 
 _INTERFACES_SHOWN = 6
 _ROLES = {"DR": "DR", "Backup": "BDR", "DR Other": "DROther", "Waiting": "waiting"}
 
 
+_ISIS = "isis"
+
+
 def _interfaces(document: Json, out: Console, _now: float) -> None:
-    columns = ("Interface", "Area", "State", ">Cost", ">Capacity", ">Load", ">Full", ">Flaps")
-    grid = table(*columns)
-    for entry in document["interfaces"]:
-        passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
-        state = styled("Passive" if passive else entry["state"], good=entry["up"])
-        if entry["dampened"]:
-            state.append(" (dampened)", style="yellow")
-        quiet = entry["passive"]
-        grid.add_row(
-            entry["interface"],
-            entry["area"],
-            state,
-            str(entry["cost"]),
-            human.bandwidth(entry["bandwidth"]),
-            _load(entry["utilized"], entry["bandwidth"]),
-            human.DASH if quiet else f"{entry['full']}/{entry['neighbors']}",
-            str(entry["flaps"]),
+    for proto, entries in by_protocol(document["interfaces"], out):
+        isis = proto == _ISIS
+        grid = table(
+            "Interface",
+            "Levels" if isis else "Area",
+            "State",
+            ">Metric" if isis else ">Cost",
+            ">Capacity",
+            ">Load",
+            ">Up" if isis else ">Full",
+            ">Flaps",
         )
-    emit(out, grid)
-    _networks([e for e in document["interfaces"] if e["network_type"] == "broadcast"], out)
-    _authentication([e for e in document["interfaces"] if e["authentication"]], out)
+        for entry in entries:
+            _interface(entry, grid)
+        emit(out, grid)
+        _networks([e for e in entries if e["network_type"] == "broadcast"], out)
+        _authentication([e for e in entries if e["authentication"]], out)
+
+
+def _interface(entry: Json, grid: Table) -> None:
+    passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
+    state = styled("Passive" if passive else entry["state"], good=entry["up"])
+    if entry["dampened"]:
+        state.append(" (dampened)", style="yellow")
+    grid.add_row(
+        entry["interface"],
+        _levels(entry["levels"]) if entry["proto"] == _ISIS else entry["area"],
+        state,
+        str(entry["cost"]),
+        human.bandwidth(entry["bandwidth"]),
+        _load(entry["utilized"], entry["bandwidth"]),
+        human.DASH if entry["passive"] else f"{entry['full']}/{entry['neighbors']}",
+        str(entry["flaps"]),
+    )
+
+
+def _levels(levels: list[int]) -> str:
+    return "-".join(map(str, levels)) or human.DASH
 
 
 def _networks(entries: list[Json], out: Console) -> None:
@@ -41,6 +62,9 @@ def _networks(entries: list[Json], out: Console) -> None:
     if not entries:
         return
     out.print()
+    if entries[0]["proto"] == _ISIS:
+        _lans(entries, out)
+        return
     grid = table("Network", "Role", ">Priority", "~Designated router", "~Backup")
     for entry in entries:
         grid.add_row(
@@ -50,6 +74,22 @@ def _networks(entries: list[Json], out: Console) -> None:
             _leader(entry, "designated_router"),
             _leader(entry, "backup_designated_router"),
         )
+    emit(out, grid)
+
+
+def _lans(entries: list[Json], out: Console) -> None:
+    """Who is designated on each LAN, by level."""
+    grid = table("LAN", ">Level", "Role", ">Priority", "~Designated IS")
+    for entry in entries:
+        for lan in entry["lans"]:
+            name = f" ({lan['hostname']})" if lan["hostname"] else ""
+            grid.add_row(
+                entry["interface"],
+                str(lan["level"]),
+                "DIS" if lan["is_dis"] else human.DASH,
+                str(entry["priority"]),
+                f"{lan['dis']}{name}" if lan["dis"] else human.DASH,
+            )
     emit(out, grid)
 
 
@@ -104,9 +144,44 @@ def _load(utilized: float | None, capacity: float | None) -> str:
 
 
 def _neighbors(document: Json, out: Console, _now: float) -> None:
+    for proto, entries in by_protocol(document["neighbors"], out):
+        if proto == _ISIS:
+            _adjacencies(entries, out)
+        else:
+            _ospf_neighbors(entries, out)
+
+
+def _adjacencies(entries: list[Json], out: Console) -> None:
+    columns = ("Neighbor", "System id", "Interface", "Levels", "State", ">For", ">Holds", ">Flaps")
+    grid = table(*columns)
+    for entry in entries:
+        grid.add_row(
+            entry["hostname"] or human.DASH,
+            entry["system_id"],
+            entry["interface"],
+            _levels(entry["levels"]),
+            styled(entry["state"], good=entry["state"] == "Up", bad="yellow"),
+            human.duration(entry["uptime"]),
+            human.duration(entry["dead_in"]),
+            str(entry["flaps"]),
+        )
+    emit(out, grid)
+    out.print()
+    grid = table("Neighbor", "SNPA", "~Areas", "~Addresses")
+    for entry in entries:
+        grid.add_row(
+            human.router(entry["router_id"], entry["hostname"]),
+            entry["snpa"],
+            ", ".join(entry["areas"]),
+            ", ".join(entry["addresses"]) or human.DASH,
+        )
+    emit(out, grid)
+
+
+def _ospf_neighbors(entries: list[Json], out: Console) -> None:
     columns = ("Neighbor", "Router id", "Area", "Interface", "State", ">For", ">Dead in", ">Flaps")
     grid = table(*columns)
-    for entry in document["neighbors"]:
+    for entry in entries:
         grid.add_row(
             human.router(entry["router_id"], entry["hostname"]),
             entry["router_id"],
@@ -123,7 +198,7 @@ def _neighbors(document: Json, out: Console, _now: float) -> None:
         "retransmission_list": "not acknowledged",
         "summary_list": "to describe",
     }
-    for entry in document["neighbors"]:
+    for entry in entries:
         waiting = [f"{entry[key]} {word}" for key, word in lists.items() if entry[key]]
         if waiting:
             name = human.router(entry["router_id"], entry["hostname"])

@@ -11,7 +11,7 @@ import click
 
 import fared
 from fared.cli.session import Json, Session, output_options, socket_option
-from fared.cli.show import show
+from fared.cli.show import family_option, proto_option, show
 from fared.cli.words import Lazy, Words
 
 _OFFLINE = ("decode", "spf", "lsdb")
@@ -46,21 +46,29 @@ main.add_command(show)
 
 @main.command()
 @click.argument("prefix")
+@proto_option
 @output_options
 @click.pass_obj
-def explain(session: Session, prefix: str) -> None:
+def explain(session: Session, prefix: str, proto: str | None) -> None:
     """Say why the route to PREFIX is as it is."""
-    session.show(lambda: session.ask("explain", args={"prefix": prefix}))
+    args = {"prefix": prefix, **({"proto": proto} if proto else {})}
+    session.show(lambda: session.ask("explain", args=args))
 
 
 @main.command()
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
+@family_option
+@proto_option
 @output_options
 @click.pass_obj
-def path(session: Session, source: str, destination: str) -> None:
+def path(
+    session: Session, source: str, destination: str, af: str | None, proto: str | None
+) -> None:
     """Show all paths from SRC to DST and how traffic splits on them."""
+    options = {"af": af, "proto": proto}
     args = {"source": source, "destination": destination}
+    args |= {name: value for name, value in options.items() if value is not None}
     session.show(lambda: session.ask("path", args=args))
 
 

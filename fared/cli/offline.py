@@ -171,7 +171,7 @@ def _compute(
     from fared.cli.offline_arguments import Names, read_changes  # noqa: PLC0415
     from fared.cli.offline_diff import difference  # noqa: PLC0415
     from fared.cli.offline_solve import build_world, routes_document  # noqa: PLC0415
-    from fared.ospf.whatif import Changes  # noqa: PLC0415
+    from fared.ted.whatif import Changes  # noqa: PLC0415
 
     chosen = _area(database, area)
     before = build_world(database, chosen, Changes())

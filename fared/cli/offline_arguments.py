@@ -12,7 +12,7 @@ import click
 from fared.cli.offline_solve import World
 from fared.core.ids import NETWORK_NODE, NodeId, dotted, format_node
 from fared.core.units import parse_bandwidth
-from fared.ospf.whatif import Changes, Direction
+from fared.ted.whatif import Changes, Direction
 
 V = TypeVar("V")
 _SHOWN = 8

@@ -15,8 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from fared.core.ids import AreaId, dotted, parse_area, parse_dotted
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.offline import AreaContents, Ignored, SavedInterface, SavedNeighbor, screen
+from fared.ospf.offline import AreaContents, SavedInterface, SavedNeighbor, screen
 from fared.ospf.packet.lsa import MAX_AGE, Lsa, decode_lsa, with_age
+from fared.ted.saved import Ignored
 
 _MAX_ERRORS = 5
 

@@ -14,21 +14,15 @@ from fared.cli.offline_file import Database
 from fared.config import Config
 from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted, format_node
 from fared.fib.model import FibState
-from fared.ospf.offline import (
-    Blocks,
-    Ignored,
-    build_blocks,
-    links_of_block,
-    links_of_interfaces,
-    one_way,
-    overloaded,
-)
+from fared.ospf.offline import build_blocks, links_of_interfaces
 from fared.ospf.settings import OspfSettings
-from fared.ospf.whatif import Changes, apply, apply_to_interfaces
+from fared.ospf.whatif import apply, apply_to_interfaces
 from fared.rib.settings import SolverSettings
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
 from fared.ted.model import LocalLink
+from fared.ted.saved import Blocks, Ignored, links_of_block, one_way, overloaded
+from fared.ted.whatif import Changes
 
 Json = dict[str, Any]
 

@@ -10,6 +10,8 @@ from fared.cli.tables import (
     ROUTE_TYPES,
     Json,
     Renderer,
+    area_title,
+    by_protocol,
     count,
     emit,
     facts,
@@ -32,7 +34,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
     for index, area in enumerate(document["areas"]):
         names = {n["id"]: human.router(n["id"], n["hostname"]) for n in area["nodes"]}
         nodes, links = len(area["nodes"]), len(area["links"])
-        title = f"Area {area['area']}, {count(nodes, 'node')}, {count(links, 'link')}"
+        title = f"{area_title(area['area'])}, {count(nodes, 'node')}, {count(links, 'link')}"
         heading(out, title, first=index == 0)
         grid = table("Node", "Id", ">Prefixes", "")
         for node in area["nodes"]:
@@ -40,6 +42,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
             grid.add_row(names[node["id"]], node["id"], str(node["prefixes"]), kind)
         emit(out, grid)
         out.print()
+        families = {family for link in area["links"] for family in link["families"]}
         grid = table("From", "To", ">Metric", ">Capacity", ">Available", "")
         for link in area["links"]:
             grid.add_row(
@@ -48,25 +51,42 @@ def _topology(document: Json, out: Console, _now: float) -> None:
                 str(link["metric"]),
                 human.bandwidth(link["capacity"]),
                 human.bandwidth(link["available"]),
-                "" if link["two_way"] else Text("one way", style="yellow"),
+                _remark(link, families),
             )
         emit(out, grid)
+
+
+def _remark(link: Json, families: set[str]) -> Text:
+    """What is out of the ordinary: unconfirmed, or not for every family."""
+    text = Text("" if link["two_way"] else "one way", style="yellow")
+    if len(link["families"]) < len(families):
+        text.append(f"{' ' if text else ''}{link['families'][0]} only", style="dim")
+    return text
 
 
 def _spf(document: Json, out: Console, now: float) -> None:
     if "log" in document:
         _spf_log(document, out, now)
         return
-    names = {n["id"]: human.router(n["id"], n["hostname"]) for n in document["nodes"]}
+    for _, nodes in by_protocol(document["nodes"], out):
+        _spf_tree(nodes, out)
+
+
+def _spf_tree(nodes: list[Json], out: Console) -> None:
+    """Shortest paths in one protocol; families are named where their ways differ."""
+    names = {n["id"]: human.router(n["id"], n["hostname"]) for n in nodes}
+    families = {family for node in nodes for family in node["families"]}
     grid = table("Node", "Id", "Area", ">Metric", "~First hops")
-    for node in document["nodes"]:
+    for node in nodes:
         hops = [names.get(hop, hop) for hop in node["first_hops"]]
+        shared = node["families"]
+        only = f" ({shared[0]} only)" if len(shared) < len(families) else ""
         grid.add_row(
             names[node["id"]],
             node["id"],
             node["area"],
             str(node["metric"]),
-            plural_list(hops, _FIRST_HOPS_SHOWN),
+            plural_list(hops, _FIRST_HOPS_SHOWN) + only,
         )
     emit(out, grid)
 
@@ -98,9 +118,22 @@ def _spf_log(document: Json, out: Console, now: float) -> None:
 
 
 def _routes(document: Json, out: Console, _now: float) -> None:
+    """A table for each family: addresses are of very different lengths."""
+    families: dict[bool, list[Json]] = {}
+    for route in document["routes"]:
+        families.setdefault(":" in route["prefix"], []).append(route)
+    if not families:
+        out.print("none")
+    for index, found in enumerate(families.values()):
+        if index:
+            out.print()
+        _route_table(found, out)
+
+
+def _route_table(routes: list[Json], out: Console) -> None:
     columns = ("Prefix", "Type", ">Metric", "Next hop", "Interface", ">Weight", ">Share", ">Path")
     grid = table(*columns)
-    for route in document["routes"]:
+    for route in routes:
         head = (
             route["prefix"],
             ROUTE_TYPES.get(route["type"], route["type"]),
@@ -117,13 +150,21 @@ def _routes(document: Json, out: Console, _now: float) -> None:
         for index, hop in enumerate(route["nexthops"]):
             grid.add_row(
                 *(head if index == 0 else ("", "", "")),
-                gateway(hop),
+                _via(hop),
                 hop["interface"],
                 str(hop["weight"]),
                 human.share(hop["share"]),
                 human.bandwidth(hop["capacity"]),
             )
     emit(out, grid)
+
+
+def _via(hop: Json) -> str:
+    """A link-local address says less than the name of whom it belongs to; the JSON has both."""
+    address = hop["address"]
+    if address is not None and address.startswith("fe80:"):
+        return human.router(hop["neighbor"], hop["hostname"])
+    return gateway(hop)
 
 
 def _weights(document: Json, out: Console, _now: float) -> None:
@@ -153,7 +194,9 @@ def _weights(document: Json, out: Console, _now: float) -> None:
 
 
 def _explain(document: Json, out: Console, now: float) -> None:
-    area = f", area {document['area']}" if document["area"] else ""
+    # A level is told by the type already.
+    area = f", {area_title(document['area']).lower()}" if document["area"] else ""
+    area = "" if document["area"] == document["type"] else area
     to = ", ".join(human.router(d["id"], d["hostname"]) for d in document["destinations"])
     heading(out, document["prefix"], first=True)
     out.print(f"{document['type']}{area}, metric {document['metric']}, to {to or 'this router'}")
@@ -209,6 +252,9 @@ def _path(document: Json, out: Console, _now: float) -> None:
     target = human.router(document["destination"], document["destination_hostname"])
     heading(out, f"{source} to {target}", first=True)
     out.print(f"metric {document['metric']}, capacity {human.bandwidth(document['capacity'])}\n")
+    if not document["edges"]:
+        out.print("the way goes on where this router cannot see")
+        return
     grid = table("From", "To", ">Metric", ">Capacity", ">Available", ">Share")
     last = None
     for edge in document["edges"]:

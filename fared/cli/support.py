@@ -21,6 +21,8 @@ def gather(session: Session) -> Json:
     ]
     for name, args in _VARIANTS.items():
         wanted.append((f"{name} {next(iter(args))}", "show", name, args))
+    if documents["status"].get("ospf") and documents["status"].get("isis"):
+        wanted.append(("lsdb isis", "show", "lsdb", {"proto": "isis"}))
     wanted.append(("validate", "validate", None, {}))
     for key, command, what, args in wanted:
         try:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -33,6 +32,7 @@ ROUTE_TYPES = {
     "level-1": "L1",
     "level-2": "L2",
 }
+_PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
 _UNBOUNDED = 1000
 _LEVEL_STYLES = {"error": "red", "warning": "yellow", "info": "", "debug": "dim"}
 
@@ -90,6 +90,19 @@ def heading(out: Console, text: str, *, first: bool = False) -> None:
     out.print(Text(text, style="bold"))
 
 
+def by_protocol(entries: list[Json], out: Console) -> Iterator[tuple[str, list[Json]]]:
+    """Entries of each protocol, under its name where there are several."""
+    found: dict[str, list[Json]] = {}
+    for entry in entries:
+        found.setdefault(entry["proto"], []).append(entry)
+    for index, (proto, members) in enumerate(found.items()):
+        if len(found) > 1:
+            heading(out, _PROTOCOLS.get(proto, proto), first=index == 0)
+        yield proto, members
+    if not found:
+        out.print("none")
+
+
 def facts(out: Console, rows: Iterable[tuple[str, Cell]]) -> None:
     """Print names and values in two columns."""
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -110,10 +123,22 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def area_title(area: str) -> str:
+    """Write ``Area 0.0.0.0`` or ``Level 1``."""
+    return area.replace("level-", "Level ") if area.startswith("level-") else f"Area {area}"
+
+
 def plural_list(items: list[str], limit: int) -> str:
     """Join items, the rest of a long list as a number."""
     shown = ", ".join(items[:limit])
     return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+
+
+def plain(value: object) -> str:
+    """Write a value of a document in one line."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def gateway(hop: Json) -> str:
@@ -132,7 +157,7 @@ def _status(document: Json, out: Console, now: float) -> None:
     routes, fib, spf = document["routes"], document["fib"], document["spf"]
     reload_ok = document["config"]["last_reload_ok"]
     rows: list[tuple[str, Cell]] = [
-        ("Router", f"{document['hostname']} ({document['router_id']})"),
+        ("Router", f"{document['hostname']} ({_identity(document)})"),
         ("State", state),
         ("Version", f"fared {document['version']}, process {document['pid']}"),
         ("Up", human.duration(document["uptime"])),
@@ -152,6 +177,16 @@ def _status(document: Json, out: Console, now: float) -> None:
     if document["ospf"] is not None:
         out.print()
         _areas(document["ospf"], out)
+    if isis := document.get("isis"):
+        out.print()
+        _levels(isis, out)
+
+
+def _identity(document: Json) -> str:
+    isis = document.get("isis")
+    if isis is None or document["router_id"] == isis["system_id"]:
+        return str(document["router_id"])
+    return f"{document['router_id']}, {isis['system_id']}"
 
 
 def _routes_line(routes: Json) -> str:
@@ -213,76 +248,36 @@ def _areas(ospf: Json, out: Console) -> None:
     emit(out, grid)
 
 
-# -- the database ----------------------------------------------------------------------------
-
-
-def _database(document: Json, out: Console, _now: float) -> None:
-    scopes = [(f"Area {a['area']} ({a['type']})", a["lsas"]) for a in document["areas"]]
-    if document["as_scope"]:
-        scopes.append(("AS scope", document["as_scope"]))
-    for index, (title, lsas) in enumerate(scopes):
-        heading(out, f"{title}, {count(len(lsas), 'LSA')}", first=index == 0)
-        grid = table("Type", "Link state id", "Advertised by", ">Age", ">Seq", ">Cksum", ">Len")
-        for lsa in lsas:
-            grid.add_row(
-                lsa["type"],
-                lsa["id"],
-                human.router(lsa["adv_router"], lsa["hostname"]),
-                str(lsa["age"]),
-                f"{lsa['seq']:08x}",
-                f"{lsa['checksum']:04x}",
-                str(lsa["length"]),
-                style="bold" if lsa["self_originated"] else None,
-            )
-        emit(out, grid)
-        for lsa in lsas:
-            if lsa.get("body") is not None:
-                heading(out, f"{lsa['type']} {lsa['id']} by {lsa['adv_router']}")
-                out.print(Padding(Text("\n".join(nested(lsa["body"]))), (0, 0, 0, 2)))
-
-
-def nested(value: Json, indent: str = "") -> Iterable[str]:
-    """Write a nested document as indented lines, one record of a list per line."""
-    for name, item in value.items():
-        if item is None or item == []:
-            continue
-        if isinstance(item, dict):
-            yield f"{indent}{name}:"
-            yield from nested(item, indent + "  ")
-        elif isinstance(item, list) and isinstance(item[0], dict):
-            yield f"{indent}{name}:"
-            for entry in item:
-                fields = "  ".join(f"{k} {_plain(v)}" for k, v in entry.items() if v is not None)
-                yield f"{indent}  {fields}"
-        else:
-            yield f"{indent}{name}: {_plain(item)}"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _lsdb(document: Json, out: Console, _now: float) -> None:
-    grid = table("Area", ">LSAs", ">Bytes")
-    for area in document["areas"]:
-        size = sum(len(lsa["hex"]) // 2 for lsa in area["lsas"])
-        grid.add_row(area["area"], str(len(area["lsas"])), str(size))
-    if document["as"]:
-        size = sum(len(lsa["hex"]) // 2 for lsa in document["as"])
-        grid.add_row("AS", str(len(document["as"])), str(size))
+def _levels(isis: Json, out: Console) -> None:
+    grid = table("Level", "~Areas", ">Interfaces", ">Adjacencies", ">Up", ">LSPs", "Checksum")
+    for level in isis["levels"]:
+        up = styled(str(level["up"]), good=level["up"] == level["neighbors"], bad="yellow")
+        grid.add_row(
+            level["level"],
+            ", ".join(isis["areas"]),
+            str(level["interfaces"]),
+            str(level["neighbors"]),
+            up,
+            str(level["lsps"]),
+            level["checksum"],
+        )
     emit(out, grid)
-    out.print("\nThe database itself: fared-cli show lsdb --json")
+    bits = [name for name in ("overloaded", "attached") if isis[name]]
+    if bits:
+        out.print(Text(f"our LSPs say: {', '.join(bits)}", style="yellow"))
 
 
 # -- timers, counters, logs, configuration ---------------------------------------------------
 
 
 def _timers(document: Json, out: Console, _now: float) -> None:
-    grid = table(">Due in", "Timer", "~About")
+    """Whose timer it is stands there where several protocols run."""
+    protos = {timer["proto"] for timer in document["timers"]} - {None}
+    shown = ("Proto",) if len(protos) > 1 else ()
+    grid = table(">Due in", *shown, "Timer", "~About")
     for timer in document["timers"]:
-        grid.add_row(human.duration(timer["due_in"]), timer["timer"], timer["subject"])
+        whose = (_PROTOCOLS.get(timer["proto"], human.DASH),) if shown else ()
+        grid.add_row(human.duration(timer["due_in"]), *whose, timer["timer"], timer["subject"])
     emit(out, grid)
 
 
@@ -304,7 +299,7 @@ def _log(document: Json, out: Console, _now: float) -> None:
         text.append(str(line["event"]), style="bold")
         for key, value in line["fields"].items():
             text.append(f" {key}=", style="dim")
-            text.append(_plain(value), style="")
+            text.append(plain(value), style="")
         out.print(text, soft_wrap=True)
 
 
@@ -355,12 +350,14 @@ def _drain(document: Json, out: Console, _now: float) -> None:
 
 def write(document: Json, out: Console, now: float) -> None:
     """Print any document; an unknown format comes out as JSON. ``now`` is Unix time."""
-    from fared.cli import interface_tables, path_tables  # noqa: PLC0415 - they build on this module
+    from fared.cli import (  # noqa: PLC0415 - they build on this module
+        database_tables,
+        interface_tables,
+        path_tables,
+    )
 
     renderers: dict[str, Renderer] = {
         "fared-status/1": _status,
-        "fared-database/1": _database,
-        "fared-lsdb/1": _lsdb,
         "fared-timers/1": _timers,
         "fared-counters/1": _counters,
         "fared-log/1": _log,
@@ -369,6 +366,7 @@ def write(document: Json, out: Console, now: float) -> None:
         "fared-reload/1": _reload,
         "fared-validate/1": _validate,
         "fared-drain/1": _drain,
+        **database_tables.RENDERERS,
         **interface_tables.RENDERERS,
         **path_tables.RENDERERS,
     }

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fared.api.control import CommandError, Json
-from fared.api.views import graph, kernel, ospf, path, routes, system
+from fared.api.views import graph, kernel, path, protocol, routes, system
 from fared.api.views.context import ViewContext
-from fared.api.views.lsdb import lsdb_document
+from fared.api.views.lsdb import lsdb
 
 View = Callable[[ViewContext, Json], Any]
 
@@ -42,27 +42,39 @@ def _flag(args: Json, name: str) -> bool:
     return args.get(name) in (True, "true", "1", 1)
 
 
+def run_view(context: ViewContext, command: str, args: Json) -> Any:  # noqa: ANN401 - JSON
+    """Answer a read-only command, narrowed to one protocol by the argument ``proto``.
+
+    Raises CommandError.
+    """
+    return VIEWS[command](context.narrowed(_text(args, "proto")), args)
+
+
 VIEWS: dict[str, View] = {
     "show status": lambda context, _: system.status(context),
-    "show interfaces": lambda context, _: ospf.interfaces(context),
-    "show neighbors": lambda context, _: ospf.neighbors(context),
-    "show database": lambda context, args: ospf.database(
+    "show interfaces": lambda context, _: protocol.interfaces(context),
+    "show neighbors": lambda context, _: protocol.neighbors(context),
+    "show database": lambda context, args: protocol.database(
         context, _text(args, "type"), _text(args, "id")
     ),
-    "show lsdb": lambda context, _: lsdb_document(context.ospf),
+    "show lsdb": lambda context, _: lsdb(context),
     "show topology": lambda context, _: graph.topology(context),
     "show spf": lambda context, args: graph.spf(context, log=_flag(args, "log")),
-    "show routes": lambda context, args: routes.routes(context, _text(args, "prefix")),
-    "show weights": lambda context, args: routes.weights(context, _text(args, "prefix")),
+    "show routes": lambda context, args: routes.routes(
+        context, _text(args, "prefix"), _text(args, "af")
+    ),
+    "show weights": lambda context, args: routes.weights(
+        context, _text(args, "prefix"), _text(args, "af")
+    ),
     "show fib": lambda context, args: kernel.fib(context, diff=_flag(args, "diff")),
     "show convergence": lambda context, _: system.convergence(context),
-    "show timers": lambda context, _: ospf.timers(context),
+    "show timers": lambda context, _: protocol.timers(context),
     "show counters": lambda context, _: system.counters(context),
     "show log": lambda context, args: system.log(context, _number(args, "lines")),
     "show config": lambda context, _: system.config(context),
     "explain": lambda context, args: routes.explain(context, _needed(args, "prefix")),
     "path": lambda context, args: path.path(
-        context, _needed(args, "source"), _needed(args, "destination")
+        context, _needed(args, "source"), _needed(args, "destination"), _text(args, "af")
     ),
     "validate": lambda context, _: system.validate(context),
 }

@@ -21,12 +21,12 @@ from typing import Any
 
 from fared.api.control import CommandError, ControlServer, Json, SocketInUse
 from fared.api.views.context import Runtime, ViewContext
-from fared.config import Config, ConfigErrors, diff, load, load_runnable, load_text
+from fared.config import Config, ConfigErrors, diff, load_runnable
 from fared.config.convert import circuit_settings, interface_settings
-from fared.config.isis import Isis
-from fared.core.ids import format_node
+from fared.core.ids import format_node, isis_node
 from fared.core.links import Link
-from fared.daemon import commands, health
+from fared.daemon import commands, health, reload
+from fared.daemon.counters import counters_of
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
@@ -298,7 +298,7 @@ class Daemon:
             case ospf.NeighborChanged(ifindex=ifindex, router_id=router_id, reason=reason):
                 self.runtime.neighbor_reasons[ifindex, router_id] = reason
             case isis.AdjacencyChanged(ifindex=ifindex, system_id=system_id, reason=reason):
-                self.runtime.neighbor_reasons[ifindex, system_id] = reason
+                self.runtime.neighbor_reasons[ifindex, isis_node(system_id)] = reason
             case events.Converged(record):
                 self.log.info(
                     "converged",
@@ -323,44 +323,19 @@ class Daemon:
             counters=self._counters,
         )
 
-    def _counters(self) -> dict[str, Mapping[str, int]]:
-        router = self.runner.router
-        groups: dict[str, Mapping[str, int]] = {}
-        if self.config.ospf is not None:
-            counted = router.engine.counters
-            groups |= {
-                "packets": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
-                "packet-errors": dict(counted.errors),
-                "neighbor-transitions": {
-                    f"{a} -> {b}": n for (a, b), n in counted.transitions.items()
-                },
-                "lsas": dict(counted.lsas),
-                "sockets": dict(self.sockets.counters),
-            }
-        if self.config.isis is not None:
-            found = router.isis.snapshot(0.0)
-            groups |= {
-                "pdus": {f"{way} {kind}": n for way, kind, n in found.pdus},
-                "pdu-errors": dict(found.errors),
-                "adjacency-transitions": {f"{a} -> {b}": n for a, b, n in found.transitions},
-                "lsps": dict(found.lsps),
-                "isis-sockets": dict(self.frames.counters),
-            }
-        return {
-            **groups,
-            "computations": {
-                name: router.journal.counts[name] for name in ("spf", "capacity", "drift")
-            },
-            "fib": dict(router.planner.counters),
-            "kernel": dict(self.runner.counts),
-        }
+    def _counters(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+        return counters_of(
+            self.runner.router,
+            packets=self.sockets.counters,
+            frames=self.frames.counters,
+            operations=self.runner.counts,
+        )
 
     # -- commands ---------------------------------------------------------------------------
 
     def _command(self, command: str, args: Json) -> Mapping[str, Any]:
-        view = commands.VIEWS.get(command)
-        if view is not None:
-            document: Mapping[str, Any] = view(self.context(), args)
+        if command in commands.VIEWS:
+            document: Mapping[str, Any] = commands.run_view(self.context(), command, args)
             return document
         match command:
             case "drain" | "undrain":
@@ -368,7 +343,7 @@ class Daemon:
             case "reload":
                 return self._reload()
             case "config-diff":
-                return self._config_diff(args)
+                return reload.config_diff(self.config, self.path, args)
         raise CommandError("unknown-command", f"no such command: {command}")
 
     def _command_failed(self, command: str, error: Exception) -> None:
@@ -396,14 +371,6 @@ class Daemon:
             self.log.info("clock-was-set", seconds=round(epoch - self._epoch, 3))
             self._apply_router_settings()
 
-    def _config_diff(self, args: Json) -> Json:
-        text, name = args.get("text"), str(args.get("file", "FILE"))
-        try:
-            other = load(Path(self.path)) if text is None else load_text(str(text), name)
-        except ConfigErrors as errors:
-            raise CommandError("bad-argument", str(errors)) from None
-        return {"format": "fared-config-diff/1", "changes": _changes(diff(self.config, other))}
-
     def _hang_up(self) -> None:
         self.notifier.reloading()
         self._reload()
@@ -416,23 +383,9 @@ class Daemon:
         except (ConfigErrors, OSError) as error:
             self.runtime.last_reload_ok, self.runtime.last_reload_error = False, str(error)
             self.log.error("reload-refused", error=str(error))
-            return {
-                "format": "fared-reload/1",
-                "applied": False,
-                "changes": [],
-                "errors": str(error).splitlines(),
-            }
+            return reload.refused(error)
         changes = diff(self.config, config)
-        # What needs a restart stays as it is; where nothing does, this is the new file.
-        self.config = config.model_copy(
-            update={
-                "router_id": self.config.router_id,
-                "fib": self.config.fib.model_copy(update={"on_exit": config.fib.on_exit}),
-                "api": self.config.api,
-                "ospf": (config.ospf or self.config.ospf) if self.config.ospf else None,
-                "isis": _kept(self.config.isis, config.isis),
-            }
-        )
+        self.config = reload.merged(self.config, config)
         self.hostname = config.hostname or self.hostname
         self.runtime.loaded_at = time.time()
         self.runtime.last_reload_ok, self.runtime.last_reload_error = True, None
@@ -441,33 +394,8 @@ class Daemon:
             self.runner.feed_all(self._link_events(link))
         self._watch_routes()
         self.log.info("reloaded", changes=len(changes))
-        return {
-            "format": "fared-reload/1",
-            "applied": True,
-            "changes": _changes(changes),
-            "errors": [],
-        }
+        return reload.applied(changes)
 
     def operations(self) -> Counter[str]:
         """Operations on the kernel by kind and result."""
         return self.runner.counts
-
-
-def _kept(old: Isis | None, new: Isis | None) -> Isis | None:
-    """The section after a reload: what needs a restart stays as it is."""
-    if old is None or new is None:
-        return old
-    fixed = ("net", "level", "address_families", "multi_topology", "path_capacity_sub_tlv")
-    return new.model_copy(update={name: getattr(old, name) for name in fixed})
-
-
-def _changes(changes: list[Any]) -> list[Json]:
-    return [
-        {
-            "path": ".".join(change.path),
-            "old": change.old,
-            "new": change.new,
-            "action": change.action.value,
-        }
-        for change in changes
-    ]

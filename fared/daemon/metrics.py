@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Protocol
 
 from fared.api.metrics import Metrics, MetricValues
 from fared.api.views.context import ViewContext
+from fared.api.views.isis import levels_name, lsp_type
 from fared.api.views.ospf import lsa_type_name
 from fared.api.views.routes import quantization_error
+from fared.api.views.system import routes_by_protocol
 from fared.core.ids import dotted
+from fared.isis.ids import Level
 from fared.router import events
-
-PROTO = "ospf"
-
+from fared.router.speaker import ISIS, OSPF
 
 STAGES = ("waited", "computed", "planned", "programmed", "total")
 
@@ -51,20 +53,18 @@ def observe(metrics: Metrics, output: events.Output) -> None:
 
 def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValues:
     """Gather all families; ``operations`` counts ``Operation/result``."""
-    router, snapshot, runtime = context.router, context.ospf, context.runtime
+    router, runtime = context.router, context.runtime
     values = MetricValues(
         ready=float(router.startup.ready),
         init_stage_seconds={
             (stage.label,): seconds for stage, seconds in router.startup.reached.items()
         },
-        neighbor_transitions={(PROTO, a, b): n for a, b, n in snapshot.transitions},
-        packets={(PROTO, direction, kind): n for direction, kind, n in snapshot.packets},
-        packet_errors={(PROTO, reason): n for reason, n in snapshot.errors},
         spf_runs={
-            (PROTO, "topology"): router.journal.counts["spf"],
-            (PROTO, "capacity"): router.journal.counts["capacity"],
+            (proto, reason): router.journal.runs[proto, reason]
+            for proto in router.speakers
+            for reason in ("topology", "capacity")
         },
-        routes={(PROTO,): len(router.solver.routes)},
+        routes={(proto,): count for proto, count in routes_by_protocol(context).items()},
         fib_operations={
             (name.partition("/")[0], name.partition("/")[2]): n for name, n in operations.items()
         },
@@ -74,35 +74,81 @@ def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValue
         event_loop_lag_seconds=runtime.event_loop_lag,
         config_last_reload_success=0.0 if runtime.last_reload_ok is False else 1.0,
     )
-    values.neighbors = Counter((PROTO, dotted(n.area), n.state) for n in snapshot.neighbors)
-    entries: Counter[tuple[str, ...]] = Counter()
-    checksums: dict[tuple[str, ...], float] = {}
-    for view in snapshot.databases:
-        area = view.scope if view.area is None else dotted(view.area)
-        entries.update((PROTO, area, lsa_type_name(stored.lsa)) for stored in view.lsas)
-        if view.scope == "area":
-            checksums[PROTO, area] = float(view.checksum & 0xFFFFFFFF)
-    values.lsdb_entries, values.lsdb_checksum = entries, checksums
+    by_protocol: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _BY_PROTOCOL}
+    if OSPF in router.speakers:
+        _ospf(context, by_protocol)
+    if ISIS in router.speakers:
+        _isis(context, by_protocol)
+    for name, found in by_protocol.items():
+        setattr(values, name, found)
     _links(context, values)
-    sets = {r.nexthops for r in router.solver.routes.values() if r.nexthops is not None}
+    sets = {r.nexthops for r in context.routes.values() if r.nexthops is not None}
     values.weight_quantization_error_ratio = max(
         (quantization_error(hops) for hops in sets if hops.hops), default=0.0
     )
     return values
 
 
+_BY_PROTOCOL = (
+    "neighbors",
+    "neighbor_transitions",
+    "packets",
+    "packet_errors",
+    "lsdb_entries",
+    "lsdb_checksum",
+)
+
+
+def _ospf(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> None:
+    snapshot = context.ospf
+    for neighbor in snapshot.neighbors:
+        values["neighbors"][OSPF, dotted(neighbor.area), neighbor.state] += 1
+    values["neighbor_transitions"].update({(OSPF, a, b): n for a, b, n in snapshot.transitions})
+    values["packets"].update({(OSPF, way, kind): n for way, kind, n in snapshot.packets})
+    values["packet_errors"].update({(OSPF, reason): n for reason, n in snapshot.errors})
+    for view in snapshot.databases:
+        area = view.scope if view.area is None else dotted(view.area)
+        values["lsdb_entries"].update((OSPF, area, lsa_type_name(s.lsa)) for s in view.lsas)
+        if view.scope == "area":
+            values["lsdb_checksum"][OSPF, area] = view.checksum & 0xFFFFFFFF
+
+
+def _isis(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> None:
+    """Levels are the areas: an adjacency of both counts as ``level-1-2``, once."""
+    snapshot = context.isis
+    for adjacency in snapshot.adjacencies:
+        values["neighbors"][ISIS, levels_name(adjacency.levels), adjacency.state] += 1
+    values["neighbor_transitions"].update({(ISIS, a, b): n for a, b, n in snapshot.transitions})
+    values["packets"].update({(ISIS, way, kind): n for way, kind, n in snapshot.pdus})
+    values["packet_errors"].update({(ISIS, reason): n for reason, n in snapshot.errors})
+    for view in snapshot.databases:
+        level = Level(view.level).label
+        values["lsdb_entries"].update((ISIS, level, lsp_type(s)) for s in view.lsps if not s.purged)
+        values["lsdb_checksum"][ISIS, level] = view.checksum & 0xFFFFFFFF
+
+
+def _capacities(context: ViewContext) -> Iterator[tuple[int, str, float]]:
+    """Interface index, name and capacity of links that any protocol runs on."""
+    if OSPF in context.router.speakers:
+        for view in context.ospf.interfaces:
+            if view.capacity is not None:
+                yield view.ifindex, view.name, view.capacity
+    if ISIS in context.router.speakers:
+        for circuit in context.isis.circuits:
+            if circuit.capacity is not None:
+                yield circuit.ifindex, circuit.name, circuit.capacity
+
+
 def _links(context: ViewContext, values: MetricValues) -> None:
     capacity: dict[tuple[str, ...], float] = {}
     available: dict[tuple[str, ...], float] = {}
     utilization: dict[tuple[str, ...], float] = {}
-    for view in context.ospf.interfaces:
-        if view.capacity is None:
-            continue
-        capacity[(view.name,)] = view.capacity
-        used = context.runtime.utilized.get(view.ifindex)
+    for ifindex, name, bandwidth in _capacities(context):
+        capacity[(name,)] = bandwidth
+        used = context.runtime.utilized.get(ifindex)
         if used is not None:
-            available[(view.name,)] = max(0.0, view.capacity - used)
-            utilization[(view.name,)] = used / view.capacity
+            available[(name,)] = max(0.0, bandwidth - used)
+            utilization[(name,)] = used / bandwidth
     values.link_capacity_bytes_per_second = capacity
     values.link_available_bytes_per_second = available
     values.link_utilization_ratio = utilization

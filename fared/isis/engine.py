@@ -27,7 +27,7 @@ from fared.isis.events import (
 from fared.isis.flooding import Flooding
 from fared.isis.hello import HelloProtocol
 from fared.isis.ids import Level, LevelSet, LspId
-from fared.isis.instance import Instance, Rng
+from fared.isis.instance import Counters, Instance, Rng
 from fared.isis.leak import Leaking
 from fared.isis.links import CircuitManager
 from fared.isis.lsdb import StoredLsp
@@ -114,6 +114,11 @@ class IsisEngine:
             attached=self._originator.attached,
             hostnames={level: self._ted.hostnames(level) for level in self._instance.databases},
         )
+
+    @property
+    def counters(self) -> Counters:
+        """The counters of the process, live."""
+        return self._instance.counters
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.

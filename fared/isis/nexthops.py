@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, isis_node
 from fared.core.links import InterfaceAddress
 from fared.isis import contents
-from fared.isis.circuit import Adjacency, Circuit
+from fared.isis.circuit import Circuit
 from fared.isis.contents import NLPIDS, link_local, on_link
 from fared.isis.described import link_ids
 from fared.isis.ids import Level
@@ -33,7 +33,8 @@ def _links_of(
         if topology not in topologies:
             continue
         for adjacency in adjacencies:
-            hop = _gateway(circuit, adjacency, family)
+            own = circuit.addresses(FAMILY_IPV4)
+            hop = gateway_of(own, adjacency.ipv4, adjacency.ipv6, family)
             if hop is None or NLPIDS[family] not in adjacency.nlpids:
                 continue
             gateway, gateway_family, onlink = hop
@@ -50,24 +51,29 @@ def _links_of(
             )
 
 
-def _gateway(circuit: Circuit, adjacency: Adjacency, family: int) -> tuple[int, int, bool] | None:
+def gateway_of(
+    own: tuple[InterfaceAddress, ...],
+    ipv4: tuple[int, ...],
+    ipv6: tuple[int, ...],
+    family: int,
+) -> tuple[int, int, bool] | None:
     """Address, its family and whether it must be taken to be on the link; None: there is none.
 
-    IPv4 goes by way of IPv6 where one end has no IPv4 address on the link (RFC 5549 of BGP has
-    the same idea); a fabric then needs no addresses on links at all.
+    ``own`` are our IPv4 addresses on the link, ``ipv4`` and ``ipv6`` those of the neighbor. IPv4
+    goes by way of IPv6 where one end has no IPv4 address on the link (RFC 5549 of BGP has the
+    same idea); a fabric then needs no addresses on links at all.
     """
-    far6 = next((address for address in adjacency.ipv6 if link_local(address)), None)
+    far6 = next((address for address in ipv6 if link_local(address)), None)
     if family == FAMILY_IPV6:
         return None if far6 is None else (far6, FAMILY_IPV6, False)
-    own = circuit.addresses(FAMILY_IPV4)
-    if own and adjacency.ipv4:
-        return _ipv4_gateway(own, adjacency.ipv4)
+    if own and ipv4:
+        return ipv4_gateway(own, ipv4)
     if far6 is not None:
         return far6, FAMILY_IPV6, False
-    return (adjacency.ipv4[0], FAMILY_IPV4, True) if adjacency.ipv4 else None
+    return (ipv4[0], FAMILY_IPV4, True) if ipv4 else None
 
 
-def _ipv4_gateway(
+def ipv4_gateway(
     own: tuple[InterfaceAddress, ...], theirs: tuple[int, ...]
 ) -> tuple[int, int, bool]:
     """An address in one of our subnets; one that is in none is still there (unnumbered)."""

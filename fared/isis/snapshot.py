@@ -66,7 +66,7 @@ class CircuitView:
     """One interface on which IS-IS runs; bandwidths in bytes/s.
 
     ``kind`` and ``levels`` are what is in force. ``pending`` LSPs are still to be sent or
-    acknowledged. ``addresses`` are (family, address, prefix length).
+    acknowledged. ``hello_in``: seconds to the next hello of any level. ``addresses`` are (family, address, prefix length).
     """
 
     ifindex: int
@@ -82,6 +82,7 @@ class CircuitView:
     priority: int
     hello_interval: float
     hello_multiplier: int
+    hello_in: float | None
     capacity: float | None
     utilized: float
     announced_capacity: float | None
@@ -223,6 +224,7 @@ def _circuit(
         priority=settings.priority,
         hello_interval=settings.hello_interval,
         hello_multiplier=settings.hello_multiplier,
+        hello_in=_hello_in(circuit, now),
         capacity=circuit.bandwidth.capacity,
         utilized=circuit.utilized,
         announced_capacity=announced.capacity if announced else None,
@@ -234,6 +236,11 @@ def _circuit(
         authentication=_authentication(settings.authentication, instance.settings.epoch + now),
         adjacencies=tuple(_adjacency(a, now, hostnames) for a in all_adjacencies(circuit)),
     )
+
+
+def _hello_in(circuit: Circuit, now: float) -> float | None:
+    timers = [circuit.hello_timer, *(lan.hello_timer for lan in circuit.lan.values())]
+    return min((t.deadline - now for t in timers if t is not None and t.active), default=None)
 
 
 def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -> AdjacencyView:

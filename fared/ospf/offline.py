@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted, format_node
+from fared.core.ids import NETWORK_NODE, AreaId, NodeId, RouterId, dotted
 from fared.core.wire import DecodeError
 from fared.ospf.events import TedUpdated
 from fared.ospf.instance import Area, Instance
@@ -23,9 +21,8 @@ from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaHeader, LsaKey, LsType, lsa_c
 from fared.ospf.settings import AreaSettings, OspfSettings
 from fared.ospf.ted import TedBuilder
 from fared.ted.model import LocalLink, NodeBlock
+from fared.ted.saved import Blocks, Ignored
 
-HIGHEST_INDEX = 0x00FFFFFF
-"""Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
 _COMPUTED = (
     LsType.ROUTER,
     LsType.NETWORK,
@@ -37,18 +34,6 @@ _COMPUTED = (
     LsType.OPAQUE_AS,
 )
 """The LS types that ``TedBuilder`` reads, and opaque ones, which describe no routes."""
-
-Blocks = dict[NodeId, NodeBlock]
-
-
-class Ignored(NamedTuple):
-    """What did not count, and why.
-
-    ``reason``: maxage, checksum, malformed, unsupported, one-way, overload or unreachable.
-    """
-
-    key: str
-    reason: str
 
 
 class StoredLsa(NamedTuple):
@@ -164,26 +149,6 @@ def build_blocks(
     return {area: dict(sorted(found.items())) for area, found in blocks.items()}
 
 
-def one_way(blocks: Blocks) -> list[Ignored]:
-    """Links that their far end does not confirm (RFC 2328 §16.1 (2)(b))."""
-    toward = {node: set(block.neighbors.tolist()) for node, block in blocks.items()}
-    return [
-        Ignored(f"{format_node(node)} -> {format_node(far)}", "one-way")
-        for node, neighbors in toward.items()
-        for far in sorted(neighbors)
-        if node not in toward.get(far, ())
-    ]
-
-
-def overloaded(blocks: Blocks) -> list[Ignored]:
-    """Routers that are not to be passed through (RFC 6987)."""
-    return [
-        Ignored(format_node(node), "overload")
-        for node, block in blocks.items()
-        if not block.transit
-    ]
-
-
 def links_of_interfaces(
     block: NodeBlock, interfaces: Iterable[SavedInterface]
 ) -> tuple[LocalLink, ...]:
@@ -215,66 +180,3 @@ def links_of_interfaces(
                 )
             )
     return tuple(links)
-
-
-def links_of_block(block: NodeBlock, blocks: Blocks) -> tuple[LocalLink, ...]:
-    """Local links of any router, guessed from what is flooded: one a row, without a name.
-
-    The far end's address is that of the TE LSA, else of the far end's own link data; 0 where
-    the link is unnumbered.
-    """
-    links: list[LocalLink] = []
-    rows = zip(
-        block.neighbors.tolist(),
-        block.metrics.tolist(),
-        block.local_ids.tolist(),
-        block.remote_ids.tolist(),
-        block.capacities.tolist(),
-        strict=True,
-    )
-    for row, (neighbor, metric, local_id, remote_id, capacity) in enumerate(rows, start=1):
-        far = blocks.get(NodeId(neighbor))
-        if neighbor & NETWORK_NODE:
-            bandwidth = None if np.isnan(capacity) else capacity
-            ends = _across(block, far, blocks)
-            links += [
-                LocalLink(row, "", node, gateway, local_id, metric, bandwidth)
-                for node, gateway in ends
-            ]
-            continue
-        gateway = remote_id if remote_id > HIGHEST_INDEX else _far_address(block, far, local_id)
-        links.append(
-            LocalLink(
-                ifindex=row,
-                interface="",
-                neighbor=NodeId(neighbor),
-                gateway=gateway,
-                local_id=local_id,
-                metric=metric,
-                bandwidth=None if np.isnan(capacity) else capacity,
-            )
-        )
-    return tuple(links)
-
-
-def _across(
-    block: NodeBlock, network: NodeBlock | None, blocks: Blocks
-) -> list[tuple[NodeId, int]]:
-    """The other routers on a transit network and the addresses they have there (§16.1.1)."""
-    found: list[tuple[NodeId, int]] = []
-    for router in [] if network is None else network.neighbors.tolist():
-        far = blocks.get(NodeId(router))
-        if network is None or far is None or router == block.node:
-            continue
-        addresses = far.local_ids[far.neighbors == network.node].tolist()
-        found += [(NodeId(router), address) for address in addresses]
-    return found
-
-
-def _far_address(block: NodeBlock, far: NodeBlock | None, local_id: int) -> int:
-    """The far end of a numbered link: of its addresses toward us the one most like ours."""
-    if far is None or local_id <= HIGHEST_INDEX:
-        return 0
-    candidates = far.local_ids[far.neighbors == block.node]
-    numbered = [address for address in candidates.tolist() if address > HIGHEST_INDEX]
-    return min(numbered, key=lambda address: address ^ local_id, default=0)

@@ -3,46 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from fared.core.ids import NETWORK_NODE, mask_length
 from fared.ospf.contents import MAX_LINK_METRIC
-from fared.ospf.offline import HIGHEST_INDEX, AreaContents, SavedInterface, StoredLsa
+from fared.ospf.offline import AreaContents, SavedInterface, StoredLsa
 from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_link_state_id
 from fared.ospf.packet.lsa import LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.te.attributes import TeAttributes
+from fared.ted.saved import HIGHEST_INDEX
+from fared.ted.whatif import Changes
 
-Direction = tuple[int, int]
 _HOST_LENGTH = 32
 _OPAQUE_ID = 0xFFFFFF
 _TO_ROUTERS = (RouterLinkType.POINT_TO_POINT, RouterLinkType.VIRTUAL)
 _TO_VERTICES = (*_TO_ROUTERS, RouterLinkType.TRANSIT)
 _TE_POINT_TO_POINT = 1
 _TE_MULTI_ACCESS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What is assumed. A link is named by the router ids of its ends: all parallel ones.
-
-    The end of a link to a LAN is the LAN's vertex (``NETWORK_NODE | DR address``).
-
-    ``failed_links`` holds both directions of each; ``costs`` and ``bandwidths`` (bytes/s, of
-    each of parallel links) go by direction.
-    """
-
-    failed_links: frozenset[Direction] = frozenset()
-    failed_nodes: frozenset[int] = frozenset()
-    costs: Mapping[Direction, int] = field(default_factory=dict)
-    bandwidths: Mapping[Direction, float] = field(default_factory=dict)
-    overloaded: frozenset[int] = frozenset()
-
-    def fails(self, tail: int, head: int) -> bool:
-        """Whether the links between two routers are gone."""
-        ends = {tail, head}
-        return (tail, head) in self.failed_links or not ends.isdisjoint(self.failed_nodes)
 
 
 def apply(contents: AreaContents, changes: Changes) -> AreaContents:
@@ -175,7 +154,7 @@ def _te_link(router: int, link: TeLink, changes: Changes) -> TeLink | None:
     bandwidth = changes.bandwidths.get((router, head))
     if bandwidth is None:
         return link
-    return replace(link, attributes=_resized(link.attributes, bandwidth))
+    return replace(link, attributes=link.attributes.resized(bandwidth))
 
 
 def _te_head(link: TeLink) -> int | None:
@@ -183,21 +162,6 @@ def _te_head(link: TeLink) -> int | None:
     if link.link_id is None or link.link_type != _TE_MULTI_ACCESS:
         return link.link_id
     return NETWORK_NODE | link.link_id
-
-
-def _resized(attributes: TeAttributes, bandwidth: float) -> TeAttributes:
-    """Another capacity under the same load; where the load is not told all stays available."""
-    available = attributes.available_bandwidth
-    if available is not None:
-        used = attributes.utilized_bandwidth
-        spare = bandwidth - used if used is not None else min(available, bandwidth)
-        available = max(0.0, spare)
-    return replace(
-        attributes,
-        max_bandwidth=bandwidth,
-        residual_bandwidth=bandwidth,
-        available_bandwidth=available,
-    )
 
 
 def _announce(

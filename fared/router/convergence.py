@@ -78,5 +78,7 @@ class Journal:
     changes: deque[ConvergenceRecord] = field(default_factory=lambda: deque(maxlen=256))
     spf_runs: deque[SpfRecord] = field(default_factory=lambda: deque(maxlen=256))
     counts: Counter[str] = field(default_factory=Counter)
+    runs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Runs of the solvers of each protocol, by its name and why: topology or capacity."""
     last_change: dict[Prefix, SpfRecord] = field(default_factory=dict)
     """The run that last changed each route; a route that is gone keeps its entry."""

@@ -277,7 +277,9 @@ class Router:
                 continue
             routes, updates = speaker.solve()
             changed.update(self.table.take(speaker.name, routes))
-            spf_ran |= any(update.spf_ran for update in updates)
+            ran = any(update.spf_ran for update in updates)
+            self.journal.runs[speaker.name, "topology" if ran else "capacity"] += 1
+            spf_ran |= ran
             nodes += max(update.nodes for update in updates)
             edges += max(update.edges for update in updates)
         return changed, spf_ran, nodes, edges

@@ -8,7 +8,7 @@ and ``available``, which never let NaN, infinities or absurd numbers through.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fared.core.units import sane_capacity, sane_load
 
@@ -55,6 +55,20 @@ class TeAttributes:
         if available is None or capacity is None:
             return capacity
         return min(available, capacity)
+
+    def resized(self, bandwidth: float) -> TeAttributes:
+        """Another capacity under the same load; where the load is not told all stays available."""
+        available = self.available_bandwidth
+        if available is not None:
+            used = self.utilized_bandwidth
+            spare = bandwidth - used if used is not None else min(available, bandwidth)
+            available = max(0.0, spare)
+        return replace(
+            self,
+            max_bandwidth=bandwidth,
+            residual_bandwidth=bandwidth,
+            available_bandwidth=available,
+        )
 
 
 NO_ATTRIBUTES = TeAttributes()

@@ -61,8 +61,16 @@ STATUS: Json = {
             }
         ],
     },
+    "isis": None,
     "spf": {"runs": 41, "backoff": "quiet", "last_at": NOW - 133, "last_duration": 0.00042},
-    "routes": {"total": 12, "connected": 5, "redistributed": 0, "weighted": 1},
+    "routes": {
+        "total": 12,
+        "connected": 5,
+        "redistributed": 0,
+        "weighted": 1,
+        "protocols": {"ospf": 12},
+        "families": {"ipv4": 12},
+    },
     "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
     "sysctls": [
         {
@@ -247,6 +255,7 @@ DATABASE: Json = {
         }
     ],
     "as_scope": [],
+    "levels": [],
 }
 
 DATABASE_DETAIL: Json = {
@@ -297,6 +306,7 @@ TOPOLOGY: Json = {
     "router_id": "10.255.0.5",
     "areas": [
         {
+            "proto": "ospf",
             "area": "0.0.0.0",
             "nodes": [
                 {
@@ -309,10 +319,10 @@ TOPOLOGY: Json = {
                 for n, name in [(1, "spine1"), (2, "spine2"), (5, "leaf1"), (6, None)]
             ],
             "links": [
-                edge(1, 5, 400 * GBIT, two_way=True),
-                edge(1, 6, 100 * GBIT, two_way=True),
-                edge(5, 1, 400 * GBIT, two_way=True),
-                edge(6, 2, 400 * GBIT, two_way=False),
+                edge(1, 5, 400 * GBIT, two_way=True, families=["ipv4"]),
+                edge(1, 6, 100 * GBIT, two_way=True, families=["ipv4"]),
+                edge(5, 1, 400 * GBIT, two_way=True, families=["ipv4"]),
+                edge(6, 2, 400 * GBIT, two_way=False, families=["ipv4"]),
             ],
         }
     ],
@@ -326,6 +336,8 @@ SPF: Json = {
         {
             "id": "10.255.0.1",
             "hostname": "spine1",
+            "proto": "ospf",
+            "families": ["ipv4"],
             "area": "0.0.0.0",
             "metric": 10,
             "first_hops": ["10.255.0.1"],
@@ -333,6 +345,8 @@ SPF: Json = {
         {
             "id": "10.255.0.6",
             "hostname": None,
+            "proto": "ospf",
+            "families": ["ipv4"],
             "area": "0.0.0.0",
             "metric": 20,
             "first_hops": [f"10.255.0.{n}" for n in (1, 2, 3, 4)],
@@ -372,6 +386,8 @@ SPF_LOG: Json = {
 def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
     return {
         "prefix": prefix,
+        "protocol": "ospf",
+        "preference": 110,
         "metric": 30,
         "type": "intra-area",
         "area": "0.0.0.0",
@@ -411,6 +427,8 @@ WEIGHTS: Json = {
     "metric": "capacity",
     "vectors": [
         {
+            "protocol": "ospf",
+            "af": "ipv4",
             "prefixes": 1,
             "examples": ["10.0.2.0/24"],
             "destinations": ["10.255.0.6"],
@@ -418,6 +436,8 @@ WEIGHTS: Json = {
             "members": [member(h, h["share"]) for h in DEGRADED],
         },
         {
+            "protocol": "ospf",
+            "af": "ipv4",
             "prefixes": 6,
             "examples": ["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"],
             "destinations": ["10.255.0.7", "10.255.0.8", "10.255.0.9"],
@@ -471,6 +491,8 @@ EXPLAIN: Json = {
     "format": "fared-explain/1",
     "root": "10.255.0.5",
     "prefix": "10.0.2.0/24",
+    "protocol": "ospf",
+    "preference": 110,
     "metric": 30,
     "type": "intra-area",
     "area": "0.0.0.0",
@@ -504,6 +526,9 @@ EXPLAIN: Json = {
 
 PATH: Json = {
     "format": "fared-path/1",
+    "protocol": "ospf",
+    "af": "ipv4",
+    "prefix": "10.255.0.6/32",
     "source": "10.255.0.5",
     "source_hostname": "leaf1",
     "destination": "10.255.0.6",
@@ -552,18 +577,18 @@ CONVERGENCE: Json = {
 TIMERS: Json = {
     "format": "fared-timers/1",
     "timers": [
-        {"timer": "hello", "subject": "swp1", "due_in": 0.31},
-        {"timer": "inactivity", "subject": "spine1 on swp1", "due_in": 3.4},
-        {"timer": "refresh", "subject": "router 10.255.0.5", "due_in": 1402.0},
+        {"timer": "hello", "proto": "ospf", "subject": "swp1", "due_in": 0.31},
+        {"timer": "inactivity", "proto": "ospf", "subject": "spine1 on swp1", "due_in": 3.4},
+        {"timer": "refresh", "proto": "ospf", "subject": "router 10.255.0.5", "due_in": 1402.0},
     ],
 }
 
 COUNTERS: Json = {
     "format": "fared-counters/1",
     "counters": [
-        {"group": "packets", "name": "hello received", "value": 374_802},
-        {"group": "packets", "name": "ls-update sent", "value": 91},
-        {"group": "errors", "name": "checksum", "value": 0},
+        {"proto": "ospf", "group": "packets", "name": "hello received", "value": 374_802},
+        {"proto": "ospf", "group": "packets", "name": "ls-update sent", "value": 91},
+        {"proto": "ospf", "group": "errors", "name": "checksum", "value": 0},
     ],
 }
 

@@ -3,12 +3,12 @@
 import pytest
 
 from fared.api.control import CommandError
-from fared.api.views import ospf, path, routes, system
+from fared.api.views import path, protocol, routes, system
 from fared.cli.tables import console, write
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import Fabric
 from fared.sim.network import Network
-from tests.api.test_lan import seen_from
+from tests.api.seen import seen_from
 from tests.sim.externals import OUTSIDE, announce, started
 
 PREFIX = str(OUTSIDE)
@@ -49,11 +49,11 @@ def test_the_router_that_redistributes_says_so(fabric):
 
 
 def test_the_database_has_the_lsa_with_its_fields(fabric):
-    (lsa,) = ospf.database(seen_from(fabric, "p2.L1"), "as-external", "192.0.2.0")["as_scope"]
+    (lsa,) = protocol.database(seen_from(fabric, "p2.L1"), "as-external", "192.0.2.0")["as_scope"]
     assert (lsa["body"]["metric_type"], lsa["body"]["metric"]) == (2, 7)
     assert lsa["body"]["forwarding_address"] == "0.0.0.0"
     assert not lsa["self_originated"]
-    (own,) = ospf.database(seen_from(fabric, "p1.L1"), "as-external")["as_scope"]
+    (own,) = protocol.database(seen_from(fabric, "p1.L1"), "as-external")["as_scope"]
     assert own["self_originated"]
 
 

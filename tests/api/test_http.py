@@ -16,6 +16,14 @@ from fared.api.control import CommandError
 from fared.api.http import App, HttpServer
 from fared.api.metrics import FAMILIES, Metrics, MetricValues
 from tests.api.documents import ANSWERS, NEIGHBORS, ROUTES
+from tests.api.isis_documents import (
+    BOTH_INTERFACES,
+    BOTH_NEIGHBORS,
+    BOTH_STATUS,
+    ISIS_NEIGHBORS,
+    ISIS_STATUS,
+    ISIS_WEIGHTS,
+)
 
 
 class Source:
@@ -119,6 +127,8 @@ async def test_the_documents_of_the_control_socket():
         assert json.loads(text)["args"] == {"log": True, "x": "10.0.0.0/8"}
         _, _, text = await get(base + "/api/v1/")
         assert "/api/v1/neighbors" in json.loads(text)
+        _, _, text = await get(base + "/api/v1/isis/spf?log=true")
+        assert json.loads(text)["args"] == {"log": True, "proto": "isis"}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +137,8 @@ async def test_the_documents_of_the_control_socket():
         ("/nothing", "GET", 404, "not-found"),
         ("/api/v1/nothing", "GET", 404, "unknown-command"),
         ("/api/v1/reload", "GET", 404, "unknown-command"),
+        ("/api/v1/isis/status", "GET", 404, "unknown-command"),
+        ("/api/v1/bgp/routes", "GET", 404, "unknown-command"),
         ("/api/v1/explain", "GET", 400, "bad-argument"),
         ("/api/v1/log", "GET", 500, "internal"),
         ("/api/v1/routes", "POST", 405, "bad-request"),
@@ -159,6 +171,26 @@ async def test_the_page_shows_the_router():
         assert word in text
     assert "<script" not in text
     assert "default-src 'none'" in headers["content-security-policy"]
+
+
+async def test_the_page_shows_routers_of_isis_and_of_both_protocols():
+    """Levels stand where areas do; protocols are named where both run."""
+    documents = {
+        "show status": BOTH_STATUS,
+        "show neighbors": BOTH_NEIGHBORS,
+        "show interfaces": BOTH_INTERFACES,
+        "show weights": ISIS_WEIGHTS,
+    }
+    async with serving(dispatcher=lambda command, _: documents[command]) as base:
+        _, _, both = await get(base + "/")
+        documents["show status"] = ISIS_STATUS
+        documents["show neighbors"] = ISIS_NEIGHBORS
+        _, _, alone = await get(base + "/")
+    for word in ("IS-IS", "Level-1 adjacencies", "0102.5500.0005", "10.255.0.5", "2001:db8"):
+        assert word in both
+    assert '<span class="good">Up</span>' in alone
+    assert "System id" in alone
+    assert "Router id" not in alone
 
 
 async def test_the_page_escapes_what_neighbors_say():

@@ -1,16 +1,11 @@
 """Views of a router on a LAN: paths, explanations and who is designated."""
 
-import time
-from collections import deque
-from types import SimpleNamespace
-
 import pytest
 
-from fared.api.views import graph, ospf, path, routes
-from fared.api.views.context import Runtime, ViewContext
-from fared.config import load_text
+from fared.api.views import graph, path, protocol, routes
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.sim.network import Network
+from tests.api.seen import seen_from
 
 MEMBERS = ("R1", "R2", "R3", "R4")
 
@@ -33,22 +28,6 @@ def fabric() -> Fabric:
     return builder.fabric
 
 
-def seen_from(fabric: Fabric, name: str) -> ViewContext:
-    node = fabric.network.nodes[name]
-    names = {port.ifindex: port.name for port in node.ports.values()}
-    return ViewContext(
-        router=node.running,
-        config=load_text("ospf: {areas: {0.0.0.0: {interfaces: {'*': {}}}}}"),
-        runtime=Runtime(0.0, 1, "test.yaml", 0.0),
-        now=fabric.network.now,
-        wall=time.time(),
-        log=deque(),
-        dump=node.kernel.dump,
-        links={i: SimpleNamespace(name=n, up=True, shaped=None) for i, n in names.items()},
-        counters=dict,
-    )
-
-
 def test_a_path_crosses_the_lan_by_the_link_of_the_router_that_sends(fabric):
     found = path.path(seen_from(fabric, "R5"), "R5", "R3")
     edges = {(e["from_hostname"], e["to_hostname"]): e for e in found["edges"]}
@@ -67,7 +46,7 @@ def test_explain_names_the_link_into_the_lan_that_limits(fabric):
 
 
 def test_interfaces_say_who_is_designated(fabric):
-    rows = ospf.interfaces(seen_from(fabric, "R1"))["interfaces"]
+    rows = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"]
     lan = next(row for row in rows if row["network_type"] == "broadcast")
     assert (lan["designated_router"], lan["backup_designated_router"]) == (
         "10.192.1.4",
@@ -75,7 +54,7 @@ def test_interfaces_say_who_is_designated(fabric):
     )
     assert lan["designated_router_hostname"] == "R4"
     assert lan["backup_designated_router_hostname"] == "R3"
-    own = ospf.interfaces(seen_from(fabric, "R4"))["interfaces"][-1]
+    own = protocol.interfaces(seen_from(fabric, "R4"))["interfaces"][-1]
     assert (own["state"], own["designated_router_hostname"]) == ("DR", "R4")
     assert (lan["state"], lan["priority"], lan["full"], lan["neighbors"]) == ("DR Other", 1, 2, 3)
 

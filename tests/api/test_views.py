@@ -1,21 +1,18 @@
 """Views of a router in a simulated fabric: what they say must be what the fabric does."""
 
-import time
-from collections import deque
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from fared.api.control import CommandError
-from fared.api.views import graph, kernel, ospf, path, routes, system
-from fared.api.views.context import Runtime, ViewContext
-from fared.config import load_text
+from fared.api.views import graph, kernel, path, protocol, routes, system
+from fared.api.views.context import ViewContext
 from fared.core.ids import AreaId, ipv4_prefix
 from fared.ospf.settings import AreaSettings, RangeSettings
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.network import Network
+from tests.api.seen import seen_from
 
 POD = ipv4_prefix(0x0A000000, 16)
 
@@ -34,19 +31,7 @@ def fabric():
 @pytest.fixture
 def context(fabric) -> ViewContext:
     """L1 of the fabric as its views see it."""
-    node = fabric.network.nodes["L1"]
-    names = {port.ifindex: SimpleNamespace(name=port.name) for port in node.ports.values()}
-    return ViewContext(
-        router=node.running,
-        config=load_text("ospf: {areas: {0.0.0.0: {interfaces: {'*': {}}}}}"),
-        runtime=Runtime(0.0, 1, "test.yaml", 0.0),
-        now=fabric.network.now,
-        wall=time.time(),
-        log=deque(),
-        dump=node.kernel.dump,
-        links={i: SimpleNamespace(name=n.name, up=True, shaped=None) for i, n in names.items()},
-        counters=dict,
-    )
+    return seen_from(fabric, "L1")
 
 
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
@@ -169,16 +154,16 @@ def test_fib_shows_groups_and_their_users_and_no_difference(context):
 
 
 def test_database_filters_by_type_and_shows_bodies_on_demand(context):
-    everything = ospf.database(context)["areas"][0]["lsas"]
+    everything = protocol.database(context)["areas"][0]["lsas"]
     words = {lsa["type"] for lsa in everything}
     assert words == {"router", "te-link", "te-router-address", "router-information"}
-    routers = ospf.database(context, "router")["areas"][0]["lsas"]
+    routers = protocol.database(context, "router")["areas"][0]["lsas"]
     assert len(routers) == 12
-    one = ospf.database(context, "router", "10.255.0.1")["areas"][0]["lsas"]
+    one = protocol.database(context, "router", "10.255.0.1")["areas"][0]["lsas"]
     assert len(one) == 1
     assert one[0]["body"]["links"]
     with pytest.raises(CommandError, match="no LSA matches"):
-        ospf.database(context, "summary")
+        protocol.database(context, "summary")
 
 
 def test_status_topology_spf_and_validate_agree(context):

@@ -14,9 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 from fared.api.control import CommandError, ControlServer
-from fared.api.schema import COMMAND_DOCUMENTS, SHOW_DOCUMENTS
+from fared.api.schema import (
+    COMMAND_DOCUMENTS,
+    NARROWED_DOCUMENTS,
+    PROTOCOLS,
+    SHOW_DOCUMENTS,
+)
 from fared.cli.main import main
 from tests.api.documents import ANSWERS, FIB_DIFF, ROUTES, SPF_LOG, STATUS
+from tests.api.isis_documents import BOTH_STATUS
 
 
 class Daemon:
@@ -73,6 +79,14 @@ def test_every_document_has_its_show_command(daemon, what):
     assert json.loads(after.stdout)["format"] == SHOW_DOCUMENTS[what]
 
 
+@pytest.mark.parametrize("proto", PROTOCOLS)
+@pytest.mark.parametrize("what", NARROWED_DOCUMENTS)
+def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, what):
+    """Show isis neighbors asks for the neighbors of IS-IS."""
+    assert run(daemon, "show", proto, what).exit_code == 0
+    assert daemon.asked == [(f"show {what}", {"proto": proto})]
+
+
 def test_every_other_command_has_its_document():
     """The fixtures and the schema name the same commands."""
     for command, name in COMMAND_DOCUMENTS.items():
@@ -87,12 +101,24 @@ def test_unique_beginnings_of_words_are_enough(daemon):
     run(daemon, "sho", "we", "10.0.2.0/24")
     run(daemon, "exp", "10.0.2.0/24")
     run(daemon, "pa", "leaf1", "leaf2")
+    run(daemon, "sh", "is", "ro", "--af", "ipv6")
+    run(daemon, "sh", "isis", "da", "leaf1")
+    run(daemon, "sh", "os", "sp", "l")
+    run(daemon, "sh", "ls", "--proto", "isis")
+    run(daemon, "exp", "10.0.2.0/24", "--proto", "isis")
+    run(daemon, "pa", "leaf1", "leaf2", "--af", "ipv6")
     assert daemon.asked[1:] == [
         ("show spf", {"log": True}),
         ("show database", {"type": "router", "id": "10.255.0.1"}),
         ("show weights", {"prefix": "10.0.2.0/24"}),
         ("explain", {"prefix": "10.0.2.0/24"}),
         ("path", {"source": "leaf1", "destination": "leaf2"}),
+        ("show routes", {"af": "ipv6", "proto": "isis"}),
+        ("show database", {"type": "leaf1", "proto": "isis"}),
+        ("show spf", {"log": True, "proto": "ospf"}),
+        ("show lsdb", {"proto": "isis"}),
+        ("explain", {"prefix": "10.0.2.0/24", "proto": "isis"}),
+        ("path", {"source": "leaf1", "destination": "leaf2", "af": "ipv6"}),
     ]
 
 
@@ -102,6 +128,9 @@ def test_unique_beginnings_of_words_are_enough(daemon):
         (["show", "rutes"], "did you mean 'routes'?"),
         (["shwo"], "did you mean 'show'?"),
         (["show", "s"], "ambiguous: status, spf"),
+        (["show", "i"], "ambiguous: interfaces, isis"),
+        (["show", "isis", "neighbours"], "did you mean 'neighbors'?"),
+        (["show", "routes", "--af", "ipx"], "'ipx' is not one of"),
         (["show", "spf", "lgo"], "did you mean 'log'?"),
         (["show", "xyzzy"], "known: status,"),
         (["explain"], "Missing argument 'PREFIX'"),
@@ -201,6 +230,15 @@ def test_tech_support_gathers_everything(daemon):
     assert document["format"] == "fared-tech-support/1"
     assert set(SHOW_DOCUMENTS) <= set(document["documents"])
     assert document["documents"]["fib diff"] == FIB_DIFF
+    assert "lsdb isis" not in document["documents"]
+
+
+def test_tech_support_has_the_databases_of_both_protocols(daemon, monkeypatch):
+    """Where both run, the raw database of one of them is not enough."""
+    monkeypatch.setitem(ANSWERS, "show status", BOTH_STATUS)
+    document = json.loads(run(daemon, "tech-support").stdout)
+    assert "lsdb isis" in document["documents"]
+    assert ("show lsdb", {"proto": "isis"}) in daemon.asked
 
 
 def on_a_terminal(daemon, **env):

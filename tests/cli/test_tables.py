@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fared.cli.tables import console, write
-from tests.api import documents
+from tests.api import documents, isis_documents
 
 GOLDEN = Path(__file__).parent / "golden"
-NAMES = sorted(
-    name.lower()
-    for name, value in vars(documents).items()
+DOCUMENTS = {
+    name.lower(): value
+    for name, value in (vars(documents) | vars(isis_documents)).items()
     if name.isupper() and isinstance(value, dict) and "format" in value
-)
+}
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +36,10 @@ def rendered(document, width=80):
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_each_document_reads_as_its_golden_text(name):
     """Set UPDATE_GOLDEN=1 to write the files anew, then look at them."""
-    text = rendered(getattr(documents, name.upper()))
+    text = rendered(DOCUMENTS[name])
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)

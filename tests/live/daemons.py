@@ -150,8 +150,8 @@ class Live:
         return tool.wait(30), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
 
     def full(self) -> int:
-        """How many neighbors are Full."""
-        return sum(n["state"] == "Full" for n in self.show("neighbors")["neighbors"])
+        """How many neighbors are Full (OSPF) or Up (IS-IS)."""
+        return sum(n["state"] in ("Full", "Up") for n in self.show("neighbors")["neighbors"])
 
     def settled(self) -> bool:
         """Ready, and the kernel holds everything."""
@@ -214,10 +214,14 @@ def run_program(
 class Pair:
     """Two routers joined by two parallel links, a stub network behind each."""
 
-    def __init__(self, tag: str, directory: Path) -> None:
+    def __init__(
+        self, tag: str, directory: Path, configure: Callable[[str, str], Json] | None = None
+    ) -> None:
+        """``configure`` makes a configuration of router id and hostname; default: OSPF."""
         name = f"live{os.getpid()}{tag}"
-        self.left = Live(Netns.create(f"{name}a"), directory / "a", _config(LEFT, "left"))
-        self.right = Live(Netns.create(f"{name}b"), directory / "b", _config(RIGHT, "right"))
+        make = configure or _config
+        self.left = Live(Netns.create(f"{name}a"), directory / "a", make(LEFT, "left"))
+        self.right = Live(Netns.create(f"{name}b"), directory / "b", make(RIGHT, "right"))
         right = self.right.netns.name
         commands = []
         for number, link in enumerate(LINKS):
@@ -274,9 +278,11 @@ class Pair:
 
 
 @contextlib.contextmanager
-def running_pair(tag: str, directory: Path) -> Iterator[Pair]:
+def running_pair(
+    tag: str, directory: Path, configure: Callable[[str, str], Json] | None = None
+) -> Iterator[Pair]:
     """Two routers that route, for the length of a block."""
-    pair = Pair(tag, directory)
+    pair = Pair(tag, directory, configure)
     try:
         pair.start()
         yield pair

@@ -6,14 +6,20 @@ only ever added; what is removed or changes its meaning makes a new version.
 
 Conventions, in all documents:
 
-- router ids, areas, addresses, prefixes are text (``10.255.0.1``, ``0.0.0.0``, ``10.0.2.0/24``);
+- router ids, system ids, areas, addresses, prefixes are text (``10.255.0.1``, ``0102.5500.0001``,
+  ``0.0.0.0``, ``10.0.2.0/24``); levels of IS-IS are the areas ``level-1`` and ``level-2``;
 - bandwidths and capacities are bytes/s (``BytesPerSecond``), None where unknown;
 - durations and ages are seconds, as numbers; ``*_at`` and ``time`` are Unix time in seconds;
-- ``hostname`` is the dynamic hostname of a router (RFC 5642), None where it announces none;
+- ``hostname`` is the dynamic hostname of a router (RFC 5642, RFC 5301), None where it announces
+  none;
 - shares are ratios 0..1;
 - lists are in a stable order: by id, prefix or interface index, logs oldest first.
 
-A transit network appears among nodes as ``net:ADDRESS`` (the DR's address).
+A transit network appears among nodes as ``net:ADDRESS`` (the DR's address), a pseudonode as
+``0102.5500.0001.02``.
+
+``proto`` is ``ospf`` or ``isis``. As an argument it narrows a document to one protocol;
+``show isis neighbors`` and ``/api/v1/isis/neighbors`` are other ways to say it.
 """
 
 from __future__ import annotations
@@ -36,6 +42,22 @@ SHOW_DOCUMENTS = {
     "config": "fared-config/1",
 }
 """What ``show`` can be asked for, and the format of the answer."""
+
+PROTOCOLS = ("ospf", "isis")
+
+NARROWED_DOCUMENTS = (
+    "interfaces",
+    "neighbors",
+    "database",
+    "lsdb",
+    "topology",
+    "spf",
+    "routes",
+    "weights",
+    "timers",
+    "counters",
+)
+"""What ``show`` can be asked for of one protocol."""
 
 COMMAND_DOCUMENTS = {
     "explain": "fared-explain/1",

@@ -8,7 +8,10 @@ from fared.api.schema.common import BytesPerSecond, Document, Seconds, UnixTime
 
 
 class TopologyNode(TypedDict):
-    """``transit`` False: paths may end here but not pass (stub router)."""
+    """``transit`` False: paths may end here but not pass (stub router, overload bit).
+
+    ``prefixes`` counts those of all families.
+    """
 
     id: str
     hostname: str | None
@@ -26,31 +29,41 @@ TopologyLink = TypedDict(
         "capacity": BytesPerSecond,
         "available": BytesPerSecond,
         "two_way": bool,
+        "families": list[str],
     },
 )
-"""One direction of one link. ``two_way`` False: the other end does not confirm it."""
+"""One direction of one link. ``two_way`` False: the other end does not confirm it.
+
+``families`` (ipv4, ipv6) are those that may take it.
+"""
 
 
 class TopologyArea(TypedDict):
-    """The graph of one area."""
+    """The graph of one area of OSPF, or of one level of IS-IS (``level-2``)."""
 
+    proto: str
     area: str
     nodes: list[TopologyNode]
     links: list[TopologyLink]
 
 
 class Topology(Document):
-    """``show topology``: the traffic engineering database."""
+    """``show topology``: the traffic engineering database; argument ``proto`` optional."""
 
     router_id: str
     areas: list[TopologyArea]
 
 
 class SpfNode(TypedDict):
-    """A vertex of the shortest-path DAG; ``first_hops`` are ids of neighbors."""
+    """A vertex of the shortest-path DAG; ``first_hops`` are ids of neighbors.
+
+    Where families have different ways, each has an entry of its own.
+    """
 
     id: str
     hostname: str | None
+    proto: str
+    families: list[str]
     area: str
     metric: int
     first_hops: list[str]
@@ -71,7 +84,10 @@ class SpfRun(TypedDict):
 
 
 class Spf(Document):
-    """``show spf`` (``nodes``) and ``show spf log`` (argument ``log`` true: ``log`` instead)."""
+    """``show spf`` (``nodes``) and ``show spf log`` (argument ``log`` true: ``log`` instead).
+
+    Argument ``proto`` optional; ``root`` is the id in the first protocol that is shown.
+    """
 
     root: str
     backoff: str

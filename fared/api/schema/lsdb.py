@@ -54,4 +54,7 @@ Lsdb = TypedDict(
         "as": list[LsdbLsa],
     },
 )
-"""``show lsdb``: exactly the file that ``fared-cli spf --lsdb`` reads."""
+"""``show lsdb`` of OSPF: exactly the file that ``fared-cli spf --lsdb`` reads.
+
+Argument ``proto``: ``ospf`` or ``isis``; where both run and it is not given, OSPF.
+"""

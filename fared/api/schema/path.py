@@ -26,9 +26,15 @@ class PathDocument(Document):
     """``path SRC DST``: all shortest paths, as every node on them splits.
 
     Arguments ``source`` and ``destination`` are router ids or hostnames; the destination may
-    also be a prefix or an address. ``capacity``: what the paths carry together; edges are in order of distance from the source.
+    also be a prefix or an address. Arguments ``af`` and ``proto`` optional: without them the
+    preferred protocol that knows both ends is followed, to an IPv4 prefix where there is one.
+    ``prefix`` is what was followed. ``capacity``: what the paths carry together; edges are in
+    order of distance from the source.
     """
 
+    protocol: str
+    af: str
+    prefix: str
     source: str
     source_hostname: str | None
     destination: str

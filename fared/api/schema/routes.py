@@ -24,10 +24,14 @@ class RouteNextHop(TypedDict):
 class Route(TypedDict):
     """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2.
 
+    ``protocol`` (ospf, isis) is where it comes from, ``preference`` that of the protocol: where
+    several know a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with IS-IS.
     ``discard``: an active area range; what has no longer match is dropped, there is no next hop.
     """
 
     prefix: str
+    protocol: str
+    preference: int
     metric: int
     type: str
     area: str | None
@@ -37,10 +41,15 @@ class Route(TypedDict):
 
 
 class Routes(Document):
-    """``show routes``; argument ``prefix`` optional: only that one, or for an address the best."""
+    """``show routes``; argument ``prefix`` optional: only that one, or for an address the best.
+
+    Arguments ``af`` (ipv4, ipv6) and ``proto`` (ospf, isis) narrow the list. With ``proto`` all
+    routes of that protocol are shown, those that lose to the other one as well.
+    """
 
     root: str
     af: str
+    """ipv4, ipv6 or both: the families that are listed."""
     routes: list[Route]
 
 
@@ -70,6 +79,8 @@ class WeightVector(TypedDict):
     throughput lost to integer weights, as a ratio.
     """
 
+    protocol: str
+    af: str
     prefixes: int
     examples: list[str]
     destinations: list[str]
@@ -78,7 +89,10 @@ class WeightVector(TypedDict):
 
 
 class Weights(Document):
-    """``show weights``; argument ``prefix`` optional: the vector of that route only."""
+    """``show weights``; argument ``prefix`` optional: the vector of that route only.
+
+    Arguments ``af`` and ``proto`` as of ``Routes``.
+    """
 
     root: str
     metric: str
@@ -117,10 +131,15 @@ class ExplainNextHop(TypedDict):
 
 
 class Explain(Document):
-    """``explain PREFIX`` (argument ``prefix``, or an address): why the route is as it is."""
+    """``explain PREFIX`` (argument ``prefix``, or an address): why the route is as it is.
+
+    Argument ``proto`` optional: why that protocol's route is as it is, used or not.
+    """
 
     root: str
     prefix: str
+    protocol: str
+    preference: int
     metric: int
     type: str
     area: str | None

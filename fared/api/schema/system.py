@@ -33,6 +33,28 @@ class OspfStatus(TypedDict):
     areas: list[AreaStatus]
 
 
+class LevelStatus(TypedDict):
+    """One level of IS-IS in short. ``checksum``: sum of those of live LSPs, 0x and 8 digits."""
+
+    level: str
+    interfaces: int
+    neighbors: int
+    up: int
+    lsps: int
+    checksum: str
+
+
+class IsisStatus(TypedDict):
+    """IS-IS in short: its area addresses (``49.0001``), families, the bits our LSPs carry."""
+
+    system_id: str
+    areas: list[str]
+    families: list[str]
+    overloaded: bool
+    attached: bool
+    levels: list[LevelStatus]
+
+
 class SpfStatus(TypedDict):
     """``backoff`` is quiet, short-wait or long-wait (RFC 8405); durations are of the last run."""
 
@@ -45,13 +67,16 @@ class SpfStatus(TypedDict):
 class RouteCounts(TypedDict):
     """``redistributed``: local ones that OSPF announces as external.
 
-    ``weighted``: routes whose next hops have different weights.
+    ``weighted``: routes whose next hops have different weights. ``protocols`` and ``families``
+    count them by where they come from and what they are.
     """
 
     total: int
     connected: int
     redistributed: int
     weighted: int
+    protocols: dict[str, int]
+    families: dict[str, int]
 
 
 class FibCounts(TypedDict):
@@ -74,7 +99,11 @@ class ConfigStatus(TypedDict):
 
 
 class Status(Document):
-    """``show status``. ``stage`` is the label of the start-up stage (``ready`` at last)."""
+    """``show status``. ``stage`` is the label of the start-up stage (``ready`` at last).
+
+    ``router_id`` is the system id where only IS-IS runs; ``ospf`` and ``isis`` are None where
+    they do not.
+    """
 
     version: str
     router_id: str
@@ -90,6 +119,7 @@ class Status(Document):
     """none, capacity or available."""
     config: ConfigStatus
     ospf: OspfStatus | None
+    isis: IsisStatus | None
     spf: SpfStatus
     routes: RouteCounts
     fib: FibCounts
@@ -125,15 +155,19 @@ class Convergence(Document):
 
 
 class Counter(TypedDict):
-    """``group`` says what is counted (packets, errors, lsas, spf, fib...)."""
+    """``group`` says what is counted (packets, errors, lsas, spf, fib...).
 
+    ``proto`` None: it is of no protocol.
+    """
+
+    proto: str | None
     group: str
     name: str
     value: int
 
 
 class Counters(Document):
-    """``show counters``, since start."""
+    """``show counters``, since start; argument ``proto`` optional."""
 
     counters: list[Counter]
 

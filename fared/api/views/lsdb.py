@@ -1,17 +1,28 @@
 """The database as a file: what ``show lsdb --json`` prints and ``fared-cli spf`` reads.
 
 LSAs are bytes as they arrived, with the age of this moment patched in: whoever computes from
-the file sees what the daemon sees, and nothing a decoder might have lost on the way.
+the file sees what the daemon sees, and nothing a decoder might have lost on the way. The file of
+IS-IS is in ``isis_lsdb``.
 """
 
 from __future__ import annotations
 
 from fared.api.schema import lsdb as schema
-from fared.api.views.context import finite
+from fared.api.schema.isis_lsdb import IsisLsdb
+from fared.api.views.context import ViewContext, finite
+from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.core.ids import dotted
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.lsa import with_age
 from fared.ospf.snapshot import DatabaseView, InterfaceView, LsaView, OspfSnapshot
+from fared.router.speaker import OSPF
+
+
+def lsdb(context: ViewContext) -> schema.Lsdb | IsisLsdb:
+    """``show lsdb``: of the protocol that is asked for, else of OSPF where that runs."""
+    if context.speaks(OSPF):
+        return lsdb_document(context.ospf)
+    return isis_lsdb_document(context.isis)
 
 
 def lsdb_document(snapshot: OspfSnapshot) -> schema.Lsdb:

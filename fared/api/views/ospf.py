@@ -1,55 +1,37 @@
-"""Views of the protocol: interfaces, neighbors, the link state database, its timers."""
+"""What OSPF adds to the documents of the protocols: its interfaces, neighbors, LSAs and timers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from fared.api.control import CommandError
 from fared.api.schema import ospf as schema
-from fared.api.views.context import ViewContext, finite
+from fared.api.schema.link import Authentication
+from fared.api.views.context import ViewContext
+from fared.api.views.link import link_facts
 from fared.core.ids import dotted
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
 from fared.ospf.snapshot import (
     AuthenticationView,
-    DatabaseView,
     InterfaceView,
     LsaView,
     NeighborView,
 )
+from fared.router.speaker import OSPF
 
-PROTO = "ospf"
 
-
-def interfaces(context: ViewContext) -> schema.Interfaces:
-    """``show interfaces``."""
-    snapshot = context.ospf
-    return {
-        "format": "fared-interfaces/1",
-        "router_id": context.root,
-        "interfaces": [_interface(context, view) for view in snapshot.interfaces],
-    }
+def interfaces(context: ViewContext) -> list[schema.Interface]:
+    """The interfaces that OSPF runs on."""
+    return [_interface(context, view) for view in context.ospf.interfaces]
 
 
 def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
-    link = context.links.get(view.ifindex)
-    utilized = context.runtime.utilized.get(view.ifindex)
-    capacity = finite(view.capacity)
-    available = None
-    if capacity is not None and utilized is not None:
-        available = max(0.0, capacity - utilized)
-    configured = context.config.interface_bandwidth(view.name)
-    source = None
-    if configured is not None:
-        source = "config"
-    elif link is not None and capacity is not None:
-        source = "shaper" if link.shaped is not None and capacity == link.shaped else "speed"
     return {
         "interface": view.name,
         "ifindex": view.ifindex,
-        "up": link is not None and link.up,
-        "proto": PROTO,
+        "proto": OSPF,
         "area": dotted(view.area),
         "network_type": view.network_type,
         "state": view.state,
@@ -65,10 +47,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
         "unnumbered": view.unnumbered,
-        "bandwidth": capacity,
-        "bandwidth_source": source,
-        "utilized": utilized,
-        "available": available,
+        **link_facts(context, view.ifindex, view.name, view.capacity),
         "hello_interval": float(view.hello_interval),
         "dead_interval": float(view.router_dead_interval),
         "neighbors": len(view.neighbors),
@@ -79,7 +58,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
     }
 
 
-def _authentication(view: AuthenticationView | None) -> schema.Authentication | None:
+def _authentication(view: AuthenticationView | None) -> Authentication | None:
     if view is None:
         return None
     return {
@@ -103,19 +82,15 @@ def _hostname(context: ViewContext, view: InterfaceView, address: int) -> str | 
     return next((context.hostnames.get(router_id) for router_id in found), None)
 
 
-def neighbors(context: ViewContext) -> schema.Neighbors:
-    """``show neighbors``."""
-    return {
-        "format": "fared-neighbors/1",
-        "router_id": context.root,
-        "neighbors": [_neighbor(context, view) for view in context.ospf.neighbors],
-    }
+def neighbors(context: ViewContext) -> list[schema.Neighbor]:
+    """The neighbors of all interfaces."""
+    return [_neighbor(context, view) for view in context.ospf.neighbors]
 
 
 def _neighbor(context: ViewContext, view: NeighborView) -> schema.Neighbor:
     reasons = context.runtime.neighbor_reasons
     return {
-        "proto": PROTO,
+        "proto": OSPF,
         "router_id": dotted(view.router_id),
         "hostname": context.hostnames.get(view.router_id),
         "area": dotted(view.area),
@@ -134,9 +109,9 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.Neighbor:
 
 
 def database(
-    context: ViewContext, kind: str | None = None, lsa_id: str | None = None
-) -> schema.Database:
-    """``show database [TYPE] [ID]``. Raises CommandError where nothing matches."""
+    context: ViewContext, kind: str | None, lsa_id: str | None
+) -> tuple[list[schema.DatabaseArea], list[schema.DatabaseLsa]]:
+    """The LSAs of each area, and those that belong to none."""
     areas: list[schema.DatabaseArea] = []
     as_scope: list[schema.DatabaseLsa] = []
     for view in context.ospf.databases:
@@ -152,23 +127,16 @@ def database(
                 {
                     "area": dotted(view.area),
                     "type": "stub" if view.stub else "normal",
-                    "checksum": checksum_text(view),
+                    "checksum": checksum_text(view.checksum),
                     "lsas": lsas,
                 }
             )
-    if (kind or lsa_id) and not as_scope and not any(area["lsas"] for area in areas):
-        raise CommandError("not-found", f"no LSA matches {' '.join(filter(None, (kind, lsa_id)))}")
-    return {
-        "format": "fared-database/1",
-        "router_id": context.root,
-        "areas": areas,
-        "as_scope": as_scope,
-    }
+    return areas, as_scope
 
 
-def checksum_text(view: DatabaseView) -> str:
-    """Sum of the LS checksums as RFC 4750 has it: equal on all routers of an area."""
-    return f"0x{view.checksum & 0xFFFFFFFF:08x}"
+def checksum_text(checksum: int) -> str:
+    """Sum of checksums as RFC 4750 has it: equal on all routers of an area or level."""
+    return f"0x{checksum & 0xFFFFFFFF:08x}"
 
 
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
@@ -228,24 +196,13 @@ def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> sch
     return document
 
 
-def timers(context: ViewContext) -> schema.Timers:
-    """``show timers``: what happens next if nothing else does."""
-    rows: list[schema.Timer] = []
-
-    def add(timer: str, subject: str, due_in: float | None) -> None:
-        if due_in is not None:
-            rows.append({"timer": timer, "subject": subject, "due_in": round(due_in, 3)})
-
+def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
+    """Timer, what it is about, and in how many seconds it fires."""
     for view in context.ospf.interfaces:
-        add("hello", view.name, view.hello_in)
+        yield "hello", view.name, view.hello_in
         for neighbor in view.neighbors:
-            add("inactivity", f"{dotted(neighbor.router_id)} on {view.name}", neighbor.dead_in)
-    router = context.router
-    for name, deadline in (
-        ("spf", router.backoff.next_deadline()),
-        ("fib-housekeeping", router.planner.next_deadline()),
-        ("ospf", router.engine.next_deadline()),
-    ):
-        add(name, "", None if deadline is None else deadline - context.now)
-    rows.sort(key=lambda row: row["due_in"])
-    return {"format": "fared-timers/1", "timers": rows}
+            yield (
+                "inactivity",
+                f"{context.name(neighbor.router_id)} on {view.name}",
+                neighbor.dead_in,
+            )

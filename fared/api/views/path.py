@@ -11,30 +11,43 @@ from dataclasses import replace
 
 from fared.api.control import CommandError
 from fared.api.schema import path as schema
-from fared.api.views.context import ViewContext, finite
-from fared.core.ids import NodeId, Prefix
-from fared.ospf.offline import links_of_block
+from fared.api.views.context import ViewContext, family_name, family_number, finite
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.isis.described import describe
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
-from fared.ted.model import PathType
+from fared.router.speaker import ISIS, OSPF, Speaker
+from fared.ted.model import NodeBlock, PathType, PrefixAttachment
+from fared.ted.saved import links_of_block
 
 MAX_NODES = 512
+_BEYOND = (PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2)
+"""Where a route leads out of what OSPF knows; IS-IS shows what a router of both levels sees."""
+_INSIDE = (PathType.INTRA_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
 
 
 class Walker:
-    """Solves the routes of one node after the other, from the same blocks."""
+    """Solves the routes of one node after the other, from the same blocks.
 
-    def __init__(self, context: ViewContext) -> None:
-        self._solver = context.router.solver
+    ``speaker`` says by which protocol; all nodes are taken to use that one.
+    """
+
+    def __init__(self, context: ViewContext, speaker: Speaker, prefix: Prefix) -> None:
+        solver = speaker.solver_of(prefix)
+        assert solver is not None, "the prefix is of a family that the protocol routes"
+        self._solver = solver
+        self._proto = speaker.name
+        self._root = speaker.root
+        self._told = _own_words(context, prefix) if speaker.name == ISIS else {}
         self._settings = context.router.settings.solver
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """The route of ``node`` to ``prefix``."""
-        return self._solve(node).routes.get(prefix)
+        return self._solve(node, prefix).routes.get(prefix)
 
     def way(self, node: int, prefix: Prefix) -> Route | None:
         """The same with a metric that falls along the way: that of external type 2 does not."""
-        solver = self._solve(node)
+        solver = self._solve(node, prefix)
         route = solver.routes.get(prefix)
         if route is None or route.path_type is not PathType.EXTERNAL_2:
             return route
@@ -46,16 +59,46 @@ class Walker:
         ]
         return replace(route, metric=min(ends, default=0))
 
-    def _solve(self, node: int) -> RouteSolver:
+    def _solve(self, node: int, prefix: Prefix) -> RouteSolver:
         solver = RouteSolver(NodeId(node), self._settings)
         for area in self._solver.areas:
-            blocks = self._solver.ted(area).blocks
+            blocks = dict(self._solver.ted(area).blocks)
+            here = blocks.get(self._root)
+            if here is not None:
+                leaked = (a for a in self._told.get(area, ()) if a not in here.prefixes)
+                blocks[self._root] = replace(here, prefixes=(*here.prefixes, *leaked))
+            own = blocks.get(NodeId(node))
+            if own is not None:
+                blocks[own.node] = own = self._of_its_own(area, own, prefix)
             for name, block in blocks.items():
                 solver.put_block(area, name, block)
-            own = blocks.get(NodeId(node))
-            solver.set_local_links(area, () if own is None else links_of_block(own, dict(blocks)))
+            links = () if own is None else links_of_block(own, blocks, prefix.family)
+            solver.set_local_links(area, links)
         solver.solve()
         return solver
+
+    def _of_its_own(self, area: int, block: NodeBlock, prefix: Prefix) -> NodeBlock:
+        """A router of both levels as it sees itself: without what it leaks into this one.
+
+        What somebody else announces in the other level was learnt there.
+        """
+        if self._proto == OSPF:
+            return block
+        others = (self._solver.ted(other).blocks for other in self._solver.areas if other != area)
+        learnt = any(
+            block.node in blocks
+            and any(
+                prefix == attached.prefix
+                for name, far in blocks.items()
+                if name != block.node
+                for attached in far.prefixes
+            )
+            for blocks in others
+        )
+        if not learnt:
+            return block
+        kept = tuple(attached for attached in block.prefixes if attached.prefix != prefix)
+        return replace(block, prefixes=kept)
 
     def cost(self, tail: int, head: int) -> int:
         """Least metric of the links between two neighbors, 0 if there are none."""
@@ -81,11 +124,29 @@ class Walker:
         return None, None
 
 
-def path(context: ViewContext, source: str, destination: str) -> schema.PathDocument:
+def _own_words(context: ViewContext, prefix: Prefix) -> dict[int, tuple[PrefixAttachment, ...]]:
+    """What this router announces of a prefix in each level: its own blocks lack what it leaks."""
+    settings = context.router.settings.isis
+    code = None if settings is None else settings.path_capacity_code
+    return {
+        view.level: tuple(
+            attached
+            for stored in view.lsps
+            if stored.own and not stored.purged
+            for several in describe(stored.lsp, own=False, capacity_code=code).prefixes.values()
+            for attached in several
+            if attached.prefix == prefix
+        )
+        for view in context.isis.databases
+    }
+
+
+def path(
+    context: ViewContext, source: str, destination: str, af: str | None = None
+) -> schema.PathDocument:
     """Follow all shortest paths. Raises CommandError where there is none."""
-    start = context.find_node(source)
-    prefix, goal = _goal(context, destination)
-    walker = Walker(context)
+    speaker, start, prefix, goal = _ends(context, source, destination, family_number(af))
+    walker = Walker(context, speaker, prefix)
     first = walker.route(start, prefix)
     way = walker.way(start, prefix)
     if first is None or way is None:
@@ -95,6 +156,9 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
         "format": "fared-path/1",
+        "protocol": speaker.name,
+        "af": family_name(prefix.family),
+        "prefix": str(prefix),
         "source": context.node(start),
         "source_hostname": context.hostnames.get(start),
         "destination": context.node(goal),
@@ -105,27 +169,57 @@ def path(context: ViewContext, source: str, destination: str) -> schema.PathDocu
     }
 
 
-def _goal(context: ViewContext, text: str) -> tuple[Prefix, int]:
-    """A prefix to follow and the node it stands for."""
-    try:
-        node = context.find_node(text)
-    except CommandError:
-        prefix = context.find_route(text)
-        return prefix, context.router.solver.routes[prefix].destinations[0]
-    solver = context.router.solver
-    for area in solver.areas:
-        block = solver.ted(area).block(NodeId(node))
-        own = () if block is None else block.prefixes
-        inside = [item for item in own if item.path_type is PathType.INTRA_AREA]
-        if inside:
-            narrowest = max(inside, key=lambda a: (a.prefix.length, -a.metric))
-            return narrowest.prefix, node
-    raise CommandError("not-found", f"{text} announces no prefix")
+def _ends(
+    context: ViewContext, source: str, destination: str, family: int | None
+) -> tuple[Speaker, int, Prefix, int]:
+    """Protocol, first node, the prefix to follow and the node it stands for.
+
+    The protocol is the most preferred one that knows both ends. Raises CommandError.
+    """
+    preferences = context.router.settings.preferences
+    reason: CommandError | None = None
+    for speaker in sorted(context.speakers, key=lambda known: preferences[known.name]):
+        here = context.narrowed(speaker.name)
+        start = here.find_node(source, speaker)
+        if start is None:
+            continue
+        try:
+            return speaker, start, *_goal(here, speaker, destination, family)
+        except CommandError as error:
+            reason = reason or error
+    raise reason or CommandError("not-found", f"no router {source!r} in the database")
+
+
+def _goal(
+    context: ViewContext, speaker: Speaker, text: str, family: int | None
+) -> tuple[Prefix, int]:
+    node = context.find_node(text, speaker)
+    if node is None:
+        try:
+            prefix = context.find_route(text)
+        except CommandError as error:
+            if error.code == "bad-argument":
+                message = f"no router {text!r} in the database, and it is no prefix"
+                raise CommandError("not-found", message) from None
+            raise
+        return prefix, context.routes[prefix].destinations[0]
+    for known, solver in sorted(speaker.solvers.items(), key=lambda item: item[0] != FAMILY_IPV4):
+        if family not in (None, known):
+            continue
+        for area in solver.areas:
+            block = solver.ted(area).block(NodeId(node))
+            own = () if block is None else block.prefixes
+            inside = [item for item in own if item.path_type in _INSIDE]
+            if inside:
+                narrowest = max(inside, key=lambda a: (a.prefix.length, -a.metric))
+                return narrowest.prefix, node
+    what = "prefix" if family is None else f"{family_name(family)} prefix"
+    raise CommandError("not-found", f"{text} announces no {what}")
 
 
 def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
     """The route of the next node; at a border or boundary router what can be known ends."""
-    if route.path_type is not PathType.INTRA_AREA and head in route.destinations:
+    if route.path_type in _BEYOND and head in route.destinations:
         metric = route.metric - walker.cost(node, head)
         return replace(route, metric=metric, nexthops=None)
     return walker.way(head, route.prefix)

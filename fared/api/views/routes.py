@@ -5,36 +5,56 @@ from __future__ import annotations
 from typing import Any
 
 from fared.api.schema import routes as schema
-from fared.api.views.context import ViewContext, finite, gateway
-from fared.core.ids import Prefix, dotted
+from fared.api.views.context import (
+    EXTERNAL,
+    NAMES,
+    ViewContext,
+    area_name,
+    family_name,
+    family_number,
+    finite,
+    gateway,
+)
+from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
-from fared.ted.model import PathType
 
 MAX_EXAMPLES = 3
 
 
-def routes(context: ViewContext, prefix: str | None = None) -> schema.Routes:
+def routes(context: ViewContext, prefix: str | None = None, af: str | None = None) -> schema.Routes:
     """``show routes [PREFIX]``. Raises CommandError."""
-    table = context.router.solver.routes
-    chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
+    family = family_number(af)
+    chosen = _chosen(context, prefix, family)
+    known = sorted({f for speaker in context.speakers for f in speaker.solvers})
+    listed = [family] if family is not None else known
     return {
         "format": "fared-routes/1",
         "root": context.root,
-        "af": "ipv4",
-        "routes": [_route(context, table[wanted]) for wanted in chosen],
+        "af": "both" if len(listed) > 1 else family_name(listed[0]),
+        "routes": [_route(context, context.routes[wanted]) for wanted in chosen],
     }
+
+
+def _chosen(context: ViewContext, prefix: str | None, family: int | None) -> list[Prefix]:
+    """The prefixes that are asked for, in order. Raises CommandError."""
+    if prefix is not None:
+        return [context.find_route(prefix)]
+    return sorted(p for p in context.routes if family in (None, p.family))
 
 
 def _route(context: ViewContext, route: Route) -> schema.Route:
     hops = () if route.nexthops is None or route.discard else route.nexthops.hops
     total = sum(hop.weight for hop in hops)
+    proto = context.speaker_of(route.prefix).name
     return {
         "prefix": str(route.prefix),
+        "protocol": proto,
+        "preference": context.router.settings.preferences[proto],
         "metric": route.metric,
         "type": route.path_type.label,
-        "area": None if route.area is None else dotted(route.area),
+        "area": None if route.area is None else area_name(proto, route.area),
         "connected": route.nexthops is None,
         "discard": route.discard,
         "nexthops": [_hop(context, hop, total) for hop in hops],
@@ -54,15 +74,16 @@ def _hop(context: ViewContext, hop: NextHop, total: int) -> schema.RouteNextHop:
     }
 
 
-def weights(context: ViewContext, prefix: str | None = None) -> schema.Weights:
+def weights(
+    context: ViewContext, prefix: str | None = None, af: str | None = None
+) -> schema.Weights:
     """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
-    table = context.router.solver.routes
-    chosen = sorted(table) if prefix is None else [context.find_route(prefix)]
     vectors: dict[Any, tuple[NextHopSet, list[Route]]] = {}
-    for wanted in chosen:
-        route = table[wanted]
+    for wanted in _chosen(context, prefix, family_number(af)):
+        route = context.routes[wanted]
         if route.nexthops is not None and not route.discard:
-            found = vectors.setdefault(route.nexthops.key, (route.nexthops, []))
+            key = (context.speaker_of(wanted).name, wanted.family, route.nexthops.key)
+            found = vectors.setdefault(key, (route.nexthops, []))
             found[1].append(route)
     ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0].prefix))
     return {
@@ -97,9 +118,11 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
         )
     destinations = sorted({node for route in users for node in route.destinations})
     return {
+        "protocol": context.speaker_of(users[0].prefix).name,
+        "af": family_name(users[0].prefix.family),
         "prefixes": len(users),
         "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
-        "destinations": [context.hostnames.get(n) or context.node(n) for n in destinations],
+        "destinations": [context.name(node) for node in destinations],
         "quantization_error": round(quantization_error(hops), 6),
         "members": members,
     }
@@ -124,30 +147,34 @@ def quantization_error(hops: NextHopSet) -> float:
 def explain(context: ViewContext, prefix: str) -> schema.Explain:
     """``explain PREFIX``: why these next hops, and what limits each. Raises CommandError."""
     found = context.find_route(prefix)
-    explanation = context.router.solver.explain(found)
+    explanation = context.solver_of(found).explain(found)
     assert explanation is not None, "a route that is in the table can be explained"
-    route = explanation.route
+    route, proto = explanation.route, context.speaker_of(found).name
     return {
         "format": "fared-explain/1",
         "root": context.root,
         "prefix": str(found),
+        "protocol": proto,
+        "preference": context.router.settings.preferences[proto],
         "metric": route.metric,
         "type": route.path_type.label,
-        "area": None if route.area is None else dotted(route.area),
+        "area": None if route.area is None else area_name(proto, route.area),
         "connected": route.nexthops is None,
         "discard": route.discard,
         "destinations": [
             {"id": context.node(node), "hostname": context.hostnames.get(node)}
             for node in route.destinations
         ],
-        "nexthops": [_explained(context, hop) for hop in explanation.hops],
+        "nexthops": [_explained(context, found, hop) for hop in explanation.hops],
         "weights": context.weights,
         "summary": _summary(context, explanation),
         "last_change": _last_change(context, found),
     }
 
 
-def _explained(context: ViewContext, explained: ExplainedHop) -> schema.ExplainNextHop:
+def _explained(
+    context: ViewContext, prefix: Prefix, explained: ExplainedHop
+) -> schema.ExplainNextHop:
     hop = explained.hop
     shown = _hop(context, hop, 1)
     limit: schema.LimitingLink | None = None
@@ -171,11 +198,11 @@ def _explained(context: ViewContext, explained: ExplainedHop) -> schema.ExplainN
         "weight": hop.weight,
         "share": round(explained.share, 4),
         "ecmp_share": round(explained.ecmp_share, 4),
-        "reason": _reason(context, explained),
+        "reason": _reason(context, prefix, explained),
     }
 
 
-def _reason(context: ViewContext, explained: ExplainedHop) -> str:
+def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> str:
     if context.weights == "none":
         return "plain ECMP: adaptive routing is off, every next hop weighs 1"
     if explained.hop.capacity is None:
@@ -189,28 +216,24 @@ def _reason(context: ViewContext, explained: ExplainedHop) -> str:
     ]
     more = len(explained.limits) - len(names)
     others = f" and {more} more" if more else ""
-    local = explained.limits[0].tail == context.router.solver.root
+    local = explained.limits[0].tail == context.speaker_of(prefix).root
     where = "its own link, " if local and len(names) == 1 else ""
     return f"carries {capacity}, limited by {where}{', '.join(names)}{others}"
 
 
 def _limit_name(context: ViewContext, link: LimitingLink) -> str:
     if link.tail == link.head:
-        return f"what {_name(context, link.tail)} announced to lie behind it"
-    return f"{_name(context, link.tail)} -> {_name(context, link.head)}"
-
-
-def _name(context: ViewContext, node: int) -> str:
-    return context.hostnames.get(node) or context.node(node)
+        return f"what {context.name(link.tail)} announced to lie behind it"
+    return f"{context.name(link.tail)} -> {context.name(link.head)}"
 
 
 def _summary(context: ViewContext, explanation: Explanation) -> str:
     route = explanation.route
-    where = " and ".join(_name(context, node) for node in route.destinations)
+    where = " and ".join(context.name(node) for node in route.destinations)
     if route.nexthops is None:
-        if route.path_type is PathType.INTRA_AREA:
-            return f"{route.prefix} is connected here."
-        return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
+        if route.path_type in EXTERNAL:
+            return f"{route.prefix} is redistributed here: a route of the kernel's own leads there."
+        return f"{route.prefix} is connected here."
     if route.discard:
         return (
             f"{route.prefix} is an area range of this router: other areas are told that all of "
@@ -227,18 +250,39 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
         plain = count * min(known)
         gain = f", plain ECMP could fill only {format_bandwidth(plain)}" if plain < total else ""
         text += f" Together they carry {format_bandwidth(total)}{gain}."
-    silent = [_name(context, end.node) for end in explanation.announced if end.capacity is None]
+    silent = [context.name(end.node) for end in explanation.announced if end.capacity is None]
     if silent:
         several = len(silent) > 1
         text += (
             f" {' and '.join(silent)} announce{'' if several else 's'} no path capacity for it: "
             "what lies beyond is not known and limits nothing."
         )
-    return text
+    return text + _others(context, route)
+
+
+def _others(context: ViewContext, route: Route) -> str:
+    """What other protocols know of the prefix, and why that is not used, or should be."""
+    router = context.router
+    used = router.table.source(route.prefix)
+    mine = context.speaker_of(route.prefix).name
+    others = [name for name in router.table.candidates(route.prefix) if name != mine]
+    if not others or used is None:
+        return ""
+    if used != mine:
+        return f" It is not used: {NAMES[used]} knows {route.prefix} too and is preferred."
+    known = " and ".join(
+        f"{NAMES[name]} (preference {router.settings.preferences[name]})" for name in others
+    )
+    return (
+        f" {known} would have a route too; that of {NAMES[mine]} "
+        f"(preference {router.settings.preferences[mine]}) is used."
+    )
 
 
 def _last_change(context: ViewContext, prefix: Prefix) -> dict[str, Any] | None:
+    """Of the route that is used: what another protocol's route went through is not kept."""
+    used = context.router.table.source(prefix)
     found = context.router.journal.last_change.get(prefix)
-    if found is None:
+    if found is None or used not in (None, context.speaker_of(prefix).name):
         return None
     return {"at": context.unix(found.at), "causes": list(found.causes)}

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fared import __version__
 from fared.api.schema import system as schema
-from fared.api.views.context import ViewContext
+from fared.api.views.context import EXTERNAL, ViewContext, family_name
 from fared.api.views.kernel import differences
 from fared.api.views.ospf import checksum_text
-from fared.core.ids import dotted
+from fared.core.ids import dotted, format_system_id
 from fared.fib.model import FibState
+from fared.isis.ids import Level
+from fared.isis.pdu.render import format_area
+from fared.router.speaker import ISIS, OSPF
 from fared.router.stages import Stage
-from fared.ted.model import PathType
-
-EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 
 
 def status(context: ViewContext) -> schema.Status:
     """``show status``."""
     router, runtime = context.router, context.runtime
-    routes = list(router.solver.routes.values())
-    local = [route for route in routes if route.nexthops is None]
-    redistributed = sum(route.path_type in EXTERNAL for route in local)
     believed = router.planner.believed
     runs = router.journal.spf_runs
     return {
@@ -42,22 +41,15 @@ def status(context: ViewContext) -> schema.Status:
             "last_reload_ok": runtime.last_reload_ok,
             "last_reload_error": runtime.last_reload_error,
         },
-        "ospf": _ospf(context),
+        "ospf": _ospf(context) if context.speaks(OSPF) else None,
+        "isis": _isis(context) if context.speaks(ISIS) else None,
         "spf": {
             "runs": router.journal.counts["spf"],
             "backoff": router.backoff.state.value,
             "last_at": context.unix(runs[-1].at) if runs else None,
             "last_duration": runs[-1].computed if runs else None,
         },
-        "routes": {
-            "total": len(routes),
-            "connected": len(local) - redistributed,
-            "redistributed": redistributed,
-            "weighted": sum(
-                route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
-                for route in routes
-            ),
-        },
+        "routes": _routes(context),
         "fib": {
             "routes": len(believed.routes),
             "groups": len(believed.groups),
@@ -68,6 +60,33 @@ def status(context: ViewContext) -> schema.Status:
         "sysctls": runtime.sysctls,
         "event_loop_lag": round(runtime.event_loop_lag, 6),
     }
+
+
+def _routes(context: ViewContext) -> schema.RouteCounts:
+    routes = context.routes
+    local = [route for route in routes.values() if route.nexthops is None]
+    redistributed = sum(route.path_type in EXTERNAL for route in local)
+    return {
+        "total": len(routes),
+        "connected": len(local) - redistributed,
+        "redistributed": redistributed,
+        "weighted": sum(
+            route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
+            for route in routes.values()
+        ),
+        "protocols": routes_by_protocol(context),
+        "families": dict(Counter(family_name(prefix.family) for prefix in routes)),
+    }
+
+
+def routes_by_protocol(context: ViewContext) -> dict[str, int]:
+    """How many best routes come from each protocol that runs."""
+    found = {speaker.name: 0 for speaker in context.speakers}
+    if len(found) == 1:
+        return dict.fromkeys(found, len(context.routes))
+    for prefix in context.routes:
+        found[context.speaker_of(prefix).name] += 1
+    return found
 
 
 def _ospf(context: ViewContext) -> schema.OspfStatus:
@@ -86,10 +105,35 @@ def _ospf(context: ViewContext) -> schema.OspfStatus:
                 "neighbors": len(neighbors),
                 "full": sum(n.state == "Full" for n in neighbors),
                 "lsas": len(view.lsas),
-                "checksum": checksum_text(view),
+                "checksum": checksum_text(view.checksum),
             }
         )
     return {"stub_router": snapshot.stub_router, "areas": areas}
+
+
+def _isis(context: ViewContext) -> schema.IsisStatus:
+    snapshot = context.isis
+    levels: list[schema.LevelStatus] = []
+    for view in snapshot.databases:
+        adjacencies = [a for a in snapshot.adjacencies if a.levels & view.level]
+        levels.append(
+            {
+                "level": Level(view.level).label,
+                "interfaces": sum(bool(c.levels & view.level) for c in snapshot.circuits),
+                "neighbors": len(adjacencies),
+                "up": sum(adjacency.state == "Up" for adjacency in adjacencies),
+                "lsps": len(view.lsps),
+                "checksum": checksum_text(view.checksum),
+            }
+        )
+    return {
+        "system_id": format_system_id(snapshot.system_id),
+        "areas": [format_area(area) for area in snapshot.areas],
+        "families": [family_name(family) for family in snapshot.families],
+        "overloaded": snapshot.overloaded,
+        "attached": snapshot.attached,
+        "levels": levels,
+    }
 
 
 def stages(context: ViewContext) -> list[schema.StageReached]:
@@ -128,8 +172,10 @@ def convergence(context: ViewContext) -> schema.Convergence:
 def counters(context: ViewContext) -> schema.Counters:
     """``show counters``."""
     rows: list[schema.Counter] = [
-        {"group": group, "name": name, "value": value}
-        for group, counts in context.counters().items()
+        {"proto": proto or None, "group": group, "name": name, "value": value}
+        for proto, groups in context.counters().items()
+        if context.proto in (None, proto)
+        for group, counts in groups.items()
         for name, value in sorted(counts.items())
     ]
     return {"format": "fared-counters/1", "counters": rows}
@@ -169,13 +215,8 @@ def validate(context: ViewContext) -> schema.Validate:
     believed, found = router.planner.believed, context.dump()
     differing = differences(context, believed, found)
     missing = _missing(context, believed)
-    stuck = [n for n in context.ospf.neighbors if n.state not in ("Full", "2-Way", "Down")]
     checks: list[schema.Check] = [
-        {
-            "name": "neighbors are full",
-            "ok": not stuck,
-            "detail": f"{len(stuck)} neighbors still forming an adjacency",
-        },
+        *_adjacencies(context),
         {
             "name": "routes are in the FIB",
             "ok": not missing,
@@ -199,9 +240,29 @@ def validate(context: ViewContext) -> schema.Validate:
     }
 
 
+def _adjacencies(context: ViewContext) -> list[schema.Check]:
+    """Whether every neighbor that is heard is as near as it should be, by protocol."""
+    checks: list[schema.Check] = []
+    if context.speaks(OSPF):
+        forming = [n for n in context.ospf.neighbors if n.state not in ("Full", "2-Way", "Down")]
+        checks.append(_forming("neighbors are full", len(forming)))
+    if context.speaks(ISIS):
+        waiting = [a for a in context.isis.adjacencies if a.state != "Up"]
+        checks.append(_forming("adjacencies are up", len(waiting)))
+    return checks
+
+
+def _forming(name: str, count: int) -> schema.Check:
+    return {
+        "name": name,
+        "ok": not count,
+        "detail": f"{count} neighbors still forming an adjacency",
+    }
+
+
 def _missing(context: ViewContext, believed: FibState) -> list[str]:
     return [
         str(prefix)
-        for prefix, route in context.router.solver.routes.items()
+        for prefix, route in context.routes.items()
         if route.nexthops is not None and prefix not in believed.routes
     ]

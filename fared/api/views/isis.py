@@ -1,0 +1,209 @@
+"""What IS-IS adds to the documents of the protocols: its circuits, adjacencies, LSPs and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fared.api.schema import isis as schema
+from fared.api.schema.link import Authentication
+from fared.api.views.context import ViewContext, finite
+from fared.api.views.link import link_facts
+from fared.api.views.ospf import checksum_text
+from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
+from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
+from fared.isis.pdu.render import format_area, format_neighbor, render_pdu
+from fared.isis.settings import CircuitKind
+from fared.isis.snapshot import (
+    AdjacencyView,
+    AuthenticationView,
+    CircuitView,
+    LanView,
+    LspView,
+)
+from fared.router.speaker import ISIS
+
+_LEVEL_NAMES = {1: "level-1", 2: "level-2", 3: "level-1-2"}
+_IPV6 = 6
+LSP, PSEUDONODE = "lsp", "pseudonode"
+_TYPES = (LSP, PSEUDONODE, *(level.label for level in Level))
+
+
+def levels_name(levels: int) -> str:
+    """Name a set of levels as the configuration does: ``level-1-2``."""
+    return _LEVEL_NAMES.get(levels, "")
+
+
+def interfaces(context: ViewContext) -> list[schema.Interface]:
+    """The circuits that IS-IS runs on."""
+    return [_interface(context, view) for view in context.isis.circuits]
+
+
+def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
+    return {
+        "interface": view.name,
+        "ifindex": view.ifindex,
+        "proto": ISIS,
+        "area": levels_name(view.levels),
+        "levels": list(map(int, view.levels.levels)),
+        "network_type": view.kind,
+        "state": _state(view),
+        "passive": view.passive,
+        "priority": view.priority,
+        "circuit_id": view.circuit_id,
+        "cost": view.metric,
+        "mtu": view.mtu,
+        "addresses": [
+            f"{format_address(family, address)}/{length}"
+            for family, address, length in view.addresses
+        ],
+        "unnumbered": not any(family == FAMILY_IPV4 for family, _, _ in view.addresses),
+        **link_facts(context, view.ifindex, view.name, finite(view.capacity)),
+        "hello_interval": view.hello_interval,
+        "hello_multiplier": view.hello_multiplier,
+        "dead_interval": view.hello_interval * view.hello_multiplier,
+        "neighbors": len(view.adjacencies),
+        "full": sum(adjacency.state == "Up" for adjacency in view.adjacencies),
+        "flaps": sum(adjacency.flaps for adjacency in view.adjacencies),
+        "pending": view.pending,
+        "lans": [_lan(context, lan) for lan in view.lans],
+        "dampened": False,
+        "authentication": _authentication(view.authentication),
+    }
+
+
+def _state(view: CircuitView) -> str:
+    if not view.up:
+        return "Down"
+    if view.kind == CircuitKind.LOOPBACK.value:
+        return "Loopback"
+    if view.kind == CircuitKind.POINT_TO_POINT.value:
+        return "Point-to-point"
+    return "DIS" if any(lan.is_dis for lan in view.lans) else "LAN"
+
+
+def _lan(context: ViewContext, lan: LanView) -> schema.Lan:
+    return {
+        "level": lan.level,
+        "dis": format_neighbor(lan.dis) if lan.dis else None,
+        "hostname": context.hostnames.get(isis_node(lan.dis >> 8)) if lan.dis else None,
+        "is_dis": lan.is_dis,
+    }
+
+
+def _authentication(view: AuthenticationView | None) -> Authentication | None:
+    if view is None:
+        return None
+    return {
+        "algorithm": view.algorithm,
+        "key_id": view.key_id,
+        "extended": False,
+        "expired": view.expired,
+        "accepted_key_ids": list(view.accepted),
+    }
+
+
+def neighbors(context: ViewContext) -> list[schema.Neighbor]:
+    """The adjacencies of all circuits."""
+    return [_neighbor(context, view) for view in context.isis.adjacencies]
+
+
+def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.Neighbor:
+    node = isis_node(view.system_id)
+    addresses = [format_address(FAMILY_IPV4, address) for address in view.ipv4]
+    addresses += [format_address(_IPV6, address) for address in view.ipv6]
+    return {
+        "proto": ISIS,
+        "router_id": format_system_id(view.system_id),
+        "system_id": format_system_id(view.system_id),
+        "hostname": view.hostname or context.hostnames.get(node),
+        "area": levels_name(view.levels),
+        "levels": list(map(int, view.levels.levels)),
+        "interface": view.interface,
+        "address": next(iter(addresses), None),
+        "addresses": addresses,
+        "snpa": format_snpa(view.snpa),
+        "areas": [format_area(area) for area in view.areas],
+        "state": view.state,
+        "uptime": None if view.uptime is None else round(view.uptime, 3),
+        "holding_time": float(view.holding_time),
+        "dead_in": round(view.expires_in, 3),
+        "priority": view.priority,
+        "topologies": list(view.topologies),
+        "extended_circuit_id": view.extended_circuit_id,
+        "flaps": view.flaps,
+        "last_reason": context.runtime.neighbor_reasons.get((view.ifindex, node)),
+    }
+
+
+def database(
+    context: ViewContext, kind: str | None, lsp_id: str | None
+) -> list[schema.DatabaseLevel]:
+    """The LSPs of each level; a word that is no type is an id."""
+    if kind is not None and lsp_id is None and not _is_type(kind):
+        kind, lsp_id = None, kind
+    rows: list[schema.DatabaseLevel] = []
+    for view in context.isis.databases:
+        level = Level(view.level).label
+        lsps = [
+            _database_lsp(context, stored, detailed=lsp_id is not None)
+            for stored in view.lsps
+            if _of_type(stored, level, kind) and _has_id(context, stored, lsp_id)
+        ]
+        if lsps or (kind is None and lsp_id is None):
+            rows.append({"level": level, "checksum": checksum_text(view.checksum), "lsps": lsps})
+    return rows
+
+
+def _is_type(word: str) -> bool:
+    return any(name.startswith(word) for name in _TYPES)
+
+
+def lsp_type(view: LspView) -> str:
+    """The word for what an LSP describes: a router or a pseudonode."""
+    return PSEUDONODE if pseudonode_of(view.lsp.lsp_id) else LSP
+
+
+def _of_type(view: LspView, level: str, kind: str | None) -> bool:
+    return kind is None or lsp_type(view).startswith(kind) or level.startswith(kind)
+
+
+def _has_id(context: ViewContext, view: LspView, wanted: str | None) -> bool:
+    """By LSP id, system id or hostname; a hostname may stand for the system id of an LSP id."""
+    if wanted is None:
+        return True
+    found = view.lsp.lsp_id
+    system, written = format_system_id(system_of(found)), format_lsp_id(found)
+    if wanted.lower() in (system, written):
+        return True
+    hostname = context.hostnames.get(isis_node(system_of(found)))
+    return hostname is not None and wanted in (hostname, hostname + written[len(system) :])
+
+
+def _database_lsp(context: ViewContext, view: LspView, *, detailed: bool) -> schema.DatabaseLsp:
+    lsp = view.lsp
+    document: schema.DatabaseLsp = {
+        "type": lsp_type(view),
+        "lsp_id": format_lsp_id(lsp.lsp_id),
+        "hostname": context.hostnames.get(isis_node(system_of(lsp.lsp_id))),
+        "seq": lsp.sequence_number,
+        "lifetime": view.remaining_lifetime,
+        "checksum": lsp.checksum,
+        "length": len(view.raw),
+        "overload": lsp.overload,
+        "attached": lsp.attached,
+        "partition_repair": lsp.partition_repair,
+        "purged": view.purged,
+        "self_originated": view.own,
+    }
+    if detailed:
+        document["body"] = render_pdu(lsp, view.raw) | {"lifetime": view.remaining_lifetime}
+    return document
+
+
+def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
+    """Timer, what it is about, and in how many seconds it fires."""
+    for view in context.isis.circuits:
+        yield "hello", view.name, view.hello_in
+        for adjacency in view.adjacencies:
+            name = context.name(isis_node(adjacency.system_id))
+            yield "holding", f"{name} on {view.name}", adjacency.expires_in

@@ -1,0 +1,76 @@
+"""The IS-IS database as a file: what ``show lsdb --json`` prints and ``fared-cli spf`` reads.
+
+LSPs are bytes as they arrived, with the remaining lifetime of this moment patched in, which no
+checksum and no digest covers.
+"""
+
+from __future__ import annotations
+
+from fared.api.schema import isis_lsdb as schema
+from fared.api.views.context import finite
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address, format_system_id
+from fared.core.links import InterfaceAddress
+from fared.isis.circuit import AdjacencyState
+from fared.isis.contents import link_local
+from fared.isis.ids import Level
+from fared.isis.nexthops import ipv4_gateway
+from fared.isis.pdu.codec import with_lifetime
+from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot
+
+
+def isis_lsdb_document(snapshot: IsisSnapshot) -> schema.IsisLsdb:
+    """Write a whole engine's database, ``fared-lsdb/1``; headers of purged LSPs included."""
+    return {
+        "format": "fared-lsdb/1",
+        "proto": "isis",
+        "system_id": format_system_id(snapshot.system_id),
+        "levels": [int(level) for level in snapshot.levels.levels],
+        "interfaces": [_interface(circuit, snapshot) for circuit in snapshot.circuits],
+        "lsps": [
+            {
+                "level": database.level,
+                "hex": with_lifetime(view.raw, view.remaining_lifetime).hex(),
+            }
+            for database in snapshot.databases
+            for view in database.lsps
+        ],
+    }
+
+
+def _interface(circuit: CircuitView, snapshot: IsisSnapshot) -> schema.IsisLsdbInterface:
+    return {
+        "name": circuit.name,
+        "type": circuit.kind,
+        "ifindex": circuit.ifindex,
+        "addresses": [
+            f"{format_address(family, address)}/{length}"
+            for family, address, length in circuit.addresses
+        ],
+        "metric": circuit.metric,
+        "bandwidth": finite(circuit.capacity),
+        "adjacencies": [
+            _adjacency(circuit, adjacency, level)
+            for level in snapshot.levels.levels
+            for adjacency in circuit.adjacencies
+            if adjacency.state == AdjacencyState.UP.value and adjacency.levels & level
+        ],
+    }
+
+
+def _adjacency(
+    circuit: CircuitView, adjacency: AdjacencyView, level: Level
+) -> schema.IsisLsdbAdjacency:
+    """One neighbor; of several addresses the one that packets are sent to."""
+    own = tuple(
+        InterfaceAddress(family, address, length)
+        for family, address, length in circuit.addresses
+        if family == FAMILY_IPV4
+    )
+    ipv4 = ipv4_gateway(own, adjacency.ipv4)[0] if adjacency.ipv4 else None
+    ipv6 = next((address for address in adjacency.ipv6 if link_local(address)), None)
+    return {
+        "neighbor": format_system_id(adjacency.system_id),
+        "level": int(level),
+        "ipv4": None if ipv4 is None else format_address(FAMILY_IPV4, ipv4),
+        "ipv6": None if ipv6 is None else format_address(FAMILY_IPV6, ipv6),
+    }

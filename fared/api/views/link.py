@@ -1,0 +1,28 @@
+"""What every protocol tells of a link: whether it is up, what it carries, and who says so."""
+
+from __future__ import annotations
+
+from fared.api.schema.link import LinkFacts
+from fared.api.views.context import ViewContext, finite
+
+
+def link_facts(context: ViewContext, ifindex: int, name: str, capacity: float | None) -> LinkFacts:
+    """Gather them; ``capacity`` as the protocol takes it, bytes/s."""
+    link = context.links.get(ifindex)
+    utilized = context.runtime.utilized.get(ifindex)
+    bandwidth = finite(capacity)
+    available = None
+    if bandwidth is not None and utilized is not None:
+        available = max(0.0, bandwidth - utilized)
+    source = None
+    if context.config.interface_bandwidth(name) is not None:
+        source = "config"
+    elif link is not None and bandwidth is not None:
+        source = "shaper" if link.shaped is not None and bandwidth == link.shaped else "speed"
+    return {
+        "up": link is not None and link.up,
+        "bandwidth": bandwidth,
+        "bandwidth_source": source,
+        "utilized": utilized,
+        "available": available,
+    }

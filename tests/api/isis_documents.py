@@ -1,0 +1,455 @@
+"""Fixture documents of IS-IS: the spine S1 of a PoD, level 1 below it and level 2 above."""
+
+from typing import Any
+
+from tests.api.documents import (
+    DATABASE,
+    GBIT,
+    INTERFACES,
+    NEIGHBORS,
+    NOW,
+    SPF,
+    STATUS,
+    TIMERS,
+    TOPOLOGY,
+    WEIGHTS,
+)
+
+Json = dict[str, Any]
+SYSTEM = "0102.5500.0005"
+
+
+def system(number: int) -> str:
+    return f"0102.5500.{number:04d}"
+
+
+def name(number: int) -> str | None:
+    return {1: "super1", 2: "super2", 5: "spine1", 6: "leaf1", 7: "leaf2"}.get(number)
+
+
+LEVELS: Json = {
+    "system_id": SYSTEM,
+    "areas": ["49.0001"],
+    "families": ["ipv4", "ipv6"],
+    "overloaded": True,
+    "attached": True,
+    "levels": [
+        {
+            "level": "level-1",
+            "interfaces": 3,
+            "neighbors": 2,
+            "up": 1,
+            "lsps": 4,
+            "checksum": "0x0001a179",
+        },
+        {
+            "level": "level-2",
+            "interfaces": 2,
+            "neighbors": 1,
+            "up": 1,
+            "lsps": 3,
+            "checksum": "0x0000effc",
+        },
+    ],
+}
+ISIS_STATUS: Json = {
+    **STATUS,
+    "hostname": "spine1",
+    "router_id": SYSTEM,
+    "drained": True,
+    "config": {**STATUS["config"], "last_reload_ok": True, "last_reload_error": None},
+    "sysctls": [],
+    "ospf": None,
+    "isis": LEVELS,
+}
+BOTH_STATUS: Json = {**ISIS_STATUS, "router_id": "10.255.0.5", "ospf": STATUS["ospf"]}
+
+
+def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
+    return {
+        "interface": interface,
+        "ifindex": index,
+        "up": True,
+        "proto": "isis",
+        "area": f"level-{'-'.join(map(str, levels))}",
+        "levels": list(levels),
+        "network_type": "point-to-point",
+        "state": "Point-to-point",
+        "passive": False,
+        "priority": 64,
+        "circuit_id": index,
+        "cost": 10,
+        "mtu": 9216,
+        "addresses": ["fe80::200:0:2/64"],
+        "unnumbered": True,
+        "bandwidth": 400 * GBIT,
+        "bandwidth_source": "speed",
+        "utilized": 123.4 * GBIT,
+        "available": 276.6 * GBIT,
+        "hello_interval": 1.0,
+        "hello_multiplier": 4,
+        "dead_interval": 4.0,
+        "neighbors": 1,
+        "full": 1,
+        "flaps": 0,
+        "pending": 0,
+        "lans": [],
+        "dampened": False,
+        "authentication": None,
+        **more,
+    }
+
+
+ISIS_INTERFACES: Json = {
+    "format": "fared-interfaces/1",
+    "router_id": SYSTEM,
+    "interfaces": [
+        circuit(
+            "lo",
+            1,
+            1,
+            2,
+            state="Loopback",
+            network_type="loopback",
+            passive=True,
+            bandwidth=None,
+            utilized=None,
+            neighbors=0,
+            full=0,
+        ),
+        circuit("swp1", 2, 2),
+        circuit("swp2", 3, 1, flaps=2, full=0),
+        circuit(
+            "swp3",
+            4,
+            1,
+            2,
+            network_type="broadcast",
+            state="DIS",
+            neighbors=4,
+            full=4,
+            lans=[
+                {"level": 1, "dis": f"{SYSTEM}.04", "hostname": "spine1", "is_dis": True},
+                {"level": 2, "dis": None, "hostname": None, "is_dis": False},
+            ],
+            authentication={
+                "algorithm": "hmac-sha-256",
+                "key_id": 3,
+                "extended": False,
+                "expired": False,
+                "accepted_key_ids": [2, 3],
+            },
+        ),
+    ],
+}
+BOTH_INTERFACES: Json = {
+    **INTERFACES,
+    "interfaces": INTERFACES["interfaces"] + ISIS_INTERFACES["interfaces"][:2],
+}
+
+
+def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
+    return {
+        "proto": "isis",
+        "router_id": system(number),
+        "system_id": system(number),
+        "hostname": name(number),
+        "area": f"level-{'-'.join(map(str, levels))}",
+        "levels": list(levels),
+        "interface": interface,
+        "address": f"10.128.0.{number}",
+        "addresses": [f"10.128.0.{number}", f"fe80::200:{number}:2"],
+        "snpa": f"02:00:00:00:{number:02x}:02",
+        "areas": ["49.0001"],
+        "state": "Up",
+        "uptime": 93_700.0,
+        "holding_time": 4.0,
+        "dead_in": 3.412,
+        "priority": 64,
+        "topologies": [0, 2],
+        "extended_circuit_id": 2,
+        "flaps": 0,
+        "last_reason": "neighbor in three-way state Up",
+        **more,
+    }
+
+
+ISIS_NEIGHBORS: Json = {
+    "format": "fared-neighbors/1",
+    "router_id": SYSTEM,
+    "neighbors": [
+        adjacency(1, "swp1", 2, areas=["49.0000", "49.0000.00ff"]),
+        adjacency(6, "swp2", 1, state="Initializing", uptime=None, hostname=None, flaps=2),
+        adjacency(7, "swp3", 1, 2, addresses=["fe80::200:7:2"], dead_in=0.2),
+    ],
+}
+BOTH_NEIGHBORS: Json = {
+    **NEIGHBORS,
+    "neighbors": NEIGHBORS["neighbors"][:2] + ISIS_NEIGHBORS["neighbors"][:1],
+}
+
+
+def lsp(number: int, pseudonode: int = 0, fragment: int = 0, **more: Any) -> Json:
+    return {
+        "type": "pseudonode" if pseudonode else "lsp",
+        "lsp_id": f"{system(number)}.{pseudonode:02x}-{fragment:02x}",
+        "hostname": name(number),
+        "seq": 7,
+        "lifetime": 1098,
+        "checksum": 0xA4F3,
+        "length": 360,
+        "overload": False,
+        "attached": False,
+        "partition_repair": False,
+        "purged": False,
+        "self_originated": number == 5,
+        **more,
+    }
+
+
+ISIS_DATABASE: Json = {
+    "format": "fared-database/1",
+    "router_id": SYSTEM,
+    "areas": [],
+    "as_scope": [],
+    "levels": [
+        {
+            "level": "level-1",
+            "checksum": "0x0001a179",
+            "lsps": [
+                lsp(5, attached=True, overload=True),
+                lsp(5, 4, length=67),
+                lsp(6, fragment=1, length=1492, lifetime=612),
+                lsp(9, purged=True, lifetime=0, length=27),
+            ],
+        },
+        {
+            "level": "level-2",
+            "checksum": "0x0000effc",
+            "lsps": [lsp(1), lsp(5)],
+        },
+    ],
+}
+BOTH_DATABASE: Json = {**DATABASE, "levels": ISIS_DATABASE["levels"][1:]}
+
+ISIS_DATABASE_DETAIL: Json = {
+    **ISIS_DATABASE,
+    "levels": [
+        {
+            "level": "level-1",
+            "checksum": "0x0001a179",
+            "lsps": [
+                lsp(
+                    6,
+                    body={
+                        "pdu": "l1-lsp",
+                        "tlvs": {
+                            "area_addresses": ["49.0001"],
+                            "protocols": [204, 142],
+                            "hostname": "leaf1",
+                            "ext_is_reach": [
+                                {
+                                    "neighbor": f"{SYSTEM}.00",
+                                    "metric": 10,
+                                    "sub": {
+                                        "local_identifier": 2,
+                                        "remote_identifier": 3,
+                                        "unreserved_bandwidth": [400 * GBIT] * 8,
+                                        "residual_bandwidth": 100 * GBIT,
+                                    },
+                                }
+                            ],
+                            "ipv6_reach": [
+                                {"prefix": "2001:db8:0:6::/64", "metric": 10, "down": False}
+                            ],
+                        },
+                    },
+                )
+            ],
+        }
+    ],
+}
+
+ISIS_LSDB: Json = {
+    "format": "fared-lsdb/1",
+    "proto": "isis",
+    "system_id": SYSTEM,
+    "levels": [1, 2],
+    "interfaces": [],
+    "lsps": [{"level": 2, "hex": "831b0100"}],
+}
+
+BOTH = ["ipv4", "ipv6"]
+
+
+def link(tail: int, head: int, capacity: float, families: list[str]) -> Json:
+    return {
+        "from": system(tail),
+        "to": system(head),
+        "metric": 10,
+        "capacity": capacity,
+        "available": capacity,
+        "two_way": True,
+        "families": families,
+    }
+
+
+ISIS_TOPOLOGY: Json = {
+    "format": "fared-topology/1",
+    "router_id": SYSTEM,
+    "areas": [
+        {
+            "proto": "isis",
+            "area": "level-1",
+            "nodes": [
+                {
+                    "id": system(number),
+                    "hostname": name(number),
+                    "network": False,
+                    "transit": number != 5,
+                    "prefixes": 6,
+                }
+                for number in (5, 6, 7)
+            ],
+            "links": [
+                link(5, 6, 100 * GBIT, BOTH),
+                link(6, 5, 400 * GBIT, BOTH),
+                link(5, 7, 400 * GBIT, ["ipv4"]),
+            ],
+        }
+    ],
+}
+BOTH_TOPOLOGY: Json = {**TOPOLOGY, "areas": TOPOLOGY["areas"] + ISIS_TOPOLOGY["areas"]}
+
+
+def reached(number: int, level: str, metric: int, *hops: int, **more: Any) -> Json:
+    return {
+        "id": system(number),
+        "hostname": name(number),
+        "proto": "isis",
+        "families": BOTH,
+        "area": level,
+        "metric": metric,
+        "first_hops": [system(hop) for hop in hops],
+        **more,
+    }
+
+
+ISIS_SPF: Json = {
+    "format": "fared-spf/1",
+    "root": SYSTEM,
+    "backoff": "quiet",
+    "nodes": [
+        reached(5, "level-1", 0),
+        reached(6, "level-1", 10, 6),
+        reached(7, "level-1", 10, 7, families=["ipv4"]),
+        reached(7, "level-1", 20, 6, families=["ipv6"]),
+        reached(1, "level-2", 10, 1),
+    ],
+}
+BOTH_SPF: Json = {**SPF, "nodes": SPF["nodes"] + ISIS_SPF["nodes"][-1:]}
+
+
+def hop(number: int, capacity: float, weight: int, share: float, address: str) -> Json:
+    return {
+        "interface": f"swp{number}",
+        "address": address,
+        "neighbor": system(number),
+        "hostname": name(number),
+        "bandwidth": 400 * GBIT,
+        "capacity": capacity,
+        "weight": weight,
+        "share": share,
+    }
+
+
+def route(prefix: str, level: int, nexthops: list[Json], **more: Any) -> Json:
+    return {
+        "prefix": prefix,
+        "protocol": "isis",
+        "preference": 115,
+        "metric": 30,
+        "type": f"level-{level}",
+        "area": f"level-{level}",
+        "connected": False,
+        "discard": False,
+        "nexthops": nexthops,
+        **more,
+    }
+
+
+VIA4 = [hop(1, 100 * GBIT, 1, 0.2, "10.128.0.1"), hop(2, 400 * GBIT, 4, 0.8, "fe80::200:2:2")]
+VIA6 = [hop(1, 100 * GBIT, 1, 0.2, "fe80::1"), hop(9, 400 * GBIT, 4, 0.8, "fe80::200:9:2")]
+ISIS_ROUTES: Json = {
+    "format": "fared-routes/1",
+    "root": SYSTEM,
+    "af": "both",
+    "routes": [
+        route("10.0.1.0/24", 1, [], metric=10, connected=True),
+        route("10.0.2.0/24", 2, VIA4),
+        route("2001:db8:0:1::/64", 1, [], metric=10, connected=True),
+        route("2001:db8:0:2::/64", 2, VIA6),
+    ],
+}
+
+ISIS_EXPLAIN: Json = {
+    "format": "fared-explain/1",
+    "root": SYSTEM,
+    "prefix": "2001:db8:0:2::/64",
+    "protocol": "isis",
+    "preference": 115,
+    "metric": 30,
+    "type": "level-2",
+    "area": "level-2",
+    "connected": False,
+    "discard": False,
+    "destinations": [{"id": system(8), "hostname": None}],
+    "nexthops": [
+        {**entry, "ecmp_share": 0.5, "limiting_link": None, "reason": "its own link"}
+        for entry in VIA6
+    ],
+    "weights": "capacity",
+    "summary": "2001:db8:0:2::/64 is behind 0102.5500.0008, 2 next hops at metric 30.",
+    "last_change": {"at": NOW - 12, "causes": [f"lsp {system(1)}.00-00 seq 0x00000004"]},
+}
+
+ISIS_PATH_BEYOND: Json = {
+    "format": "fared-path/1",
+    "protocol": "isis",
+    "af": "ipv6",
+    "prefix": "2001:db8:0:2::/64",
+    "source": system(2),
+    "source_hostname": "super2",
+    "destination": system(8),
+    "destination_hostname": None,
+    "metric": 40,
+    "capacity": None,
+    "edges": [],
+}
+
+ISIS_WEIGHTS: Json = {
+    **WEIGHTS,
+    "vectors": [
+        {
+            "protocol": "isis",
+            "af": "ipv6",
+            "prefixes": 2,
+            "examples": ["2001:db8:0:2::/64", "fd00::aff:8/128"],
+            "destinations": [system(8)],
+            "quantization_error": 0.0,
+            "members": [
+                {**entry, "wanted_share": entry["share"], "ecmp_share": 0.5, "error": 0.0}
+                for entry in VIA6
+            ],
+        }
+    ],
+}
+
+BOTH_TIMERS: Json = {
+    **TIMERS,
+    "timers": [
+        {"timer": "hello", "proto": "isis", "subject": "swp1", "due_in": 0.21},
+        *TIMERS["timers"],
+        {"timer": "fib-housekeeping", "proto": None, "subject": "", "due_in": 1500.0},
+    ],
+}

@@ -1,0 +1,36 @@
+"""A simulated router as its views see it."""
+
+import time
+from collections import deque
+from types import SimpleNamespace
+
+from fared.api.views.context import Runtime, ViewContext
+from fared.config import load_text
+from fared.daemon.counters import counters_of
+from fared.sim.fabric import Fabric
+
+CONFIG = """
+router-id: 10.255.0.1
+ospf: {areas: {0.0.0.0: {interfaces: {'*': {}}}}}
+isis: {net: 49.0001.0102.5500.0001.00, interfaces: {'*': {}}}
+"""
+
+
+def seen_from(fabric: Fabric, name: str) -> ViewContext:
+    """One moment of the router ``name``."""
+    node = fabric.network.nodes[name]
+    router = node.running
+    return ViewContext(
+        router=router,
+        config=load_text(CONFIG),
+        runtime=Runtime(0.0, 1, "test.yaml", 0.0),
+        now=fabric.network.now,
+        wall=time.time(),
+        log=deque(),
+        dump=node.kernel.dump,
+        links={
+            port.ifindex: SimpleNamespace(name=port.name, up=port.up, shaped=None)
+            for port in node.ports.values()
+        },
+        counters=lambda: counters_of(router, packets={}, frames={}, operations={}),
+    )

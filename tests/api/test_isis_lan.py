@@ -1,0 +1,71 @@
+"""Views of IS-IS on a LAN: who is designated, the pseudonode, and paths across it."""
+
+import pytest
+
+from fared.api.views import graph, path, protocol, system
+from fared.daemon.metrics import metric_values
+from fared.isis.ids import LevelSet
+from fared.isis.settings import CircuitKind, CircuitSettings
+from fared.sim.fabric import LANS, Fabric, FabricBuilder
+from fared.sim.levels import COMMON
+from fared.sim.network import Network
+from tests.api.seen import seen_from
+
+NAMES = ("R1", "R2", "R3")
+LAN = CircuitSettings(
+    CircuitKind.BROADCAST, LevelSet.TWO, hello_interval=1.0, hello_multiplier=4, csnp_interval=1.0
+)
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Fabric:
+    """R1 to R3 on a LAN in level 2; R3 has the highest SNPA and is designated."""
+    builder = FabricBuilder(Network(seed=3), ospf=False, isis=COMMON)
+    for name in NAMES:
+        builder.router(name)
+        builder.hosts(name)
+    network = builder.fabric.network
+    ports = [
+        network.add_port(name, LANS + number, 24, None, interface="lan1", capacity=1e9, circuit=LAN)
+        for number, name in enumerate(NAMES, start=1)
+    ]
+    network.join(ports)
+    network.start_all()
+    network.run_until_quiet(120, quiet=6.0)
+    return builder.fabric
+
+
+def test_interfaces_say_who_is_designated(fabric):
+    lan = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"][-1]
+    assert (lan["network_type"], lan["state"], lan["full"]) == ("broadcast", "LAN", 2)
+    (level,) = lan["lans"]
+    assert (level["level"], level["hostname"], level["is_dis"]) == (2, "R3", False)
+    own = protocol.interfaces(seen_from(fabric, "R3"))["interfaces"][-1]
+    assert (own["state"], own["lans"][0]["dis"]) == ("DIS", level["dis"])
+
+
+def test_the_pseudonode_is_an_lsp_and_a_node_of_its_own(fabric):
+    context = seen_from(fabric, "R1")
+    (level,) = protocol.database(context, "pseudonode")["levels"]
+    (lsp,) = level["lsps"]
+    assert (lsp["type"], lsp["hostname"]) == ("pseudonode", "R3")
+    (area,) = graph.topology(context)["areas"]
+    (network,) = [node for node in area["nodes"] if node["network"]]
+    assert lsp["lsp_id"] == f"{network['id']}-00"
+    around = [link for link in area["links"] if link["from"] == network["id"]]
+    assert len(around) == len(NAMES)
+    assert all(link["two_way"] and link["capacity"] is None for link in around)
+    entries = metric_values(context, operations={}).lsdb_entries
+    assert entries["isis", "level-2", "pseudonode"] == 1
+
+
+@pytest.mark.parametrize("af", ["ipv4", "ipv6"])
+def test_a_path_crosses_the_lan_straight_to_the_other_router(fabric, af):
+    document = path.path(seen_from(fabric, "R1"), "R1", "R2", af)
+    edges = [(e["from_hostname"], e["to_hostname"], e["share"]) for e in document["edges"]]
+    assert edges == [("R1", "R2", 1.0)]
+    assert document["capacity"] == pytest.approx(1e9)
+
+
+def test_all_is_well_on_a_lan(fabric):
+    assert system.validate(seen_from(fabric, "R2"))["ok"]
