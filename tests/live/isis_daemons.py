@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.live.daemons import LEFT_STUB, LINKS, RIGHT_STUB, Json, Live, Pair, wait_for
+from tests.live.daemons import LINKS, RIGHT_STUB, Json, Live, Pair, wait_for
 
-LEFT_STUB6, RIGHT_STUB6 = "2001:db8:91::/64", "2001:db8:92::/64"
+RIGHT_STUB6 = "2001:db8:92::/64"
 LEFT_SYSTEM, RIGHT_SYSTEM = "0000.0000.0001", "0000.0000.0002"
 STUBS = (RIGHT_STUB, RIGHT_STUB6)
-__all__ = ["LEFT_STUB", "IsisPair", "isis_section", "running_isis_pair"]
 
 
 def isis_section(system_id: str, **metrics: int) -> Json:
