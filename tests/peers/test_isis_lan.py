@@ -23,7 +23,7 @@ ROUTERS = {
 }
 TAKEN_OVER = 8.0
 """The holding time is 4 s, that of a designated IS a third."""
-PDUS = {f"l{level}-{kind}" for level in (1, 2) for kind in ("lan-hello", "lsp", "csnp", "psnp")}
+SENT = {f"l{level}-{kind}" for level in (1, 2) for kind in ("lan-hello", "lsp", "csnp")}
 
 
 @pytest.fixture
@@ -56,8 +56,6 @@ def test_fared_is_designated_and_is_not_and_every_designated_one_dies(lan: IsisL
 
         lan.node("F1").start()  # of a higher priority: it takes the office from its holder
         lan.await_designated("F1")
-        lan.node("R1").start()
-        lan.await_designated("F1")
         tell(f"the designated IS died: {[f'{seconds:.2f} s' for seconds in taken]}")
         assert max(taken) < TAKEN_OVER
         assert complaints(lan, f"{FRR_LOST_LINK}|{FRR_MET_A_FORMER_LIFE}") == {}  # type: ignore[arg-type]
@@ -68,4 +66,4 @@ def test_fared_is_designated_and_is_not_and_every_designated_one_dies(lan: IsisL
         return
     verdict = judge(recordings.merged("F1", "F2"))
     assert (verdict.flawed, verdict.bad_lsps) == ([], [])
-    assert set(verdict.kinds) == PDUS
+    assert SENT <= set(verdict.kinds) <= SENT | {"l1-psnp", "l2-psnp"}
