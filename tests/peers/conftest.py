@@ -24,8 +24,10 @@ Whole = Callable[[Fabric, float], float]
 class Running(Protocol):
     """How a module starts its fabric."""
 
-    def __call__(self, topology: str, whole: Whole = ...) -> AbstractContextManager[Peers]:
-        """Run a topology text: ``with running(TEXT) as peers``."""
+    def __call__(
+        self, topology: str, whole: Whole = ..., what: str = ...
+    ) -> AbstractContextManager[Peers]:
+        """Run a topology text: ``with running(TEXT) as peers``; ``what`` is recorded."""
 
 
 @dataclass
@@ -54,7 +56,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
     """Start fabrics, and take them down again."""
 
     @contextmanager
-    def run(topology: str, whole: Whole = await_whole) -> Iterator[Peers]:
+    def run(
+        topology: str, whole: Whole = await_whole, what: str = "ip proto 89"
+    ) -> Iterator[Peers]:
         directory: Path = tmp_path_factory.mktemp("peers")
         file = directory / "topology.clab.yml"
         file.write_text(topology)
@@ -62,7 +66,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
         recordings = None
         try:
             fabric.build()
-            recordings = Recordings(fabric, directory / "sent")
+            recordings = Recordings(fabric, directory / "sent", what)
             begun = time.monotonic()
             fabric.start()
             seconds = whole(fabric, _START_DEADLINE) - begun

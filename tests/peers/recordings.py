@@ -42,6 +42,9 @@ FRR_BEGAN_ANEW = r"Neighbor state is ExStart, packet discarded|Negotiation fails
 is Full. It says this of what we sent before we could know."""
 
 
+ISIS = "not ip and not ip6 and not arp"
+"""802.2 frames: on the device ``any`` the filter knows no better word for them."""
+
 _IP_HEADER, _OSPF_HEADER, _LSA_HEADER = 20, 24, 20
 _FRAGMENT = 0x3FFF  # more to come, or not the first
 _LS_UPDATE = 4
@@ -63,11 +66,15 @@ class Verdict(NamedTuple):
 
 
 class Recordings:
-    """tcpdump in every fared node of a fabric, from before the daemons start."""
+    """tcpdump in every fared node of a fabric, from before the daemons start.
 
-    def __init__(self, fabric: Fabric, directory: Path) -> None:
+    ``what`` is recorded, in tcpdump's words: OSPF, or ``ISIS``.
+    """
+
+    def __init__(self, fabric: Fabric, directory: Path, what: str = "ip proto 89") -> None:
         self.fabric = fabric
         self.directory = directory
+        self.what = what
         self._running: list[subprocess.Popen[bytes]] = []
         if shutil.which("tcpdump") is None:
             return
@@ -81,7 +88,7 @@ class Recordings:
 
     def _start(self, name: str) -> None:
         command = ["tcpdump", "-i", "any", "-Q", "out", "-U", "-Z", "root", "-s", "0"]
-        command += ["-w", str(self.path(name)), "ip proto 89"]
+        command += ["-w", str(self.path(name)), self.what]
         self._running.append(self.fabric.node(name).netns.start(command, self._log(name)))
 
     def _log(self, name: str) -> Path:
@@ -105,12 +112,16 @@ class Recordings:
 
     def judge(self, *names: str) -> Verdict:
         """Have all packets of some nodes decoded, as one recording."""
+        return judge(self.merged(*names))
+
+    def merged(self, *names: str) -> Path:
+        """The recordings of some nodes in one file."""
         path = self.path(names[0])
         if len(names) > 1:
             path = self.directory / "several.merged"
             parts = [str(self.path(name)) for name in names]
             subprocess.run(["mergecap", "-w", str(path), *parts], timeout=60, check=True)
-        return judge(path)
+        return path
 
 
 def judge(recording: Path) -> Verdict:
