@@ -65,7 +65,11 @@ def reloads(pair: Pair) -> list[Any]:
 @pytest.mark.parametrize("how", ["SIGHUP", "fared-cli config reload"])
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("ospf: [\n", "fared.yaml:"), ("ospf: {aera: {}}\n", "'areas'"), ("{}\n", "an ospf or an isis section")],
+    [
+        ("ospf: [\n", "fared.yaml:"),
+        ("ospf: {aera: {}}\n", "'areas'"),
+        ("{}\n", "an ospf or an isis section"),
+    ],
 )
 def test_a_bad_file_is_refused_and_the_running_configuration_stays(
     running: Pair, how: str, text: str, said: str
