@@ -185,13 +185,17 @@ def _to_network(instance: Instance, circuit: Circuit, network: int) -> IsNeighbo
 
 def own_addresses(instance: Instance, circuit: Circuit) -> list[InterfaceAddress]:
     """The IPv4 addresses that are this circuit's alone, none borrowed from a loopback."""
-    lent = {
+    return [a for a in circuit.addresses(FAMILY_IPV4) if a.address not in instance.lent]
+
+
+def lent_addresses(instance: Instance) -> frozenset[int]:
+    """The IPv4 addresses of loopbacks, which unnumbered links borrow."""
+    return frozenset(
         address.address
-        for other in instance.circuits.values()
-        if other.loopback
-        for address in other.addresses(FAMILY_IPV4)
-    }
-    return [a for a in circuit.addresses(FAMILY_IPV4) if a.address not in lent]
+        for circuit in instance.circuits.values()
+        if circuit.loopback
+        for address in circuit.addresses(FAMILY_IPV4)
+    )
 
 
 def link_ends(instance: Instance, circuit: Circuit, adjacency: Adjacency) -> tuple[int, int] | None:

@@ -199,14 +199,14 @@ class IsisEngine:
         else:
             self._flooding.adjacency_down(circuit, level)
         self._originator.circuit_changed(circuit, level)
-        self._ted.links_changed(f"{circuit.name} {reason}", level)
+        self._ted.links_changed(f"{circuit.name} {reason}", level, circuit.ifindex)
 
     def dis_changed(self, circuit: Circuit, level: Level, previous_lan_id: int) -> None:
         """The designated IS of a LAN is another one."""
         del previous_lan_id
         self._flooding.dis_changed(circuit, level)
         self._originator.circuit_changed(circuit, level)
-        self._ted.links_changed(f"{circuit.name} designated IS", level)
+        self._ted.links_changed(f"{circuit.name} designated IS", level, circuit.ifindex)
 
     def circuit_changed(self, circuit: Circuit) -> None:
         """Addresses, metric, state or capacity of a circuit, or what a neighbor says, differ."""
@@ -217,7 +217,9 @@ class IsisEngine:
             self._originator.circuit_removed(circuit)
         if not circuit.speaks:
             self._flooding.circuit_removed(circuit)
-        self._ted.links_changed(f"{circuit.name} changed")
+        # Which addresses links borrow is another question when a loopback changes.
+        only = None if circuit.loopback else circuit.ifindex
+        self._ted.links_changed(f"{circuit.name} changed", ifindex=only)
 
     # DatabaseWatcher
 

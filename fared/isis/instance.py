@@ -53,6 +53,8 @@ class Instance:
         self.counters = Counters()
         self.circuits: dict[int, Circuit] = {}
         """By ifindex."""
+        self.lent: frozenset[int] = frozenset()
+        """IPv4 addresses of loopbacks, which unnumbered links borrow."""
         self.databases: dict[Level, Lsdb] = {level: Lsdb(level) for level in settings.levels.levels}
         self._outputs: list[Output] = []
         self._logged: set[tuple[int, str]] = set()

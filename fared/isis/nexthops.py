@@ -15,19 +15,12 @@ from fared.isis.instance import Instance
 from fared.ted.model import LocalLink
 
 
-def local_links(instance: Instance, level: Level, family: int) -> tuple[LocalLink, ...]:
-    """The links of a level over which packets of a family may be sent, by ifindex."""
-    return tuple(
-        link
-        for circuit in instance.ordered_circuits()
-        if contents.runs_level(instance, circuit, level)
-        for link in _links_of(instance, circuit, level, family)
-    )
-
-
-def _links_of(
+def local_links(
     instance: Instance, circuit: Circuit, level: Level, family: int
 ) -> Iterator[LocalLink]:
+    """The links of a level over which packets of a family may be sent out of one circuit."""
+    if not contents.runs_level(instance, circuit, level):
+        return
     topology = contents.topology_of(instance, family)
     for neighbor, topologies, adjacencies in contents.neighbors(instance, circuit, level):
         if topology not in topologies:

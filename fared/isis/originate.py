@@ -92,7 +92,9 @@ class Originator:
             self._dirty[known, circuit.ifindex] = None
             if circuit.loopback or level is None:
                 self._headers.add(known)
-        if circuit.loopback:  # which addresses are borrowed may be another question now
+        lent = contents.lent_addresses(self._instance) if circuit.loopback else None
+        if lent is not None and lent != self._instance.lent:
+            self._instance.lent = lent
             for other in self._instance.circuits.values():
                 for known in self._routers:
                     self._dirty[known, other.ifindex] = None

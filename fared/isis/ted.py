@@ -36,6 +36,15 @@ class _Node:
     since: float = 0.0
 
 
+@dataclass(slots=True)
+class _Unlinked:
+    """Circuits whose adjacencies may have changed, the first cause and when that was."""
+
+    cause: str
+    since: float
+    circuits: dict[int, None] = field(default_factory=dict)
+
+
 class TedBuilder:
     """Watches the databases and emits TedUpdated and LocalLinksChanged at ``flush``."""
 
@@ -43,8 +52,10 @@ class TedBuilder:
         self._instance = instance
         self._nodes: dict[NodeKey, _Node] = {}
         self._dirty: dict[NodeKey, _Node] = {}
-        self._links_dirty: dict[Level, tuple[str, float]] = {}
+        self._links_dirty: dict[Level, _Unlinked] = {}
         self._links: dict[tuple[Level, int], tuple[LocalLink, ...]] = {}
+        self._hops: dict[tuple[Level, int], dict[int, tuple[LocalLink, ...]]] = {}
+        """By level and family: the links out of each circuit."""
         self._follows_attached = True
         self._noted: dict[Level, dict[Prefix, dict[LspId, IpReach]]] = {}
         self._noted_changed: dict[tuple[Level, Prefix], None] = {}
@@ -90,10 +101,16 @@ class TedBuilder:
             node.cause, node.since = cause, self._instance.now
         self._dirty[key] = node
 
-    def links_changed(self, cause: str, level: Level | None = None) -> None:
-        """The adjacencies of a level, or of all, may have changed."""
+    def links_changed(
+        self, cause: str, level: Level | None = None, ifindex: int | None = None
+    ) -> None:
+        """The adjacencies of a level on a circuit may have changed; None: of all."""
+        ifindexes = self._instance.circuits if ifindex is None else (ifindex,)
         for known in self._instance.databases if level is None else (level,):
-            self._links_dirty.setdefault(known, (cause, self._instance.now))
+            dirty = self._links_dirty.get(known)
+            if dirty is None:
+                dirty = self._links_dirty[known] = _Unlinked(cause, self._instance.now)
+            dirty.circuits.update(dict.fromkeys(ifindexes))
 
     def everything_changed(self, cause: str) -> None:
         """Settings changed: look at all nodes again."""
@@ -192,15 +209,27 @@ class TedBuilder:
         for key, node in dirty.items():
             self._emit(key, node)
         pending, self._links_dirty = self._links_dirty, {}
-        for level, (cause, since) in pending.items():
+        for level, unlinked in pending.items():
             for family in (4, 6):
-                links: tuple[LocalLink, ...] = ()
-                if family in self._instance.settings.families:
-                    links = local_links(self._instance, level, family)
-                if links != self._links.get((level, family), ()):
-                    self._links[level, family] = links
-                    change = LocalLinksChanged(int(level), links, cause, since, family)
-                    self._instance.emit(change)
+                self._emit_links(level, family, unlinked)
+
+    def _emit_links(self, level: Level, family: int, dirty: _Unlinked) -> None:
+        instance, key = self._instance, (level, family)
+        hops = self._hops.setdefault(key, {})
+        for ifindex in dirty.circuits:
+            circuit = instance.circuits.get(ifindex)
+            found: tuple[LocalLink, ...] = ()
+            if circuit is not None and family in instance.settings.families:
+                found = tuple(local_links(instance, circuit, level, family))
+            if found:
+                hops[ifindex] = found
+            else:
+                hops.pop(ifindex, None)
+        links = tuple(link for ifindex in sorted(hops) for link in hops[ifindex])
+        if links != self._links.get(key, ()):
+            self._links[key] = links
+            change = LocalLinksChanged(int(level), links, dirty.cause, dirty.since, family)
+            instance.emit(change)
 
     def _emit(self, key: NodeKey, node: _Node) -> None:
         level, node_id = key

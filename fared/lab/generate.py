@@ -35,6 +35,7 @@ topology:
       cmd: fared-lab node /fabric.clab.yml
       network-mode: none     # no second way around the fabric
       restart-policy: "no"   # Docker would start a node again without its links
+  defaults: {{labels: {{fared-lab.hello-interval: {hello}}}}}   # seconds
   groups:
     super: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
     spine: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
@@ -54,6 +55,7 @@ class Clos5:
     leaves: int = 4
     supers: int = 2
     rate: str = "100M"
+    hello: int = 1
     name: str = "clos5"
 
     def text(self) -> str:

@@ -277,14 +277,20 @@ _size = click.IntRange(min=1, max=100)
 @click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="A PoD.")
 @click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="A plane.")
 @click.option("--rate", default=Clos5.rate, show_default=True, help="Of every link.")
+@click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
 @click.option("--name", default=Clos5.name, show_default=True, help="Of the lab and the file.")
-def clos5(*, pods: int, spines: int, leaves: int, supers: int, rate: str, name: str) -> None:
-    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2."""
+def clos5(
+    *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
+) -> None:
+    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2.
+
+    Large fabrics on few cores need a longer hello interval, or starting daemons miss hellos.
+    """
     try:
         parse_bandwidth(rate)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--rate") from error
-    click.echo(Clos5(pods, spines, leaves, supers, rate, name).text(), nl=False)
+    click.echo(Clos5(pods, spines, leaves, supers, rate, hello, name).text(), nl=False)
 
 
 @main.command()

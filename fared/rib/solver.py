@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId, Prefix
     from fared.rib.model import NextHopSet
     from fared.ted.database import Ted
-    from fared.ted.model import LocalLink, NodeBlock
+    from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
 
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
 _BACKBONE = 0
+Announcements = dict[tuple[int, "NodeId"], "tuple[PrefixAttachment, ...]"]
 _Shared = tuple[tuple[int, float], ...]
 
 
@@ -336,6 +337,20 @@ class RouteSolver:
         found = join_areas(self._areas, by_area, self.settings)
         self._shared_sets[shared] = found
         return found
+
+    def seen_from(self, root: NodeId, announced: Announcements) -> RouteSolver:
+        """Make a solver for another root on these very databases, to be read from only.
+
+        ``announced`` stands for the prefixes of all blocks, by area and node; local links are
+        still to be set.
+        """
+        other = RouteSolver(root, self.settings)
+        for area, solver in self._areas.items():
+            other._area(area).ted = solver.ted
+        for (area, node), prefixes in announced.items():
+            other._table.put(area, node, other._forwarded.take(area, node, prefixes))
+        other._announcements_changed = True
+        return other
 
     def path_capacity(self, prefix: Prefix) -> float | None:
         """What this router can carry to a prefix over all its paths together, bytes/s.

@@ -102,11 +102,16 @@ def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
     return table
 
 
-def shortest_path_forwarding(fabric: Fabric) -> list[str]:
-    """No black hole, no loop, all equal-cost paths: next hops are those of networkx Dijkstra."""
+def shortest_path_forwarding(
+    fabric: Fabric, prefixes: dict[str, Prefix] | None = None
+) -> list[str]:
+    """No black hole, no loop, all equal-cost paths: next hops are those of networkx Dijkstra.
+
+    ``prefixes`` by leaf; unsaid, the IPv4 ones.
+    """
     graph = wires(fabric)
     problems = []
-    for leaf, prefix in fabric.leaf_prefixes.items():
+    for leaf, prefix in (prefixes or fabric.leaf_prefixes).items():
         distance = nx.single_source_dijkstra_path_length(graph.reverse(), leaf, weight="cost")
         table = forwarding(fabric, prefix)
         for name in fabric.network.nodes:
@@ -133,11 +138,13 @@ def _starved(graph: nx.DiGraph[str], name: str, missing: set[str]) -> bool:
     return all(graph[name][neighbor]["capacity"] * 256 < best for neighbor in missing)
 
 
-def proportional_weights(fabric: Fabric, *, tolerance: float = 0.01) -> list[str]:
+def proportional_weights(
+    fabric: Fabric, *, tolerance: float = 0.01, prefixes: dict[str, Prefix] | None = None
+) -> list[str]:
     """In a three-stage fabric a leaf's shares are min(uplink, downlink) over their sum."""
     graph = wires(fabric)
     problems = []
-    for leaf, prefix in fabric.leaf_prefixes.items():
+    for leaf, prefix in (prefixes or fabric.leaf_prefixes).items():
         for name, shares in forwarding(fabric, prefix).items():
             two_hops = all(n in graph[name] and graph.has_edge(n, leaf) for n in shares)
             if name not in fabric.leaf_prefixes or not two_hops:

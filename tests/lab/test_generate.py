@@ -11,6 +11,10 @@ from click.testing import CliRunner
 from fared.core.ids import BACKBONE
 from fared.lab import topology
 from fared.lab.addressing import Plan, make_plan
+from fared.lab.errors import TopologyError
+from fared.lab.kinds.bird import Bird
+from fared.lab.kinds.fared import configuration
+from fared.lab.kinds.frr import Frr
 from fared.lab.main import main
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5.clab.yml"
@@ -62,6 +66,26 @@ def test_rates_and_names_are_free(tmp_path: Path):
     source = topology.load(file)
     assert source.name == "x"
     assert {port.rate for r in make_plan(source).routers for port in r.fabric_ports} == {1e9 / 8}
+
+
+def test_large_fabrics_may_say_hello_less_often(tmp_path: Path):
+    """Four intervals without a hello end an adjacency; every kind of router is told the same."""
+    file = tmp_path / "slow.clab.yml"
+    file.write_text(generated("--hello", "10"))
+    plan = make_plan(topology.load(file)).node("p1-L1")
+    areas = configuration(plan, tmp_path / "socket")["ospf"]["areas"]
+    port = areas["0.0.0.1"]["interfaces"]["p1-S1"]
+    assert (port["hello-interval"], port["dead-interval"]) == (10, 40)
+    assert "hello 10; dead count 4;" in Bird().files(plan, tmp_path)["bird.conf"]
+    frr = Frr().files(plan, tmp_path)["ospfd.conf"]
+    assert "ip ospf hello-interval 10\n ip ospf dead-interval 40\n" in frr
+
+
+def test_a_hello_interval_is_a_number_of_seconds(tmp_path: Path):
+    file = tmp_path / "odd.clab.yml"
+    file.write_text(generated().replace("hello-interval: 1}", "hello-interval: soon}"))
+    with pytest.raises(TopologyError, match="'soon' is not 1 to 9999 seconds"):
+        topology.load(file)
 
 
 @pytest.mark.parametrize("options", [("--rate", "fast"), ("--pods", "1"), ("--leaves", "0")])

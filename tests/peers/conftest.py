@@ -90,7 +90,7 @@ def fabric(peers: Peers) -> Fabric:
     return peers.fabric
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def story(peers: Peers) -> Peers:
     """The module's fabric after all other tests of the module."""
     peers.whole(peers.fabric, _START_DEADLINE)

@@ -19,6 +19,9 @@ from fared.lab.addressing import NodePlan, Plan, Port
 Gateways = frozenset[tuple[str, str]]
 """The (interface, gateway) pairs of a route; none where the prefix is the router's own."""
 
+Distances = Mapping[str, Mapping[str, int]]
+"""From each router of an area to each it reaches there."""
+
 Link = frozenset[str]
 """The names of the two routers of a link."""
 
@@ -55,11 +58,11 @@ def routes(
         for router in plan.routers
     }
     areas = {port.area for ports in live.values() for port in ports} | {BACKBONE}
-    graphs = {area: _graph(live, area) for area in areas}
+    far = {area: _distances(_graph(live, area)) for area in areas}
     result: dict[str, dict[str, Route]] = {name: {} for name in live}
     silent = [_Prefix(f"{port.address.ip}/32", port.area, {port.node: 0}) for port in hosts]
     for prefix in (*_prefixes(plan, live), *silent):
-        for name, found in _spread(graphs, live, prefix).items():
+        for name, found in _spread(far, live, prefix).items():
             result[name][prefix.text] = found.route
     return result
 
@@ -101,20 +104,24 @@ def _host_ports(router: NodePlan) -> Iterator[Port]:
     return (port for port in router.ports if port.to_host)
 
 
+def _distances(graph: nx.DiGraph[str]) -> Distances:
+    return dict(nx.all_pairs_dijkstra_path_length(graph))
+
+
 def _spread(
-    graphs: Mapping[AreaId, nx.DiGraph[str]], live: Mapping[str, Collection[Port]], prefix: _Prefix
+    far: Mapping[AreaId, Distances], live: Mapping[str, Collection[Port]], prefix: _Prefix
 ) -> dict[str, _Found]:
     """Each router's best route to one prefix: its own area's, else by summaries (§16.1, §16.2)."""
 
     def inside(area: AreaId) -> set[str]:
-        return set(graphs[area].nodes)
+        return set(far[area])
 
     def reach(area: AreaId, costs: Mapping[str, int], kind: str) -> Iterator[tuple[str, _Found]]:
-        for name, route in _toward(graphs[area], area, live, costs, kind):
+        for name, route in _toward(far[area], area, live, costs, kind):
             yield name, _Found(route, area)
 
     found = dict(reach(prefix.area, prefix.costs, "intra-area"))
-    others = set(graphs) - {BACKBONE}
+    others = set(far) - {BACKBONE}
     borders = {name for area in others for name in inside(area) & inside(BACKBONE)}
 
     def summaries(area: AreaId) -> dict[str, int]:
@@ -135,24 +142,23 @@ def _spread(
 
 
 def _toward(
-    graph: nx.DiGraph[str],
+    far: Distances,
     area: AreaId,
     live: Mapping[str, Collection[Port]],
     costs: Mapping[str, int],
     kind: str,
 ) -> Iterator[tuple[str, Route]]:
     """Yield the route of every router of an area to something some of them announce."""
-    goal = ""  # no router's name
-    aimed = graph.copy()
-    aimed.add_weighted_edges_from((name, goal, cost) for name, cost in costs.items())
-    aimed.add_node(goal)
-    far = nx.single_source_dijkstra_path_length(aimed.reverse(copy=False), goal)
-    for name, metric in far.items():
-        if name == goal:
-            continue
+    metrics = {
+        name: min(costs[owner] + there[owner] for owner in costs if owner in there)
+        for name, there in far.items()
+        if costs.keys() & there.keys()
+    }
+    for name, metric in metrics.items():
+        own = costs.get(name) == metric
         hops = frozenset(
             (port.name, str(port.peer_address))
             for port in live[name]
-            if port.area == area and port.cost + far.get(port.peer, metric) == metric
+            if port.area == area and port.cost + metrics.get(port.peer, metric) == metric
         )
-        yield name, Route(kind, int(metric), hops if costs.get(name) != metric else frozenset())
+        yield name, Route(kind, metric, frozenset() if own else hops)

@@ -19,6 +19,8 @@ _BIRD_HOP = re.compile(r"^\tvia (\S+) on (\S+)")
 
 Table = dict[str, Route]
 
+_SHOWN = 5
+
 
 def computed(node: RunningNode) -> Table:
     """What the daemon of a router has computed, by its own account."""
@@ -103,8 +105,11 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
 
     views = fabric.views(routers)
     done = wait_until(views, lambda name, view: not differing(name, view), seconds)
+    wrong = {} if done else {name: differing(name, view) for name, view in views.items()}
     assert done is not None, {
-        name: found for name, view in views.items() if (found := differing(name, view))
+        f"{name}, {len(found)} (is, should)": list(found.items())[:_SHOWN]
+        for name, found in wrong.items()
+        if found
     }
     return done
 

@@ -10,6 +10,7 @@ import pytest
 
 from fared.core.ids import BACKBONE
 from fared.lab.fabric import Fabric
+from tests.lab.five_stages import weigh_a_slow_link_of_another_pod
 from tests.peers import oracle
 from tests.peers.agreement import await_agreement
 from tests.peers.conftest import Peers, Running
@@ -39,6 +40,11 @@ def test_the_planes_are_frr_and_bird_and_area_0_is_in_four_pieces(fabric: Fabric
     assert {kind for name, kind in kinds.items() if name.startswith("p1-")} == {"fared"}
     sizes = [(area, len(members)) for area, members in oracle.pieces(fabric.plan)]
     assert sizes == [*[(BACKBONE, 4)] * 4, (1, 8), (2, 8)]
+
+
+def test_a_slow_link_in_one_pod_is_weighed_and_avoided_in_another(fabric: Fabric):
+    """FRR and BIRD flood what border routers say of path capacities without knowing it."""
+    weigh_a_slow_link_of_another_pod(fabric)
 
 
 @pytest.mark.parametrize(("seed", "failures"), FAILURES)

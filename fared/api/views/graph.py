@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
 from fared.api.schema import graph as schema
 from fared.api.views.context import ViewContext, area_name, family_name, finite
 from fared.core.ids import NodeId
 from fared.router.speaker import Speaker
 from fared.ted.database import Ted
-from fared.ted.graph import Graph
 from fared.ted.model import NodeBlock
 
-LinkKey = tuple[NodeId, tuple[object, ...]]
-"""Where a link begins, and all else that is the same for families that share it."""
+Row = tuple[int, int, float | None, float | None, bool, int, int]
+"""Neighbor, metric, capacity, available, whether it is two-way, ids at both ends."""
 
 
 def topology(context: ViewContext) -> schema.Topology:
@@ -34,73 +38,82 @@ def areas_of(speaker: Speaker) -> list[int]:
 
 def _area(context: ViewContext, speaker: Speaker, area: int) -> schema.TopologyArea:
     """One graph of all families: what they have in common is listed once."""
-    nodes: dict[NodeId, schema.TopologyNode] = {}
-    links: dict[LinkKey, schema.TopologyLink] = {}
-    for family, solver in speaker.solvers.items():
-        if area not in solver.areas:
-            continue
-        ted = solver.ted(area)
-        for node, block in ted.blocks.items():
-            _add_node(context, nodes, block)
-            _add_links(context, links, ted, node, family_name(family))
-    places = {node: place for place, node in enumerate(nodes)}
+    teds = {
+        family_name(family): solver.ted(area)
+        for family, solver in speaker.solvers.items()
+        if area in solver.areas
+    }
+    nodes = dict.fromkeys(node for ted in teds.values() for node in ted.blocks)
+    names = {node: context.node(node) for node in nodes}
+    links: list[schema.TopologyLink] = []
+    for node in nodes:
+        found = {family: _rows(ted, node) for family, ted in teds.items() if node in ted.blocks}
+        for row, families in _shared(found):
+            far, metric, capacity, available, two_way, *_ = row
+            links.append(
+                {
+                    "from": names[node],
+                    "to": names.get(NodeId(far)) or context.node(far),
+                    "metric": metric,
+                    "capacity": capacity,
+                    "available": available,
+                    "two_way": two_way,
+                    "families": families,
+                }
+            )
     return {
         "proto": speaker.name,
         "area": area_name(speaker.name, area),
-        "nodes": list(nodes.values()),
-        "links": [links[key] for key in sorted(links, key=lambda key: places[key[0]])],
+        "nodes": [
+            _node(context, node, [ted.block(node) for ted in teds.values()]) for node in nodes
+        ],
+        "links": links,
     }
 
 
-def _add_node(
-    context: ViewContext, nodes: dict[NodeId, schema.TopologyNode], block: NodeBlock
-) -> None:
-    entry: schema.TopologyNode = {
-        "id": context.node(block.node),
-        "hostname": block.hostname,
-        "network": block.network,
-        "transit": block.transit,
-        "prefixes": 0,
+def _node(
+    context: ViewContext, node: NodeId, blocks: list[NodeBlock | None]
+) -> schema.TopologyNode:
+    known = [block for block in blocks if block is not None]
+    return {
+        "id": context.node(node),
+        "hostname": known[0].hostname,
+        "network": known[0].network,
+        "transit": known[0].transit,
+        "prefixes": sum(len(block.prefixes) for block in known),
     }
-    nodes.setdefault(block.node, entry)["prefixes"] += len(block.prefixes)
 
 
-def _add_links(
-    context: ViewContext,
-    links: dict[LinkKey, schema.TopologyLink],
-    ted: Ted,
-    node: NodeId,
-    family: str,
-) -> None:
+def _rows(ted: Ted, node: NodeId) -> list[Row]:
+    """The links of a node as its block has them."""
     block, graph = ted.blocks[node], ted.graph()
+    here = graph.index(node)
+    confirmed = np.zeros(len(block.neighbors), bool)
+    if here is not None:
+        ends = graph.dst[graph.indptr[here] : graph.indptr[here + 1]]
+        confirmed = np.isin(block.neighbors, graph.nodes[ends])
     columns = (
-        block.neighbors,
-        block.metrics,
-        block.capacities,
-        block.availables,
-        block.local_ids,
-        block.remote_ids,
+        block.neighbors.tolist(),
+        block.metrics.tolist(),
+        map(finite, block.capacities.tolist()),
+        map(finite, block.availables.tolist()),
+        confirmed.tolist(),
+        block.local_ids.tolist(),
+        block.remote_ids.tolist(),
     )
-    for far, metric, capacity, available, *ids in zip(*(c.tolist() for c in columns), strict=True):
-        entry: schema.TopologyLink = {
-            "from": context.node(node),
-            "to": context.node(far),
-            "metric": metric,
-            "capacity": finite(capacity),
-            "available": finite(available),
-            "two_way": _two_way(graph, node, far),
-            "families": [],
-        }
-        facts = (far, metric, entry["capacity"], entry["available"], entry["two_way"], *ids)
-        key: LinkKey = (node, facts)
-        while family in links.setdefault(key, entry)["families"]:
-            key = (node, (*key[1], "parallel"))
-        links[key]["families"].append(family)
+    return list(zip(*columns, strict=True))
 
 
-def _two_way(graph: Graph, tail: int, head: int) -> bool:
-    at, to = graph.index(tail), graph.index(head)
-    return at is not None and to is not None and graph.edge(at, to) is not None
+def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
+    """Each link of a node once, with the families that have it."""
+    first, *others = found.values()
+    if all(rows == first for rows in others):
+        yield from ((row, list(found)) for row in first)
+        return
+    counts = {family: Counter(rows) for family, rows in found.items()}
+    for row in dict.fromkeys(row for rows in found.values() for row in rows):
+        for number in range(max(count[row] for count in counts.values())):
+            yield row, [family for family, count in counts.items() if number < count[row]]
 
 
 def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:

@@ -7,6 +7,7 @@ itself, so the answer is what the fabric does, as far as the database knows it.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fared.api.control import CommandError
@@ -15,9 +16,9 @@ from fared.api.views.context import ViewContext, family_name, family_number, fin
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.isis.described import describe
 from fared.rib.model import Route
-from fared.rib.solver import RouteSolver
+from fared.rib.solver import Announcements, RouteSolver
 from fared.router.speaker import ISIS, OSPF, Speaker
-from fared.ted.model import NodeBlock, PathType, PrefixAttachment
+from fared.ted.model import PathType, PrefixAttachment
 from fared.ted.saved import links_of_block
 
 MAX_NODES = 512
@@ -37,9 +38,10 @@ class Walker:
         assert solver is not None, "the prefix is of a family that the protocol routes"
         self._solver = solver
         self._proto = speaker.name
-        self._root = speaker.root
-        self._told = _own_words(context, prefix) if speaker.name == ISIS else {}
-        self._settings = context.router.settings.solver
+        self._announced = _announced(solver, prefix)
+        if speaker.name == ISIS:
+            for level, leaked in _own_words(context, prefix).items():
+                self._announced[level, speaker.root] = leaked
 
     def route(self, node: int, prefix: Prefix) -> Route | None:
         """The route of ``node`` to ``prefix``."""
@@ -60,45 +62,34 @@ class Walker:
         return replace(route, metric=min(ends, default=0))
 
     def _solve(self, node: int, prefix: Prefix) -> RouteSolver:
-        solver = RouteSolver(NodeId(node), self._settings)
+        root = NodeId(node)
+        announced = self._announced if self._proto == OSPF else self._of_its_own(root)
+        solver = self._solver.seen_from(root, announced)
         for area in self._solver.areas:
             blocks = dict(self._solver.ted(area).blocks)
-            here = blocks.get(self._root)
-            if here is not None:
-                leaked = (a for a in self._told.get(area, ()) if a not in here.prefixes)
-                blocks[self._root] = replace(here, prefixes=(*here.prefixes, *leaked))
-            own = blocks.get(NodeId(node))
-            if own is not None:
-                blocks[own.node] = own = self._of_its_own(area, own, prefix)
-            for name, block in blocks.items():
-                solver.put_block(area, name, block)
+            own = blocks.get(root)
             links = () if own is None else links_of_block(own, blocks, prefix.family)
             solver.set_local_links(area, links)
         solver.solve()
         return solver
 
-    def _of_its_own(self, area: int, block: NodeBlock, prefix: Prefix) -> NodeBlock:
-        """A router of both levels as it sees itself: without what it leaks into this one.
+    def _of_its_own(self, node: NodeId) -> Announcements:
+        """What a router of both levels goes by: not what it leaks from one into the other.
 
         What somebody else announces in the other level was learnt there.
         """
-        if self._proto == OSPF:
-            return block
-        others = (self._solver.ted(other).blocks for other in self._solver.areas if other != area)
-        learnt = any(
-            block.node in blocks
-            and any(
-                prefix == attached.prefix
-                for name, far in blocks.items()
-                if name != block.node
-                for attached in far.prefixes
-            )
-            for blocks in others
-        )
-        if not learnt:
-            return block
-        kept = tuple(attached for attached in block.prefixes if attached.prefix != prefix)
-        return replace(block, prefixes=kept)
+        levels = [area for area in self._solver.areas if node in self._solver.ted(area).blocks]
+        learnt = [
+            (area, node)
+            for area in levels
+            if any(far != node and level != area and level in levels for level, far in self._known)
+        ]
+        return {at: found for at, found in self._announced.items() if at not in learnt}
+
+    @property
+    def _known(self) -> Iterator[tuple[int, NodeId]]:
+        """Who announces the prefix, in which area."""
+        return (at for at, found in self._announced.items() if found)
 
     def cost(self, tail: int, head: int) -> int:
         """Least metric of the links between two neighbors, 0 if there are none."""
@@ -122,6 +113,26 @@ class Walker:
             if edge is not None:
                 return finite(float(graph.capacity[edge])), finite(float(graph.available[edge]))
         return None, None
+
+
+def _announced(solver: RouteSolver, prefix: Prefix) -> Announcements:
+    """Who announces a prefix: the others are most of the work and do not matter.
+
+    Where one has a forwarding address all count: the way to that may be any of them.
+    """
+    everything: Announcements = {
+        (area, node): block.prefixes
+        for area in solver.areas
+        for node, block in solver.ted(area).blocks.items()
+    }
+    matching: Announcements = {}
+    for at, prefixes in everything.items():
+        found = tuple(attached for attached in prefixes if attached.prefix == prefix)
+        if any(attached.forward for attached in found):
+            return everything
+        if found:
+            matching[at] = found
+    return matching
 
 
 def _own_words(context: ViewContext, prefix: Prefix) -> dict[int, tuple[PrefixAttachment, ...]]:

@@ -1,0 +1,220 @@
+"""Changes to the contents of a level: what routers would say if this or that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from fared.core.ids import FAMILY_IPV4, ISIS_NODE, NodeId, Prefix
+from fared.isis.contents import BITS, FLAG_READVERTISED
+from fared.isis.ids import LspId, fragment_of, node_of, pseudonode_of
+from fared.isis.pdu.model import (
+    MT_IPV4,
+    IpReach,
+    IpReachability,
+    IsNeighbor,
+    IsReachability,
+    Lsp,
+    MultiTopology,
+    NarrowIpReach,
+    NarrowIpReachability,
+    NarrowIsReachability,
+    NarrowNeighbor,
+    Tlv,
+)
+from fared.ted.whatif import Changes
+
+Lsps = Mapping[LspId, Lsp]
+
+
+@dataclass(slots=True)
+class _Said:
+    """What one router or pseudonode says of its links and of prefixes of its own."""
+
+    wide: list[IsNeighbor] = field(default_factory=list)
+    narrow: list[NarrowNeighbor] = field(default_factory=list)
+    prefixes: dict[Prefix, int] = field(default_factory=dict)
+    """With their metrics."""
+
+    @property
+    def neighbors(self) -> Iterator[IsNeighbor]:
+        """All neighbors; of a narrow entry nothing is known but its metric."""
+        yield from self.wide
+        yield from (IsNeighbor(entry.neighbor, entry.metric) for entry in self.narrow)
+
+
+def apply(lsps: Lsps, changes: Changes) -> dict[LspId, Lsp]:
+    """The database of a level after the changes; headers and lifetimes stay as they are.
+
+    A pseudonode outlives its designated IS: another takes its place. What routers announce of
+    other levels stays as it is (``releak``).
+    """
+    said = _collect(lsps)
+    links = _Links(said)
+    changed: dict[LspId, Lsp] = {}
+    for identifier, lsp in lsps.items():
+        node = node_of(identifier)
+        if node not in changes.failed_nodes:
+            changed[identifier] = _Rewriter(node, said[node], links, changes).rewrite(lsp)
+    return changed
+
+
+def _collect(lsps: Lsps) -> dict[NodeId, _Said]:
+    said: dict[NodeId, _Said] = {}
+    for identifier, lsp in lsps.items():
+        mine = said.setdefault(node_of(identifier), _Said())
+        for tlv in lsp.tlvs:
+            match tlv:
+                case IsReachability():
+                    mine.wide += tlv.neighbors
+                case NarrowIsReachability():
+                    mine.narrow += tlv.neighbors
+                case IpReachability():
+                    mine.prefixes.update((r.prefix, r.metric) for r in tlv.prefixes if _own(r))
+                case NarrowIpReachability():
+                    for entry in tlv.prefixes:
+                        if not entry.down:
+                            mine.prefixes.setdefault(entry.prefix, entry.metric)
+                case _:
+                    pass
+    return said
+
+
+def _own(reach: IpReach) -> bool:
+    return not reach.down and not (reach.flags or 0) & FLAG_READVERTISED
+
+
+def head_of(neighbor: int) -> NodeId:
+    """The vertex that an entry of IS reachability leads to."""
+    return NodeId(ISIS_NODE | neighbor)
+
+
+class _Links:
+    """Which prefixes are the subnets of which links."""
+
+    def __init__(self, said: Mapping[NodeId, _Said]) -> None:
+        self._said = said
+        self._announcers: dict[Prefix, set[NodeId]] = {}
+        for node, mine in said.items():
+            for prefix in mine.prefixes:
+                self._announcers.setdefault(prefix, set()).add(node)
+
+    def subnets(
+        self, node: NodeId, lost: list[IsNeighbor], kept: Iterable[IsNeighbor]
+    ) -> Iterator[Prefix]:
+        """The prefixes of a router that belong to these links and to none that is kept."""
+        in_use = {address for link in kept for address in _addresses(link)}
+        ours = {address for link in lost for address in _addresses(link)} - in_use
+        for prefix, metric in self._said[node].prefixes.items():
+            family = prefix.family
+            if prefix.length == BITS[family]:
+                continue
+            if any(prefix.contains(a) for f, a in ours if f == family):
+                if not any(prefix.contains(a) for f, a in in_use if f == family):
+                    yield prefix
+            elif family != FAMILY_IPV4 and not any(f == family for f, _ in ours):
+                # No addresses of IPv6 links are flooded: it is what these ends alone have.
+                announcers = self._announcers[prefix]
+                if any(
+                    link.metric == metric and announcers == {node, *self._ends(node, link)}
+                    for link in lost
+                ):
+                    yield prefix
+
+    def _ends(self, node: NodeId, link: IsNeighbor) -> set[NodeId]:
+        """The routers at the other end of a link."""
+        head = head_of(link.neighbor)
+        if not head & 0xFF:
+            return {head}
+        known = self._said.get(head)
+        return {head_of(n.neighbor) for n in known.neighbors} - {node} if known else set()
+
+
+def _addresses(link: IsNeighbor) -> Iterator[tuple[int, int]]:
+    """This end's addresses on a link, with their family."""
+    yield from ((4, address) for address in link.local_addresses)
+    yield from ((6, address) for address in link.local_addresses6)
+
+
+class _Rewriter:
+    """Rewrites the LSPs of one router or pseudonode."""
+
+    def __init__(self, node: NodeId, said: _Said, links: _Links, changes: Changes) -> None:
+        self._node = node
+        self._changes = changes
+        self._wide = {head_of(link.neighbor) for link in said.wide}
+        lost, kept, costlier = [], [], {}
+        for link in said.neighbors:
+            head = head_of(link.neighbor)
+            if changes.fails(node, head):
+                lost.append(link)
+                continue
+            kept.append(link)
+            if (node, head) in changes.costs:
+                costlier.setdefault(changes.costs[node, head], []).append(link)
+        self._lost = set(links.subnets(node, lost, kept)) if lost else set()
+        self._costs = {
+            prefix: cost
+            for cost, parts in costlier.items()
+            for prefix in links.subnets(node, parts, [link for link in kept if link not in parts])
+        }
+
+    def rewrite(self, lsp: Lsp) -> Lsp:
+        """One fragment after the changes."""
+        overload = self._node in self._changes.overloaded
+        first = not pseudonode_of(lsp.lsp_id) and fragment_of(lsp.lsp_id) == 0
+        tlvs = tuple(new for tlv in lsp.tlvs for new in self._tlv(tlv, overload=overload))
+        return replace(lsp, tlvs=tlvs, overload=lsp.overload or (overload and first))
+
+    def _tlv(self, tlv: Tlv, *, overload: bool) -> Iterator[Tlv]:
+        match tlv:
+            case IsReachability():
+                kept = (n for n in tlv.neighbors if not self._fails(n.neighbor))
+                yield replace(tlv, neighbors=tuple(self._link(n) for n in kept))
+            case NarrowIsReachability():
+                yield from self._narrow(tlv)
+            case IpReachability():
+                prefixes = tuple(self._reach(r) for r in tlv.prefixes if not self._gone(r))
+                yield replace(tlv, prefixes=prefixes)
+            case NarrowIpReachability():
+                left = tuple(r for r in tlv.prefixes if not self._gone(r))
+                yield replace(tlv, prefixes=left)
+            case MultiTopology() if overload:
+                # RFC 5120 §7.2: the bit of topology 0 is that of the header.
+                entries = tlv.topologies
+                told = (replace(e, overload=e.topology != MT_IPV4) for e in entries)
+                yield replace(tlv, topologies=tuple(told))
+            case _:
+                yield tlv
+
+    def _fails(self, neighbor: int) -> bool:
+        return self._changes.fails(self._node, head_of(neighbor))
+
+    def _link(self, link: IsNeighbor) -> IsNeighbor:
+        way = self._node, head_of(link.neighbor)
+        bandwidth = self._changes.bandwidths.get(way)
+        if bandwidth is not None:
+            link = replace(link, attributes=link.attributes.resized(bandwidth))
+        return replace(link, metric=self._changes.costs.get(way, link.metric))
+
+    def _narrow(self, tlv: NarrowIsReachability) -> Iterator[Tlv]:
+        """TLV 2 holds no metric above 63 and no bandwidth: what needs them becomes TLV 22."""
+        left = [n for n in tlv.neighbors if not self._fails(n.neighbor)]
+        changed = [n for n in left if self._is_changed(n) and head_of(n.neighbor) not in self._wide]
+        yield replace(tlv, neighbors=tuple(n for n in left if n not in changed))
+        if changed:
+            wide = (self._link(IsNeighbor(n.neighbor, n.metric)) for n in changed)
+            yield IsReachability(tuple(wide))
+
+    def _is_changed(self, entry: NarrowNeighbor) -> bool:
+        way = self._node, head_of(entry.neighbor)
+        return way in self._changes.costs or way in self._changes.bandwidths
+
+    def _gone(self, reach: IpReach | NarrowIpReach) -> bool:
+        own = not isinstance(reach, IpReach) or _own(reach)
+        return own and not reach.down and reach.prefix in self._lost
+
+    def _reach(self, reach: IpReach) -> IpReach:
+        """The subnet of a link costs what the link does."""
+        cost = self._costs.get(reach.prefix) if _own(reach) else None
+        return reach if cost is None else replace(reach, metric=cost)
