@@ -19,7 +19,7 @@ _LAZY = {
     "config": Lazy("fared.cli.config:config", "Check a configuration file, compare it, reload."),
     "decode": Lazy("fared.cli.decode:decode", "What is in a packet, LSA or capture (offline)."),
     "spf": Lazy("fared.cli.offline:spf", "Routes of a saved database, and what if (offline)."),
-    "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from a capture (offline)."),
+    "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from an OSPF capture (offline)."),
 }
 
 
@@ -65,7 +65,7 @@ def explain(session: Session, prefix: str, proto: str | None) -> None:
 def path(
     session: Session, source: str, destination: str, af: str | None, proto: str | None
 ) -> None:
-    """Show all paths from SRC to DST and how traffic splits on them."""
+    """Show all paths from SRC to DST. Each has its share of the traffic."""
     options = {"af": af, "proto": proto}
     args = {"source": source, "destination": destination}
     args |= {name: value for name, value in options.items() if value is not None}
@@ -76,7 +76,7 @@ def path(
 @output_options
 @click.pass_obj
 def validate(session: Session) -> None:
-    """Check that database, graph, routes and kernel agree; exit 1 if not."""
+    """Check that database, graph, routes and kernel agree. If not, the exit code is 1."""
     session.show(lambda: session.ask("validate"), bad=lambda document: not document["ok"])
 
 

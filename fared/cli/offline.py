@@ -258,7 +258,7 @@ def lsdb() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="The same: the document is JSON anyway.")
 def from_pcap(file: Path, *, as_json: bool) -> None:
-    """Rebuild the database (fared-lsdb/1) that the LS updates in a capture FILE add up to.
+    """Rebuild a database from an OSPF capture. It is what the LS updates in FILE add up to.
 
     Ages are those at the end of the capture. The file does not say who captured: router_id is
     the first router heard, and spf takes another --root.
