@@ -16,9 +16,8 @@ from fared.cli.session import Failure
 
 if TYPE_CHECKING:
     from fared.cli.offline_arguments import Names, WhatIf
-    from fared.cli.offline_file import Database
-    from fared.cli.offline_solve import World
-    from fared.core.ids import AreaId, NodeId
+    from fared.cli.offline_world import Database, World
+    from fared.core.ids import NodeId
     from fared.rib.settings import SolverSettings
 
 Json = dict[str, Any]
@@ -104,7 +103,7 @@ def spf(
     """
     from fared.cli.offline_arguments import WhatIf  # noqa: PLC0415 - --help needs no solver
 
-    _check_usage(root, level, af, prefix, every=every, diff=diff)
+    _check_usage(root, prefix, every=every, diff=diff)
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, overloads)
     if diff and not given.described():
         raise click.UsageError("--diff needs a change: --fail-link, --set-bandwidth, --overload...")
@@ -113,7 +112,8 @@ def spf(
         database,
         given,
         root=root,
-        area=area,
+        part=_part(database, area, level),
+        family=_family(database, af),
         settings=_settings(max_paths, weights),
         prefix=prefix,
         every=every,
@@ -122,13 +122,7 @@ def spf(
     _print(document, as_json=as_json)
 
 
-def _check_usage(
-    root: str | None, level: int | None, af: str, prefix: str | None, *, every: bool, diff: bool
-) -> None:
-    if level is not None:
-        raise click.UsageError("--level is for IS-IS, which is not built in yet; OSPF has --area")
-    if af != "ipv4":
-        raise click.UsageError("--af ipv6 is not built in yet")
+def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: bool) -> None:
     if every and root is not None:
         raise click.UsageError("--root and --all exclude each other")
     if prefix is not None and (every or diff):
@@ -143,7 +137,8 @@ def _settings(max_paths: int, weights: str) -> SolverSettings:
 
 
 def _load(source: str) -> Database:
-    from fared.cli.offline_file import FileError, NotBuiltError, read_database  # noqa: PLC0415
+    from fared.cli.offline_file import read_database  # noqa: PLC0415
+    from fared.cli.offline_world import FileError  # noqa: PLC0415
 
     name = "standard input" if source == "-" else source
     try:
@@ -153,8 +148,6 @@ def _load(source: str) -> Database:
         raise Failure(f"{name}: {error.strerror or error}") from error
     except FileError as error:
         raise Failure(f"{name}: {error}") from error
-    except NotBuiltError as error:
-        raise click.UsageError(f"{name}: {error}") from error
 
 
 def _compute(
@@ -162,7 +155,8 @@ def _compute(
     given: WhatIf,
     *,
     root: str | None,
-    area: str | None,
+    part: int | None,
+    family: int,
     settings: SolverSettings,
     prefix: str | None,
     every: bool,
@@ -170,14 +164,13 @@ def _compute(
 ) -> Json:
     from fared.cli.offline_arguments import Names, read_changes  # noqa: PLC0415
     from fared.cli.offline_diff import difference  # noqa: PLC0415
-    from fared.cli.offline_solve import build_world, routes_document  # noqa: PLC0415
+    from fared.cli.offline_solve import routes_document  # noqa: PLC0415
     from fared.ted.whatif import Changes  # noqa: PLC0415
 
-    chosen = _area(database, area)
-    before = build_world(database, chosen, Changes())
+    before = database.world(part, family, Changes())
     names = Names(before)
     changes = read_changes(names, given)
-    after = build_world(database, chosen, changes)
+    after = database.world(part, family, changes)
     if prefix is not None:
         return _explain(after, _root(database, names, root, after), settings, prefix)
 
@@ -192,38 +185,58 @@ def _compute(
     return answer(_root(database, names, root, after))
 
 
-def _area(database: Database, text: str | None) -> AreaId | None:
+def _part(database: Database, area: str | None, level: int | None) -> int | None:
+    """The area or level to take, None for all. Raises click.UsageError."""
     from fared.core.ids import dotted, parse_area  # noqa: PLC0415
 
-    if text is None:
+    if database.proto == "isis":
+        if area is not None:
+            raise click.UsageError("--area is for OSPF; this is a database of IS-IS: --level")
+        known = database.areas_known
+        if level is not None and level not in known:
+            shown = ", ".join(map(str, known)) or "none"
+            raise click.BadParameter(
+                f"no level {level} in the database; known: {shown}", param_hint="--level"
+            )
+        return level
+    if level is not None:
+        raise click.UsageError("--level is for IS-IS; this is a database of OSPF: --area")
+    if area is None:
         return None
     try:
-        area = parse_area(text)
+        chosen = parse_area(area)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not an area id", param_hint="--area") from error
-    known = [contents.area for contents in database.areas]
-    if area not in known:
-        shown = ", ".join(map(dotted, known)) or "none"
+        raise click.BadParameter(f"{area!r} is not an area id", param_hint="--area") from error
+    if chosen not in database.areas_known:
+        shown = ", ".join(map(dotted, database.areas_known)) or "none"
         raise click.BadParameter(
-            f"no area {text} in the database; known: {shown}", param_hint="--area"
+            f"no area {area} in the database; known: {shown}", param_hint="--area"
         )
-    return area
+    return chosen
+
+
+def _family(database: Database, af: str) -> int:
+    family = {"ipv4": 4, "ipv6": 6}[af]
+    if family not in database.families:
+        raise click.UsageError("OSPF routes IPv4 only: --af ipv6 is for databases of IS-IS")
+    return family
 
 
 def _root(database: Database, names: Names, text: str | None, after: World) -> NodeId:
-    from fared.core.ids import NETWORK_NODE, NodeId, dotted  # noqa: PLC0415
+    from fared.core.ids import format_node  # noqa: PLC0415
 
     if text is None:
-        root = NodeId(database.router_id)
+        root = database.own
         if root not in names.world.nodes:
-            raise Failure(f"no router LSA of {dotted(root)} in the database; choose a --root")
+            kind = "router LSA" if database.proto == "ospf" else "LSP"
+            raise Failure(f"no {kind} of {format_node(root)} in the database; choose a --root")
     else:
         root = names.node(text, "--root")
-    if root & NETWORK_NODE:
+    if names.world.is_network(root):
         raise click.UsageError(f"{text} is a network: the root is a router")
     if root not in after.nodes:
         raise click.UsageError(
-            f"{text or dotted(root)} is the root: it has no routes when it fails"
+            f"{text or format_node(root)} is the root: it has no routes when it fails"
         )
     return root
 

@@ -209,6 +209,11 @@ class Viewpoint:
         self._builder.follow_attached(follow=not self._leads_out(root))
         self._flush()
 
+    def unmarked(self, root: NodeId) -> set[Prefix]:
+        """What a router leaks into level 2 without saying so."""
+        self._move(root)
+        return leaked_unmarked(self._contents, self._blocks, root)
+
     def leads_out(self, root: NodeId) -> bool:
         """Whether a router of both levels reaches another area in level 2 (§7.2.9.2)."""
         self._move(root)
