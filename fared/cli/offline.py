@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,11 @@ import click
 from fared.cli.session import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fared.cli.offline_arguments import Names, WhatIf
+    from fared.cli.offline_capture import OspfCapture
+    from fared.cli.offline_capture_isis import IsisCapture
     from fared.cli.offline_world import Database, World
     from fared.core.ids import NodeId
     from fared.rib.settings import SolverSettings
@@ -23,12 +28,12 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _EPILOG = """
-Routers are named by router id or hostname. A,B names all parallel links between two routers;
+Routers are named by router id, system id or hostname. A,B names all parallel links between two routers;
 --set-cost and --set-bandwidth are of the direction A to B and apply to each of parallel links.
 A failed link takes the subnet of the link with it. Where two routers meet on a LAN, A,B
 is the link of A into it: when it fails, A loses everybody on the LAN, who keep each other.
 A,net:ADDRESS is the same link, by the address of the LAN's designated router, and net:ADDRESS as N
-is the whole LAN. Next hops are those of the file's
+is the whole LAN; with IS-IS that is the pseudonode, 0102.5500.0001.04. Next hops are those of the file's
 interfaces where the root is the router it was saved on, else named by neighbor.
 
 \b
@@ -47,7 +52,7 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 )
 @click.option("--root", metavar="ID", help="Compute as this router (default: the file's).")
 @click.option("--all", "every", is_flag=True, help="Compute as every router.")
-@click.option("--area", metavar="A", help="Take one area only.")
+@click.option("--area", metavar="A", help="Take one area only (OSPF).")
 @click.option("--level", type=click.IntRange(1, 2), help="Take one level only (IS-IS).")
 @click.option("--af", type=click.Choice(["ipv4", "ipv6"]), default="ipv4", show_default=True)
 @click.option(
@@ -228,8 +233,9 @@ def _root(database: Database, names: Names, text: str | None, after: World) -> N
     if text is None:
         root = database.own
         if root not in names.world.nodes:
-            kind = "router LSA" if database.proto == "ospf" else "LSP"
-            raise Failure(f"no {kind} of {format_node(root)} in the database; choose a --root")
+            isis = database.proto == "isis"
+            kind, at = ("LSP", f" that routes IPv{after.family}") if isis else ("router LSA", "")
+            raise Failure(f"no {kind} of {format_node(root)}{at} in the database; choose a --root")
     else:
         root = names.node(text, "--root")
     if names.world.is_network(root):
@@ -269,25 +275,49 @@ def lsdb() -> None:
 
 @lsdb.command("from-pcap")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--proto", type=click.Choice(["ospf", "isis"]), help="Needed where both are there.")
 @click.option("--json", "as_json", is_flag=True, help="The same: the document is JSON anyway.")
-def from_pcap(file: Path, *, as_json: bool) -> None:
-    """Rebuild the database (fared-lsdb/1) that the LS updates in a capture FILE add up to.
+def from_pcap(file: Path, *, proto: str | None, as_json: bool) -> None:
+    """Rebuild the database (fared-lsdb/1) that the LSAs or LSPs in a capture FILE add up to.
 
-    Ages are those at the end of the capture. The file does not say who captured: router_id is
-    the first router heard, and spf takes another --root.
+    Ages are those at the end of the capture. The file does not say who captured: router_id or
+    system_id is the first router heard, and spf takes another --root.
     """
     from fared.cli.capture import CaptureError  # noqa: PLC0415
-    from fared.cli.offline_capture import gather  # noqa: PLC0415
+    from fared.cli.offline_capture import gather_ospf  # noqa: PLC0415
+    from fared.cli.offline_capture_isis import gather_isis  # noqa: PLC0415
 
     del as_json
-    try:
-        capture = gather(file)
-    except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
-    except CaptureError as error:
-        raise Failure(str(error)) from error
-    for what, number in capture.skipped.items():
+    found: list[OspfCapture | IsisCapture] = []
+    refused: list[CaptureError] = []
+    gatherers: dict[str, Callable[[Path], OspfCapture | IsisCapture]] = {
+        "ospf": gather_ospf,
+        "isis": gather_isis,
+    }
+    chosen = list(gatherers) if proto is None else [proto]
+    for name in chosen:
+        try:
+            found.append(gatherers[name](file))
+        except OSError as error:
+            raise Failure(f"{file}: {error.strerror or error}") from error
+        except CaptureError as error:  # raw IP carries no IS-IS
+            refused.append(error)
+    if not found:
+        raise Failure(str(refused[0]))
+    for what, number in _left_out(found).items():
         click.echo(f"{file}: left out {number} x {what}", err=True)
-    if not any(capture.areas.values()) and not capture.as_scope:
-        raise Failure(f"{file}: no LS updates")
-    click.echo(json.dumps(capture.document(), indent=2))
+    whole = [capture for capture in found if not capture.empty]
+    if not whole:
+        wanted = {"ospf": "LS updates", "isis": "LSPs"}
+        raise Failure(f"{file}: no {' and no '.join(wanted[name] for name in chosen)}")
+    if len(whole) > 1:
+        raise click.UsageError(f"{file} has LS updates of OSPF and LSPs of IS-IS: choose a --proto")
+    click.echo(json.dumps(whole[0].document(), indent=2))
+
+
+def _left_out(found: list[OspfCapture | IsisCapture]) -> Counter[str]:
+    """What was left out, and how often."""
+    total: Counter[str] = Counter()
+    for capture in found:
+        total += capture.skipped
+    return total

@@ -86,17 +86,17 @@ _Address = Annotated[InterfaceAddress, BeforeValidator(_interface_address)]
 class _Adjacency(Document):
     neighbor: _System
     level: _Level
-    ipv4: Annotated[tuple[int, ...], BeforeValidator(_several(4))] = ()
-    ipv6: Annotated[tuple[int, ...], BeforeValidator(_several(6))] = ()
+    ipv4: Annotated[list[int], BeforeValidator(_several(4))] = Field(default_factory=list)
+    ipv6: Annotated[list[int], BeforeValidator(_several(6))] = Field(default_factory=list)
 
 
 class _Interface(Document):
     name: str
     type: str = "point-to-point"
     ifindex: Natural = 0
-    addresses: tuple[_Address, ...] = ()
+    addresses: list[_Address] = Field(default_factory=list)
     bandwidth: Annotated[float, Field(ge=0)] | None = None
-    adjacencies: tuple[_Adjacency, ...] = ()
+    adjacencies: list[_Adjacency] = Field(default_factory=list)
 
 
 class _Lsp(Document):
@@ -110,8 +110,8 @@ class IsisFile(Document):
     format: Literal["fared-lsdb/1"]
     proto: Literal["isis"]
     system_id: _System
-    interfaces: tuple[_Interface, ...] = ()
-    lsps: tuple[_Lsp, ...]
+    interfaces: list[_Interface] = Field(default_factory=list)
+    lsps: list[_Lsp]
 
 
 def read_isis(file: IsisFile) -> IsisDatabase:
@@ -154,7 +154,8 @@ def _circuit(entry: _Interface) -> SavedCircuit:
         addresses=tuple(a for a in entry.addresses if a.family == FAMILY_IPV4),
         bandwidth=entry.bandwidth or None,
         adjacencies=tuple(
-            SavedAdjacency(a.neighbor, Level(a.level), a.ipv4, a.ipv6) for a in entry.adjacencies
+            SavedAdjacency(a.neighbor, Level(a.level), tuple(a.ipv4), tuple(a.ipv6))
+            for a in entry.adjacencies
         ),
     )
 

@@ -49,6 +49,7 @@ def _interface_address(value: object) -> int:
 
 
 _Dotted = Annotated[int, BeforeValidator(_address)]
+_AnAddress = Annotated[int, BeforeValidator(_interface_address)]
 _Area = Annotated[int, BeforeValidator(_area)]
 
 
@@ -62,10 +63,10 @@ class _Interface(Document):
     area: _Area
     type: str = "point-to-point"
     ifindex: Natural
-    addresses: tuple[Annotated[int, BeforeValidator(_interface_address)], ...] = ()
+    addresses: list[_AnAddress] = Field(default_factory=list)
     cost: Annotated[int, Field(ge=0, le=0xFFFF, strict=True)] = 0
     bandwidth: Annotated[float, Field(ge=0)] | None = None
-    neighbors: tuple[_Neighbor, ...] = ()
+    neighbors: list[_Neighbor] = Field(default_factory=list)
 
 
 class _Lsa(Document):
@@ -76,7 +77,7 @@ class _Lsa(Document):
 class _AreaDocument(Document):
     area: _Area
     stub: bool = False
-    lsas: tuple[_Lsa, ...]
+    lsas: list[_Lsa]
 
 
 class OspfFile(Document):
@@ -85,9 +86,9 @@ class OspfFile(Document):
     format: Literal["fared-lsdb/1"]
     proto: Literal["ospf"]
     router_id: _Dotted
-    interfaces: tuple[_Interface, ...] = ()
-    areas: tuple[_AreaDocument, ...]
-    as_scope: Annotated[tuple[_Lsa, ...], Field(alias="as")] = ()
+    interfaces: list[_Interface] = Field(default_factory=list)
+    areas: list[_AreaDocument]
+    as_scope: list[_Lsa] = Field(default_factory=list, alias="as")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def read_ospf(file: OspfFile) -> OspfDatabase:
     )
 
 
-def _read_lsas(entries: tuple[_Lsa, ...], where: str) -> tuple[list[Lsa], list[Ignored]]:
+def _read_lsas(entries: list[_Lsa], where: str) -> tuple[list[Lsa], list[Ignored]]:
     """Decode the envelopes; the age beside the hex, where there is one, is that of now."""
     lsas: list[Lsa] = []
     bad: list[Ignored] = []
@@ -211,7 +212,7 @@ def _interface(entry: _Interface) -> SavedInterface:
         name=entry.name,
         area=AreaId(entry.area),
         ifindex=entry.ifindex,
-        addresses=entry.addresses,
+        addresses=tuple(entry.addresses),
         cost=entry.cost,
         bandwidth=entry.bandwidth or None,
         neighbors=tuple(SavedNeighbor(n.router_id, n.address) for n in entry.neighbors),
