@@ -148,15 +148,17 @@ def leaked_unmarked(
 ) -> set[Prefix]:
     """The prefixes of a router's level 2 that it leaked there without saying so.
 
-    Those that others announce as their own in its level 1 and it does not. A router that marks
-    what it leaks is taken at its word.
+    Those that others announce as their own in its level 1, and either it does not or it is the
+    only one to do so in level 2: of a link in both levels both ends are heard in both. A router
+    that marks what it leaks is taken at its word.
     """
     one, two = blocks.get(Level.ONE, {}), blocks.get(Level.TWO, {})
     if node not in one or node not in two or leaks_marked(contents, node):
         return set()
-    own = _of_level_1(one[node])
-    theirs = {p for far, block in one.items() if far != node for p in _of_level_1(block)}
-    return {item.prefix for item in two[node].prefixes} & theirs - own
+    inside = {p for far, block in one.items() if far != node for p in _of_level_1(block)}
+    outside = {item.prefix for far, block in two.items() if far != node for item in block.prefixes}
+    own = {item.prefix for item in two[node].prefixes}
+    return own & inside - (_of_level_1(one[node]) & outside)
 
 
 def _of_level_1(block: NodeBlock) -> set[Prefix]:

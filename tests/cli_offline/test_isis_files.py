@@ -251,12 +251,13 @@ def test_narrow_routers_can_be_asked_what_if_as_well():
     assert offline(document, "ipv4", "--fail-link", ends)[far][3] == [("0000.0000.0003", None, 1)]
     dearer = offline(document, "ipv4", "--set-cost", f"{ends}=1000")
     assert dearer[far][3] == [("0000.0000.0003", None, 1)]
-    slower = offline(
-        document,
-        "ipv4",
-        *("--set-bandwidth", f"{ends}=100G"),
-        *("--set-bandwidth", "0000.0000.0003,0000.0000.0004=400G"),
+    rates = {"1 2": "400G", "1 3": "400G", "2 4": "100G", "3 4": "400G"}
+    links = (
+        ",".join(f"0000.0000.000{end}" for end in way.split()) + f"={rate}"
+        for way, rate in rates.items()
     )
+    args = [arg for link in links for arg in ("--set-bandwidth", link)]
+    slower = offline(document, "ipv4", *args)
     assert [weight for _, _, weight in slower[far][3]] == [1, 4]
 
 
@@ -301,7 +302,7 @@ def test_explain_and_tables(document):
     assert found["format"] == "fared-explain/1"
     assert found["nexthops"][0]["limiting_link"]["from_hostname"] == "S1"
     shown = run_spf(document, "--af", "ipv6").stdout
-    assert "level-2" in shown
+    assert shown.splitlines()[1].split()[:2] == ["2001:db8:0:1::/64", "L2"]
     changed = run_spf(document, "--diff", "--fail-link", "L1,S1", "--all").stdout
     assert "L1 (0000.0aff.0003)" in changed
 
