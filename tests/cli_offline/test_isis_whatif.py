@@ -9,7 +9,7 @@ import pytest
 
 from fared.isis import events as isis
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
-from fared.sim.levels import clos3_isis, clos5_levels
+from fared.sim.levels import COMMON, clos3_isis, clos5_levels
 from tests.cli_offline.isis_fabrics import (
     FAMILIES,
     live,
@@ -89,6 +89,16 @@ def test_a_router_that_fails_takes_its_links_along():
     fabric.network.run_until_quiet(120, quiet=4)
     for af in FAMILIES:
         assert offline(document, af, "--fail-node", "S2") == live(fabric, "L1", af)
+
+
+def test_overload_in_a_topology_of_its_own():
+    """RFC 5120 §7.2: each topology has a bit of its own, and the router sets all."""
+    fabric = started(clos3_isis(3, 4, common=replace(COMMON, multi_topology=True)))
+    document = saved(fabric, "L1")
+    overload(fabric, "S1")
+    fabric.network.run_until_quiet(120, quiet=4)
+    for af in FAMILIES:
+        assert offline(document, af, "--overload", "S1") == live(fabric, "L1", af)
 
 
 ACROSS_LEVELS: list[tuple[tuple[str, ...], Callable[[Fabric], None]]] = [
