@@ -183,6 +183,9 @@ class FragmentTable:
         if number is not None:
             self._changed.add(number)
             if self._fragments[number].exchange(key, item):
+                if old is not None and old.group != item.group:
+                    self._leave_group(key, old.group)
+                    self._join_group(key, item.group)
                 return
             self._take_out(key)
             if self._put_in(key, item, number):
@@ -288,8 +291,7 @@ class FragmentTable:
         if not self._fragment(number).add(key, item):
             return False
         self._where[key] = number
-        if item.group != ALONE:
-            self._groups.setdefault(item.group, {})[key] = None
+        self._join_group(key, item.group)
         self._changed.add(number)
         return True
 
@@ -299,6 +301,13 @@ class FragmentTable:
         group = next(known.items[key].group for known in fragment.bins if key in known.items)
         fragment.remove(key)
         self._changed.add(number)
+        self._leave_group(key, group)
+
+    def _join_group(self, key: ItemKey, group: int) -> None:
+        if group != ALONE:
+            self._groups.setdefault(group, {})[key] = None
+
+    def _leave_group(self, key: ItemKey, group: int) -> None:
         mates = self._groups.get(group)
         if mates is not None:
             mates.pop(key, None)

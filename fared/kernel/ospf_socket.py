@@ -8,6 +8,7 @@ All sockets are non-blocking; each wake-up drains many datagrams, which halves t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import socket
 import struct
@@ -29,6 +30,7 @@ _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT = 10, 0
 _IP_PKTINFO = 8
 _BUFFER = 1 << 20
 _DRAIN = 64
+_MOST_BEFORE_BOUND = 1024  # more than the kernel queues before the buffer is enlarged
 _RECEIVE_SIZE = 65536
 _IPV4_HEADER = 20
 
@@ -153,6 +155,7 @@ def _open(ifindex: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET, kind, IPPROTO_OSPF)
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, ifindex)
+        _forget_others(sock)
         for group in (ALL_SPF_ROUTERS, ALL_DR_ROUTERS):
             request = struct.pack("=4s4si", group.to_bytes(4, "big"), bytes(4), ifindex)
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
@@ -171,3 +174,10 @@ def _open(ifindex: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _forget_others(sock: socket.socket) -> None:
+    """Throw away what has arrived so far: until it is bound, a raw socket hears all interfaces."""
+    with contextlib.suppress(OSError):
+        for _ in range(_MOST_BEFORE_BOUND):
+            sock.recv(_RECEIVE_SIZE)

@@ -32,6 +32,7 @@ FLOWS = 20_000
 SHARE_TOLERANCE = 0.02
 _WEIGHT_TOLERANCE = 0.01
 _READY_DEADLINE = 40.0
+_READY_DEADLINE_A_ROUTER = 1.0
 _CHANGE_DEADLINE = 15.0
 _SETTLED = 0.5
 _SLOWED_TO = 4
@@ -116,7 +117,8 @@ class _Demo:
         self._done(f"{len(plan.routers)} daemons running ({', '.join(kinds)})", started)
         what = "routers have all paths"
         accepts = has_all_paths(self.fabric)
-        ready = self._await(plan.routers, accepts, _READY_DEADLINE, what, quiet=_SETTLED)
+        patience = _READY_DEADLINE + _READY_DEADLINE_A_ROUTER * len(plan.routers)
+        ready = self._await(plan.routers, accepts, patience, what, quiet=_SETTLED)
         every = len(plan.leaves) - 1
         self._done(
             f"every leaf's kernel reaches the {every} others over all spines", started, ready

@@ -34,6 +34,7 @@ from fared.lab.shaping import shape_command
 STATE_FILE = "state.json"
 STATE_FORMAT = "fared-lab/1"
 _START_DEADLINE = 60.0
+_START_DEADLINE_A_NODE = 1.0
 _STOP_DEADLINE = 5.0
 _POLL = 0.005
 
@@ -232,7 +233,7 @@ class Fabric:
                 for file, text in node.kind.files(node.plan, node.directory).items():
                     (node.directory / file).write_text(text, "utf-8")
             queues[node.name] = list(node.kind.commands(node.plan, node.directory))
-        deadline = time.monotonic() + _START_DEADLINE
+        deadline = time.monotonic() + _START_DEADLINE + _START_DEADLINE_A_NODE * len(nodes)
         while any(queues.values()):
             step = [(self.nodes[name], queue.pop(0)) for name, queue in queues.items() if queue]
             started = [(node, command, _start(node, command)) for node, command in step]
@@ -345,8 +346,7 @@ def _await_ready(node: RunningNode, command: Command, process: Process, deadline
             return
         if time.monotonic() > deadline:
             raise LabError(
-                f"{node.name}: {command.name} is not ready after {_START_DEADLINE:.0f} s:\n"
-                f"{process.last_words()}"
+                f"{node.name}: {command.name} is not ready in time:\n{process.last_words()}"
             )
         time.sleep(_POLL)
 

@@ -22,6 +22,7 @@ from fared.lab.fabric import STATE_FILE, Fabric
 from fared.lab.topology import Topology
 
 _UP_DEADLINE = 120.0
+_UP_DEADLINE_A_NODE = 1.0
 _DOWN_DEADLINE = 15.0
 _POLL = 0.02
 _KEEPER_FILE = "keeper.json"
@@ -96,7 +97,7 @@ def up(topology: Topology, as_kind: str | None) -> Lab:
     sandbox.keep(
         lambda: _keep(topology, as_kind, directory), log, lambda pid: _note(directory, pid)
     )
-    deadline = time.monotonic() + _UP_DEADLINE
+    deadline = time.monotonic() + _UP_DEADLINE + _UP_DEADLINE_A_NODE * len(topology.nodes)
     while not (directory / STATE_FILE).exists():
         started = [lab for lab in labs() if lab.name == topology.name]
         if (started and not started[0].alive()) or time.monotonic() > deadline:

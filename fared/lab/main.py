@@ -17,6 +17,7 @@ from fared.lab import traffic as traffic_
 from fared.lab.addressing import make_plan
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.generate import Clos5
 from fared.lab.node import become
 from fared.lab.tables import shares_table
 from fared.lab.waiting import await_paths
@@ -258,6 +259,38 @@ def demo(file: Path, as_kind: str | None) -> None:
     if problem is not None:
         raise LabError(problem)
     _exit(sandbox.run(lambda: run_demo(source, as_kind)))
+
+
+@main.group()
+def generate() -> None:
+    """Write a topology file of another size to the standard output."""
+
+
+_size = click.IntRange(min=1, max=100)
+
+
+@generate.command()
+@click.option("--pods", type=click.IntRange(2, 100), default=Clos5.pods, show_default=True)
+@click.option(
+    "--spines", type=_size, default=Clos5.spines, show_default=True, help="A PoD; planes."
+)
+@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="A PoD.")
+@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="A plane.")
+@click.option("--rate", default=Clos5.rate, show_default=True, help="Of every link.")
+@click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
+@click.option("--name", default=Clos5.name, show_default=True, help="Of the lab and the file.")
+def clos5(
+    *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
+) -> None:
+    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2.
+
+    Large fabrics on few cores need a longer hello interval, or starting daemons miss hellos.
+    """
+    try:
+        parse_bandwidth(rate)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rate") from error
+    click.echo(Clos5(pods, spines, leaves, supers, rate, hello, name).text(), nl=False)
 
 
 @main.command()

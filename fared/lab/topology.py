@@ -10,6 +10,7 @@ What else the lab reads, from places containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
 - label ``fared-lab.rate``: the default rate of a node's links to other routers
+- label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 - label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
 - labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,7 @@ HOST_KIND = "linux"
 KINDS = (*ROUTER_KINDS, HOST_KIND)
 KIND_LABEL = "fared-lab.kind"
 RATE_LABEL = "fared-lab.rate"
+HELLO_LABEL = "fared-lab.hello-interval"
 PROTOCOL_LABEL = "fared-lab.protocol"
 LEVEL_LABEL = "fared-lab.isis-level"
 AREA_LABEL = "fared-lab.isis-area"
@@ -46,6 +48,7 @@ _DEFAULT_AREA = "49.0000"
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _ISIS_AREA = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
+_SECONDS = re.compile(r"[1-9][0-9]{0,3}")
 _UNSHAPED = ("none", "off")
 
 
@@ -82,6 +85,16 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     startup_config: Path | None = None
     rate: BytesPerSecond | None = None
+
+    @property
+    def hello_interval(self) -> int:
+        """How often it says hello, seconds."""
+        return int(self.labels.get(HELLO_LABEL, "1"))
+
+    @property
+    def dead_interval(self) -> int:
+        """How long its neighbors wait for a hello, seconds."""
+        return 4 * self.hello_interval
 
     @property
     def is_router(self) -> bool:
@@ -159,7 +172,7 @@ def renamed(topology: Topology, name: str) -> Topology:
 def _as(node: Node, kind: str | None) -> Node:
     if kind is None or not node.is_router or node.kind == kind:
         return node
-    return Node(node.name, kind, node.labels, None, node.rate)
+    return replace(node, kind=kind, startup_config=None)
 
 
 # -- the file as written ---------------------------------------------------------------------
@@ -265,6 +278,9 @@ def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
     area = labels.get(AREA_LABEL)
     if area is not None and not _ISIS_AREA.fullmatch(area):
         yield f"label {AREA_LABEL}: {area!r} is not an area address such as 49.0001"
+    hello = labels.get(HELLO_LABEL, "1")
+    if not _SECONDS.fullmatch(hello):
+        yield f"label {HELLO_LABEL}: {hello!r} is not 1 to 9999 seconds"
 
 
 def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:

@@ -1,5 +1,7 @@
 """OSPF datagrams between two namespaces, and what is done with broken ones."""
 
+import select
+import socket
 import struct
 
 import pytest
@@ -55,6 +57,42 @@ async def test_unicast_arrives_and_many_packets_are_drained(ends):
     await until(lambda: len(b_got) == 200)
     assert [struct.unpack("!I", got[3])[0] for got in b_got] == list(range(200))
     assert a.counters["sent"] == 200
+
+
+@pytest.mark.netns
+async def test_nothing_of_another_link_arrives_while_the_socket_opens(namespaces, monkeypatch):
+    """A raw socket hears all interfaces until it is bound to its own; none of that is passed on.
+
+    A hello taken for one of this link would make a neighbor that is not there, and turn the real
+    one away until the dead interval has passed.
+    """
+    left, right = namespaces.add(), namespaces.add()
+    (a0, b0), (a1, b1) = [namespaces.pair(left, right, f"e{n}", n) for n in range(2)]
+    b = OspfSockets(lambda *_: None)
+    with inside(right):
+        b.open(b0)
+        b.open(b1)
+    got = []
+    a = OspfSockets(lambda *datagram: got.append(datagram))
+
+    class Unlucky(socket.socket):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            for _ in range(3):
+                b.send(b0, ALL_SPF_ROUTERS, b"for the first link")
+            assert select.select([self], [], [], 5.0)[0]
+
+    with inside(left):
+        a.open(a0)
+        monkeypatch.setattr("fared.kernel.ospf_socket.socket.socket", Unlucky)
+        a.open(a1)
+    b.send(b1, ALL_SPF_ROUTERS, b"for the second")
+    await until(lambda: len(got) >= 4)
+    assert [(index, payload) for index, _, _, payload in got if index == a1] == [
+        (a1, b"for the second")
+    ]
+    for sockets in (a, b):
+        sockets.close_all()
 
 
 @pytest.mark.netns

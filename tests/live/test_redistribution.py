@@ -50,6 +50,10 @@ def ours(daemon: Live) -> str:
     return daemon.netns.ip("route", "show", OUTSIDE, "proto", "201")
 
 
+def redistributed(daemon: Live) -> int:
+    return int(daemon.show("status")["routes"]["redistributed"])
+
+
 def routes_of(daemon: Live) -> list[str]:
     return [line.strip() for line in daemon.netns.ip("route", "show", OUTSIDE).splitlines()]
 
@@ -62,7 +66,7 @@ def test_a_route_in_one_kernel_becomes_a_route_in_the_other(edge: Pair):
     tell(f"seconds from kernel to kernel: {time.monotonic() - begun:.3f}")
     (route,) = edge.left.show("routes", prefix=OUTSIDE)["routes"]
     assert (route["type"], route["metric"]) == ("external-2", 20)
-    assert edge.right.show("status")["routes"]["redistributed"] == 1
+    wait_for(lambda: redistributed(edge.right) == 1, SOON, "it says so")
     edge.right.netns.ip("route", "del", OUTSIDE)
     wait_for(lambda: not edge.used(OUTSIDE), SOON, "it goes")
 
@@ -90,7 +94,7 @@ def test_of_two_that_redistribute_each_keeps_its_own_route(edge: Pair):
     edge.right.netns.ip("route", "add", OUTSIDE, "via", GATEWAY, "metric", "200")
     own = f"{OUTSIDE} via {LEFT_GATEWAY} dev x0 metric 200"
     for daemon, route in ((edge.left, own), (edge.right, own.replace(LEFT_GATEWAY, GATEWAY))):
-        wait_for(lambda d=daemon: d.show("status")["routes"]["redistributed"] == 1, SOON, "known")
+        wait_for(lambda d=daemon: redistributed(d) == 1, SOON, "known")
         wait_for(lambda d=daemon, r=route: routes_of(d) == [r], SOON, "its own and no other")
         assert daemon.settled()
     edge.left.netns.ip("route", "del", OUTSIDE, "metric", "200")
@@ -154,7 +158,7 @@ def test_a_crash_of_the_router_that_redistributes_leaves_its_lsas_where_they_are
         while not (edge.right.full() == len(LINKS) and edge.right.settled()):
             assert alive(edge.left) == ["203.0.113.0"]
             assert time.monotonic() < deadline
-        assert edge.right.show("status")["routes"]["redistributed"] == 1
+        wait_for(lambda: redistributed(edge.right) == 1, SOON, "it says so")
     finally:
         edge.right.config = plain
     wait_for(lambda: edge.used(OUTSIDE) == set(LINKS), SOON, "over both links")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -14,7 +15,19 @@ from fared.lab.fabric import Fabric
 from tests.peers.peers import await_all_paths, await_whole, tell
 from tests.peers.recordings import Recordings
 
-Running = Callable[[str], AbstractContextManager["Peers"]]
+_START_DEADLINE = 60.0
+
+Whole = Callable[[Fabric, float], float]
+"""Waits so many seconds until all is as it should be; returns when all paths were there."""
+
+
+class Running(Protocol):
+    """How a module starts its fabric."""
+
+    def __call__(
+        self, topology: str, whole: Whole = ..., what: str = ...
+    ) -> AbstractContextManager[Peers]:
+        """Run a topology text: ``with running(TEXT) as peers``; ``what`` is recorded."""
 
 
 @dataclass
@@ -24,6 +37,7 @@ class Peers:
     fabric: Fabric
     recordings: Recordings
     start_seconds: float
+    whole: Whole
 
 
 @pytest.hookimpl(trylast=True)
@@ -39,10 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
-    """Run a topology text: ``with running(TEXT) as peers``."""
+    """Start fabrics, and take them down again."""
 
     @contextmanager
-    def run(topology: str) -> Iterator[Peers]:
+    def run(
+        topology: str, whole: Whole = await_whole, what: str = "ip proto 89"
+    ) -> Iterator[Peers]:
         directory: Path = tmp_path_factory.mktemp("peers")
         file = directory / "topology.clab.yml"
         file.write_text(topology)
@@ -50,12 +66,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
         recordings = None
         try:
             fabric.build()
-            recordings = Recordings(fabric, directory / "sent")
+            recordings = Recordings(fabric, directory / "sent", what)
             begun = time.monotonic()
             fabric.start()
-            seconds = await_whole(fabric) - begun
+            seconds = whole(fabric, _START_DEADLINE) - begun
             tell(f"all prefixes over all paths {seconds:.2f} s after the first daemon started")
-            yield Peers(fabric, recordings, seconds)
+            yield Peers(fabric, recordings, seconds, whole)
         finally:
             if recordings is not None:
                 recordings.stop()
@@ -74,8 +90,8 @@ def fabric(peers: Peers) -> Fabric:
     return peers.fabric
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def story(peers: Peers) -> Peers:
     """The module's fabric after all other tests of the module."""
-    await_whole(peers.fabric)
+    peers.whole(peers.fabric, _START_DEADLINE)
     return peers

@@ -40,6 +40,7 @@ class Member:
     ports: tuple[str, ...] = (PORT,)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     killed: bool = False
+    isis: bool = False
 
     @property
     def router_id(self) -> str:
@@ -56,7 +57,7 @@ class Member:
         """What functions for nodes of a lab's fabric ask of a node."""
         return SimpleNamespace(
             name=self.name,
-            isis=False,
+            isis=self.isis,
             node=SimpleNamespace(kind=self.kind, startup_config=None),
         )
 
@@ -64,10 +65,14 @@ class Member:
         """Run the operator's tool of its make."""
         return self.netns.run(kind_of(self.kind).cli(self.directory, arguments)).stdout
 
+    def files(self) -> dict[str, str]:
+        """The configuration of its make."""
+        return _FILES[self.kind](self)
+
     def start(self) -> None:
         """Start the daemon; it may still be busy starting when this returns."""
         self.killed = False
-        for name, text in _FILES[self.kind](self).items():
+        for name, text in self.files().items():
             (self.directory / name).write_text(text)
         for command in kind_of(self.kind).commands(self.plan, self.directory):
             if command.ready is not None:
@@ -97,6 +102,8 @@ class Member:
 class Lan:
     """A bridge in a namespace of its own and the routers on it."""
 
+    member = Member
+
     def __init__(self, directory: Path, members: Mapping[str, tuple[str, int, int]]) -> None:
         prefix = f"lan{os.getpid()}"
         self.switch = Netns.create(f"{prefix}sw")
@@ -107,7 +114,7 @@ class Lan:
             netns = Netns.create(f"{prefix}{name}")
             (directory / name).mkdir()
             (directory / name).chmod(0o777)  # FRR's daemons are not root
-            member = Member(name, kind, number, priority, netns, directory / name)
+            member = self.member(name, kind, number, priority, netns, directory / name)
             self.members[name] = member
             self._plug(member)
             self.views[name] = KernelView(netns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from fared.api.client import ControlClient
@@ -18,7 +18,8 @@ from fared.lab.waiting import has_all_paths, wait_until
 
 AREA = "0.0.0.0"
 MAX_AGE = 3600
-OPAQUE_AREA = 10
+OPAQUE_AREA, OPAQUE_AS = 10, 11
+AS_SCOPE = "AS"
 
 _FRR_AREA_LISTS = {
     "routerLinkStates": 1,
@@ -27,7 +28,7 @@ _FRR_AREA_LISTS = {
     "asbrSummaryLinkStates": 4,
     "areaLocalOpaqueLsa": OPAQUE_AREA,
 }
-_FRR_AS_LISTS = {"asExternalLinkStates": 5, "asExternalOpaqueLsa": 11}
+_FRR_AS_LISTS = {"asExternalLinkStates": 5, "asExternalOpaqueLsa": OPAQUE_AS}
 _FARED_TYPES = {
     "router": 1,
     "network": 2,
@@ -36,6 +37,7 @@ _FARED_TYPES = {
     "as-external": 5,
     "nssa-external": 7,
 }
+_BIRD_AREA = re.compile(r"^Area (\S+)$")
 _BIRD_LSA = re.compile(r"^ ([0-9a-f]{4})\s+(\S+)\s+(\S+)\s+([0-9a-f]{8})\s+(\d+)\s+([0-9a-f]{4})$")
 _BIRD_TYPE = 0x1F  # above these bits stands the scope, in BIRD's own numbering
 
@@ -58,12 +60,19 @@ def tell(text: str) -> None:
     print(text)  # noqa: T201
 
 
-def until(condition: Callable[[], Any], seconds: float, what: str) -> float:
+def until(
+    condition: Callable[[], Any],
+    seconds: float,
+    what: str | Callable[[], str],
+    pause: float = 0.02,
+) -> float:
     """Wait until the condition holds; return how long that took, seconds."""
     begun = time.monotonic()
     while not condition():
-        assert time.monotonic() - begun < seconds, f"not within {seconds:g} s: {what}"
-        time.sleep(0.02)
+        if time.monotonic() - begun >= seconds:
+            text = what if isinstance(what, str) else what()
+            raise AssertionError(f"not within {seconds:g} s: {text}")
+        time.sleep(pause)
     return time.monotonic() - begun
 
 
@@ -85,58 +94,52 @@ def vtysh_json(node: RunningNode, command: str) -> dict[str, Any]:
 
 def database(node: RunningNode) -> Database:
     """All live LSAs a router holds, by its own account."""
-    readers = {"fared": _fared_database, "frr": _frr_database, "bird": _bird_database}
-    return frozenset(readers[node.plan.node.kind](node))
+    return frozenset().union(*databases(node).values())
 
 
-def _fared_database(node: RunningNode) -> set[LsaId]:
+def databases(node: RunningNode) -> dict[str, Database]:
+    """The live LSAs a router holds by its own account, by area, and those of AS scope."""
+    readers = {"fared": _fared_lsas, "frr": _frr_lsas, "bird": _bird_lsas}
+    found: dict[str, set[LsaId]] = {AS_SCOPE: set()}
+    for scope, age, lsa in readers[node.plan.node.kind](node):
+        held = found.setdefault(scope, set())
+        if age < MAX_AGE:
+            held.add(lsa)
+    return {scope: frozenset(lsas) for scope, lsas in found.items()}
+
+
+def _fared_lsas(node: RunningNode) -> Iterator[tuple[str, int, LsaId]]:
     document = fared(node).request("show database")
-    lsas = [(lsa, OPAQUE_AREA) for area in document["areas"] for lsa in area["lsas"]]
-    lsas += [(lsa, 11) for lsa in document["as_scope"]]
-    return {
-        LsaId(
-            _FARED_TYPES.get(lsa["type"], opaque),
-            lsa["id"],
-            lsa["adv_router"],
-            lsa["seq"],
-            lsa["checksum"],
-        )
-        for lsa, opaque in lsas
-        if lsa["age"] < MAX_AGE
-    }
+    scopes = [(area["area"], area["lsas"], OPAQUE_AREA) for area in document["areas"]]
+    for scope, lsas, opaque in [*scopes, (AS_SCOPE, document["as_scope"], OPAQUE_AS)]:
+        for lsa in lsas:
+            number = _FARED_TYPES.get(lsa["type"], opaque)
+            identity = (lsa["id"], lsa["adv_router"], lsa["seq"], lsa["checksum"])
+            yield scope, lsa["age"], LsaId(number, *identity)
 
 
-def _frr_database(node: RunningNode) -> set[LsaId]:
+def _frr_lsas(node: RunningNode) -> Iterator[tuple[str, int, LsaId]]:
     document = vtysh_json(node, "show ip ospf database")
-    found = [
-        (number, lsa)
-        for area in document.get("areas", {}).values()
-        for key, number in _FRR_AREA_LISTS.items()
-        for lsa in area.get(key, ())
-    ]
-    found += [
-        (number, lsa) for key, number in _FRR_AS_LISTS.items() for lsa in document.get(key, ())
-    ]
-    return {
-        LsaId(
-            number,
-            lsa["lsId"],
-            lsa["advertisedRouter"],
-            int(lsa["sequenceNumber"], 16),
-            int(lsa["checksum"], 16),
-        )
-        for number, lsa in found
-        if lsa["lsaAge"] < MAX_AGE
-    }
+    scopes = [(area, lists, _FRR_AREA_LISTS) for area, lists in document.get("areas", {}).items()]
+    for scope, lists, numbers in [*scopes, (AS_SCOPE, document, _FRR_AS_LISTS)]:
+        for key, number in numbers.items():
+            for lsa in lists.get(key, ()):
+                instance = (int(lsa["sequenceNumber"], 16), int(lsa["checksum"], 16))
+                identity = (lsa["lsId"], lsa["advertisedRouter"], *instance)
+                yield scope, lsa["lsaAge"], LsaId(number, *identity)
 
 
-def _bird_database(node: RunningNode) -> set[LsaId]:
-    matches = filter(None, map(_BIRD_LSA.match, node.cli("show ospf lsadb").splitlines()))
-    return {
-        LsaId(int(kind, 16) & _BIRD_TYPE, identity, router, int(sequence, 16), int(checksum, 16))
-        for kind, identity, router, sequence, age, checksum in (m.groups() for m in matches)
-        if int(age) < MAX_AGE
-    }
+def _bird_lsas(node: RunningNode) -> Iterator[tuple[str, int, LsaId]]:
+    scope = AS_SCOPE
+    for line in node.cli("show ospf lsadb").splitlines():
+        if area := _BIRD_AREA.match(line):
+            scope = area[1]
+        elif line == "Global":
+            scope = AS_SCOPE
+        elif lsa := _BIRD_LSA.match(line):
+            kind, identity, router, sequence, age, checksum = lsa.groups()
+            instance = (int(sequence, 16), int(checksum, 16))
+            yield scope, int(age), LsaId(int(kind, 16) & _BIRD_TYPE, identity, router, *instance)
 
 
 def differences(fabric: Fabric) -> dict[str, list[LsaId]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fared.core.ids import Prefix
+from fared.isis.ids import Level
 from fared.router import events
 from fared.sim import area_invariants, level_invariants
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, Levels

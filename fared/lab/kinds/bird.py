@@ -61,13 +61,14 @@ def _config(plan: NodePlan) -> Iterator[str]:
         yield f"  area {dotted(area)} {{"
         if area == plan.home_area:
             yield '    interface "lo" { stub yes; };'
-        yield from (f"    {_interface(port)}" for port in plan.ports if port.area == area)
+        mine = (port for port in plan.ports if port.area == area)
+        yield from (f"    {_interface(port, plan.node.hello_interval)}" for port in mine)
         yield "  };"
     yield "}"
 
 
-def _interface(port: Port) -> str:
+def _interface(port: Port, hello: int) -> str:
     if port.to_host:
         return f'interface "{port.name}" {{ stub yes; cost {port.cost}; }};'
-    timers = "hello 1; dead count 4; retransmit 2; rx buffer 65535;"
+    timers = f"hello {hello}; dead count 4; retransmit 2; rx buffer 65535;"
     return f'interface "{port.name}" {{ type ptp; cost {port.cost}; check link yes; {timers} }};'

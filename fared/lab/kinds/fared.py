@@ -69,7 +69,7 @@ def _isis(plan: NodePlan) -> dict[str, Any]:
                 "network-type": "point-to-point",
                 "level": port.level,
                 "metric": port.cost,
-                "hello-interval": 1,
+                "hello-interval": plan.node.hello_interval,
                 "hello-multiplier": 4,
             }
     return {
@@ -95,8 +95,8 @@ def _ospf(plan: NodePlan) -> dict[str, Any]:
             area(port.area)[port.name] = {
                 "network-type": "point-to-point",
                 "cost": port.cost,
-                "hello-interval": 1,
-                "dead-interval": 4,
+                "hello-interval": plan.node.hello_interval,
+                "dead-interval": plan.node.dead_interval,
             }
     return {"areas": areas}
 

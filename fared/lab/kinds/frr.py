@@ -120,8 +120,8 @@ def _ospfd(plan: NodePlan) -> Iterator[str]:
             yield " ip ospf passive"
             continue
         yield " ip ospf network point-to-point"
-        yield " ip ospf hello-interval 1"
-        yield " ip ospf dead-interval 4"
+        yield f" ip ospf hello-interval {plan.node.hello_interval}"
+        yield f" ip ospf dead-interval {plan.node.dead_interval}"
         yield " ip ospf retransmit-interval 1"
     yield "interface lo"
     yield f" ip ospf area {dotted(plan.home_area)}"
@@ -161,7 +161,7 @@ def _isisd(plan: NodePlan) -> Iterator[str]:
             continue
         yield " isis network point-to-point"
         yield f" isis circuit-type {_FRR_LEVELS.get(port.level, port.level)}"
-        yield " isis hello-interval 1"
+        yield f" isis hello-interval {plan.node.hello_interval}"
         yield " isis hello-multiplier 4"
     yield "interface lo"
     yield " ip router isis fabric"

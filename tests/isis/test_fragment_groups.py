@@ -1,0 +1,56 @@
+"""Which fragment an entry goes into, when what it belongs to changes under it."""
+
+from fared.core.ids import Prefix
+from fared.isis.fragments import FragmentTable, Item, TlvKind, keyed
+from fared.isis.pdu.model import IpReach, IpReachability
+
+IPV4 = TlvKind(4)
+ROOM = 200
+CIRCUIT, OTHER = 7, 8
+
+
+def item(number: int, group: int, size: int = 9) -> tuple[tuple[int, ...], Item]:
+    """A prefix that belongs to a circuit, or to none."""
+    reach = IpReach(Prefix(4, number << 8, 24), 10)
+    return keyed(IPV4, (reach.prefix.network, 24)), Item(IPV4, reach, size, group)
+
+
+def announced(table: FragmentTable) -> list[int]:
+    """The prefixes in all fragments."""
+    return sorted(
+        reach.prefix.network >> 8
+        for number in table.numbers()
+        for tlv in table.contents(number) or ()
+        if isinstance(tlv, IpReachability)
+        for reach in tlv.prefixes
+    )
+
+
+def test_a_prefix_that_changes_from_one_circuit_to_another_and_goes_leaves_nothing_behind():
+    """A link's subnet is leaked while the link is down, and the circuit's own when it is back."""
+    table = FragmentTable(ROOM)
+    for group in (0, CIRCUIT, OTHER, 0, CIRCUIT):
+        table.put(*item(1, group))
+        assert table.settle() == {0}
+    table.remove(item(1, CIRCUIT)[0])
+    for group in (CIRCUIT, OTHER):
+        table.put(*item(2, group))
+        table.settle()
+        assert announced(table) == [2]
+
+
+def test_a_prefix_that_joins_a_circuit_stays_with_it_afterwards():
+    """What changes with a circuit is taken into the fragment of the circuit's other entries."""
+    table = FragmentTable(ROOM)
+    table.put(*item(1, 0))
+    table.put(*item(2, CIRCUIT))
+    table.settle()
+    table.put(*item(1, CIRCUIT))
+    table.settle()
+    for number in range(3, 30):
+        table.put(*item(number, OTHER))
+    table.settle()
+    table.put(*item(1, CIRCUIT, size=40))
+    table.put(*item(2, CIRCUIT, size=40))
+    table.settle()
+    assert announced(table) == list(range(1, 30))

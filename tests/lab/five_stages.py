@@ -1,0 +1,75 @@
+"""The story of one slow link in another PoD, for five-stage fabrics of any make."""
+
+from __future__ import annotations
+
+import pytest
+
+from fared.lab import traffic
+from fared.lab.expected import expected_shares, path_capacities
+from fared.lab.fabric import Fabric
+from fared.lab.kernel_view import KernelView, shares
+from fared.lab.waiting import Accepts, wait_until
+
+UPLINKS = ["p1-S1", "p1-S2", "p1-S3", "p1-S4"]
+
+
+def weigh_a_slow_link_of_another_pod(fabric: Fabric) -> None:
+    """p2-S1 to p2-L1 slows down, fails, heals and is whole again; p1-L1's kernel says so."""
+    prefix = str(fabric.plan.node("p2-L1").host_prefixes[0])
+    fabric.shape("p2-S1", "p2-L1", 25e6 / 8)
+    await_weights(fabric, prefix, [1, 4, 4, 4])
+    assert_flows_follow(fabric)
+    await_shares_of_one_area(fabric, prefix)
+
+    fabric.fail("p2-S1", "p2-L1")
+    await_hops(fabric, prefix, UPLINKS[1:])
+    fabric.heal("p2-S1", "p2-L1")
+    await_weights(fabric, prefix, [1, 4, 4, 4])
+
+    fabric.shape("p2-S1", "p2-L1", 100e6 / 8)
+    await_weights(fabric, prefix, [1, 1, 1, 1])
+
+
+def await_weights(fabric: Fabric, prefix: str, wanted: list[int]) -> None:
+    """Wait until p1-L1's kernel holds these weights, spine by spine."""
+
+    def accepts(_: str, view: KernelView) -> bool:
+        held = [(hop.interface, hop.weight) for hop in view.hops(prefix)]
+        return held == list(zip(UPLINKS, wanted, strict=True))
+
+    _await(fabric, accepts, prefix)
+
+
+def await_hops(fabric: Fabric, prefix: str, wanted: list[str]) -> None:
+    """Wait until p1-L1's kernel sends over these uplinks and no others."""
+
+    def accepts(_: str, view: KernelView) -> bool:
+        return [hop.interface for hop in view.hops(prefix)] == wanted
+
+    _await(fabric, accepts, prefix)
+
+
+def _await(fabric: Fabric, accepts: Accepts, prefix: str) -> None:
+    view = fabric.view("p1-L1")
+    done = wait_until({"p1-L1": view}, accepts, 20.0)
+    assert done is not None, view.hops(prefix)
+
+
+def assert_flows_follow(fabric: Fabric) -> None:
+    """What the uplinks have counted is within 2 points of the weights."""
+    report = traffic.measure(fabric, "p1-h1", "p2-h1", flows=20_000)
+    assert [up.weight for up in report.uplinks] == [1, 4, 4, 4]
+    assert report.delivered == report.sent
+    assert report.worst_error < 0.02
+
+
+def await_shares_of_one_area(fabric: Fabric, prefix: str) -> None:
+    """Wait until every leaf's shares are those of a maximum flow over the whole fabric."""
+    plan = fabric.plan
+
+    def accepts(name: str, view: KernelView) -> bool:
+        wanted = expected_shares(path_capacities(plan, fabric.rate, name, "p2-L1"))
+        return shares(view.hops(prefix)) == pytest.approx(wanted, abs=0.01)
+
+    leaves = [leaf for leaf in plan.leaves if leaf.name != "p2-L1"]
+    assert wait_until(fabric.views(leaves), accepts, 20.0) is not None

@@ -1,0 +1,79 @@
+"""OSPF and IS-IS between the same two routers: preference decides, one route in the kernel."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.daemons import LINKS, RIGHT_STUB, Json, Live, wait_for
+from tests.live.isis_daemons import RIGHT_STUB6, IsisPair, isis_section
+
+pytestmark = pytest.mark.netns
+
+OSPF, ISIS = {"u0"}, {"u1"}
+"""The link that each protocol likes better."""
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[IsisPair]:
+    """OSPF finds the first link cheaper, IS-IS the second."""
+    made = IsisPair("b", tmp_path, ospf=True)
+    try:
+        for daemon in (made.left, made.right):
+            daemon.config["ospf"]["areas"]["0.0.0.0"]["interfaces"]["u1"]["cost"] = 20
+            system_id = daemon.config["isis"]["net"][8:22]
+            daemon.config["isis"] = isis_section(system_id, u0=20, u1=10)
+        made.left.start()
+        made.right.start()
+        for daemon in (made.left, made.right):
+            wait_for(lambda d=daemon: d.full() >= len(LINKS), 20, "OSPF is Full")
+            wait_for(daemon.settled, 20, "the kernel holds what was computed")
+        yield made
+    finally:
+        made.close()
+
+
+def changed(daemon: Live, *, preference: int = 115, without: str | None = None) -> Json:
+    """Its configuration with another preference of IS-IS, or without the stub in a protocol."""
+    config = copy.deepcopy(daemon.config)
+    config["isis"]["preference"] = preference
+    if without == "ospf":
+        del config["ospf"]["areas"]["0.0.0.0"]["interfaces"]["d0"]
+    elif without == "isis":
+        del config["isis"]["interfaces"]["d0"]
+    return config
+
+
+def reload(daemon: Live, config: Json) -> None:
+    """Give it another file, which it takes."""
+    daemon.write(config)
+    done = daemon.cli("config", "reload")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def await_winner(pair: IsisPair, link: set[str]) -> None:
+    """Wait until the kernel's only route to the stub network uses this link."""
+    wait_for(lambda: pair.used(RIGHT_STUB) == link, 15, f"a route over {link}")
+    assert len(pair.left.netns.ip("route", "show", RIGHT_STUB).splitlines()) == 1
+    assert pair.used(RIGHT_STUB6) == ISIS  # the only one that knows it
+    wait_for(pair.left.settled, 10, "the kernel holds what was computed")
+
+
+def test_preference_decides_and_the_other_protocol_steps_in(pair: IsisPair):
+    """110 before 115; 100 before 110; what one withdraws, the other still has."""
+    await_winner(pair, OSPF)
+    reload(pair.left, changed(pair.left, preference=100))
+    await_winner(pair, ISIS)
+    reload(pair.right, changed(pair.right, without="isis"))
+    wait_for(lambda: pair.used(RIGHT_STUB) == OSPF, 15, "OSPF still has it")
+    reload(pair.right, pair.right.config)
+    await_winner(pair, ISIS)
+    reload(pair.left, pair.left.config)
+    await_winner(pair, OSPF)
+    reload(pair.right, changed(pair.right, without="ospf"))
+    await_winner(pair, ISIS)
+    assert pair.left.complaints() == []
+    assert pair.right.complaints() == []

@@ -1,0 +1,356 @@
+"""100,000 mutated IS-IS PDUs from a neighbor's wire, purges and forgeries: the daemon goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+
+from fared.isis.ids import format_lsp_id
+from fared.isis.pdu.codec import decode_pdu
+from fared.isis.pdu.header import checksum_of, with_checksum
+from fared.isis.pdu.model import Lsp, PduType
+from tests.isis_pdu.recorded import load_all
+from tests.live.daemons import LINKS, Live, wait_for
+from tests.live.isis_daemons import (
+    LEFT_SYSTEM,
+    RIGHT_SYSTEM,
+    IsisPair,
+    adjacencies,
+    running_isis_pair,
+)
+from tests.live.test_storm import mutate
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+BROKEN, REPAIRED, IN_ITS_NAME = 45_000, 45_000, 10_000
+PURGES = 2_000
+_WINDOW = 256
+"""Frames on their way at once: fewer than the receive buffer of the daemon's socket holds."""
+SEED = 20_261_121
+FAR_FUTURE = 0xFFFF_FF00
+HEAL = 10.0
+"""Seconds within which everything is right again."""
+_LLC = b"\xfe\xfe\x03"
+_ALL_ISS = bytes.fromhex("09002b000005")
+_HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
+_LSPS = (PduType.L1_LSP, PduType.L2_LSP)
+_SIZES = dict.fromkeys(PduType, 27) | {PduType.P2P_HELLO: 20}
+_SIZES |= {PduType.L1_CSNP: 33, PduType.L2_CSNP: 33, PduType.L1_PSNP: 17, PduType.L2_PSNP: 17}
+_SOURCE, _LSP_ID, _LIFETIME, _SEQUENCE, _CHECKSUM = 9, 12, 10, 20, 24
+Database = dict[str, tuple[int, int]]
+
+
+class Shot(NamedTuple):
+    """One frame to send: from a MAC address, a PDU."""
+
+    source: bytes
+    payload: bytes
+
+
+@dataclass
+class Storm:
+    """What one storm did."""
+
+    sent: int
+    received: int
+    seconds: float
+    grown: int
+    errors: Counter[str]
+    lines: int
+    transitions: int
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IsisPair]:
+    with running_isis_pair("i", tmp_path_factory.mktemp("storm")) as made:
+        yield made
+
+
+@pytest.fixture
+def victim(pair: IsisPair) -> Live:
+    pair.await_routes()
+    return pair.left
+
+
+@pytest.fixture(scope="module")
+def corpus(pair: IsisPair) -> list[bytes]:
+    """Recorded PDUs, and those of this very session: the victim's neighbor starts again."""
+    heard: set[bytes] = set()
+    netns = pair.right.netns
+    with netns.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(4)) as ear:
+        ear.bind((LINKS[0], 4))
+        pair.right.terminate()
+        pair.right.start()
+        pair.await_routes()
+        ear.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frame = ear.recv(65536)
+                if frame.startswith(_LLC + b"\x83"):
+                    heard.add(frame[3:])
+    kinds = {PduType(pdu[4] & 0x1F) for pdu in heard}
+    assert {PduType.P2P_HELLO, PduType.L2_LSP, PduType.L2_CSNP} <= kinds
+    return [recorded.payload for recorded in load_all()] + sorted(heard)
+
+
+def mac_of(daemon: Live) -> bytes:
+    """The address of its end of the first link."""
+    words = daemon.netns.ip("-o", "link", "show", "dev", LINKS[0]).split()
+    return bytes.fromhex(words[words.index("link/ether") + 1].replace(":", ""))
+
+
+def whole(rng: random.Random, pdu: bytes) -> bytearray:
+    """Make what a mutation left a PDU that gets past the fixed header: sizes, type, checksum."""
+    data = bytearray(pdu)
+    kind = PduType(data[4] & 0x1F) if len(data) > 4 and data[4] & 0x1F in set(PduType) else None
+    kind = kind or rng.choice(list(PduType))
+    size = _SIZES[kind]
+    data = bytearray(bytes(data).ljust(size, b"\0"))
+    data[:8] = bytes((0x83, size, 1, 0, kind, 1, 0, 0))
+    at = 17 if kind in _HELLOS else 8
+    data[at : at + 2] = len(data).to_bytes(2, "big")
+    if kind in _LSPS and rng.random() < 0.9:
+        data[_LIFETIME : _LIFETIME + 2] = rng.choice((1200, 1, 0, 65535)).to_bytes(2, "big")
+    return data
+
+
+def signed(data: bytearray) -> bytes:
+    """The checksum of an LSP made right; other PDUs have none."""
+    if data[4] & 0x1F in _LSPS:
+        return with_checksum(bytes(data), checksum_of(bytes(data)))
+    return bytes(data)
+
+
+def stranger(rng: random.Random) -> bytes:
+    """One of some system ids that belong to nobody."""
+    return bytes((0xAA, 0, 0, 0, 0, rng.randrange(64)))
+
+
+def broken(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator[Shot]:
+    """Mutations as they come; hellos have no checksum, so these are never the neighbor's own."""
+    for _ in range(BROKEN):
+        data = bytearray(mutate(rng, corpus).ljust(_SOURCE + 6, b"\0"))
+        data[0] = 0x83  # all else the kernel drops
+        kind = data[4] & 0x1F
+        if kind in _HELLOS:
+            data[_SOURCE : _SOURCE + 6] = stranger(rng)
+        elif kind in _LSPS and len(data) > _CHECKSUM + 1:
+            with contextlib.suppress(Exception):
+                if int.from_bytes(data[_CHECKSUM : _CHECKSUM + 2], "big") == checksum_of(
+                    bytes(data)
+                ):
+                    data[_CHECKSUM] ^= 0x55
+            data[_LIFETIME] |= 1  # a purge would need no checksum
+        yield Shot(source(rng, neighbor), bytes(data))
+
+
+def repaired(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator[Shot]:
+    """Mutations that reach the parts behind: hellos and LSPs of strangers, any SNPs."""
+    for _ in range(REPAIRED):
+        data = whole(rng, mutate(rng, corpus))
+        kind = data[4]
+        if kind in _HELLOS:
+            data[_SOURCE : _SOURCE + 6] = stranger(rng)
+        elif kind in _LSPS:
+            data[_LSP_ID : _LSP_ID + 8] = stranger(rng) + bytes(
+                (rng.randrange(2), rng.randrange(2))
+            )
+        yield Shot(source(rng, neighbor), signed(data))
+
+
+def in_its_name(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator[Shot]:
+    """Mutations that nothing tells from the neighbor's own PDUs: the worst there is."""
+    systems = [bytes.fromhex(name.replace(".", "")) for name in (LEFT_SYSTEM, RIGHT_SYSTEM)]
+    for _ in range(IN_ITS_NAME):
+        data = whole(rng, mutate(rng, corpus))
+        kind = data[4]
+        if kind in _HELLOS:
+            data[_SOURCE : _SOURCE + 6] = systems[1]
+        elif kind in _LSPS:
+            owner = rng.choice([*systems, stranger(rng)])
+            data[_LSP_ID : _LSP_ID + 8] = owner + bytes((rng.randrange(2), rng.randrange(2)))
+            # not the last number there is: its owner would have to fall silent (§7.3.16.1)
+            data[_SEQUENCE] &= 0x7F
+        yield Shot(neighbor, signed(data))
+
+
+def source(rng: random.Random, neighbor: bytes) -> bytes:
+    """The neighbor's address every other time."""
+    return neighbor if rng.random() < 0.5 else b"\x02" + rng.randbytes(5)
+
+
+def fire(pair: IsisPair, shots: Iterator[Shot]) -> Storm:
+    """Send all, never more ahead of the daemon than its socket holds."""
+    victim = pair.left
+    before = victim.counters()
+    memory, lines = victim.resident(), len(victim.records())
+    received = before["isis-sockets"]["received"]
+    sent, begun = 0, time.monotonic()
+    with pair.right.netns.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
+        raw.bind((LINKS[0], 0))
+        for mac, payload in shots:
+            length = (len(_LLC) + len(payload)).to_bytes(2, "big")
+            raw.send(_ALL_ISS + mac + length + _LLC + payload)
+            sent += 1
+            if sent % _WINDOW == 0:
+                _await_taken(victim, received + sent - _WINDOW)
+    _await_taken(victim, received + sent - sent // 1000)
+    after = victim.counters()
+    transitions = "adjacency-transitions"
+    return Storm(
+        sent,
+        after["isis-sockets"]["received"] - received,
+        time.monotonic() - begun,
+        victim.resident() - memory,
+        Counter(after["pdu-errors"]) - Counter(before.get("pdu-errors", {})),
+        len(victim.records()) - lines,
+        sum(after[transitions].values()) - sum(before[transitions].values()),
+    )
+
+
+def _await_taken(victim: Live, count: int) -> None:
+    """Wait a moment for the daemon to have taken so many; the kernel may have refused some."""
+    deadline = time.monotonic() + 0.1
+    while victim.counters()["isis-sockets"]["received"] < count and time.monotonic() < deadline:
+        assert victim.alive()
+
+
+def report(name: str, storm: Storm) -> None:
+    print(  # noqa: T201 - the figures of the run
+        f"\n{name}: {storm.received} of {storm.sent} received in {storm.seconds:.1f} s"
+        f" ({storm.received / storm.seconds:.0f}/s), {storm.lines} log lines,"
+        f" {storm.transitions} transitions, memory {storm.grown / 1e6:+.1f} MB\n"
+        f"  {dict(storm.errors.most_common())}",
+        file=sys.stderr,
+    )
+
+
+def routes(pair: IsisPair) -> object:
+    """What the victim's kernel holds in both families."""
+    return pair.view.routes(), pair.view.routes6()
+
+
+def database(daemon: Live) -> Database:
+    """The live LSPs of the two routers: sequence number and checksum by id."""
+    found = {}
+    for row in daemon.show("lsdb")["lsps"]:
+        lsp = decode_pdu(bytes.fromhex(row["hex"]))
+        assert isinstance(lsp, Lsp)
+        name = format_lsp_id(lsp.lsp_id)
+        if lsp.remaining_lifetime and name[:14] in (LEFT_SYSTEM, RIGHT_SYSTEM):
+            found[name] = (lsp.sequence_number, lsp.checksum)
+    return found
+
+
+def unharmed(pair: IsisPair, storm: Storm, before: object) -> None:
+    """What holds after any storm."""
+    victim = pair.left
+    assert victim.alive()
+    assert victim.complaints() == []
+    assert pair.right.complaints() == []
+    assert storm.received >= 0.95 * storm.sent, "the daemon really got them"
+    assert storm.lines < storm.sent / 100
+    assert storm.grown < 32 << 20
+    healed(pair, before)
+
+
+def healed(pair: IsisPair, before: object) -> None:
+    """Adjacencies, routes of both families and the databases of both ends are right again."""
+    pair.await_routes()
+    wait_for(lambda: routes(pair) == before, HEAL, "the routes are what they were")
+    wait_for(lambda: database(pair.left) == database(pair.right), HEAL, "equal databases")
+
+
+def test_mutated_pdus_do_not_move_anything(pair: IsisPair, victim: Live, corpus: list[bytes]):
+    """Every one that is wrong is counted by its reason; the adjacency does not notice."""
+    before = routes(pair)
+    storm = fire(pair, broken(random.Random(SEED), corpus, mac_of(pair.right)))
+    report("broken", storm)
+    unharmed(pair, storm, before)
+    assert storm.transitions == 0
+    assert {"checksum", "length", "type", "second-neighbor"} <= set(storm.errors)
+    assert victim.alive()
+
+
+def test_whole_pdus_of_strangers_leave_the_adjacency_up(
+    pair: IsisPair, victim: Live, corpus: list[bytes]
+):
+    """LSPs of routers that nobody leads to fill the database, and change no route."""
+    before = routes(pair)
+    storm = fire(pair, repaired(random.Random(SEED + 1), corpus, mac_of(pair.right)))
+    report("repaired", storm)
+    unharmed(pair, storm, before)
+    assert storm.transitions == 0
+    assert adjacencies(victim) == len(LINKS)
+
+
+def test_what_looks_like_the_neighbor_costs_the_adjacency_at_most(
+    pair: IsisPair, victim: Live, corpus: list[bytes]
+):
+    """Without authentication nobody can tell; but neither daemon trips, and both recover."""
+    before = routes(pair)
+    storm = fire(pair, in_its_name(random.Random(SEED + 2), corpus, mac_of(pair.right)))
+    report("in the neighbor's name", storm)
+    unharmed(pair, storm, before)
+    assert victim.alive()
+
+
+def own_lsps(pair: IsisPair) -> list[Lsp]:
+    """What both ends have originated, as the victim holds it."""
+    rows = pair.left.show("lsdb")["lsps"]
+    found = [decode_pdu(bytes.fromhex(row["hex"])) for row in rows]
+    ours = [lsp for lsp in found if isinstance(lsp, Lsp) and lsp.remaining_lifetime]
+    return [lsp for lsp in ours if format_lsp_id(lsp.lsp_id)[:14] in (LEFT_SYSTEM, RIGHT_SYSTEM)]
+
+
+def forged(lsp: Lsp, sequence_number: int, lifetime: int) -> bytes:
+    """An LSP of the same id that says nothing."""
+    header = bytes((0x83, 27, 1, 0, PduType.L2_LSP, 1, 0, 0)) + (27).to_bytes(2, "big")
+    numbers = sequence_number.to_bytes(4, "big") + bytes(2)
+    lsp_id = lsp.lsp_id.to_bytes(8, "big")
+    raw = header + lifetime.to_bytes(2, "big") + lsp_id + numbers + bytes((0x03,))
+    return with_checksum(raw, checksum_of(raw)) if lifetime else raw
+
+
+def test_a_storm_of_purges_does_no_lasting_harm(pair: IsisPair, victim: Live):
+    """Both routers outbid whoever purges their LSPs; when he stops all is as it was."""
+    before, lsps = routes(pair), own_lsps(pair)
+    neighbor = mac_of(pair.right)
+
+    def purges() -> Iterator[Shot]:
+        for number in range(PURGES):
+            for lsp in lsps:
+                yield Shot(neighbor, forged(lsp, lsp.sequence_number + number // 10, 0))
+
+    storm = fire(pair, purges())
+    report("purges", storm)
+    begun = time.monotonic()
+    unharmed(pair, storm, before)
+    assert time.monotonic() - begun < HEAL
+    assert storm.transitions == 0
+    assert victim.alive()
+
+
+def test_a_forged_lsp_with_a_far_future_number_is_outbidden(pair: IsisPair, victim: Live):
+    """An empty LSP of each router near the end of the numbers: its owner takes the next."""
+    before, lsps = routes(pair), own_lsps(pair)
+    neighbor = mac_of(pair.right)
+    fire(pair, iter([Shot(neighbor, forged(lsp, FAR_FUTURE, 1200)) for lsp in lsps]))
+    numbers = {format_lsp_id(lsp.lsp_id) for lsp in lsps}
+
+    def outbidden() -> bool:
+        held = database(victim)
+        return all(held.get(name, (0, 0))[0] > FAR_FUTURE for name in numbers)
+
+    wait_for(outbidden, HEAL, f"higher numbers: {database(victim)}")
+    healed(pair, before)
+    assert victim.complaints() == []

@@ -1,0 +1,49 @@
+"""Our leaves under spines of both makes over IS-IS: both families, whatever link fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fared.lab.fabric import Fabric
+from tests.peers.conftest import Peers, Running
+from tests.peers.isis_mixed import (
+    HELLOS,
+    LEVEL_2,
+    SOAKS,
+    await_as_it_should_be,
+    fail_and_heal,
+    judge_every_link,
+)
+from tests.peers.isis_peers import await_equal_databases
+from tests.peers.recordings import ISIS
+
+FILE = Path(__file__).parents[2] / "containerlab" / "clos3-isis-mixed.clab.yml"
+
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def peers(running: Running) -> Iterator[Peers]:
+    with running(FILE.read_text(), await_as_it_should_be, ISIS) as up:
+        yield up
+
+
+def test_two_spines_are_frr_and_the_rest_is_ours(fabric: Fabric):
+    kinds = [plan.node.kind for plan in fabric.plan.routers]
+    assert kinds == ["frr", "frr", *["fared"] * 10]
+
+
+@pytest.mark.parametrize(("seed", "failures"), [(1, 2), *SOAKS])
+def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: int, failures: int):
+    """IPv4 and IPv6, in every kernel, at every step; in the end databases are equal."""
+    fail_and_heal(fabric, seed, failures)
+    await_as_it_should_be(fabric, 20.0)
+    assert len(await_equal_databases(fabric)[2]) == len(fabric.plan.routers)
+
+
+def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+    """Neither FRR nor Wireshark."""
+    judge_every_link(story, HELLOS | LEVEL_2)
