@@ -19,7 +19,7 @@ _LAZY = {
     "config": Lazy("fared.cli.config:config", "Check a configuration file, compare it, reload."),
     "decode": Lazy("fared.cli.decode:decode", "What is in a packet, LSA or capture (offline)."),
     "spf": Lazy("fared.cli.offline:spf", "Routes of a saved database, and what if (offline)."),
-    "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from an OSPF capture (offline)."),
+    "lsdb": Lazy("fared.cli.offline:lsdb", "Make a database file from a capture (offline)."),
 }
 
 
