@@ -156,7 +156,7 @@ def test_another_system_id_still_redistributes():
     net.run(5)
     configure(net, 1, static(), system_id=7)
     net.run(30)
-    assert announced(net, OUTSIDE) is None
+    assert net.lsp(2, 1) is None
     assert reach(net.lsp(2, 7), OUTSIDE).flags == EXTERNAL
 
 
