@@ -70,6 +70,8 @@ def test_static_routes_of_both_families_become_routes_in_the_other_kernel(edge: 
         assert (route["type"], route["metric"]) == ("level-2", 15)
         (own,) = edge.right.show("routes", prefix=prefix)["routes"]
         assert (own["type"], own["nexthops"]) == ("level-2", [])
+        assert own["redistributed"]
+        assert "redistributed" in edge.right.cli("show", "routes", prefix).stdout
         assert "redistributed here" in edge.right.cli("explain", prefix).stdout
     assert redistributed(edge.left) == 0
     for prefix in (OUTSIDE, OUTSIDE6):
