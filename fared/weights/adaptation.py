@@ -138,7 +138,7 @@ class Relaxation:
         and are to be programmed at once. A member's share goes with its capacity, new members
         begin at their target, and what members lose the others share.
         """
-        before = self._capacity[row]
+        before = self._capacity[row].copy()
         after = np.zeros(before.shape)
         after[columns] = capacity
         self._known[row] = not np.isnan(target).any()
