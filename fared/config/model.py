@@ -14,7 +14,7 @@ import fnmatch
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication

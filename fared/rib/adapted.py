@@ -104,6 +104,11 @@ class AdaptedRoutes:
         hops = tuple(vector.members.keys[at] for at in vector.used.tolist())
         return hops, self._relaxation.state(vector.row, vector.columns)
 
+    def vector(self, prefix: Prefix) -> int | None:
+        """A number that prefixes of one vector share; None: it has none."""
+        key = self._keys.get(prefix)
+        return None if key is None else self._vectors[key].row
+
     # Which prefixes share a vector
 
     def _key(self, route: Route) -> _Key:

@@ -1,5 +1,7 @@
-"""When weights follow load: a timer with a random phase and jitter, so that no two routers step
-together, and a watch on the measuring of our own links."""
+"""When weights follow load, and whether the load of our own links is still being measured.
+
+The timer has a random phase and jitter, so that routers do not step together.
+"""
 
 from __future__ import annotations
 

@@ -87,12 +87,12 @@ class Relaxation:
         self._free: list[int] = []
         self._size = 0
         self._stale = False
-        empty = np.zeros((0, 0))
-        self._capacity = empty
-        self._target = empty
-        self._known = np.zeros(0, bool)
-        self._relaxed = empty
-        self._programmed = empty
+        empty: NDArray[np.float64] = np.zeros((0, 0))
+        self._capacity: NDArray[np.float64] = empty
+        self._target: NDArray[np.float64] = empty
+        self._known: NDArray[np.bool_] = np.zeros(0, bool)
+        self._relaxed: NDArray[np.float64] = empty
+        self._programmed: NDArray[np.float64] = empty
 
     def add(self) -> int:
         """Begin a new vector, without members yet; return its row."""
@@ -155,26 +155,28 @@ class Relaxation:
         self, row: int, before: NDArray[np.float64], after: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The relaxed shares of a row when its capacities become others."""
-        wanted = self._wanted()[row]
+        wanted: NDArray[np.float64] = self._wanted()[row]
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept = np.where(before > 0, self._relaxed[row] * (after / before), 0.0)
+            scaled: NDArray[np.float64] = self._relaxed[row] * (after / before)
+        kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
         new = (after > 0) & (before <= 0)
         if not kept.any():
             return wanted
         kept *= (1.0 - wanted[new].sum()) / kept.sum()
         kept[new] = wanted[new]
-        return kept / kept.sum()
+        kept /= kept.sum()
+        return kept
 
     def _saturated(self) -> NDArray[np.bool_]:
         """Vectors (K,) of which no member has more left than the floor."""
         floor = self._capacity * self.settings.floor * _AT_FLOOR
-        saturated: NDArray[np.bool_] = ((self._target <= floor) | (self._capacity <= 0)).all(axis=1)
+        full: NDArray[np.bool_] = (self._target <= floor) | (self._capacity <= 0)
+        saturated: NDArray[np.bool_] = np.all(full, axis=1)
         return saturated
 
     def _wanted(self) -> NDArray[np.float64]:
         """Shares (K, M) to move to: those of what is left, else those of the capacities."""
-        blind = self._saturated() | ~self._known
-        blind |= self._stale
+        blind: NDArray[np.bool_] = self._saturated() | ~self._known | self._stale
         wanted = np.where(blind[:, None], self._capacity, self._target)
         total = wanted.sum(axis=1, keepdims=True)
         shares: NDArray[np.float64] = wanted / np.where(total > 0, total, 1.0)
@@ -187,15 +189,16 @@ class Relaxation:
         """
         self._stale = stale
         self._relaxed += self.settings.gain(seconds) * (self._wanted() - self._relaxed)
-        moved = np.abs(self._relaxed - self._programmed) > self.settings.dead_band * (
-            self._programmed
-        )
-        return moved.any(axis=1).nonzero()[0]
+        band = self.settings.dead_band * self._programmed
+        moved: NDArray[np.bool_] = np.abs(self._relaxed - self._programmed) > band
+        rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
+        return rows
 
     def program(self, row: int) -> NDArray[np.float64]:
         """Note that the relaxed shares of a row are programmed now, and return them."""
         self._programmed[row] = self._relaxed[row]
-        return self._relaxed[row]
+        shares: NDArray[np.float64] = self._relaxed[row]
+        return shares
 
     def state(self, row: int, columns: NDArray[np.int64]) -> VectorState:
         """One vector as it stands."""
