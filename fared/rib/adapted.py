@@ -36,7 +36,7 @@ class _Vector:
     """The next hops toward one destination and the prefixes that use them.
 
     ``members`` and ``used`` (of those, the places) are where the integer weights go;
-    ``columns`` where the shares of the used ones lie.
+    ``columns`` where the shares of the used ones lie; ``left`` (M,) what each path has left.
     """
 
     row: int
@@ -45,6 +45,7 @@ class _Vector:
     members: Members
     used: NDArray[np.int64]
     columns: NDArray[np.int64]
+    left: NDArray[np.float64]
     programmed: NextHopSet | None = None
     prefixes: dict[Prefix, None] = field(default_factory=dict)
 
@@ -126,9 +127,15 @@ class AdaptedRoutes:
         vector = self._vectors.get(key)
         if vector is None:
             nowhere = np.zeros(0, np.int64)
-            members, _, _ = _arrays(route.nexthops)
+            members, left, _ = _arrays(route.nexthops)
             vector = self._vectors[key] = _Vector(
-                self._relaxation.add(), route.nexthops, route.nexthops, members, nowhere, nowhere
+                row=self._relaxation.add(),
+                target=route.nexthops,
+                unloaded=route.nexthops,
+                members=members,
+                used=nowhere,
+                columns=nowhere,
+                left=left,
             )
         vector.prefixes[prefix] = None
         self._keys[prefix] = key
@@ -153,10 +160,13 @@ class AdaptedRoutes:
         if vector.programmed and target is vector.target and unloaded is vector.unloaded:
             return False
         vector.target, vector.unloaded = target, unloaded
-        members, left, _ = _arrays(target)
-        facts, capacity, weights = _arrays(unloaded)
+        loaded, left, _ = _arrays(target)
+        members, capacity, weights = _arrays(unloaded)
         used = weights.nonzero()[0]
-        assert members.keys == facts.keys, "both come from the same links"
+        if loaded.keys != members.keys:
+            known_left = dict(zip(loaded.keys, left.tolist(), strict=True))
+            left = np.array([known_left.get(key, np.nan) for key in members.keys], np.float64)
+        vector.left = left
         own = capacity[used]
         known = bool((own > 0).all())  # False with NaN, too
         vector.members, vector.used = members, used
@@ -181,8 +191,7 @@ class AdaptedRoutes:
         quantised = quantise_rows(shares[None, :] * _FINE, settings.max_weight, 0.0, 0)[0]
         weights = np.zeros(len(vector.members.keys), np.int64)
         weights[vector.used] = quantised
-        _, left, _ = _arrays(vector.target)
-        made = SolvedHops(vector.members, left, weights)
+        made = SolvedHops(vector.members, vector.left, weights)
         if vector.programmed is not None and vector.programmed.key == made.key:
             return False
         vector.programmed = made

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 def _adapted(context: ViewContext, prefix: Prefix) -> AdaptedRoutes | None:
+    if not context.router.adaptation.running:
+        return None
     return context.speaker_of(prefix).adapted.get(prefix.family)
 
 
