@@ -168,6 +168,12 @@ def _via(hop: Json) -> str:
 
 def _weights(document: Json, out: Console, _now: float) -> None:
     out.print(Text(f"weights follow: {document['metric']}", style="dim"))
+    loop = document.get("adaptation")
+    if loop is not None:
+        damping = (
+            f"time constant {loop['time_constant']:g} s" if loop["time_constant"] else "undamped"
+        )
+        out.print(Text(f"loop delay {loop['loop_delay']:g} s, {damping}", style="dim"))
     for vector in document["vectors"]:
         more = vector["prefixes"] - len(vector["examples"])
         title = ", ".join(vector["examples"]) + (f" and {more} more" if more else "")
@@ -190,6 +196,27 @@ def _weights(document: Json, out: Console, _now: float) -> None:
         if vector["quantization_error"]:
             lost = human.share(vector["quantization_error"])
             out.print(Text(f"{lost} of the throughput lost to integer weights", style="dim"))
+        if vector.get("adaptation") is not None:
+            _adaptation(vector["members"], vector["adaptation"], out)
+
+
+def _adaptation(hops: list[Json], adaptation: Json, out: Console) -> None:
+    """What load asks of a vector, how far its shares have come, and what is programmed."""
+    names = {(hop["interface"], hop["address"]): hop for hop in hops}
+    grid = table("Neighbor", "Interface", ">Target", ">Relaxed", ">Programmed")
+    for member in adaptation["members"]:
+        hop = names.get((member["interface"], member["address"]))
+        grid.add_row(
+            human.router(hop["neighbor"], hop["hostname"]) if hop else "",
+            member["interface"],
+            *(human.share(member[share]) for share in ("target", "relaxed", "programmed")),
+        )
+    emit(out, grid)
+    gain = adaptation["loop_gain"]
+    shown = "without bound" if gain is None else f"{gain:.2f}"
+    why = adaptation["fallback"]
+    note = f", back to capacities: {why}" if why else ""
+    out.print(Text(f"loop gain {shown}{note}", style="dim"))
 
 
 def _explain(document: Json, out: Console, now: float) -> None:

@@ -14,7 +14,7 @@ import fnmatch
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
@@ -116,7 +116,7 @@ class Ospf(Section):
 
 
 class Adaptive(Section):
-    """Weighing. ``time_constant`` seconds; thresholds are ratios 0..1."""
+    """Weighing. ``time_constant`` seconds, 0 undamped; thresholds are ratios 0..1."""
 
     enabled: bool = True
     metric: Literal["capacity", "available"] = "capacity"
@@ -124,13 +124,6 @@ class Adaptive(Section):
     announce_threshold: values.Ratio = 0.03
     dead_band: values.Ratio = 0.05
     floor: values.Ratio = 0.02
-
-    @field_validator("time_constant")
-    @classmethod
-    def _positive(cls, value: float) -> float:
-        if value <= 0:
-            raise values.expected("a duration above zero")
-        return value
 
 
 class Fib(Section):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from fared.api.metrics import Metrics, MetricValues
+from fared.api.views.adaptation import programmed_shares
 from fared.api.views.context import ViewContext
 from fared.api.views.isis import levels_name, lsp_type
 from fared.api.views.ospf import lsa_type_name
@@ -82,9 +83,14 @@ def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValue
     for name, found in by_protocol.items():
         setattr(values, name, found)
     _links(context, values)
-    sets = {r.nexthops for r in context.routes.values() if r.nexthops is not None}
+    sets = {r.nexthops: p for p, r in context.routes.items() if r.nexthops is not None}
     values.weight_quantization_error_ratio = max(
-        (quantization_error(hops) for hops in sets if hops.hops), default=0.0
+        (
+            quantization_error(hops, programmed_shares(context, prefix, hops))
+            for hops, prefix in sets.items()
+            if hops.hops
+        ),
+        default=0.0,
     )
     return values
 

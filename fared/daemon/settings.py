@@ -15,6 +15,7 @@ from fared.kernel.sysctl import Wanted, wanted_sysctls
 from fared.rib.settings import SolverSettings
 from fared.router.settings import PREFERENCES, RouterSettings
 from fared.te.announce import AnnounceSettings
+from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
 COARSE = AnnounceSettings(threshold=0.25, minimum_interval=30.0)
@@ -40,7 +41,10 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         ospf=ospf,
         isis=isis,
         solver=SolverSettings(
-            max_paths=section.max_paths, mode=weight_mode(config), floor=config.adaptive.floor
+            max_paths=section.max_paths,
+            mode=weight_mode(config),
+            floor=config.adaptive.floor,
+            adaptation=adaptation_settings(config),
         ),
         fib=FibSettings(resilient=config.fib.group_type == "resilient"),
         backoff=BackoffSettings(
@@ -55,6 +59,14 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             "isis": config.isis.preference if config.isis else PREFERENCES["isis"],
         },
         start_deadline=max(_silences(config), default=0.0),
+    )
+
+
+def adaptation_settings(config: Config) -> AdaptationSettings:
+    """How weights follow load, where they do."""
+    adaptive = config.adaptive
+    return AdaptationSettings(
+        time_constant=adaptive.time_constant, dead_band=adaptive.dead_band, floor=adaptive.floor
     )
 
 

@@ -92,8 +92,11 @@ class AreaSolver:
         self._builder = None
         self._seen_local = ()
 
-    def update(self, settings: SolverSettings) -> AreaChange | None:
-        """Bring the solution up to date; None if nothing changed since the last time."""
+    def update(self, settings: SolverSettings, known: Plan | None = None) -> AreaChange | None:
+        """Bring the solution up to date; None if nothing changed since the last time.
+
+        ``known``: the plan of this root for the present graph, if another solver has it.
+        """
         graph = self.ted.graph()
         seen = (self.ted.generation, self.ted.capacity_generation)
         old = self.solution
@@ -104,7 +107,10 @@ class AreaSolver:
         if root is None:
             return self._lost(old)
         spf_ran = old is None or old.plan.graph is not graph
-        plan = build_plan(graph, root) if old is None or spf_ran else old.plan
+        if known is not None:
+            plan = known
+        else:
+            plan = build_plan(graph, root) if old is None or spf_ran else old.plan
         capacity = link_capacities(graph, settings.mode, settings.floor)
         members, builder = self._members(plan, capacity, settings)
         return AreaChange(spf_ran, self._solve(plan, capacity, members, builder))

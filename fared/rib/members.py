@@ -230,6 +230,11 @@ class SolvedHops(NextHopSet):
         """Sum of weights."""
         return int(self.__dict__["_weights"].sum())
 
+    def arrays(self) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:
+        """The members it is made of, and capacity (bytes/s, NaN unknown) and weight of each."""
+        kept = self.__dict__
+        return kept["_members"], kept["_capacities"], kept["_weights"]
+
 
 def _next_hop(link: LocalLink, capacity: float, weight: int) -> NextHop:
     return NextHop(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 from fared.weights.quantise import DEFAULT_MAX_WEIGHT, DEFAULT_TOLERANCE
 
@@ -16,7 +17,8 @@ class SolverSettings:
 
     ``max_weight`` is the largest integer weight, ``tolerance`` the loss allowed for smaller ones.
 
-    ``floor``: in available mode no link counts as less than this part of its capacity.
+    ``floor``: in available mode no link counts as less than this part of its capacity;
+    ``adaptation``: how weights then follow.
     """
 
     max_paths: int = 64
@@ -24,6 +26,7 @@ class SolverSettings:
     max_weight: int = DEFAULT_MAX_WEIGHT
     tolerance: float = DEFAULT_TOLERANCE
     floor: float = 0.02
+    adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)
 
     def __post_init__(self) -> None:
         if self.max_paths < 1 or not 1 <= self.max_weight <= 0xFFFF:

@@ -24,6 +24,7 @@ from fared.rib.model import Route
 from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL, PrefixTable, Reach, Selection
 from fared.rib.settings import SolverSettings
 from fared.rib.told import Told
+from fared.rib.unloaded import Unloaded
 from fared.ted.database import Change
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
@@ -68,6 +69,7 @@ class RouteSolver:
         self.root = root
         self.settings = settings
         self._areas: dict[int, AreaSolver] = {}
+        self._unloaded = Unloaded(root)
         self._table = PrefixTable()
         self._routes: dict[Prefix, Route] = {}
         self._selection: Selection | None = None
@@ -75,7 +77,7 @@ class RouteSolver:
         self._shared_sets: dict[_Shared, NextHopSet | None] = {}
         self._forwarded = Forwarded()
         self._placed = False
-        self._told = Told(self._areas, self._ends)
+        self._told = Told(self._areas, self.ends)
         self._untold: dict[Prefix, None] | None = None
         self._asbrs: dict[NodeId, Reached] | None = None
         self._discards = Discards(root, self._areas_of)
@@ -102,8 +104,11 @@ class RouteSolver:
             self._areas[area] = AreaSolver(self.root)
         return self._areas[area]
 
-    def put_block(self, area: int, node: NodeId, block: NodeBlock | None) -> None:
-        """Take the newest description of a router in an area; None: it is gone."""
+    def put_block(self, area: int, node: NodeId, block: NodeBlock | None) -> Change:
+        """Take the newest description of a router in an area; None: it is gone.
+
+        Returns what it changed.
+        """
         ted = self._area(area).ted
         change = ted.remove(node) if block is None else ted.put(block)
         if block is not None and (block.boundary or block.leads_to):
@@ -115,6 +120,7 @@ class RouteSolver:
             prefixes = () if block is None else block.prefixes
             self._table.put(area, node, self._forwarded.take(area, node, prefixes))
             self._announcements_changed = True
+        return change
 
     def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
         """Take the full adjacencies of this router in an area."""
@@ -129,6 +135,7 @@ class RouteSolver:
         if settings != self.settings:
             self.settings = settings
             self._all_changed = True
+            self._unloaded = Unloaded(self.root)
             for solver in self._areas.values():
                 solver.forget()
 
@@ -139,6 +146,8 @@ class RouteSolver:
             change = self._areas[area].update(self.settings)
             if change is not None:
                 changes[area] = change
+            if self.settings.mode is WeightMode.AVAILABLE:
+                self._unloaded.follow(area, self._areas[area], self.settings)
         if self._table.compact():
             self._all_changed = True
         spf_ran = any(change.spf_ran for change in changes.values())
@@ -163,6 +172,13 @@ class RouteSolver:
             edges=sum(len(solution.plan.graph.src) for solution in solved),
             destinations=sum(solver.reached() for solver in self._areas.values()),
         )
+
+    def unloaded_set(self, route: Route) -> NextHopSet | None:
+        """The next-hop set of a present route by capacity, whatever the load; in available mode.
+
+        What announcing nodes say lies behind them is left out: that moves with load.
+        """
+        return self._unloaded.set_of(self.ends(route), self.settings)
 
     def _locate(self) -> Reach:
         """Locate all announcing nodes in the present plans."""
@@ -361,9 +377,9 @@ class RouteSolver:
         route = self._routes.get(prefix)
         if route is None or route.discard:
             return None
-        return carried(self._areas, self._ends(route), route.nexthops)
+        return carried(self._areas, self.ends(route), route.nexthops)
 
-    def _ends(self, route: Route) -> Ends:
+    def ends(self, route: Route) -> Ends:
         """The nodes a route leads to, with what each of them announced of the prefix."""
         number = self._table.number(route.prefix)
         shared = None if self._selection is None else self._selection.shared.get(number)
@@ -374,7 +390,7 @@ class RouteSolver:
         return tuple((*owners[owner], capacity) for owner, capacity in shared)
 
     def _areas_of(self, route: Route) -> Iterator[int]:
-        return (area for area, _, _ in self._ends(route))
+        return (area for area, _, _ in self.ends(route))
 
     def reached_now(self) -> tuple[dict[Prefix, Reached | None], dict[NodeId, Reached]]:
         """What others are told of routes, where it changed since asked last, and all ASBRs.
@@ -399,7 +415,7 @@ class RouteSolver:
         route = self._routes.get(prefix)
         if route is None:
             return None
-        return explain_route(self._areas, route, () if route.discard else self._ends(route))
+        return explain_route(self._areas, route, () if route.discard else self.ends(route))
 
     def spf_view(self, area: int) -> dict[NodeId, SpfNode]:
         """Distance and first hops of every reachable node of an area."""

@@ -6,6 +6,7 @@ turns it into routes, the FIB planner into kernel operations. This module only d
 - a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
   ``LOSS_GAP`` after the run before it;
 - a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF;
+- where weights follow load they do so once a second, with jitter (``AdaptationClock``);
 - until start-up has the whole database, routes adopted from a previous life stay as they are.
 
 Same contract as the engine: ``handle``, ``tick``, ``next_deadline``, ``drain``. ``stopwatch``
@@ -36,6 +37,7 @@ from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.rib.table import RoutingTable
 from fared.router import events
+from fared.router.adapting import AdaptationClock
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
@@ -61,6 +63,8 @@ class Router:
         self.table.prefer(settings.preferences)
         self.planner = FibPlanner(settings.fib)
         self.backoff = SpfBackoff(settings.backoff)
+        self.adaptation = AdaptationClock(rng)
+        self.adaptation.configure(settings.solver, now)
         self.startup = StartUp(now, settings.start_deadline)
         self.journal = Journal()
         self._stopwatch = stopwatch
@@ -152,6 +156,8 @@ class Router:
                 self._link_state(ifindex, now, up=False)
                 self._tell_all(event, now)
             case LoadMeasured() | ShutdownRequested() | ExternalRoutes():
+                if isinstance(event, LoadMeasured):
+                    self.adaptation.measured(now)
                 self._tell_all(event, now)
 
     def _tell_all(
@@ -170,7 +176,7 @@ class Router:
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.backoff.next_deadline(), self._capacity_at]
+        candidates = [self.backoff.next_deadline(), self._capacity_at, self.adaptation.next_at]
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
@@ -212,6 +218,8 @@ class Router:
             self._compute(now)
         elif self._capacity_at is not None and self._capacity_at <= now:
             self._compute(now)
+        if self.adaptation.due(now):
+            self._adapt(now)
         if not self.startup.ready:
             self._advance(now)
 
@@ -231,6 +239,8 @@ class Router:
         self._pending.add(update.cause, update.since)
         if update.topology:
             self._schedule(now, lost=lost)
+        elif speaker.only_load and self.adaptation.running:
+            pass  # weights follow it at the next step
         elif self._capacity_at is None:
             self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
 
@@ -273,6 +283,19 @@ class Router:
             since = now if pending.since is None else pending.since
             change = events.Change(record, since, planned - solved)
             self._emit_fib(operations, "; ".join(record.causes), change)
+
+    def _adapt(self, now: float) -> None:
+        """Let weights follow the load that was flooded since, a step of their way."""
+        waiting = self.backoff.next_deadline() is not None
+        if not waiting and any(speaker.dirty for speaker in self.speakers.values()):
+            self._compute(now)
+        seconds, stale = self.adaptation.step(now)
+        changed: dict[Prefix, Route | None] = {}
+        for speaker in self.speakers.values():
+            changed.update(self.table.take(speaker.name, speaker.step(seconds, stale=stale)))
+        if changed and not self._held:
+            self.journal.counts["adaptation"] += 1
+            self._emit_fib(self.planner.update(changed, now), "load")
 
     def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int]:
         """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
@@ -355,6 +378,7 @@ class Router:
             self._isis.handle(isis.SettingsApplied(settings.isis), now)
         for speaker in self.speakers.values():
             speaker.apply_settings(settings.solver)
+        self.adaptation.configure(settings.solver, now)
         preferred = self.table.prefer(settings.preferences)
         if not self._held:
             self._emit_fib(self.planner.update(preferred, now), "preference")

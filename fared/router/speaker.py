@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from fared.core.ids import NodeId, Prefix
-from fared.rib.solver import RibUpdate, RouteSolver
+from fared.rib.adapted import AdaptedRoutes
+from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
 from fared.router.stages import AdjacencyProgress
+from fared.ted.database import Change
 from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedUpdated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fared.core.events import ExternalRoutes, LinkRemoved, LoadMeasured, ShutdownRequested
     from fared.isis import events as isis
@@ -75,7 +77,13 @@ class Speaker:
         self.solvers = {family: RouteSolver(root, settings) for family in families}
         self.dirty = True
         """Whether anything came that the solvers have not seen."""
+        self.adapted: dict[int, AdaptedRoutes] = {}
+        """By family, where weights follow load."""
+        self._anew = False
+        self._adapt(settings)
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
+        self.only_load = False
+        """Whether the newest description told nothing but how loaded its links are."""
         self._link_counts: dict[tuple[int, int, int], int] = {}
         self._told_asbrs: dict[NodeId, RouteFacts] = {}
 
@@ -88,6 +96,11 @@ class Speaker:
         """The solver of a prefix's family."""
         return self.solvers.get(prefix.family)
 
+    def routes(self, family: int) -> Mapping[Prefix, Route]:
+        """The routes of a family as they are to be programmed."""
+        adapted = self.adapted.get(family)
+        return self.solvers[family].routes if adapted is None else adapted.routes
+
     def progress(self) -> AdjacencyProgress:
         """How many interfaces await a neighbor, have one, or are forming one."""
         return AdjacencyProgress(*self.engine.adjacency_progress())
@@ -97,10 +110,12 @@ class Speaker:
     def ted_updated(self, update: TedUpdated) -> bool:
         """Take the newest description of a router; whether it has fewer links than before."""
         self.dirty = True
+        self.only_load = False
         solver = self.solvers.get(update.family)
         if solver is None:
             return False
-        solver.put_block(update.area, update.node, update.block)
+        change = solver.put_block(update.area, update.node, update.block)
+        self.only_load = change in (Change.LOAD, Change.NONE)
         if not update.topology:
             return False
         key = (update.family, update.area, update.node)
@@ -128,15 +143,38 @@ class Speaker:
         self.dirty = False
         updates = [solver.solve() for solver in self.solvers.values()]
         changed: dict[Prefix, Route | None] = {}
-        for update in updates:
-            changed.update(update.changed)
+        for (family, solver), update in zip(self.solvers.items(), updates, strict=True):
+            news = {**solver.routes, **update.changed} if self._anew else update.changed
+            adapted = self.adapted.get(family)
+            changed.update(news if adapted is None else adapted.take(news))
+        self._anew = False
         return changed, updates
+
+    def step(self, seconds: float, *, stale: bool) -> dict[Prefix, Route | None]:
+        """Let weights follow load for so long; the routes that become others by it."""
+        changed: dict[Prefix, Route | None] = {}
+        for adapted in self.adapted.values():
+            changed.update(adapted.step(seconds, stale=stale))
+        return changed
+
+    def _adapt(self, settings: SolverSettings) -> None:
+        """Begin to follow load, anew where the settings of it changed, or no longer."""
+        if settings.mode is not WeightMode.AVAILABLE:
+            self._anew |= bool(self.adapted)
+            self.adapted = {}
+            return
+        for family, solver in self.solvers.items():
+            known = self.adapted.get(family)
+            if known is None or known.settings != settings.adaptation:
+                self.adapted[family] = AdaptedRoutes(solver)
+                self._anew = True
 
     def apply_settings(self, settings: SolverSettings) -> None:
         """Weigh by other settings from the next run on."""
         self.dirty = True
         for solver in self.solvers.values():
             solver.apply_settings(settings)
+        self._adapt(settings)
 
     def tell_engine(self, now: float) -> bool:
         """Tell an engine in several areas what the routes became; whether that was news.

@@ -32,6 +32,7 @@ class Change(enum.Flag):
 
     NONE = 0
     CAPACITY = enum.auto()
+    LOAD = enum.auto()
     PREFIXES = enum.auto()
     TOPOLOGY = enum.auto()
 
@@ -206,13 +207,14 @@ class Ted:
         capacities, availables = _renewed(old, rows)
         if capacities is rows.capacities and availables is rows.availables:
             return Change.NONE
+        change = Change.LOAD if capacities is rows.capacities else Change.CAPACITY
         rows.capacities, rows.availables = capacities, availables
         if self._assembly is not None:
             index = self._assembly.graph.index(block.node)
             if index is not None:
                 self._assembly.write(index, rows)
         self.capacity_generation += 1
-        return Change.CAPACITY
+        return change
 
     def _renumber(self) -> None:
         """Forget the numbers of nodes that nobody lists any more."""

@@ -426,6 +426,7 @@ WEIGHTS: Json = {
     "format": "fared-weights/1",
     "root": "10.255.0.5",
     "metric": "capacity",
+    "adaptation": None,
     "vectors": [
         {
             "protocol": "ospf",
@@ -435,6 +436,7 @@ WEIGHTS: Json = {
             "destinations": ["10.255.0.6"],
             "quantization_error": 0.0,
             "members": [member(h, h["share"]) for h in DEGRADED],
+            "adaptation": None,
         },
         {
             "protocol": "ospf",
@@ -444,6 +446,7 @@ WEIGHTS: Json = {
             "destinations": ["10.255.0.7", "10.255.0.8", "10.255.0.9"],
             "quantization_error": 0.0012,
             "members": [member(h, 0.2497) for h in EQUAL],
+            "adaptation": None,
         },
     ],
 }

@@ -267,7 +267,6 @@ adaptive: {metric: speed, floor: 200%}
         ("router-id: 0.0.0.0", "router-id", "a router id"),
         ("hostname: 5", "hostname", "text"),
         ("adaptive: {announce-threshold: 3}", "adaptive.announce-threshold", "3%"),
-        ("adaptive: {time-constant: 0s}", "adaptive.time-constant", "above zero"),
         ("adaptive: 5", "adaptive", "a mapping"),
         ("- 1", "", "a mapping"),
     ],

@@ -74,6 +74,38 @@ class WeightMember(TypedDict):
     error: float
 
 
+class AdaptedMember(TypedDict):
+    """The shares of a next hop: what load asks for, how far it has come, what is programmed."""
+
+    interface: str
+    address: str | None
+    target: float
+    relaxed: float
+    programmed: float
+
+
+class AdaptationState(TypedDict):
+    """How a weight vector follows load.
+
+    ``loop_gain`` is rho / (1 - rho) for rho the load of its paths over their capacity, None
+    where nothing is left; undamped weights swing above 1. ``fallback`` says why shares go to
+    the capacities instead: ``saturated``, ``stale`` or ``unknown``, None where they do not.
+    """
+
+    loop_gain: float | None
+    fallback: str | None
+    members: list[AdaptedMember]
+
+
+class AdaptationLoop(TypedDict):
+    """The loop that all vectors share, in seconds; ``time_constant`` 0 is undamped."""
+
+    loop_delay: float
+    time_constant: float
+    dead_band: float
+    period: float
+
+
 class WeightVector(TypedDict):
     """One distinct set of weighted next hops and the routes that share it.
 
@@ -88,6 +120,8 @@ class WeightVector(TypedDict):
     destinations: list[str]
     quantization_error: float
     members: list[WeightMember]
+    adaptation: AdaptationState | None
+    """None unless weights follow load."""
 
 
 class Weights(Document):
@@ -99,6 +133,8 @@ class Weights(Document):
     root: str
     metric: str
     """none, capacity or available."""
+    adaptation: AdaptationLoop | None
+    """None unless weights follow load."""
     vectors: list[WeightVector]
 
 

@@ -155,8 +155,9 @@ class ViewContext:
         """The table that is looked at: the best routes, or those of one protocol."""
         if len(self.speakers) > 1:
             return self.router.table.routes
-        solvers = self.speakers[0].solvers.values()
-        return {prefix: route for solver in solvers for prefix, route in solver.routes.items()}
+        (speaker,) = self.speakers
+        tables = [speaker.routes(family) for family in speaker.solvers]
+        return {prefix: route for table in tables for prefix, route in table.items()}
 
     def speaker_of(self, prefix: Prefix) -> Speaker:
         """The protocol from which the route to a prefix of the table comes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fared.api.schema import routes as schema
+from fared.api.views.adaptation import loop, programmed_shares, state, vector_of
 from fared.api.views.context import (
     EXTERNAL,
     NAMES,
@@ -83,7 +84,12 @@ def weights(
     for wanted in _chosen(context, prefix, family_number(af)):
         route = context.routes[wanted]
         if route.nexthops is not None and not route.discard:
-            key = (context.speaker_of(wanted).name, wanted.family, route.nexthops.key)
+            key: tuple[object, ...] = (
+                context.speaker_of(wanted).name,
+                wanted.family,
+                route.nexthops.key,
+                vector_of(context, wanted),
+            )
             found = vectors.setdefault(key, (route.nexthops, []))
             found[1].append(route)
     ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0].prefix))
@@ -91,12 +97,13 @@ def weights(
         "format": "fared-weights/1",
         "root": context.root,
         "metric": context.weights,
+        "adaptation": loop(context),
         "vectors": [_vector(context, hops, users) for hops, users in ordered],
     }
 
 
 def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schema.WeightVector:
-    wanted = wanted_shares(hops)
+    wanted = programmed_shares(context, users[0].prefix, hops) or wanted_shares(hops)
     total = hops.total_weight
     members: list[schema.WeightMember] = []
     for hop, want in zip(hops.hops, wanted, strict=True):
@@ -124,8 +131,9 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
         "prefixes": len(users),
         "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
         "destinations": [context.name(node) for node in destinations],
-        "quantization_error": round(quantization_error(hops), 6),
+        "quantization_error": round(quantization_error(hops, wanted), 6),
         "members": members,
+        "adaptation": state(context, users[0].prefix),
     }
 
 
@@ -138,9 +146,9 @@ def wanted_shares(hops: NextHopSet) -> list[float]:
     return [capacity / sum(known) for capacity in known]
 
 
-def quantization_error(hops: NextHopSet) -> float:
+def quantization_error(hops: NextHopSet, wanted: list[float] | None = None) -> float:
     """Throughput lost to integer weights (algorithm: sum(q) / max(q/w) against sum(w))."""
-    pairs = list(zip(wanted_shares(hops), (hop.weight for hop in hops.hops), strict=True))
+    pairs = list(zip(wanted or wanted_shares(hops), (hop.weight for hop in hops.hops), strict=True))
     worst = max((weight / want for want, weight in pairs if want), default=0.0)
     return max(0.0, 1 - hops.total_weight / worst) if worst else 0.0
 
@@ -178,6 +186,9 @@ def _explained(
 ) -> schema.ExplainNextHop:
     hop = explained.hop
     shown = _hop(context, hop, 1)
+    used = context.routes[prefix].nexthops
+    programmed = {} if used is None else {other.hop_key: other.weight for other in used.hops}
+    weight = programmed.get(hop.hop_key, 0) if programmed else hop.weight
     limit: schema.LimitingLink | None = None
     if len(explained.limits) == 1:
         link = explained.limits[0]
@@ -196,8 +207,8 @@ def _explained(
         "bandwidth": shown["bandwidth"],
         "capacity": shown["capacity"],
         "limiting_link": limit,
-        "weight": hop.weight,
-        "share": round(explained.share, 4),
+        "weight": weight,
+        "share": round(weight / sum(programmed.values()) if programmed else explained.share, 4),
         "ecmp_share": round(explained.ecmp_share, 4),
         "reason": _reason(context, prefix, explained),
     }

@@ -1,0 +1,76 @@
+"""How weights follow load: the part of ``show weights`` that only the available mode has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fared.api.views.context import ViewContext, finite, gateway
+
+if TYPE_CHECKING:
+    from fared.api.schema import routes as schema
+    from fared.core.ids import Prefix
+    from fared.rib.adapted import AdaptedRoutes
+    from fared.rib.model import NextHopSet
+
+
+def _adapted(context: ViewContext, prefix: Prefix) -> AdaptedRoutes | None:
+    if not context.router.adaptation.running:
+        return None
+    return context.speaker_of(prefix).adapted.get(prefix.family)
+
+
+def vector_of(context: ViewContext, prefix: Prefix) -> int | None:
+    """What tells apart vectors that happen to have equal weights; None where nothing adapts."""
+    adapted = _adapted(context, prefix)
+    return None if adapted is None else adapted.vector(prefix)
+
+
+def programmed_shares(context: ViewContext, prefix: Prefix, hops: NextHopSet) -> list[float] | None:
+    """The shares that the integer weights stand for; None where these follow capacities."""
+    adapted = _adapted(context, prefix)
+    found = None if adapted is None else adapted.state(prefix)
+    if found is None:
+        return None
+    shares = dict(zip(found[0], found[1].programmed.tolist(), strict=True))
+    return [shares.get(hop.hop_key, 0.0) for hop in hops.hops]
+
+
+def loop(context: ViewContext) -> schema.AdaptationLoop | None:
+    """The loop that all vectors share; None unless weights follow load."""
+    if not context.router.adaptation.running:
+        return None
+    settings = context.router.settings.solver.adaptation
+    return {
+        "loop_delay": round(settings.loop_delay, 3),
+        "time_constant": round(settings.tau, 3),
+        "dead_band": settings.dead_band,
+        "period": settings.period,
+    }
+
+
+def state(context: ViewContext, prefix: Prefix) -> schema.AdaptationState | None:
+    """How the vector of a prefix stands; None unless weights follow load."""
+    adapted = _adapted(context, prefix)
+    found = None if adapted is None else adapted.state(prefix)
+    if found is None:
+        return None
+    hops, vector = found
+    gain = finite(vector.loop_gain)
+    names = {link.ifindex: link.name for link in context.links.values()}
+    shares = (vector.target.tolist(), vector.relaxed.tolist(), vector.programmed.tolist())
+    return {
+        "loop_gain": None if gain is None else round(gain, 3),
+        "fallback": vector.fallback,
+        "members": [
+            {
+                "interface": names.get(ifindex, str(ifindex)),
+                "address": gateway(family, address),
+                "target": round(target, 6),
+                "relaxed": round(relaxed, 6),
+                "programmed": round(programmed, 6),
+            }
+            for (ifindex, family, address, _), target, relaxed, programmed in zip(
+                hops, *shares, strict=True
+            )
+        ],
+    }

@@ -1,0 +1,52 @@
+"""Beside a solver that follows load, the same areas as they would be without any.
+
+What paths can carry, load or not, tells a lost link from a busy one: the one takes effect at
+once, the other is damped. Databases and plans are those of the solver itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.rib.area import AreaSolver
+from fared.rib.join import join_areas
+from fared.weights.path_capacity import WeightMode
+
+if TYPE_CHECKING:
+    from fared.core.ids import NodeId
+    from fared.rib.facts import Ends
+    from fared.rib.model import NextHopSet
+    from fared.rib.settings import SolverSettings
+
+
+class Unloaded:
+    """The areas of one root by capacity."""
+
+    def __init__(self, root: NodeId) -> None:
+        self._root = root
+        self._areas: dict[int, AreaSolver] = {}
+
+    def follow(self, area: int, loaded: AreaSolver, settings: SolverSettings) -> None:
+        """Work an area out after the solver that follows load has."""
+        if area not in self._areas:
+            self._areas[area] = AreaSolver(self._root)
+        mine = self._areas[area]
+        mine.ted, mine.links = loaded.ted, loaded.links
+        plan = None if loaded.solution is None else loaded.solution.plan
+        mine.update(replace(settings, mode=WeightMode.CAPACITY), plan)
+
+    def set_of(self, ends: Ends, settings: SolverSettings) -> NextHopSet | None:
+        """The next-hop set of a route to these ends, what they announced left out."""
+        by_area: dict[int, list[tuple[int, float]]] = {}
+        for area, node, _ in ends:
+            index = self._areas[area].ted.graph().index(node)
+            if index is None:
+                return None
+            by_area.setdefault(area, []).append((index, np.inf))
+        if len(ends) == 1:
+            ((area, ((index, _),)),) = by_area.items()
+            return self._areas[area].set_of(index)
+        return join_areas(self._areas, by_area, replace(settings, mode=WeightMode.CAPACITY))

@@ -1,0 +1,63 @@
+"""When weights follow load, and whether the load of our own links is still being measured.
+
+The timer has a random phase and jitter, so that routers do not step together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fared.weights.path_capacity import WeightMode
+
+if TYPE_CHECKING:
+    from fared.ospf.instance import Rng
+    from fared.rib.settings import SolverSettings
+    from fared.weights.adaptation import AdaptationSettings
+
+
+class AdaptationClock:
+    """Runs while weights follow load."""
+
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
+        self._settings: AdaptationSettings | None = None
+        self._stepped = 0.0
+        self._measured: float | None = None
+        self.next_at: float | None = None
+        """The next step, None while weights do not follow load."""
+
+    @property
+    def running(self) -> bool:
+        """Whether weights follow load."""
+        return self.next_at is not None
+
+    def configure(self, solver: SolverSettings, now: float) -> None:
+        """Begin, go on or stop, as the settings say."""
+        if solver.mode is not WeightMode.AVAILABLE:
+            self._settings = self.next_at = None
+            return
+        self._settings = solver.adaptation
+        if self.next_at is None:
+            self._stepped = now
+            self.next_at = now + self._rng.random() * self._settings.period
+
+    def measured(self, now: float) -> None:
+        """Note that the load of our own links was measured."""
+        self._measured = now
+
+    def due(self, now: float) -> bool:
+        """Whether to step now."""
+        return self.next_at is not None and self.next_at <= now
+
+    def step(self, now: float) -> tuple[float, bool]:
+        """Return how long it has been since the last step, and whether our own loads are stale.
+
+        A router that never measured anything has none that could be.
+        """
+        assert self._settings is not None
+        settings = self._settings
+        seconds, self._stepped = now - self._stepped, now
+        jitter = settings.jitter * (2 * self._rng.random() - 1)
+        self.next_at = now + settings.period * (1 + jitter)
+        silent = 0.0 if self._measured is None else now - self._measured
+        return seconds, silent > settings.stale_after

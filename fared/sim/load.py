@@ -1,0 +1,214 @@
+"""Traffic for the virtual clock: fluid demands that follow the weights in each kernel.
+
+A demand is a rate from a router toward a prefix; every kernel on the way splits it by its own
+weights, without packets or flows. Once a measuring period each port's load, averaged over the
+period, is told to its router, as the daemon does with the kernel's counters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fared.core.events import LoadMeasured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fared.core.ids import Prefix
+    from fared.sim.fabric import Fabric
+    from fared.sim.network import Node
+
+MAX_HOPS = 16
+PortKey = tuple[str, int]
+"""Node and ifindex: the sending end of one direction of a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnOff:
+    """When demands send: the first ``duty`` of every ``period`` seconds; always by default."""
+
+    period: float = math.inf
+    duty: float = 1.0
+
+    def on(self, at: float) -> bool:
+        """Whether they send at this moment."""
+        return math.isinf(self.period) or at % self.period < self.duty * self.period
+
+    def part(self, begin: float, end: float) -> float:
+        """The part of this time in which they send, 0..1."""
+        if math.isinf(self.period):
+            return 1.0
+        return (self._sent(end) - self._sent(begin)) / (end - begin)
+
+    def _sent(self, at: float) -> float:
+        whole, rest = divmod(at, self.period)
+        length = self.duty * self.period
+        return whole * length + min(rest, length)
+
+
+@dataclass(slots=True)
+class Sample:
+    """One measuring period. Utilisation is load over capacity, of demands while they send.
+
+    ``overflow`` is the part of all traffic that is above the capacity of a link it crosses,
+    ``rewrites`` how many next-hop groups became others in all kernels since the last sample.
+    """
+
+    at: float
+    worst: float
+    overflow: float
+    rewrites: dict[str, int] = field(default_factory=dict)
+
+
+class Traffic:
+    """Demands (bytes/s) on a fabric and what they do to it.
+
+    ``demands``: from a node toward a prefix; ``background``: on the link from one node toward
+    another, always, and nowhere else.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        demands: dict[tuple[str, Prefix], float],
+        *,
+        background: dict[tuple[str, str], float] | None = None,
+        pattern: OnOff | None = None,
+        period: float = 1.0,
+    ) -> None:
+        self.fabric = fabric
+        self.demands = demands
+        self.pattern = pattern or OnOff()
+        self.period = period
+        self.samples: list[Sample] = []
+        self._background: dict[PortKey, float] = defaultdict(float)
+        for (tail, head), rate in (background or {}).items():
+            self._background[tail, fabric.network.find_port(tail, head).ifindex] += rate
+        self._groups: dict[str, dict[int, object]] = {}
+        self._running = False
+
+    def start(self) -> None:
+        """Measure from now on, every period."""
+        self._running = True
+        self._again()
+
+    def stop(self) -> None:
+        """No more."""
+        self._running = False
+
+    def _again(self) -> None:
+        network = self.fabric.network
+        network.at(network.now + self.period, self._measure)
+
+    def _measure(self) -> None:
+        if not self._running:
+            return
+        now = self.fabric.network.now
+        carried = self.carried()
+        part = self.pattern.part(now - self.period, now)
+        for name, node in self.fabric.network.nodes.items():
+            if node.router is None:
+                continue
+            for port in node.ports.values():
+                if port.far and port.up:
+                    key = name, port.ifindex
+                    load = carried.get(key, 0.0) * part + self._background.get(key, 0.0)
+                    self.fabric.network.input(
+                        name, LoadMeasured(port.ifindex, min(load, port.capacity or load))
+                    )
+        self.samples.append(self._sample(now, carried))
+        self._again()
+
+    def carried(self) -> dict[PortKey, float]:
+        """What the demands put on each port while they send, bytes/s, by the kernels' weights."""
+        load: dict[PortKey, float] = defaultdict(float)
+        arriving: dict[tuple[str, Prefix], float] = dict(self.demands)
+        ways: dict[tuple[str, Prefix], list[tuple[PortKey, str, float]]] = {}
+        for _ in range(MAX_HOPS):
+            following: dict[tuple[str, Prefix], float] = defaultdict(float)
+            for (name, prefix), rate in arriving.items():
+                if (name, prefix) not in ways:
+                    ways[name, prefix] = list(_ways(self.fabric.network.nodes[name], prefix))
+                for port, far, share in ways[name, prefix]:
+                    load[port] += rate * share
+                    following[far, prefix] += rate * share
+            arriving = following
+            if not arriving:
+                return dict(load)
+        raise RuntimeError("traffic runs in circles")
+
+    def utilisation(self, carried: dict[PortKey, float] | None = None) -> dict[PortKey, float]:
+        """Load over capacity of each port in use, of demands while they send; may exceed 1."""
+        found = self.carried() if carried is None else carried
+        nodes = self.fabric.network.nodes
+        return {
+            (name, ifindex): (
+                found.get((name, ifindex), 0.0) + self._background.get((name, ifindex), 0.0)
+            )
+            / capacity
+            for name, ifindex in {*found, *self._background}
+            if (capacity := nodes[name].ports[ifindex].capacity)
+        }
+
+    def _sample(self, now: float, carried: dict[PortKey, float]) -> Sample:
+        used = self.utilisation(carried)
+        nodes = self.fabric.network.nodes
+        above = sum(
+            (value - 1.0) * (nodes[name].ports[ifindex].capacity or 0.0)
+            for (name, ifindex), value in used.items()
+            if value > 1.0
+        )
+        total = sum(self.demands.values())
+        rewrites = {name: self._rewritten(node) for name, node in nodes.items()}
+        return Sample(now, max(used.values(), default=0.0), above / total if total else 0, rewrites)
+
+    def _rewritten(self, node: Node) -> int:
+        """How many groups of a kernel hold other weights than at the last sample."""
+        before = self._groups.get(node.name, {})
+        now: dict[int, object] = dict(node.kernel.state.groups)
+        self._groups[node.name] = now
+        return sum(1 for number, members in now.items() if before.get(number) != members)
+
+
+def _ways(node: Node, prefix: Prefix) -> Iterable[tuple[PortKey, str, float]]:
+    """The ports a kernel sends packets to a prefix out of, the far node and share of each."""
+    state = node.kernel.state
+    target = state.routes.get(prefix)
+    if target is None:
+        return
+    members = state.groups.get(target)
+    weights = [(target, 1)] if members is None else [tuple(member) for member in members]
+    total = sum(weight for _, weight in weights)
+    for nexthop, weight in weights:
+        ifindex, _, gateway, _ = state.nexthops[nexthop]
+        if not ifindex or not node.ports[ifindex].up:
+            continue
+        port = node.ports[ifindex]
+        for far in port.far:
+            if len(port.far) == 1 or gateway in (far.address, far.link_local):
+                yield (node.name, ifindex), far.node, weight / total
+
+
+def all_to_all(fabric: Fabric, rate: float) -> dict[tuple[str, Prefix], float]:
+    """Every leaf sends ``rate`` bytes/s, to all other leaves evenly."""
+    leaves = fabric.leaf_prefixes
+    each = rate / (len(leaves) - 1)
+    return {
+        (source, prefix): each
+        for source in leaves
+        for leaf, prefix in leaves.items()
+        if leaf != source
+    }
+
+
+def ring(fabric: Fabric, rate: float) -> dict[tuple[str, Prefix], float]:
+    """Every leaf sends ``rate`` bytes/s to the next one."""
+    leaves = list(fabric.leaf_prefixes)
+    following = [*leaves[1:], leaves[0]]
+    return {
+        (source, fabric.leaf_prefixes[leaf]): rate
+        for source, leaf in zip(leaves, following, strict=True)
+    }

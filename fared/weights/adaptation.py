@@ -1,0 +1,220 @@
+"""How weights follow load without chasing it: damping, dead band, fallback.
+
+Weights made of available bandwidth move traffic, which moves the available bandwidth: a loop.
+With rho the part of the residual capacity that is in use its gain is ``rho / (1 - rho)``, so
+following at once swings from half load on. Here shares relax toward their target with a time
+constant of at least ten times the delay of the loop, which is stable to rho = 0.94 whatever the
+number of routers. What is a fact and not load (capacity, members) is not part of the loop and
+takes effect at once.
+
+Shares are kept in one matrix, a row for each weight vector and a column for each next hop of
+this router, so that a step costs a few array operations for a whole fabric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DELAYS = 10.0
+"""Time constant over loop delay: stable to 94 % of the residual capacity."""
+_SAME = 1e-6
+_AT_FLOOR = 1.01
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptationSettings:
+    """How weights follow load; times in seconds, ratios 0..1.
+
+    ``time_constant`` is the least one, 0 follows at once. ``dead_band``: the relative change of
+    a share since it was programmed that is worth programming again. ``floor`` as of the solver.
+    ``stale_after``: without measured load for so long, weights go back to capacities.
+    ``measure_period``, ``announce_interval`` and ``flooding`` are what others of the loop take.
+    """
+
+    time_constant: float = 20.0
+    dead_band: float = 0.05
+    floor: float = 0.02
+    period: float = 1.0
+    jitter: float = 0.1
+    measure_period: float = 1.0
+    announce_interval: float = 1.0
+    flooding: float = 0.05
+    stale_after: float = 10.0
+
+    @property
+    def loop_delay(self) -> float:
+        """From a load to the weights that answer it, on average, damping aside."""
+        halves = self.measure_period + self.period + self.announce_interval
+        return halves / 2 + self.flooding
+
+    @property
+    def tau(self) -> float:
+        """The time constant in use; 0 undamped."""
+        return max(self.time_constant, _DELAYS * self.loop_delay) if self.time_constant else 0.0
+
+    def gain(self, seconds: float) -> float:
+        """How much of the way to the target is gone in this time, 0..1."""
+        return 1.0 - exp(-seconds / self.tau) if self.tau else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """One weight vector as it stands: shares in the order of its columns.
+
+    ``loop_gain`` is rho / (1 - rho) with all load of the paths counted, which is the most that
+    it can be. ``fallback`` tells why shares go to the capacities instead, None where they do not.
+    """
+
+    target: NDArray[np.float64]
+    relaxed: NDArray[np.float64]
+    programmed: NDArray[np.float64]
+    loop_gain: float
+    fallback: str | None
+
+
+class Relaxation:
+    """Relaxed shares of all weight vectors of one router."""
+
+    def __init__(self, settings: AdaptationSettings) -> None:
+        self.settings = settings
+        self._free: list[int] = []
+        self._size = 0
+        self._stale = False
+        empty: NDArray[np.float64] = np.zeros((0, 0))
+        self._capacity: NDArray[np.float64] = empty
+        self._target: NDArray[np.float64] = empty
+        self._known: NDArray[np.bool_] = np.zeros(0, bool)
+        self._relaxed: NDArray[np.float64] = empty
+        self._programmed: NDArray[np.float64] = empty
+
+    def add(self) -> int:
+        """Begin a new vector, without members yet; return its row."""
+        if self._free:
+            return self._free.pop()
+        if self._size == len(self._known):
+            self._grow(max(8, self._size), 0)
+        self._size += 1
+        return self._size - 1
+
+    def remove(self, row: int) -> None:
+        """Forget a vector."""
+        for matrix in (self._capacity, self._target, self._relaxed, self._programmed):
+            matrix[row] = 0.0
+        self._known[row] = False
+        self._free.append(row)
+
+    def widen(self, columns: int) -> None:
+        """Make room for so many next hops."""
+        missing = columns - self._capacity.shape[1]
+        if missing > 0:
+            self._grow(0, max(missing, self._capacity.shape[1]))
+
+    def _grow(self, rows: int, columns: int) -> None:
+        more = ((0, rows), (0, columns))
+        self._capacity = np.pad(self._capacity, more)
+        self._target = np.pad(self._target, more)
+        self._relaxed = np.pad(self._relaxed, more)
+        self._programmed = np.pad(self._programmed, more)
+        self._known = np.pad(self._known, (0, rows))
+
+    def feed(
+        self,
+        row: int,
+        columns: NDArray[np.int64],
+        capacity: NDArray[np.float64],
+        target: NDArray[np.float64],
+    ) -> bool:
+        """Take what the members of a vector (at ``columns``) can carry, and have left.
+
+        Both in bytes/s or any unit of a vector's own; ``capacity`` is above zero, ``target`` NaN
+        where nothing is known. Returns whether facts changed: then shares already follow them
+        and are to be programmed at once. A member's share goes with its capacity, new members
+        begin at their target, and what members lose the others share.
+        """
+        before = self._capacity[row].copy()
+        after = np.zeros(before.shape)
+        after[columns] = capacity
+        self._known[row] = not np.isnan(target).any()
+        self._target[row] = 0.0
+        self._target[row, columns] = np.nan_to_num(target)
+        scale = max(before.max(initial=0.0), after.max(initial=0.0))
+        if (np.abs(after - before) <= _SAME * scale).all():
+            return False
+        self._capacity[row] = after
+        self._relaxed[row] = self._shifted(row, before, after)
+        return True
+
+    def _shifted(
+        self, row: int, before: NDArray[np.float64], after: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The relaxed shares of a row when its capacities become others."""
+        wanted: NDArray[np.float64] = self._wanted()[row]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled: NDArray[np.float64] = self._relaxed[row] * (after / before)
+        kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
+        new = (after > 0) & (before <= 0)
+        if not kept.any():
+            return wanted
+        kept *= (1.0 - wanted[new].sum()) / kept.sum()
+        kept[new] = wanted[new]
+        kept /= kept.sum()
+        return kept
+
+    def _saturated(self) -> NDArray[np.bool_]:
+        """Vectors (K,) of which no member has more left than the floor."""
+        floor = self._capacity * self.settings.floor * _AT_FLOOR
+        full: NDArray[np.bool_] = (self._target <= floor) | (self._capacity <= 0)
+        saturated: NDArray[np.bool_] = np.all(full, axis=1)
+        return saturated
+
+    def _wanted(self) -> NDArray[np.float64]:
+        """Shares (K, M) to move to: those of what is left, else those of the capacities."""
+        blind: NDArray[np.bool_] = self._saturated() | ~self._known | self._stale
+        wanted = np.where(blind[:, None], self._capacity, self._target)
+        total = wanted.sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = wanted / np.where(total > 0, total, 1.0)
+        return shares
+
+    def step(self, seconds: float, *, stale: bool = False) -> NDArray[np.int64]:
+        """Let time pass; return the rows that have left the dead band around what is programmed.
+
+        ``stale``: load has not been measured lately.
+        """
+        self._stale = stale
+        self._relaxed += self.settings.gain(seconds) * (self._wanted() - self._relaxed)
+        band = self.settings.dead_band * self._programmed
+        moved: NDArray[np.bool_] = np.abs(self._relaxed - self._programmed) > band
+        rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
+        return rows
+
+    def program(self, row: int) -> NDArray[np.float64]:
+        """Note that the relaxed shares of a row are programmed now, and return them."""
+        self._programmed[row] = self._relaxed[row]
+        shares: NDArray[np.float64] = self._relaxed[row]
+        return shares
+
+    def state(self, row: int, columns: NDArray[np.int64]) -> VectorState:
+        """One vector as it stands."""
+        left = float(self._target[row].sum())
+        load = float(self._capacity[row].sum()) - left
+        fallback = None
+        if self._stale:
+            fallback = "stale"
+        elif not self._known[row]:
+            fallback = "unknown"
+        elif self._saturated()[row]:
+            fallback = "saturated"
+        return VectorState(
+            target=self._wanted()[row, columns],
+            relaxed=self._relaxed[row, columns],
+            programmed=self._programmed[row, columns],
+            loop_gain=max(load, 0.0) / left if left > 0 else float("inf"),
+            fallback=fallback,
+        )

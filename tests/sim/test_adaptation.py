@@ -1,0 +1,260 @@
+"""Weights that follow load, on the virtual clock: fluid traffic, real routers, real flooding."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from fared.core.events import LoadMeasured
+from fared.rib.settings import SolverSettings
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.sim.invariants import forwarding
+from fared.sim.levels import clos3_isis
+from fared.sim.load import OnOff, Traffic, all_to_all, ring
+from fared.weights.adaptation import AdaptationSettings
+from fared.weights.path_capacity import WeightMode
+
+SLOW = DEFAULT_CAPACITY / 4
+UNDAMPED = 0.0
+SECONDS = 6
+Shares = dict[tuple[str, str, str], list[float]]
+
+
+def settings(mode: WeightMode = WeightMode.AVAILABLE, time_constant: float = 20.0):
+    return SolverSettings(mode=mode, adaptation=AdaptationSettings(time_constant=time_constant))
+
+
+def started(fabric: Fabric) -> Fabric:
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    return fabric
+
+
+def on_spine(fabric: Fabric, spine: str, part: float) -> dict[tuple[str, str], float]:
+    """Background on all links of a spine, both directions."""
+    ends = [leaf for leaf, other in fabric.links if other == spine]
+    load = part * DEFAULT_CAPACITY
+    return {pair: load for leaf in ends for pair in ((leaf, spine), (spine, leaf))}
+
+
+def busy(fabric: Fabric, load: float, pattern: OnOff | None = None) -> Traffic:
+    """All-to-all at ``load`` of a leaf's uplinks, and half of spine S1 taken by others."""
+    uplinks = sum(1 for leaf, _ in fabric.links if leaf == "L1") * DEFAULT_CAPACITY
+    traffic = Traffic(
+        fabric,
+        all_to_all(fabric, load * uplinks),
+        background=on_spine(fabric, "S1", 0.5),
+        pattern=pattern,
+    )
+    traffic.start()
+    return traffic
+
+
+def watched(fabric: Fabric, seconds: int) -> Shares:
+    """The share of each kernel's next hops, second by second: (leaf, other leaf, via)."""
+    found: Shares = {}
+    for _ in range(seconds):
+        fabric.network.run_for(1.0)
+        for other, prefix in fabric.leaf_prefixes.items():
+            for name, shares in forwarding(fabric, prefix).items():
+                if name in fabric.leaf_prefixes:
+                    for via, share in shares.items():
+                        found.setdefault((name, other, via), []).append(float(share))
+    return found
+
+
+def spread(shares: Shares) -> float:
+    """The largest standard deviation of any share, in points (hundredths)."""
+    return 100 * max(statistics.pstdev(values) for values in shares.values())
+
+
+def swing(shares: Shares) -> float:
+    """The largest difference between the extremes of any share, in points."""
+    return 100 * max(max(values) - min(values) for values in shares.values())
+
+
+def worst(traffic: Traffic, samples: int = 30) -> float:
+    """The highest utilisation of any link, averaged over the last samples."""
+    return statistics.mean(sample.worst for sample in traffic.samples[-samples:])
+
+
+def rewrites(traffic: Traffic, seconds: int) -> float:
+    """Groups rewritten, a leaf a second."""
+    leaves = traffic.fabric.leaf_prefixes
+    last = traffic.samples[-seconds:]
+    total = sum(sample.rewrites[leaf] for sample in last for leaf in leaves)
+    return total / len(leaves) / seconds
+
+
+FABRICS: dict[str, Callable[[SolverSettings], Fabric]] = {
+    "ospf": lambda solver: clos3(4, 4, solver=solver),
+    "isis": lambda solver: clos3_isis(4, 3, solver=solver),
+}
+SMALL: dict[str, Callable[[SolverSettings], Fabric]] = {
+    "ospf": lambda solver: clos3(2, 2, solver=solver),
+    "isis": lambda solver: clos3_isis(2, 2, solver=solver),
+}
+
+
+@pytest.mark.parametrize("protocol", FABRICS)
+def test_background_load_is_avoided_and_nothing_oscillates(protocol: str):
+    """Half of a spine is taken: five minutes of following that, quietly, by either protocol."""
+    by_capacity = busy(started(FABRICS[protocol](settings(WeightMode.CAPACITY))), 0.6)
+    by_capacity.fabric.network.run_for(5)
+    assert worst(by_capacity, 2) > 1.05
+
+    traffic = busy(started(FABRICS[protocol](settings())), 0.6)
+    traffic.fabric.network.run_for(60)
+    shares = watched(traffic.fabric, 300 if protocol == "ospf" else 60)
+    assert worst(traffic) < 0.87
+    assert all(sample.overflow == 0 for sample in traffic.samples[60:])
+    assert spread(shares) < 3
+    assert rewrites(traffic, 60) < 0.2
+
+
+@pytest.mark.parametrize("protocol", FABRICS)
+def test_undamped_the_same_traffic_oscillates(protocol: str):
+    """What the time constant is for: without one all leaves chase the same free spine."""
+    traffic = busy(started(FABRICS[protocol](settings(time_constant=UNDAMPED))), 0.6)
+    traffic.fabric.network.run_for(4)
+    shares = watched(traffic.fabric, 10)
+    assert spread(shares) > 10
+    assert max(sample.worst for sample in traffic.samples[-10:]) > 1.3
+    assert rewrites(traffic, 10) > 0.2
+
+
+def test_load_and_damage_together_as_in_the_study():
+    """Eight spines, a ring at 60 %, one link at a quarter and a loaded spine: 0.83 against 1.06."""
+    found = {}
+    for mode in (WeightMode.CAPACITY, WeightMode.AVAILABLE):
+        fabric = started(clos3(8, 3, solver=settings(mode)))
+        fabric.network.set_capacity("S2", "L1", SLOW)
+        uplinks = 8 * DEFAULT_CAPACITY
+        traffic = Traffic(
+            fabric, ring(fabric, 0.6 * uplinks), background=on_spine(fabric, "S1", 0.4)
+        )
+        traffic.start()
+        fabric.network.run_for(5 if mode is WeightMode.CAPACITY else 80)
+        found[mode] = worst(traffic, 3)
+    assert found[WeightMode.CAPACITY] == pytest.approx(1.06, abs=0.03)
+    assert found[WeightMode.AVAILABLE] < 0.86
+
+
+@pytest.mark.parametrize("period", [0.5, 2.0, 20.0])
+def test_bursts_do_not_make_shares_swing(period: float):
+    """Computing and exchanging by turns, as training does: no aliasing with the measuring."""
+    pattern = OnOff(period, 0.5)
+    traffic = busy(started(clos3(3, 3, solver=settings())), 0.5, pattern)
+    traffic.fabric.network.run_for(60)
+    shares = watched(traffic.fabric, 40)
+    assert swing(shares) < 10
+    assert worst(traffic) < 0.92
+
+
+def test_five_stages_settle_as_well():
+    """A spine's uplink to one super-spine is busy: leaves and spines both follow, quietly."""
+    fabric = started(clos5(2, 2, 2, 2, solver=settings()))
+    busy_links = [("p1.S1", "SS1.1"), ("SS1.1", "p2.S1")]
+    traffic = Traffic(
+        fabric,
+        {
+            (source, fabric.leaf_prefixes[end]): 0.6 * DEFAULT_CAPACITY
+            for source in ("p1.L1", "p1.L2")
+            for end in ("p2.L1", "p2.L2")
+        },
+        background=dict.fromkeys(busy_links, 0.6 * DEFAULT_CAPACITY),
+    )
+    traffic.start()
+    fabric.network.run_for(2)
+    assert worst(traffic, 1) > 1.1
+    fabric.network.run_for(98)
+    shares = watched(fabric, 60)
+    assert worst(traffic) < 0.95
+    assert spread(shares) < 3
+
+
+def test_when_everything_is_full_weights_go_back_to_capacities():
+    """More is sent than fits anywhere: no path is better than another, and shares are even."""
+    traffic = busy(started(clos3(4, 4, solver=settings())), 1.6)
+    fabric = traffic.fabric
+    fabric.network.run_for(120)
+    adapted = fabric.network.nodes["L1"].running.speakers["ospf"].adapted[4]
+    for leaf, prefix in fabric.leaf_prefixes.items():
+        if leaf == "L1":
+            continue
+        _, state = adapted.state(prefix)
+        assert state.fallback == "saturated"
+        assert state.loop_gain > 40
+        assert state.relaxed == pytest.approx([0.25] * 4, abs=0.02)
+
+
+def test_lost_links_and_lost_capacity_do_not_wait():
+    """What is a fact and not load takes effect within the flooding time."""
+    fabric = busy(started(clos3(4, 4, solver=settings())), 0.3).fabric
+    network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
+    network.run_for(20)
+    before = forwarding(fabric, prefix)["L1"]
+    network.set_capacity("S2", "L2", SLOW)
+    network.run_for(0.1)
+    slow = forwarding(fabric, prefix)["L1"]
+    assert slow["S2"] / slow["S3"] == pytest.approx(before["S2"] / before["S3"] / 4, rel=0.05)
+    network.set_link("S3", "L2", up=False)
+    network.run_for(0.3)
+    assert set(forwarding(fabric, prefix)["L1"]) == {"S1", "S2", "S4"}
+
+
+def test_when_loads_are_no_longer_measured_weights_go_back_to_capacities():
+    """Counters that stand still say nothing: old loads are not believed for longer than 10 s."""
+    traffic = busy(started(clos3(4, 2, solver=settings())), 0.3)
+    network = traffic.fabric.network
+    network.run_for(50)
+    prefix = traffic.fabric.leaf_prefixes["L2"]
+    assert forwarding(traffic.fabric, prefix)["L1"]["S1"] < 0.2
+    traffic.stop()
+    network.run_for(80)
+    assert forwarding(traffic.fabric, prefix)["L1"]["S1"] == pytest.approx(0.25, abs=0.015)
+
+
+@pytest.mark.parametrize("protocol", FABRICS)
+@pytest.mark.parametrize("every", [0.02, 0.1, 1.0])
+def test_a_storm_of_loads_floods_a_bounded_number(protocol: str, every: float):
+    """However load jumps: at most five LSAs or LSPs a link in any second, three on average."""
+    fabric = started(SMALL[protocol](settings()))
+    network, dice = fabric.network, random.Random(7)
+    port = network.find_port("L1", "S1")
+    sent: list[float] = []
+    last = _versions(fabric, protocol)
+    for _ in range(int(SECONDS / every)):
+        network.input("L1", LoadMeasured(port.ifindex, dice.random() * DEFAULT_CAPACITY))
+        network.run_for(every)
+        now = _versions(fabric, protocol)
+        sent += [network.now] * (now - last)
+        last = now
+    seconds = Counter(int(at) for at in sent)
+    assert sent
+    assert max(seconds.values()) <= 5
+    assert len(sent) / SECONDS <= 3
+
+
+def _versions(fabric: Fabric, protocol: str) -> int:
+    """The sum of the sequence numbers of everything that L1 originates."""
+    node, now = fabric.network.nodes["L1"], fabric.network.now
+    if protocol == "ospf":
+        mine = fabric.router_ids["L1"]
+        return sum(
+            view.lsa.header.ls_sequence_number + 2**31
+            for database in node.running.engine.snapshot(now).databases
+            for view in database.lsas
+            if view.lsa.header.advertising_router == mine
+        )
+    mine = node.settings.isis.system_id
+    return sum(
+        view.lsp.sequence_number
+        for database in node.running.isis.snapshot(now).databases
+        for view in database.lsps
+        if view.lsp.lsp_id >> 16 == mine
+    )

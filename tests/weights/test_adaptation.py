@@ -1,0 +1,129 @@
+"""Relaxation of shares: what is damped, what is not, and when weights go back to capacities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fared.weights.adaptation import AdaptationSettings, Relaxation
+
+TWO = np.array([0, 1])
+THREE = np.array([0, 1, 2])
+
+
+def array(*values: float) -> np.ndarray:
+    return np.array(values, np.float64)
+
+
+def vector(target: np.ndarray, **settings: float) -> tuple[Relaxation, int]:
+    """Two equal members, programmed, that should be at ``target``."""
+    relaxation = Relaxation(AdaptationSettings(**settings))
+    relaxation.widen(3)
+    row = relaxation.add()
+    assert relaxation.feed(row, TWO, array(100, 100), array(100, 100))
+    relaxation.program(row)
+    assert not relaxation.feed(row, TWO, array(100, 100), target)
+    return relaxation, row
+
+
+def relaxed(relaxation: Relaxation, row: int, columns: np.ndarray = TWO) -> list[float]:
+    return relaxation.state(row, columns).relaxed.tolist()
+
+
+def test_a_new_vector_begins_at_its_target():
+    relaxation = Relaxation(AdaptationSettings())
+    relaxation.widen(2)
+    row = relaxation.add()
+    assert relaxation.feed(row, TWO, array(100, 100), array(75, 25))
+    assert relaxed(relaxation, row) == [0.75, 0.25]
+
+
+def test_load_moves_shares_with_the_time_constant():
+    """After one time constant 1/e of the way is left, in however many steps."""
+    relaxation, row = vector(array(100, 0))
+    for _ in range(20):
+        relaxation.step(1.0)
+    assert relaxed(relaxation, row)[1] == pytest.approx(0.5 / math.e)
+
+
+def test_without_a_time_constant_shares_follow_at_once():
+    relaxation, row = vector(array(75, 25), time_constant=0.0)
+    relaxation.step(1.0)
+    assert relaxed(relaxation, row) == [0.75, 0.25]
+
+
+def test_the_time_constant_is_never_less_than_ten_loop_delays():
+    settings = AdaptationSettings(time_constant=1.0, measure_period=4.0)
+    assert settings.loop_delay == pytest.approx(3.05)
+    assert settings.tau == pytest.approx(30.5)
+    assert AdaptationSettings().tau == 20
+
+
+def test_small_steps_add_up_until_they_leave_the_dead_band():
+    relaxation, row = vector(array(60, 40))
+    steps = 0
+    while not len(relaxation.step(1.0)):
+        steps += 1
+    assert steps > 3
+    assert relaxed(relaxation, row)[0] == pytest.approx(0.525, rel=0.02)
+    relaxation.program(row)
+    assert not len(relaxation.step(1.0))
+
+
+def test_lost_capacity_takes_its_part_of_the_share_along_at_once():
+    relaxation, row = vector(array(100, 100))
+    assert relaxation.feed(row, TWO, array(100, 25), array(100, 25))
+    assert relaxed(relaxation, row) == pytest.approx([0.8, 0.2])
+
+
+def test_a_lost_member_leaves_its_share_to_the_others():
+    relaxation, row = vector(array(100, 100))
+    assert relaxation.feed(row, np.array([1]), array(100), array(70))
+    assert relaxed(relaxation, row) == [0.0, 1.0]
+
+
+def test_a_new_member_begins_at_its_target_and_the_others_keep_their_ratio():
+    relaxation, row = vector(array(75, 25), time_constant=0.0)
+    relaxation.step(1.0)
+    assert relaxation.feed(row, THREE, array(100, 100, 100), array(75, 25, 100))
+    assert relaxed(relaxation, row, THREE) == pytest.approx([0.375, 0.125, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("target", "stale", "why"),
+    [
+        (array(2, 2), False, "saturated"),
+        (array(80, math.nan), False, "unknown"),
+        (array(90, 10), True, "stale"),
+    ],
+)
+def test_blind_vectors_go_to_the_ratio_of_capacities(target: np.ndarray, stale: bool, why: str):
+    relaxation, row = vector(array(90, 10), time_constant=0.0)
+    relaxation.step(1.0)
+    relaxation.feed(row, TWO, array(100, 100), target)
+    relaxation.step(1.0, stale=stale)
+    assert relaxation.state(row, TWO).fallback == why
+    assert relaxed(relaxation, row) == [0.5, 0.5]
+
+
+def test_one_free_member_is_enough_not_to_fall_back():
+    relaxation, row = vector(array(2, 50), time_constant=0.0)
+    relaxation.step(1.0)
+    assert relaxation.state(row, TWO).fallback is None
+    assert relaxed(relaxation, row) == pytest.approx([2 / 52, 50 / 52])
+
+
+def test_the_loop_gain_is_load_over_what_is_left():
+    relaxation, row = vector(array(20, 20))
+    assert relaxation.state(row, TWO).loop_gain == pytest.approx(4.0)
+
+
+def test_rows_are_used_again_without_memory():
+    relaxation, row = vector(array(100, 0))
+    relaxation.remove(row)
+    again = relaxation.add()
+    assert again == row
+    assert relaxation.feed(again, TWO, array(100, 300), array(100, 300))
+    assert relaxed(relaxation, again) == [0.25, 0.75]
