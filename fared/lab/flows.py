@@ -21,6 +21,7 @@ from typing import Self
 
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.jobs import Pair
 
 CONGESTION_CONTROL = "cubic"
 _FIRST_LISTENING_PORT = 18515
@@ -29,8 +30,6 @@ _BACKLOG = 4096
 _CONNECT_DEADLINE = 10.0
 _CHUNK = 1 << 18
 _SPARE_DESCRIPTORS = 256
-
-Pair = tuple[str, str]
 
 
 @dataclass(eq=False)

@@ -19,87 +19,16 @@ from dataclasses import asdict, dataclass, field
 from fared.core.units import BytesPerSecond
 from fared.lab.addressing import Plan, Port
 from fared.lab.bounds import Rate, kernel_rates, least_seconds
-from fared.lab.collectives import COLLECTIVES, Schedule
 from fared.lab.errors import LabError
 from fared.lab.expected import VETH_RATE
 from fared.lab.fabric import Fabric
-from fared.lab.flows import Flows, Pair
+from fared.lab.flows import Flows
+from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
 
 FORMAT = "fared-workload/1"
-DEFAULT_TIMEOUT = 600.0
-DEFAULT_INTERVAL = 0.5
 _STALLED = 30.0
 _LONGEST_WAIT = 0.5
 _ROUNDING = 4
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to run: a collective over hosts, rank by rank, so many times.
-
-    ``size`` is the message, bytes (``collectives`` says of what); ``elephants`` are the TCP
-    connections a pair of hosts shares it among. With a ``period``, seconds, iterations begin only
-    in the first ``duty`` of each; ``seconds`` ends the job: no iteration begins after them.
-    """
-
-    collective: str
-    hosts: tuple[str, ...]
-    size: int
-    elephants: int = 1
-    iterations: int | None = 10
-    seconds: float | None = None
-    period: float | None = None
-    duty: float = 0.5
-
-    def check(self, plan: Plan) -> None:
-        """Raise LabError if the job cannot be run on that fabric."""
-        if self.collective not in COLLECTIVES:
-            raise LabError(f"no collective {self.collective!r}: {', '.join(COLLECTIVES)}")
-        for host in self.hosts:
-            plan.leaf_of(host)
-        if len(set(self.hosts)) < len(self.hosts) or len(self.hosts) < 2:
-            raise LabError("a job needs two different hosts at least")
-        if self.size < 1 or self.elephants < 1:
-            raise LabError("a message of one byte and one flow a pair are the least")
-        if self.iterations is None and self.seconds is None:
-            raise LabError("a job ends after some iterations or some seconds")
-        if (self.period is not None and self.period <= 0) or not 0 < self.duty <= 1:
-            raise LabError("a period is longer than 0 s, and some of it is on")
-
-    @property
-    def schedule(self) -> Schedule:
-        """The steps of one iteration."""
-        return COLLECTIVES[self.collective](len(self.hosts))
-
-    def transfers(self) -> list[dict[Pair, int]]:
-        """Return, for each step, how many bytes go from host to host."""
-        ranks = len(self.hosts)
-        steps = []
-        for step in self.schedule:
-            sizes: dict[Pair, int] = {}
-            for send in step:
-                pair = self.hosts[send.source], self.hosts[send.target]
-                sizes[pair] = sizes.get(pair, 0) + send.size(ranks, self.size)
-            steps.append(sizes)
-        return steps
-
-    def bound(self, plan: Plan, rate: Rate) -> float:
-        """Return the least seconds an iteration takes if nothing else is sent."""
-        known: dict[tuple[tuple[Pair, float], ...], float] = {}
-        total = 0.0
-        for sizes in self.transfers():
-            demands: dict[Pair, float] = {}
-            for (source, target), size in sizes.items():
-                leaves = plan.leaf_of(source)[0].name, plan.leaf_of(target)[0].name
-                demands[leaves] = demands.get(leaves, 0.0) + size
-            most = max(demands.values(), default=0.0) or 1.0
-            # Steps differ in single bytes where a message does not divide evenly.
-            unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
-            key = tuple(sorted(unit.items()))
-            if key not in known:
-                known[key] = least_seconds(plan, rate, unit)
-            total += known[key] * most
-        return total
 
 
 @dataclass(frozen=True)
@@ -140,6 +69,11 @@ class LinkUse:
     peer: str
     rate: BytesPerSecond
     utilisation: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over all intervals; NaN if there are none."""
+        return statistics.fmean(self.utilisation or [math.nan])
 
 
 @dataclass(frozen=True)
@@ -194,7 +128,7 @@ def run(
     for job in jobs:
         job.check(fabric.plan)
     rate = kernel_rates(fabric)
-    bounds = [job.bound(fabric.plan, rate) for job in jobs]
+    bounds = [bound(job, fabric.plan, rate) for job in jobs]
     runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
     with Flows(fabric, [run.pairs() for run in runs], seed) as flows:
         meter = _Meter(fabric, rate, interval)
@@ -204,14 +138,33 @@ def run(
             run.job,
             len(run.steps),
             sum(sum(step.values()) for step in run.steps),
-            bound if math.isfinite(bound) else None,
+            least if math.isfinite(least) else None,
             tuple(run.done),
         )
-        for run, bound in zip(runs, bounds, strict=True)
+        for run, least in zip(runs, bounds, strict=True)
     )
     return WorkloadReport(
         fabric.topology.name, meter.elapsed(), reports, tuple(meter.times), meter.links()
     )
+
+
+def bound(job: Job, plan: Plan, rate: Rate) -> float:
+    """Return the least seconds an iteration of the job takes if nothing else is sent."""
+    known: dict[tuple[tuple[Pair, float], ...], float] = {}
+    total = 0.0
+    for sizes in job.transfers():
+        demands: dict[Pair, float] = {}
+        for (source, target), size in sizes.items():
+            leaves = plan.leaf_of(source)[0].name, plan.leaf_of(target)[0].name
+            demands[leaves] = demands.get(leaves, 0.0) + size
+        most = max(demands.values(), default=0.0) or 1.0
+        # Steps differ in single bytes where a message does not divide evenly.
+        unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
+        key = tuple(sorted(unit.items()))
+        if key not in known:
+            known[key] = least_seconds(plan, rate, unit)
+        total += known[key] * most
+    return total
 
 
 def _drive(flows: Flows, runs: list[_Run], meter: _Meter, timeout: float) -> None:
