@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 
 import pytest
@@ -11,13 +12,14 @@ from fared.lab.fabric import Fabric
 from tests.peers import isis_oracle
 from tests.peers.conftest import Peers
 from tests.peers.isis_peers import await_equal_databases
-from tests.peers.isis_recordings import judge
+from tests.peers.isis_recordings import FRR_LOST_LINK, judge, refused
 from tests.peers.oracle import Link
 from tests.peers.peers import tell
+from tests.peers.recordings import complaints
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(900))
-FAILURES = [(1, 2), *(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4))]
-"""Seeds, and how many failures: a short run always, long ones when asked for."""
+SOAKS = tuple(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4))
+"""Seeds, and how many failures: these only when asked for."""
 HELLOS = {"p2p-hello"}
 LEVEL_1, LEVEL_2 = ({f"l{n}-lsp", f"l{n}-csnp", f"l{n}-psnp"} for n in (1, 2))
 """The PDUs of each level."""
@@ -64,8 +66,15 @@ def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
 
 
 def judge_every_link(peers: Peers, kinds: set[str]) -> None:
-    """Hold everything our routers sent on every link, from the start, against Wireshark."""
+    """Hold everything our routers sent on every link, from the start, against FRR and Wireshark.
+
+    The logs of FRR hold no complaint, and fared refused nothing of theirs.
+    """
+    assert complaints(peers.fabric, FRR_LOST_LINK) == {}
+    assert refused(peers.fabric) == {}
     peers.recordings.stop()
+    if None in map(shutil.which, ("tcpdump", "tshark")):
+        return
     ours = [router for router in peers.fabric.plan.routers if router.node.kind == "fared"]
     assert peers.recordings.names() == sorted(router.name for router in ours)
     verdict = judge(peers.recordings.merged(*peers.recordings.names()))

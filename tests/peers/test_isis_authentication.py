@@ -61,6 +61,7 @@ CASES = {
     "yi": Case("Y", sha(256), sha(256, key_id=2), good=False),
     "V": Case("V", None, None),
     "S": Case("S", None, None),
+    "N": Case("N", None, None),
     "W": Case("W", None, None),
 }
 GOOD = {name for name, case in CASES.items() if case.good}
@@ -70,12 +71,13 @@ PASSWORDS = {
     "F": f" domain-password md5 {DOMAIN} authenticate snp validate",
     "V": f" area-password md5 {AREA} authenticate snp validate",
     "S": f" area-password md5 {AREA} authenticate snp send-only",
+    "N": f" area-password md5 {AREA}",  # of LSPs only
     "W": f" area-password md5 {WRONG} authenticate snp validate",
 }
 LEVELS = {"level-1": key("hmac-md5", AREA), "level-2": key("hmac-md5", DOMAIN)}
 LINKS = "\n".join(
     f'    - {{endpoints: ["X:{name}", "{case.peer}:{name}"],'
-    f" vars: {{level: {'level-1' if case.peer in 'VSW' else 'level-2'}}}}}"
+    f" vars: {{level: {'level-1' if case.peer in 'VSNW' else 'level-2'}}}}}"
     for name, case in CASES.items()
 )
 TOPOLOGY = f"""
@@ -88,6 +90,7 @@ topology:
     F: {{kind: frr, labels: {{fared-lab.isis-level: level-2}}}}
     V: {{kind: frr}}
     S: {{kind: frr}}
+    N: {{kind: frr}}
     W: {{kind: frr}}
     C: {{kind: fared, labels: {{fared-lab.isis-level: level-1-2}}}}
     P: {{kind: frr}}
@@ -208,7 +211,7 @@ def test_hellos_are_signed_as_the_far_end_wants_them(keyed: Keyed):
     """HMAC-MD5 and clear text with FRR, HMAC-SHA-1 to -512 with fared; both ends agree."""
     wanted = GOOD - ROLLING
     took = until(lambda: wanted <= keyed.up("X"), 20.0, lambda: f"{wanted - keyed.up('X')}")
-    for peer in ("F", "Y", "V", "S"):
+    for peer in ("F", "Y", "V", "S", "N"):
         links = {name for name in wanted if CASES[name].peer == peer}
         until(lambda p=peer, w=links: w <= keyed.up(p) | {"X"}, 10.0, f"{peer}: {links}")
     tell(f"{len(wanted)} authenticated circuits are up {took:.2f} s after the last daemon started")
@@ -233,11 +236,12 @@ def test_lsps_and_snps_of_a_level_are_signed(keyed: Keyed):
     """Everybody with the area's key has the LSPs of the area, and so with the domain's.
 
     W, whose area password is another, is a neighbor, for hellos have no key there; but its LSPs
-    are believed by nobody, and it believes nobody's.
+    are believed by nobody, and it believes nobody's. N signs no SNPs: fared refuses those and sends
+    again what they acknowledge, and yet both have all LSPs.
     """
-    area, domain = {"X", "V", "S"}, {"X", "Y", "F"}
+    area, domain = {"X", "V", "S", "N"}, {"X", "Y", "F"}
     for name, level, members in (
-        *((name, 1, area) for name in ("X", "V", "S")),
+        *((name, 1, area) for name in ("X", "V", "S", "N")),
         *((name, 2, domain) for name in ("X", "Y", "F")),
         ("W", 1, {"W"}),
     ):
@@ -248,7 +252,7 @@ def test_lsps_and_snps_of_a_level_are_signed(keyed: Keyed):
         )
     assert "W" in keyed.up("X")
     rejected = {record.get("interface") for record in keyed.records("X", "isis-rejected")}
-    assert rejected >= {"W"}
+    assert rejected >= {"W", "N"}
     assert not rejected & {"V", "S", "fm", "fc", "y256"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -27,9 +26,8 @@ from tests.peers.isis_peers import (
     hostnames,
     link_levels,
 )
-from tests.peers.isis_recordings import FRR_LOST_LINK, refused
 from tests.peers.peers import tell, until, vtysh
-from tests.peers.recordings import ISIS, complaints
+from tests.peers.recordings import ISIS
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
@@ -94,7 +92,7 @@ def test_databases_are_equal_level_by_level(fabric: Fabric):
     assert members == {1: {"X", "A", "C", "D"}, 2: {"X", "B", "C", "D", "Z"}}
 
 
-@pytest.mark.parametrize(("seed", "failures"), [(1, 3)])
+@pytest.mark.parametrize(("seed", "failures"), [(1, 2)])
 def test_routes_of_both_families_are_right_while_links_fail_and_heal(
     fabric: Fabric, seed: int, failures: int
 ):
@@ -163,14 +161,6 @@ def await_weights(fabric: Fabric, prefixes: list[str], wanted: dict[str, int]) -
     assert done is not None, [view.hops(prefix) for prefix in prefixes]
 
 
-def test_nobody_took_offence(story: Peers):
-    """The logs of FRR hold no complaint, and fared refused nothing of theirs."""
-    assert complaints(story.fabric, FRR_LOST_LINK) == {}
-    assert refused(story.fabric) == {}
-
-
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
-def test_wireshark_finds_no_flaw_in_anything_sent_on_any_link(story: Peers):
+def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+    """Neither FRR nor Wireshark."""
     judge_every_link(story, HELLOS | LEVEL_1 | LEVEL_2)

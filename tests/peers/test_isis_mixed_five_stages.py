@@ -6,7 +6,6 @@ leaves get the prefixes of other PoDs from them, with the down bit.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,17 +16,16 @@ from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (
-    FAILURES,
     HELLOS,
     LEVEL_1,
     LEVEL_2,
+    SOAKS,
     await_as_it_should_be,
     fail_and_heal,
     judge_every_link,
 )
 from tests.peers.isis_peers import pieces
-from tests.peers.isis_recordings import FRR_LOST_LINK, refused
-from tests.peers.recordings import ISIS, complaints
+from tests.peers.recordings import ISIS
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5-isis-mixed.clab.yml"
 SPINES = ("p1-S1", "p1-S2", "p1-S3", "p1-S4")
@@ -77,21 +75,13 @@ def await_shares(view: KernelView, prefixes: list[str], wanted: dict[str, int]) 
     assert done is not None, [view.hops(prefix) for prefix in prefixes]
 
 
-@pytest.mark.parametrize(("seed", "failures"), FAILURES)
+@pytest.mark.parametrize(("seed", "failures"), [(1, 1), *SOAKS])
 def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: int, failures: int):
     """IPv4 and IPv6, in every kernel, at every step; in the end databases are equal."""
     fail_and_heal(fabric, seed, failures)
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_nobody_took_offence(story: Peers):
-    """The logs of FRR hold no complaint, and fared refused nothing of theirs."""
-    assert complaints(story.fabric, FRR_LOST_LINK) == {}
-    assert refused(story.fabric) == {}
-
-
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
-def test_wireshark_finds_no_flaw_in_anything_sent_on_any_link(story: Peers):
+def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+    """Neither FRR nor Wireshark."""
     judge_every_link(story, HELLOS | LEVEL_1 | LEVEL_2)
