@@ -21,6 +21,7 @@ from fared.lab.generate import Clos5
 from fared.lab.node import become
 from fared.lab.tables import shares_table
 from fared.lab.waiting import await_paths
+from fared.lab.workload_command import workload
 
 _SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -245,6 +246,9 @@ def traffic(
         return 0
 
     _exit(keeper.choose(name).run(send))
+
+
+main.add_command(workload)
 
 
 @main.command()

@@ -211,7 +211,7 @@ def fire(pair: IsisPair, shots: Iterator[Shot]) -> Storm:
         after["isis-sockets"]["received"] - received,
         time.monotonic() - begun,
         victim.resident() - memory,
-        Counter(after["pdu-errors"]) - Counter(before.get("pdu-errors", {})),
+        Counter(after.get("pdu-errors", {})) - Counter(before.get("pdu-errors", {})),
         len(victim.records()) - lines,
         sum(after[transitions].values()) - sum(before[transitions].values()),
     )

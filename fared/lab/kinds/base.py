@@ -9,6 +9,8 @@ from typing import Protocol
 
 from fared.lab.addressing import NodePlan
 
+_FIVE_TUPLE = 0x37
+
 
 @dataclass(frozen=True)
 class Command:
@@ -53,7 +55,7 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
     return {
         **six,
         "ipv4.ip_forward": 1,
-        "ipv4.fib_multipath_hash_policy": 1,
+        **hash_sysctls("ipv4"),
         "ipv4.fib_multipath_hash_seed": plan.hash_seed,
         "ipv4.nexthop_compat_mode": 0,
         "ipv4.igmp_max_memberships": 4096,
@@ -62,12 +64,25 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
     }
 
 
+def hash_sysctls(family: str) -> dict[str, object]:
+    """Return what makes a router hash addresses, protocol and ports itself: policy 3, 5-tuple.
+
+    Policy 1 takes a hash the packet has already, and on veths packets of a TCP socket of the same
+    machine have one: all tiers would choose alike, and a flow would change its path with every
+    retransmission timeout. On wires neither happens.
+    """
+    return {
+        f"{family}.fib_multipath_hash_fields": _FIVE_TUPLE,
+        f"{family}.fib_multipath_hash_policy": 3,
+    }
+
+
 def ipv6_sysctls() -> dict[str, object]:
     """Return what an IPv6 router needs; nobody else is on a veth, so addresses need no probing."""
     return {
         "ipv6.conf.all.forwarding": 1,
         "ipv6.conf.default.forwarding": 1,
-        "ipv6.fib_multipath_hash_policy": 1,
+        **hash_sysctls("ipv6"),
         "ipv6.conf.all.accept_dad": 0,
         "ipv6.conf.default.accept_dad": 0,
     }

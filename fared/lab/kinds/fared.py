@@ -11,7 +11,7 @@ import yaml
 
 from fared.core.ids import dotted
 from fared.lab.addressing import NodePlan
-from fared.lab.kinds.base import Command, ipv6_sysctls
+from fared.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
 _SOCKET = "fared.sock"
@@ -25,9 +25,10 @@ class Fared:
         return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
-        """Return only what the daemon leaves alone; forwarding and hashing it sets itself."""
+        """Return only what the daemon leaves alone: forwarding and the hash seed it sets itself."""
         six = ipv6_sysctls() if plan.isis else {}
-        return {**six, "ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
+        rest = {"ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
+        return {**six, **hash_sysctls("ipv4"), **rest}
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
         """Return the daemon's YAML file."""

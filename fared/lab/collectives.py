@@ -1,0 +1,134 @@
+"""The collectives of AI training as schedules: who sends which blocks to whom, step by step.
+
+A collective runs over ranks 0 to N-1, each with a buffer cut into N blocks. A schedule is a
+sequence of steps; all sends of a step go at once, and a step begins when the one before has been
+received everywhere. Blocks are named, not only counted, so that a schedule can be executed on
+paper and found to leave the right data with every rank. Pure: the workload gives ranks hosts.
+
+Message sizes are those of the usual benchmarks: of the buffer each rank holds at the end of an
+all-reduce, a broadcast or an all-gather, and at its start in a reduce, a reduce-scatter, a scatter
+(at the root) or an all-to-all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+ROOT = 0
+"""The rank that broadcasts, scatters, and is reduced to."""
+
+
+@dataclass(frozen=True)
+class Send:
+    """One rank sends blocks to another, which adds them to its own, or keeps them instead.
+
+    A block is named by its place in the receiver's buffer. In an all-to-all and a scatter it is
+    the sender's block for the receiver; everywhere else both sides call it the same.
+    """
+
+    source: int
+    target: int
+    blocks: tuple[int, ...]
+    adds: bool = False
+
+    def size(self, ranks: int, message: int) -> int:
+        """Return the bytes of it, for a message of so many bytes among so many ranks."""
+        return sum(block_size(block, ranks, message) for block in self.blocks)
+
+
+Step = tuple[Send, ...]
+Schedule = tuple[Step, ...]
+
+
+def block_size(block: int, ranks: int, message: int) -> int:
+    """Return the bytes of one of N blocks; the first ones take what does not divide evenly."""
+    return message // ranks + (block < message % ranks)
+
+
+def all_reduce_ring(ranks: int) -> Schedule:
+    """Return 2(N-1) steps of one block to the next rank: first sums travel, then results."""
+    return reduce_scatter(ranks) + all_gather(ranks)
+
+
+def reduce_scatter(ranks: int) -> Schedule:
+    """Return N-1 steps round the ring, after which rank r holds the sum of block r."""
+    return tuple(
+        tuple(
+            Send(rank, (rank + 1) % ranks, ((rank - step - 1) % ranks,), adds=True)
+            for rank in range(ranks)
+        )
+        for step in range(ranks - 1)
+    )
+
+
+def all_gather(ranks: int) -> Schedule:
+    """Return N-1 steps round the ring: block r, which rank r has, comes to all."""
+    return tuple(
+        tuple(Send(rank, (rank + 1) % ranks, ((rank - step) % ranks,)) for rank in range(ranks))
+        for step in range(ranks - 1)
+    )
+
+
+def all_reduce_tree(ranks: int) -> Schedule:
+    """Return a reduce to the root and a broadcast from it."""
+    return reduce(ranks) + broadcast(ranks)
+
+
+def broadcast(ranks: int) -> Schedule:
+    """Return a binomial tree from the root: after each step twice as many ranks have it."""
+    return tuple(
+        tuple(
+            Send(rank, rank + distance, tuple(range(ranks)))
+            for rank in range(distance)
+            if rank + distance < ranks
+        )
+        for distance in _doublings(ranks)
+    )
+
+
+def reduce(ranks: int) -> Schedule:
+    """Return the tree of the broadcast, run backwards and adding."""
+    return tuple(
+        tuple(Send(send.target, send.source, send.blocks, adds=True) for send in step)
+        for step in reversed(broadcast(ranks))
+    )
+
+
+def scatter(ranks: int) -> Schedule:
+    """Return one step: the root sends each rank its block."""
+    return (tuple(Send(ROOT, rank, (rank,)) for rank in range(ranks) if rank != ROOT),)
+
+
+def all_to_all(ranks: int) -> Schedule:
+    """Return one step: every rank sends a block to every other, as libraries post them."""
+    return (
+        tuple(
+            Send(rank, (rank + shift) % ranks, ((rank + shift) % ranks,))
+            for shift in range(1, ranks)
+            for rank in range(ranks)
+        ),
+    )
+
+
+def _doublings(ranks: int) -> Iterator[int]:
+    distance = 1
+    while distance < ranks:
+        yield distance
+        distance *= 2
+
+
+COLLECTIVES: Mapping[str, Callable[[int], Schedule]] = MappingProxyType(
+    {
+        "all-reduce-ring": all_reduce_ring,
+        "all-reduce-tree": all_reduce_tree,
+        "all-gather": all_gather,
+        "reduce-scatter": reduce_scatter,
+        "broadcast": broadcast,
+        "reduce": reduce,
+        "scatter": scatter,
+        "all-to-all": all_to_all,
+    }
+)
+"""Name to what makes the schedule of so many ranks, two at least."""

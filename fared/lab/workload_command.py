@@ -1,0 +1,141 @@
+"""``fared-lab workload``: collectives of AI training on a lab that is up."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from fared.lab import keeper
+from fared.lab.collectives import COLLECTIVES
+from fared.lab.fabric import Fabric
+from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
+
+_DEFAULT_ITERATIONS = 10
+_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
+
+
+def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
+    """Read bytes: a number with K, M or G, powers of 1000, or Ki, Mi, Gi, of 1024."""
+    del context, parameter
+    match = _SIZE.match(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 16M or 64KiB")
+    base = 1024.0 if match[3] else 1000.0
+    power = _POWERS[match[2].upper()]
+    return round(float(match[1]) * base**power)
+
+
+@click.command()
+@click.argument("collective", type=click.Choice(list(COLLECTIVES)))
+@click.option(
+    "--size", callback=_size, default="16M", show_default=True, help="Of the message, bytes."
+)
+@click.option("--hosts", metavar="HOST,...", help="Rank by rank; all hosts unless told.")
+@click.option("--elephants", default=1, show_default=True, help="TCP flows of each pair of hosts.")
+@click.option("--iterations", type=int, help="How many.  [default: 10, or as --seconds allow]")
+@click.option("--seconds", type=float, help="No iteration begins after these.")
+@click.option("--period", type=float, metavar="SECONDS", help="On and off again and again.")
+@click.option("--duty", default=0.5, show_default=True, help="The part of a period that is on.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Deal the hosts out to jobs alike.",
+)
+@click.option(
+    "--job",
+    "more",
+    multiple=True,
+    metavar="[COLLECTIVE:]HOST,...",
+    help="One more job side by side, over these hosts, shared or not; repeatable.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the flows' source ports.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.05),
+    default=DEFAULT_INTERVAL,
+    show_default=True,
+    help="Between samples of the links.",
+)
+@click.option("--timeout", default=DEFAULT_TIMEOUT, show_default=True, metavar="SECONDS")
+@click.option(
+    "--draw",
+    "pictures",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw link utilisation and completion times: a .png or .svg; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def workload(
+    name: str | None,
+    *,
+    collective: str,
+    size: int,
+    hosts: str | None,
+    elephants: int,
+    iterations: int | None,
+    seconds: float | None,
+    period: float | None,
+    duty: float,
+    jobs: int,
+    more: tuple[str, ...],
+    seed: int,
+    interval: float,
+    timeout: float,
+    pictures: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Run a COLLECTIVE of AI training between hosts, over TCP; show how long it takes.
+
+    Each completion time stands beside the least one the fabric allows: a maximum-flow bound, of
+    the job alone.
+    """
+    if iterations is None and seconds is None:
+        iterations = _DEFAULT_ITERATIONS
+    job = Job(collective, (), size, elephants, iterations, seconds, period, duty)
+
+    def play(fabric: Fabric) -> int:
+        # The lab's other commands need neither networkx nor matplotlib.
+        from fared.lab import plots, workload_tables  # noqa: PLC0415
+        from fared.lab.workload import run  # noqa: PLC0415
+
+        for picture in pictures:
+            plots.check(picture)
+        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+        wanted = [*_dealt(job, chosen, jobs), *(_another(job, text) for text in more)]
+        report = run(fabric, wanted, seed=seed, timeout=timeout, interval=interval)
+        if as_json:
+            click.echo(report.as_json())
+        else:
+            console = Console(highlight=False)
+            console.print(workload_tables.completion_table(report))
+            console.print(workload_tables.uses_table(report))
+        for picture in pictures:
+            plots.draw(report, picture)
+        return 0
+
+    sys.exit(keeper.choose(name).run(play))
+
+
+def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
+    """Yield the job over all hosts, or several, each over every n-th of them."""
+    for number in range(jobs):
+        yield replace(job, hosts=tuple(hosts[number::jobs]))
+
+
+def _another(job: Job, text: str) -> Job:
+    """Read ``[COLLECTIVE:]HOST,...``; all else is as with the first job."""
+    collective, colon, hosts = text.rpartition(":")
+    return replace(
+        job, collective=collective if colon else job.collective, hosts=tuple(hosts.split(","))
+    )

@@ -1,0 +1,235 @@
+"""Collectives on a real fabric: daemons route them, TCP carries them, their time is taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from rich.console import Console
+
+from fared.lab import topology
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.jobs import Job
+from fared.lab.waiting import await_paths
+from fared.lab.workload import Iteration, JobReport, LinkUse, WorkloadReport, bound, run
+from fared.lab.workload_command import workload
+from fared.lab.workload_tables import completion_table, uses_table
+from tests.lab.test_fabric import TOPOLOGY
+
+MBIT = 1e6 / 8
+
+
+def three_leaves() -> topology.Topology:
+    """Two spines, three leaves, a host each; 100 Mbit/s."""
+    document = yaml.safe_load(TOPOLOGY.replace("fared-lab.kind: frr", "fared-lab.kind: fared"))
+    document["topology"]["nodes"] |= {"L3": {"group": "router"}, "h3": {}}
+    document["topology"]["links"] += [
+        {"endpoints": [f"{a}:{b}", f"{b}:{a}"]}
+        for a, b in (("S1", "L3"), ("S2", "L3"), ("L3", "h3"))
+    ]
+    return topology.from_document(document, Path("small.clab.yml"))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    with Fabric.from_topology(three_leaves(), directory=tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture
+def fabric(shared: Fabric) -> Fabric:
+    """One fabric for all tests, whole again for each."""
+    for spine in ("S1", "S2"):
+        shared.shape(spine, "L2", 100 * MBIT)
+        shared.heal(spine, "L2")
+    shared.heal("L2", "h2")
+    assert await_paths(shared, 60.0) is not None
+    return shared
+
+
+def report() -> WorkloadReport:
+    """Two jobs, one of which had no path, and a link."""
+    ring = Job("all-reduce-ring", ("h1", "h2", "h3"), 3_000_000)
+    cut = Job("all-to-all", ("h1", "h2"), 1000, iterations=None, seconds=1.0)
+    times = (Iteration(0.0, 0.4), Iteration(0.4, 0.2), Iteration(0.7, 0.3))
+    jobs = (JobReport(ring, 4, 12_000_000, 0.15, times), JobReport(cut, 1, 1000, None, ()))
+    link = LinkUse("S1", "L2", "L2", 12.5e6, (0.5, 1.0))
+    return WorkloadReport("small", 1.0, jobs, (0.5, 1.0), (link,))
+
+
+@pytest.mark.netns
+def test_jobs_run_side_by_side_and_every_byte_crosses_the_links(fabric: Fabric):
+    """The bytes the leaves' kernels count are those of the schedules, and headers."""
+    jobs = [
+        Job("all-reduce-ring", ("h1", "h2", "h3"), 1_500_000, elephants=2, iterations=2),
+        Job("all-to-all", ("h3", "h1"), 1_000_001, iterations=3),
+    ]
+    leaves = fabric.plan.leaves
+
+    def sent() -> int:
+        return sum(
+            fabric.view(leaf.name).counters()[port.name].sent_bytes
+            for leaf in leaves
+            for port in leaf.fabric_ports
+        )
+
+    before = sent()
+    done = run(fabric, jobs, interval=0.1, timeout=60.0)
+    ring, pair = done.jobs
+    assert (ring.steps, ring.moved, len(ring.iterations)) == (4, 6_000_000, 2)
+    assert (pair.steps, pair.moved, len(pair.iterations)) == (1, 1_000_001, 3)
+    payload = 2 * 6_000_000 + 3 * 1_000_001
+    assert payload < sent() - before < 1.3 * payload
+    for job in done.jobs:
+        assert job.bound is not None
+        assert all(one.seconds > 0.5 * job.bound for one in job.iterations), "but for bursts"
+        assert all(
+            later.begun >= first.begun + first.seconds
+            for first, later in zip(job.iterations, job.iterations[1:], strict=False)
+        )
+    assert len(done.links) == 12
+    assert all(len(link.utilisation) == len(done.times) for link in done.links)
+    assert max(max(link.utilisation) for link in done.links) > 0.1
+
+
+@pytest.mark.netns
+def test_the_bound_follows_the_links_as_they_are_now(fabric: Fabric):
+    """Shaped by hand, or failed: what the kernel says counts, whoever did it."""
+    job = Job("broadcast", ("h1", "h2"), 2_000_000, elephants=8, iterations=1)
+
+    def least() -> float | None:
+        return run(fabric, [job], timeout=60.0).jobs[0].bound
+
+    assert least() == pytest.approx(0.08)
+    fabric.node("S1").netns.run(
+        [
+            "tc",
+            "qdisc",
+            "change",
+            "dev",
+            "L2",
+            "root",
+            "tbf",
+            "rate",
+            "60mbit",
+            "burst",
+            "62500",
+            "limit",
+            "300000",
+        ]
+    )
+    assert least() == pytest.approx(0.1)
+    fabric.fail("S1", "L2")
+    assert least() == pytest.approx(0.16)
+
+
+@pytest.mark.netns
+def test_iterations_begin_only_in_the_on_part_of_a_period(fabric: Fabric):
+    """0.2 s on, 0.2 s off, until no more may begin."""
+    job = Job("all-gather", ("h1", "h3"), 20_000, iterations=None, seconds=0.9, period=0.4)
+    (done,) = run(fabric, [job], timeout=60.0).jobs
+    begun = [one.begun for one in done.iterations]
+    assert all(at % 0.4 < 0.2 for at in begun)
+    assert {int(at // 0.4) for at in begun} == {0, 1, 2}
+
+
+@pytest.mark.netns
+def test_the_same_seed_gives_the_same_flows_and_they_keep_their_paths(fabric: Fabric):
+    """Uplinks carry the same twice, losses or not; and the same ports can be used at once again."""
+    job = Job("broadcast", ("h1", "h2"), 2_400_000, elephants=12, iterations=1)
+    uplinks = fabric.plan.equal_cost_ports("L1", "L2")
+
+    def split(seed: int) -> list[float]:
+        before = fabric.view("L1").counters()
+        run(fabric, [job], timeout=60.0, seed=seed)
+        after = fabric.view("L1").counters()
+        return [after[up.name].sent_bytes - before[up.name].sent_bytes for up in uplinks]
+
+    first = split(7)
+    assert sum(first) > 2_400_000
+    assert split(7) == pytest.approx(first, abs=100_000), "half a flow"
+
+
+@pytest.mark.netns
+def test_a_host_that_cannot_be_reached_is_an_error_and_no_socket_stays(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+):
+    """The link to h2 is down: connecting fails, in words; hosts that do not exist are refused."""
+    monkeypatch.setattr("fared.lab.flows._CONNECT_DEADLINE", 0.3)
+    fabric.fail("L2", "h2")
+    job = Job("scatter", ("h1", "h2"), 1000)
+    with pytest.raises(LabError, match="h1 cannot connect to h2"):
+        run(fabric, [job])
+    assert not fabric.node("h2").netns.run(["ss", "-Htan"]).stdout.strip()
+    with pytest.raises(LabError, match="no node 'h9'"):
+        run(fabric, [Job("scatter", ("h1", "h9"), 1000)])
+
+
+def test_the_bound_of_a_job_is_the_sum_over_its_steps():
+    """A ring of three with 1.5 MB: 4 steps of 0.5 MB over two uplinks of 12.5 MB/s each."""
+    fabric = Fabric.from_topology(three_leaves())
+    ring = Job("all-reduce-ring", ("h1", "h2", "h3"), 1_500_000)
+    assert bound(ring, fabric.plan, lambda _: 100 * MBIT) == pytest.approx(4 * 0.5 / 25)
+    tree = Job("all-reduce-tree", ("h1", "h2", "h3"), 1_500_000)
+    assert bound(tree, fabric.plan, lambda _: 100 * MBIT) == pytest.approx(4 * 1.5 / 25)
+
+
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        (Job("all-to-one", ("h1", "h2"), 1), "no collective 'all-to-one'"),
+        (Job("all-to-all", ("h1", "h1"), 1), "two different hosts"),
+        (Job("all-to-all", ("h1", "L2"), 1), "L2 is not a host"),
+        (Job("all-to-all", ("h1", "h2"), 0), "one byte"),
+        (Job("all-to-all", ("h1", "h2"), 1, iterations=None), "ends after"),
+        (Job("all-to-all", ("h1", "h2"), 1, duty=0.0), "period"),
+    ],
+)
+def test_a_job_that_makes_no_sense_is_refused(job: Job, says: str):
+    """Before anything is connected."""
+    with pytest.raises(LabError, match=says):
+        job.check(Fabric.from_topology(three_leaves()).plan)
+
+
+def test_the_report_is_one_json_document_and_tables_of_80_columns():
+    """Both say the same: the ring took twice the least time."""
+    document = json.loads(report().as_json())
+    assert document["format"] == "fared-workload/1"
+    ring, cut = document["jobs"]
+    assert (ring["median"], ring["efficiency"], len(ring["completions"])) == (0.3, 0.5, 3)
+    assert (cut["bound"], cut["median"], cut["completions"]) == (None, None, [])
+    assert document["links"][0]["utilisation"] == [0.5, 1.0]
+    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(completion_table(report()))
+    console.print(uses_table(report()))
+    told = console.export_text()
+    assert "all-reduce-ring" in told
+    assert "50%" in told
+    assert "no path" in told
+    assert "S1 to L2" in told
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_report_is_drawn_as_png_or_svg(tmp_path: Path, suffix: str):
+    """Two panels: links over time, and completion times."""
+    pytest.importorskip("matplotlib")
+    from fared.lab.plots import draw
+
+    path = tmp_path / f"workload.{suffix}"
+    draw(report(), path)
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG") if suffix == "png" else b"<svg" in data
+    with pytest.raises(LabError, match=r"a picture is a \.png or an \.svg"):
+        draw(report(), tmp_path / "workload.gif")
+
+
+def test_sizes_are_bytes_with_a_suffix():
+    """What is not a size is refused before any lab is looked for."""
+    wrong = CliRunner().invoke(workload, ["broadcast", "--size", "3x"])
+    assert wrong.exit_code == 2
+    assert "not a size such as 16M" in wrong.output
