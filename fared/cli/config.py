@@ -64,7 +64,7 @@ def check(session: Session, file: str) -> None:
 @output_options
 @click.pass_obj
 def diff(session: Session, file: str) -> None:
-    """Show what a reload of FILE would change, and how much it would disturb."""
+    """Show what a reload of FILE would change. And how much that would disturb."""
     errors = _errors_of(file)
     if errors:
         raise _refuse(errors)

@@ -65,7 +65,7 @@ def explain(session: Session, prefix: str, proto: str | None) -> None:
 def path(
     session: Session, source: str, destination: str, af: str | None, proto: str | None
 ) -> None:
-    """Show all paths from SRC to DST and how traffic splits on them."""
+    """Show all paths from SRC to DST. Each has its share of the traffic."""
     options = {"af": af, "proto": proto}
     args = {"source": source, "destination": destination}
     args |= {name: value for name, value in options.items() if value is not None}
@@ -76,7 +76,7 @@ def path(
 @output_options
 @click.pass_obj
 def validate(session: Session) -> None:
-    """Check that database, graph, routes and kernel agree; exit 1 if not."""
+    """Check that database, graph, routes and kernel agree. If not, the exit code is 1."""
     session.show(lambda: session.ask("validate"), bad=lambda document: not document["ok"])
 
 

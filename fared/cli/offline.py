@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +16,24 @@ import click
 from fared.cli.session import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fared.cli.offline_arguments import Names, WhatIf
-    from fared.cli.offline_file import Database
-    from fared.cli.offline_solve import World
-    from fared.core.ids import AreaId, NodeId
+    from fared.cli.offline_capture import OspfCapture
+    from fared.cli.offline_capture_isis import IsisCapture
+    from fared.cli.offline_world import Database, World
+    from fared.core.ids import NodeId
     from fared.rib.settings import SolverSettings
 
 Json = dict[str, Any]
 
 _EPILOG = """
-Routers are named by router id or hostname. A,B names all parallel links between two routers;
+Routers are named by router id, system id or hostname. A,B names all parallel links between two routers;
 --set-cost and --set-bandwidth are of the direction A to B and apply to each of parallel links.
 A failed link takes the subnet of the link with it. Where two routers meet on a LAN, A,B
 is the link of A into it: when it fails, A loses everybody on the LAN, who keep each other.
 A,net:ADDRESS is the same link, by the address of the LAN's designated router, and net:ADDRESS as N
-is the whole LAN. Next hops are those of the file's
+is the whole LAN; with IS-IS that is the pseudonode, 0102.5500.0001.04. Next hops are those of the file's
 interfaces where the root is the router it was saved on, else named by neighbor.
 
 \b
@@ -48,7 +52,7 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 )
 @click.option("--root", metavar="ID", help="Compute as this router (default: the file's).")
 @click.option("--all", "every", is_flag=True, help="Compute as every router.")
-@click.option("--area", metavar="A", help="Take one area only.")
+@click.option("--area", metavar="A", help="Take one area only (OSPF).")
 @click.option("--level", type=click.IntRange(1, 2), help="Take one level only (IS-IS).")
 @click.option("--af", type=click.Choice(["ipv4", "ipv6"]), default="ipv4", show_default=True)
 @click.option(
@@ -104,7 +108,7 @@ def spf(
     """
     from fared.cli.offline_arguments import WhatIf  # noqa: PLC0415 - --help needs no solver
 
-    _check_usage(root, level, af, prefix, every=every, diff=diff)
+    _check_usage(root, prefix, every=every, diff=diff)
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, overloads)
     if diff and not given.described():
         raise click.UsageError("--diff needs a change: --fail-link, --set-bandwidth, --overload...")
@@ -113,7 +117,8 @@ def spf(
         database,
         given,
         root=root,
-        area=area,
+        part=_part(database, area, level),
+        family=_family(database, af),
         settings=_settings(max_paths, weights),
         prefix=prefix,
         every=every,
@@ -122,13 +127,7 @@ def spf(
     _print(document, as_json=as_json)
 
 
-def _check_usage(
-    root: str | None, level: int | None, af: str, prefix: str | None, *, every: bool, diff: bool
-) -> None:
-    if level is not None:
-        raise click.UsageError("--level is for IS-IS, which is not built in yet; OSPF has --area")
-    if af != "ipv4":
-        raise click.UsageError("--af ipv6 is not built in yet")
+def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: bool) -> None:
     if every and root is not None:
         raise click.UsageError("--root and --all exclude each other")
     if prefix is not None and (every or diff):
@@ -143,7 +142,8 @@ def _settings(max_paths: int, weights: str) -> SolverSettings:
 
 
 def _load(source: str) -> Database:
-    from fared.cli.offline_file import FileError, NotBuiltError, read_database  # noqa: PLC0415
+    from fared.cli.offline_file import read_database  # noqa: PLC0415
+    from fared.cli.offline_world import FileError  # noqa: PLC0415
 
     name = "standard input" if source == "-" else source
     try:
@@ -153,8 +153,6 @@ def _load(source: str) -> Database:
         raise Failure(f"{name}: {error.strerror or error}") from error
     except FileError as error:
         raise Failure(f"{name}: {error}") from error
-    except NotBuiltError as error:
-        raise click.UsageError(f"{name}: {error}") from error
 
 
 def _compute(
@@ -162,7 +160,8 @@ def _compute(
     given: WhatIf,
     *,
     root: str | None,
-    area: str | None,
+    part: int | None,
+    family: int,
     settings: SolverSettings,
     prefix: str | None,
     every: bool,
@@ -170,14 +169,13 @@ def _compute(
 ) -> Json:
     from fared.cli.offline_arguments import Names, read_changes  # noqa: PLC0415
     from fared.cli.offline_diff import difference  # noqa: PLC0415
-    from fared.cli.offline_solve import build_world, routes_document  # noqa: PLC0415
+    from fared.cli.offline_solve import routes_document  # noqa: PLC0415
     from fared.ted.whatif import Changes  # noqa: PLC0415
 
-    chosen = _area(database, area)
-    before = build_world(database, chosen, Changes())
+    before = database.world(part, family, Changes())
     names = Names(before)
     changes = read_changes(names, given)
-    after = build_world(database, chosen, changes)
+    after = database.world(part, family, changes)
     if prefix is not None:
         return _explain(after, _root(database, names, root, after), settings, prefix)
 
@@ -192,38 +190,59 @@ def _compute(
     return answer(_root(database, names, root, after))
 
 
-def _area(database: Database, text: str | None) -> AreaId | None:
+def _part(database: Database, area: str | None, level: int | None) -> int | None:
+    """The area or level to take, None for all. Raises click.UsageError."""
     from fared.core.ids import dotted, parse_area  # noqa: PLC0415
 
-    if text is None:
+    if database.proto == "isis":
+        if area is not None:
+            raise click.UsageError("--area is for OSPF; this is a database of IS-IS: --level")
+        known = database.areas_known
+        if level is not None and level not in known:
+            shown = ", ".join(map(str, known)) or "none"
+            raise click.BadParameter(
+                f"no level {level} in the database; known: {shown}", param_hint="--level"
+            )
+        return level
+    if level is not None:
+        raise click.UsageError("--level is for IS-IS; this is a database of OSPF: --area")
+    if area is None:
         return None
     try:
-        area = parse_area(text)
+        chosen = parse_area(area)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not an area id", param_hint="--area") from error
-    known = [contents.area for contents in database.areas]
-    if area not in known:
-        shown = ", ".join(map(dotted, known)) or "none"
+        raise click.BadParameter(f"{area!r} is not an area id", param_hint="--area") from error
+    if chosen not in database.areas_known:
+        shown = ", ".join(map(dotted, database.areas_known)) or "none"
         raise click.BadParameter(
-            f"no area {text} in the database; known: {shown}", param_hint="--area"
+            f"no area {area} in the database; known: {shown}", param_hint="--area"
         )
-    return area
+    return chosen
+
+
+def _family(database: Database, af: str) -> int:
+    family = {"ipv4": 4, "ipv6": 6}[af]
+    if family not in database.families:
+        raise click.UsageError("OSPF routes IPv4 only: --af ipv6 is for databases of IS-IS")
+    return family
 
 
 def _root(database: Database, names: Names, text: str | None, after: World) -> NodeId:
-    from fared.core.ids import NETWORK_NODE, NodeId, dotted  # noqa: PLC0415
+    from fared.core.ids import format_node  # noqa: PLC0415
 
     if text is None:
-        root = NodeId(database.router_id)
+        root = database.own
         if root not in names.world.nodes:
-            raise Failure(f"no router LSA of {dotted(root)} in the database; choose a --root")
+            isis = database.proto == "isis"
+            kind, at = ("LSP", f" that routes IPv{after.family}") if isis else ("router LSA", "")
+            raise Failure(f"no {kind} of {format_node(root)}{at} in the database; choose a --root")
     else:
         root = names.node(text, "--root")
-    if root & NETWORK_NODE:
+    if names.world.is_network(root):
         raise click.UsageError(f"{text} is a network: the root is a router")
     if root not in after.nodes:
         raise click.UsageError(
-            f"{text or dotted(root)} is the root: it has no routes when it fails"
+            f"{text or format_node(root)} is the root: it has no routes when it fails"
         )
     return root
 
@@ -256,25 +275,49 @@ def lsdb() -> None:
 
 @lsdb.command("from-pcap")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--proto", type=click.Choice(["ospf", "isis"]), help="Needed where both are there.")
 @click.option("--json", "as_json", is_flag=True, help="The same: the document is JSON anyway.")
-def from_pcap(file: Path, *, as_json: bool) -> None:
-    """Rebuild the database (fared-lsdb/1) that the LS updates in a capture FILE add up to.
+def from_pcap(file: Path, *, proto: str | None, as_json: bool) -> None:
+    """Rebuild the database of a capture. It is what the LSAs or LSPs in FILE add up to.
 
-    Ages are those at the end of the capture. The file does not say who captured: router_id is
-    the first router heard, and spf takes another --root.
+    Ages are those at the end of the capture. The file does not say who captured: router_id or
+    system_id is the first router heard, and spf takes another --root.
     """
     from fared.cli.capture import CaptureError  # noqa: PLC0415
-    from fared.cli.offline_capture import gather  # noqa: PLC0415
+    from fared.cli.offline_capture import gather_ospf  # noqa: PLC0415
+    from fared.cli.offline_capture_isis import gather_isis  # noqa: PLC0415
 
     del as_json
-    try:
-        capture = gather(file)
-    except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
-    except CaptureError as error:
-        raise Failure(str(error)) from error
-    for what, number in capture.skipped.items():
+    found: list[OspfCapture | IsisCapture] = []
+    refused: list[CaptureError] = []
+    gatherers: dict[str, Callable[[Path], OspfCapture | IsisCapture]] = {
+        "ospf": gather_ospf,
+        "isis": gather_isis,
+    }
+    chosen = list(gatherers) if proto is None else [proto]
+    for name in chosen:
+        try:
+            found.append(gatherers[name](file))
+        except OSError as error:
+            raise Failure(f"{file}: {error.strerror or error}") from error
+        except CaptureError as error:  # raw IP carries no IS-IS
+            refused.append(error)
+    if not found:
+        raise Failure(str(refused[0]))
+    for what, number in _left_out(found).items():
         click.echo(f"{file}: left out {number} x {what}", err=True)
-    if not any(capture.areas.values()) and not capture.as_scope:
-        raise Failure(f"{file}: no LS updates")
-    click.echo(json.dumps(capture.document(), indent=2))
+    whole = [capture for capture in found if not capture.empty]
+    if not whole:
+        wanted = {"ospf": "LS updates", "isis": "LSPs"}
+        raise Failure(f"{file}: no {' and no '.join(wanted[name] for name in chosen)}")
+    if len(whole) > 1:
+        raise click.UsageError(f"{file} has LS updates of OSPF and LSPs of IS-IS: choose a --proto")
+    click.echo(json.dumps(whole[0].document(), indent=2))
+
+
+def _left_out(found: list[OspfCapture | IsisCapture]) -> Counter[str]:
+    """What was left out, and how often."""
+    total: Counter[str] = Counter()
+    for capture in found:
+        total += capture.skipped
+    return total

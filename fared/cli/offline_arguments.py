@@ -5,18 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import click
 
-from fared.cli.offline_solve import World
-from fared.core.ids import NETWORK_NODE, NodeId, dotted, format_node
+from fared.cli.offline_world import World
+from fared.core.ids import NodeId, format_node
 from fared.core.units import parse_bandwidth
 from fared.ted.whatif import Changes, Direction
 
 V = TypeVar("V")
 _SHOWN = 8
-_MAX_METRIC = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WhatIf:
 
 
 class Names:
-    """Finds routers of a database by router id or hostname."""
+    """Finds routers of a database by router id, system id or hostname, networks by their id."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -60,7 +60,7 @@ class Names:
         if len(found) == 1:
             return found[0]
         if found:
-            same = ", ".join(map(dotted, found))
+            same = ", ".join(map(format_node, found))
             raise click.BadParameter(f"{text!r} is the name of {same}", param_hint=option)
         near = difflib.get_close_matches(text, self._by_name, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {_some(self._by_name)}"
@@ -77,7 +77,9 @@ class Names:
             raise click.BadParameter(f"{text!r} is not A,B: two routers", param_hint=option)
         tail, head = (self.node(end, option) for end in ends)
         near, far = self._neighbors(tail), self._neighbors(head)
-        found: list[Direction] = [(tail, lan) for lan in sorted(near & far) if lan & NETWORK_NODE]
+        found: list[Direction] = [
+            (tail, lan) for lan in sorted(near & far) if self.world.is_network(lan)
+        ]
         if head in near or (not directed and tail in far):
             found.insert(0, (tail, head))
         if not found:
@@ -104,10 +106,7 @@ class Names:
 
     def _neighbors(self, node: NodeId) -> set[NodeId]:
         return {
-            NodeId(far)
-            for blocks in self.world.blocks.values()
-            if node in blocks
-            for far in blocks[node].neighbors.tolist()
+            NodeId(far) for block in self.world.described(node) for far in block.neighbors.tolist()
         }
 
     def _shown(self, node: NodeId) -> str:
@@ -117,9 +116,10 @@ class Names:
 def read_changes(names: Names, given: WhatIf) -> Changes:
     """Turn the options into changes. Raises click.BadParameter."""
     failed = [link for text in given.fail_links for link in names.links(text, "--fail-link")]
+    cost = partial(_cost, names.world.max_metric)
     costs: dict[Direction, int] = {}
     for text in given.costs:
-        costs |= names.value(text, "--set-cost", _cost, "N")
+        costs |= names.value(text, "--set-cost", cost, "N")
     bandwidths: dict[Direction, float] = {}
     for text in given.bandwidths:
         bandwidths |= names.value(text, "--set-bandwidth", parse_bandwidth, "25G")
@@ -132,9 +132,9 @@ def read_changes(names: Names, given: WhatIf) -> Changes:
     )
 
 
-def _cost(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MAX_METRIC):
-        raise ValueError(f"{text!r} is not a metric: 1..{_MAX_METRIC}")
+def _cost(highest: int, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= highest):
+        raise ValueError(f"{text!r} is not a metric: 1..{highest}")
     return int(text)
 
 

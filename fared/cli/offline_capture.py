@@ -32,7 +32,7 @@ class _Seen:
 
 
 @dataclass(slots=True)
-class Capture:
+class OspfCapture:
     """What was gathered so far. ``router_id`` is that of the first router heard."""
 
     router_id: int | None = None
@@ -73,6 +73,11 @@ class Capture:
             if present is None or compare(newcomer.header, present.at(time).header) > 0:
                 store[lsa.header.key] = _Seen(newcomer, time)
 
+    @property
+    def empty(self) -> bool:
+        """Whether no LSA was seen."""
+        return not any(self.areas.values()) and not self.as_scope
+
     def document(self) -> Json:
         """Write it as ``fared-lsdb/1``; ages are those at the end of the capture."""
         return {
@@ -103,9 +108,9 @@ def _scope(lsa: Lsa) -> Scope:
     return SCOPES.get(lsa.header.ls_type, Scope.AREA)
 
 
-def gather(path: Path) -> Capture:
+def gather_ospf(path: Path) -> OspfCapture:
     """Read a whole capture. Raises CaptureError and OSError."""
-    capture = Capture()
+    capture = OspfCapture()
     for datagram in read_capture(path):
         capture.take(datagram)
     return capture

@@ -140,8 +140,7 @@ def _route_table(routes: list[Json], out: Console) -> None:
             str(route["metric"]),
         )
         if route["connected"]:
-            outside = route["type"].startswith("external")
-            what = "redistributed" if outside else "connected"
+            what = "redistributed" if route["redistributed"] else "connected"
             grid.add_row(*head, Text(what, style="dim"))
             continue
         if route.get("discard"):

@@ -107,7 +107,7 @@ _plain("neighbors", "Neighbors of OSPF, adjacencies of IS-IS.", narrowed=True)
 @output_options
 @click.pass_obj
 def database(session: Session, kind: str | None, entry_id: str | None, proto: str | None) -> None:
-    """Show the link-state database; with ID also what the LSAs or LSPs say.
+    """Show the link-state database. With ID also what the LSAs or LSPs say.
 
     IS-IS: TYPE is lsp, pseudonode, level-1 or level-2 and may be left out; ID is that of an LSP,
     or a system id or hostname.
@@ -120,7 +120,7 @@ def database(session: Session, kind: str | None, entry_id: str | None, proto: st
 @output_options
 @click.pass_obj
 def lsdb(session: Session, proto: str | None) -> None:
-    """Show the raw database; with --json the file that 'spf --lsdb' reads.
+    """Show the raw database. With --json it is the file that 'spf --lsdb' reads.
 
     Where both protocols run, a file holds that of OSPF unless --proto says otherwise.
     """
@@ -167,11 +167,11 @@ def weights(session: Session, prefix: str | None, af: str | None, proto: str | N
 @output_options
 @click.pass_obj
 def fib(session: Session, diff: str | None) -> None:
-    """Show what was programmed; diff: compare with the kernel, exit 1 if different."""
+    """Show what was programmed. With `diff` what the kernel has otherwise: exit 1 if anything."""
     _show(session, "fib", {"diff": True if diff else None}, lambda found: bool(found.get("diff")))
 
 
-_plain("convergence", "How long the last changes took, stage by stage, and why they happened.")
+_plain("convergence", "How long the last changes took. Stage by stage, and why they happened.")
 _plain("timers", "Pending timers.", narrowed=True)
 _plain("counters", "Counters since start.", narrowed=True)
 _plain("log", "The last log lines.")

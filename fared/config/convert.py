@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from fared.config.isis import keys_of_levels
+from fared.config.isis import Isis, keys_of_levels
 from fared.config.model import Config
-from fared.config.redistribute import Redistribute, Redistributed, RedistributedDefault
+from fared.config.redistribute import (
+    IsisRedistributed,
+    IsisRedistributedDefault,
+    Redistribute,
+    Redistributed,
+    RedistributedDefault,
+)
 from fared.core.ids import AreaId, RouterId
+from fared.isis import settings as isis
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from fared.ospf.settings import (
@@ -120,6 +127,7 @@ def to_isis_settings(config: Config, router_id: int, hostname: str | None) -> Is
         overload_on_startup=section.overload_on_startup,
         level1_to_level2=policies.level1_to_level2,
         level2_to_level1=policies.level2_to_level1,
+        redistribute=_isis_redistribution(section),
         attached=section.attached,
         lsp_mtu=section.lsp_mtu,
         lsp_lifetime=section.lsp_lifetime,
@@ -130,6 +138,27 @@ def to_isis_settings(config: Config, router_id: int, hostname: str | None) -> Is
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),
     )
+
+
+def _isis_redistribution(section: Isis) -> isis.RedistributeSettings:
+    found = section.redistribute
+    usual = "level-1" if section.level == "level-1" else "level-2"
+    return isis.RedistributeSettings(
+        connected=_isis_announced(found.connected, usual),
+        static=_isis_announced(found.static, usual),
+        default=_isis_announced(found.default, usual),
+        default_always=found.default is not None and found.default.always,
+    )
+
+
+def _isis_announced(
+    section: IsisRedistributed | IsisRedistributedDefault | None, level: str
+) -> isis.Redistribution | None:
+    if section is None:
+        return None
+    prefixes = section.prefixes if isinstance(section, IsisRedistributed) else ()
+    levels = _LEVELS[section.level or level]
+    return isis.Redistribution(levels, section.metric, section.tag, tuple(sorted(prefixes)))
 
 
 def circuit_settings(

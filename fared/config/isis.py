@@ -16,6 +16,7 @@ from pydantic import (
 
 from fared.config import values
 from fared.config.authentication import IsisAuthentication
+from fared.config.redistribute import IsisRedistribute, LevelName
 from fared.config.section import Section
 from fared.config.spf import SpfBackoff
 from fared.core.ids import SystemId, format_system_id
@@ -29,8 +30,6 @@ _MAX_METRIC = 0xFFFFFE
 _WHAT_NET = "a network entity title such as 49.0001.0102.5500.0001.00"
 _MIN_LSP = 128
 _MAX_LSP = 9190
-
-LevelName = Literal["level-1", "level-2", "level-1-2"]
 
 
 class Net(NamedTuple):
@@ -146,6 +145,7 @@ class Isis(Section):
     ] = ("ipv4", "ipv6")
     multi_topology: bool = False
     inter_level_propagation_policies: LevelPropagation = LevelPropagation()
+    redistribute: IsisRedistribute = IsisRedistribute()
     attached: bool = True
     overload: bool = False
     overload_on_startup: values.Duration = 0.0
@@ -191,6 +191,9 @@ class Isis(Section):
             raise values.expected("less than lsp-lifetime", field="lsp-refresh")
         if self.multi_topology and set(self.address_families) != {"ipv4", "ipv6"}:
             raise values.expected("false unless both families are routed", field="multi-topology")
+        levels = {getattr(source, "level", None) for source in self.redistribute.named.values()}
+        if self.level != "level-1-2" and levels - {None, self.level}:
+            raise values.expected(f"no level but the router's, {self.level}", field="redistribute")
         return self
 
     @property

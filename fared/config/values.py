@@ -162,9 +162,16 @@ def _parse_http(value: object) -> HttpAddress | None:
     return HttpAddress(match["v6"] or match["host"], int(match["port"]))
 
 
-def _parse_prefix_text(value: object) -> Prefix:
+def _parse_any_prefix_text(value: object) -> Prefix:
     prefix = parse_prefix(str(value))
-    if prefix.family != FAMILY_IPV4 or prefix.length == 0:
+    if prefix.length == 0:
+        raise ValueError
+    return prefix
+
+
+def _parse_prefix_text(value: object) -> Prefix:
+    prefix = _parse_any_prefix_text(value)
+    if prefix.family != FAMILY_IPV4:
         raise ValueError
     return prefix
 
@@ -194,6 +201,17 @@ AreaText = Annotated[
     BeforeValidator(_scalar(parse_area, "an area id: dotted such as 0.0.0.0, or an integer")),
     PlainSerializer(dotted),
     WithJsonSchema({"type": "string"}),
+]
+AnyPrefixText = Annotated[
+    Prefix,
+    BeforeValidator(
+        _scalar(
+            _parse_any_prefix_text,
+            "a prefix such as 10.1.0.0/16 or 2001:db8::/32, no default route",
+        )
+    ),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["10.1.0.0/16", "2001:db8::/32"]}),
 ]
 PrefixText = Annotated[
     Prefix,

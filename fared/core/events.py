@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fared.core.routes import LocalRoute, RouteKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,13 @@ class LoadMeasured:
 @dataclass(frozen=True, slots=True)
 class ShutdownRequested:
     """Flush own LSAs (premature ageing) and say goodbye: an empty hello on each interface."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalRoutes:
+    """Routes of this router from elsewhere, which may be redistributed; None: it is gone."""
+
+    changes: dict[RouteKey, LocalRoute | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from fared.core.ids import Prefix
+from fared.core.ids import FAMILY_IPV4, Prefix, ipv4_prefix
+
+_NOWHERE = (
+    ipv4_prefix(127 << 24, 8),
+    ipv4_prefix(169 << 24 | 254 << 16, 16),
+    Prefix(6, 0xFE80 << 112, 10),
+)
+"""Loopback and link-local addresses mean something else on every host (RFC 3927 §7, RFC 4291)."""
+_CLASS_D = 224 << 24
+_MULTICAST = 0xFF << 120
+_SPECIAL = 0xFFFF_FFFF_FFFF
+"""The unspecified and the loopback address and those made of IPv4 addresses are not above this."""
 
 
 class RouteSource(enum.StrEnum):
@@ -27,3 +38,17 @@ class LocalRoute:
 
 
 RouteKey = tuple[RouteSource, Prefix]
+
+
+def announceable(prefix: Prefix, inside: tuple[Prefix, ...]) -> bool:
+    """Whether a prefix is one for other routers at all, and inside one of these; none: any.
+
+    Default routes are for the caller to tell apart.
+    """
+    if prefix.family == FAMILY_IPV4:
+        special = prefix.network >= _CLASS_D
+    else:
+        special = prefix.network >= _MULTICAST or (prefix.length > 0 and prefix.network <= _SPECIAL)
+    if special or any(nowhere.covers(prefix) for nowhere in _NOWHERE):
+        return False
+    return not inside or any(outer.covers(prefix) for outer in inside)

@@ -259,8 +259,9 @@ class Daemon:
 
     def _watch_routes(self) -> None:
         """Follow what may be redistributed; only now that the router knows its interfaces."""
-        config = self.config.ospf
-        self.monitor.watch_routes(wanted=config is not None and config.redistribute.wanted)
+        sections = (self.config.ospf, self.config.isis)
+        wanted = any(section is not None and section.redistribute.wanted for section in sections)
+        self.monitor.watch_routes(wanted=wanted)
 
     def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Collect the packets of one wake-up; they are worked out together."""

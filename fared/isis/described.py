@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fared.core.ids import ISIS_NODE, Prefix
 from fared.core.units import sane_capacity
-from fared.isis.contents import FLAG_READVERTISED, MAX_PATH_METRIC
+from fared.isis.contents import FLAG_EXTERNAL, FLAG_READVERTISED, MAX_PATH_METRIC
 from fared.isis.ids import Level
 from fared.isis.pdu.model import (
     AreaAddresses,
@@ -42,6 +42,10 @@ _EXTERNAL_METRIC = 64
 """What an external metric of narrow TLVs counts more than an internal one, as others have it."""
 _LEAKABLE = (2, 11, 12)
 """Sub-TLVs of a prefix that stay with it: 64-bit tag (RFC 5130), source router ids (RFC 7794)."""
+_REDISTRIBUTED = {
+    Level.ONE: PathType.LEVEL_1_REDISTRIBUTED,
+    Level.TWO: PathType.LEVEL_2_REDISTRIBUTED,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +141,7 @@ def describe(lsp: Lsp, *, own: bool, capacity_code: int | None) -> Described:
         links={topology: _links(found) for topology, found in links.items()},
         narrow=tuple(narrow),
         prefixes={
-            at: tuple(_attachment(reach, level, capacity_code) for reach in found)
+            at: tuple(_attachment(reach, level, capacity_code, own=own) for reach in found)
             for at, found in kept.items()
         },
         narrow_prefixes=tuple(narrow_prefixes),
@@ -216,12 +220,16 @@ def path_type(level: Level, *, down: bool) -> PathType:
     return PathType.LEVEL_1_DOWN if down else PathType.LEVEL_1
 
 
-def _attachment(reach: IpReach, level: Level, capacity_code: int | None) -> PrefixAttachment:
+def _attachment(
+    reach: IpReach, level: Level, capacity_code: int | None, *, own: bool
+) -> PrefixAttachment:
     capacity = None if capacity_code is None else sane_capacity(reach.capacity)
     if capacity is not None:
         # A single holds seven digits; the rest is noise that would make equal capacities differ.
         capacity = float(f"{8.0 * capacity:.7g}") / 8.0
     kind = path_type(level, down=reach.down)
+    if own and (reach.flags or 0) & FLAG_EXTERNAL:  # what is leaked has been left out before
+        kind = _REDISTRIBUTED[level]
     return PrefixAttachment(reach.prefix, reach.metric, kind, capacity)
 
 

@@ -15,6 +15,7 @@ from fared.isis.auth import verify
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.events import (
     CircuitChanged,
+    ExternalRoutes,
     Input,
     LinkRemoved,
     LoadMeasured,
@@ -24,6 +25,7 @@ from fared.isis.events import (
     SettingsApplied,
     ShutdownRequested,
 )
+from fared.isis.external import External
 from fared.isis.flooding import Flooding
 from fared.isis.hello import HelloProtocol
 from fared.isis.ids import Level, LevelSet, LspId
@@ -61,6 +63,7 @@ class IsisEngine:
         self._originator = Originator(instance, self._flooding)
         self._ted = TedBuilder(instance)
         self._leaking = Leaking(instance, self._originator, self._ted)
+        self._external = External(instance, self._originator)
 
     # The contract
 
@@ -85,6 +88,8 @@ class IsisEngine:
                 self._shutdown()
             case RoutesComputed():
                 self._leaking.routes_computed(event)
+            case ExternalRoutes():
+                self._external.routes_changed(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -100,6 +105,7 @@ class IsisEngine:
         if not self._stopped:
             self._settle_attached()
             self._leaking.settle()
+            self._external.settle()
             self._originator.settle()
             self._flooding.flush()
             self._ted.flush()
@@ -210,6 +216,7 @@ class IsisEngine:
 
     def circuit_changed(self, circuit: Circuit) -> None:
         """Addresses, metric, state or capacity of a circuit, or what a neighbor says, differ."""
+        self._external.stale = True
         if circuit.ifindex in self._instance.circuits:
             self._originator.bandwidth_changed(circuit)
             self._originator.circuit_changed(circuit)
@@ -273,10 +280,12 @@ class IsisEngine:
         self._originator.everything_changed()
         self._ted.everything_changed("settings")
         self._leaking.everything_changed()
+        self._external.everything_changed()
 
     def _begin_anew(self, settings: IsisSettings) -> None:
         old = self._instance
         circuits = [(circuit.link, circuit.settings) for circuit in old.ordered_circuits()]
+        routes = self._external.known
         self._say_goodbye()
         for link, _ in circuits:
             self._circuits.removed(link.ifindex)
@@ -289,6 +298,7 @@ class IsisEngine:
             self._instance.emit(output)
         for link, circuit_settings in circuits:
             self._circuits.changed(link, circuit_settings)
+        self._external.routes_changed(routes)
 
     def _shutdown(self) -> None:
         self._say_goodbye()

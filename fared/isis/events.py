@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fared.core.events import LinkRemoved, LoadMeasured, LogRecord, ShutdownRequested
+from fared.core.events import (
+    ExternalRoutes,
+    LinkRemoved,
+    LoadMeasured,
+    LogRecord,
+    ShutdownRequested,
+)
 from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedUpdated
 
 if TYPE_CHECKING:
@@ -16,6 +22,7 @@ __all__ = [
     "AdjacencyChanged",
     "CircuitChanged",
     "CloseCircuit",
+    "ExternalRoutes",
     "Input",
     "LinkRemoved",
     "LoadMeasured",
@@ -73,6 +80,7 @@ Input = (
     | SettingsApplied
     | ShutdownRequested
     | RoutesComputed
+    | ExternalRoutes
 )
 
 

@@ -23,7 +23,10 @@ from fared.isis.ted import TedBuilder
 from fared.ted.model import PathType
 
 _OTHER = {Level.ONE: Level.TWO, Level.TWO: Level.ONE}
-_SOURCE = {Level.TWO: PathType.LEVEL_1, Level.ONE: PathType.LEVEL_2}
+_SOURCES = {
+    Level.TWO: (PathType.LEVEL_1, PathType.LEVEL_1_REDISTRIBUTED),
+    Level.ONE: (PathType.LEVEL_2, PathType.LEVEL_2_REDISTRIBUTED),
+}
 """What is leaked into a level."""
 
 
@@ -82,7 +85,7 @@ class Leaking:
         leaks = settings.level1_to_level2 if level is Level.TWO else settings.level2_to_level1
         if facts is None or not leaks or settings.levels is not LevelSet.BOTH:
             return None
-        if facts.path_type is not _SOURCE[level] or facts.metric > MAX_PATH_METRIC:
+        if facts.path_type not in _SOURCES[level] or facts.metric > MAX_PATH_METRIC:
             return None
         if prefix.family not in settings.families:
             return None

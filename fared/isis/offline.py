@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fared.core.ids import FAMILY_IPV6, NodeId, SystemId, isis_node
+from fared.core.ids import FAMILY_IPV6, NodeId, Prefix, SystemId, isis_node
 from fared.core.links import InterfaceAddress
 from fared.core.wire import DecodeError
 from fared.isis.contents import FLAG_READVERTISED
@@ -143,23 +143,26 @@ def _reaches(tlv: Tlv) -> tuple[IpReach, ...]:
     return tlv.prefixes if isinstance(tlv, IpReachability) else ()
 
 
-def leaked_unmarked(contents: Contents, blocks: Mapping[Level, Blocks], node: NodeId) -> set[int]:
-    """Places in a router's level-2 block of prefixes that it leaked without saying so.
+def leaked_unmarked(
+    contents: Contents, blocks: Mapping[Level, Blocks], node: NodeId
+) -> set[Prefix]:
+    """The prefixes of a router's level 2 that it leaked there without saying so.
 
-    Those that others announce as their own in its level 1 and it does not. A router that marks
-    what it leaks is taken at its word.
+    Those that others announce as their own in its level 1, and either it does not or it is the
+    only one to do so in level 2: of a link in both levels both ends are heard in both. A router
+    that marks what it leaks is taken at its word.
     """
     one, two = blocks.get(Level.ONE, {}), blocks.get(Level.TWO, {})
     if node not in one or node not in two or leaks_marked(contents, node):
         return set()
-    own = {p.prefix for p in one[node].prefixes if p.path_type is PathType.LEVEL_1}
-    theirs = {
-        p.prefix
-        for far, block in one.items()
-        for p in block.prefixes
-        if far != node and p.path_type is PathType.LEVEL_1
-    }
-    return {at for at, item in enumerate(two[node].prefixes) if item.prefix in theirs - own}
+    inside = {p for far, block in one.items() if far != node for p in _of_level_1(block)}
+    outside = {item.prefix for far, block in two.items() if far != node for item in block.prefixes}
+    own = {item.prefix for item in two[node].prefixes}
+    return own & inside - (_of_level_1(one[node]) & outside)
+
+
+def _of_level_1(block: NodeBlock) -> set[Prefix]:
+    return {item.prefix for item in block.prefixes if item.path_type is PathType.LEVEL_1}
 
 
 # What it makes
@@ -183,6 +186,16 @@ class Viewpoint:
 
     def seen_from(self, root: NodeId) -> dict[Level, Blocks]:
         """What each router says of itself, by level, as ``root`` takes it."""
+        self._move(root)
+        found = {level: dict(sorted(blocks.items())) for level, blocks in self._blocks.items()}
+        leaked = leaked_unmarked(self._contents, found, root)
+        if leaked:
+            block = found[Level.TWO][root]
+            kept = (item for item in block.prefixes if item.prefix not in leaked)
+            found[Level.TWO][root] = replace(block, prefixes=tuple(kept))
+        return found
+
+    def _move(self, root: NodeId) -> None:
         system_id, before = system_of_node(root), self._instance.system_id
         areas = frozenset(
             area
@@ -197,17 +210,15 @@ class Viewpoint:
             self._renew(isis_node(system))
         self._builder.follow_attached(follow=not self._leads_out(root))
         self._flush()
-        found = {level: dict(sorted(blocks.items())) for level, blocks in self._blocks.items()}
-        leaked = leaked_unmarked(self._contents, found, root)
-        if leaked:
-            block = found[Level.TWO][root]
-            kept = (p for at, p in enumerate(block.prefixes) if at not in leaked)
-            found[Level.TWO][root] = replace(block, prefixes=tuple(kept))
-        return found
+
+    def unmarked(self, root: NodeId) -> set[Prefix]:
+        """What a router leaks into level 2 without saying so."""
+        self._move(root)
+        return leaked_unmarked(self._contents, self._blocks, root)
 
     def leads_out(self, root: NodeId) -> bool:
         """Whether a router of both levels reaches another area in level 2 (§7.2.9.2)."""
-        self.seen_from(root)
+        self._move(root)
         return self._leads_out(root)
 
     def _leads_out(self, root: NodeId) -> bool:
@@ -277,6 +288,7 @@ def links_of_circuits(
     block: NodeBlock,
     blocks: Blocks,
     circuits: Iterable[SavedCircuit],
+    *,
     level: Level,
     family: int,
     assumed: Mapping[Direction, float],

@@ -37,7 +37,12 @@ class _Router:
         self.connected: dict[Prefix, dict[int, IpReach]] = {}
         """Each prefix as announced by each circuit that has it."""
         self.prefixes: dict[int, tuple[Prefix, ...]] = {}
+        self.redistributed: dict[Prefix, IpReach] = {}
         self.leaked: dict[Prefix, IpReach] = {}
+
+    def all_prefixes(self) -> list[Prefix]:
+        """Whatever there is to say of prefixes; some may occur several times."""
+        return [*self.connected, *self.redistributed, *self.leaked]
 
 
 class Originator:
@@ -112,7 +117,7 @@ class Originator:
         for level, router in self._routers.items():
             for ifindex in {*self._instance.circuits, *router.circuits, *router.prefixes}:
                 self._dirty[level, ifindex] = None
-            self._refresh_prefixes(router, [*router.connected, *router.leaked])
+            self._refresh_prefixes(router, router.all_prefixes())
 
     def bandwidth_changed(self, circuit: Circuit) -> None:
         """Decide whether new capacity or load of a link is worth an LSP (te.announce)."""
@@ -145,6 +150,15 @@ class Originator:
             router.leaked.pop(prefix, None)
         else:
             router.leaked[prefix] = reach
+        self._refresh_prefixes(router, (prefix,))
+
+    def redistribute(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
+        """Announce a prefix of other origin in a level, or no longer."""
+        router = self._routers[level]
+        if reach is None:
+            router.redistributed.pop(prefix, None)
+        else:
+            router.redistributed[prefix] = reach
         self._refresh_prefixes(router, (prefix,))
 
     def renew(self, level: Level, identifier: LspId) -> None:
@@ -213,18 +227,18 @@ class Originator:
         self._look_at_network(level, ifindex, circuit if runs else None)
 
     def _refresh_prefixes(self, router: _Router, prefixes: Iterable[Prefix]) -> None:
-        """Put prefixes into the LSP as they are now: connected ones come before leaked ones."""
+        """Put prefixes into the LSP as they are now: connected before redistributed before leaked."""
         instance = self._instance
         for prefix in prefixes:
             key, stale = contents.prefix_keys(instance, prefix)
             router.table.remove(stale)
             own = router.connected.get(prefix)
-            leaked = router.leaked.get(prefix)
+            other = router.redistributed.get(prefix) or router.leaked.get(prefix)
             if own:
                 group, reach = min(own.items(), key=lambda known: (known[1].metric, known[0]))
                 router.table.put(key, contents.prefix_item(instance, reach, group))
-            elif leaked is not None:
-                router.table.put(key, contents.prefix_item(instance, leaked, ALONE))
+            elif other is not None:
+                router.table.put(key, contents.prefix_item(instance, other, ALONE))
             else:
                 router.table.remove(key)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from fared.core.ids import SystemId
+from fared.core.ids import Prefix, SystemId
 from fared.core.keys import Keyring
+from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import LevelSet
 from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
@@ -54,6 +55,37 @@ class CircuitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Redistribution:
+    """How routes of one source are announced, and in which levels.
+
+    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``prefixes``: only what lies
+    inside one of these; empty: everything.
+    """
+
+    levels: LevelSet
+    metric: int = 0
+    tag: int = 0
+    prefixes: tuple[Prefix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RedistributeSettings:
+    """Which routes of other origin are announced. ``default`` is for static default routes.
+
+    ``default_always``: announce one of each family whether there is one or not.
+    """
+
+    connected: Redistribution | None = None
+    static: Redistribution | None = None
+    default: Redistribution | None = None
+    default_always: bool = False
+
+    def of(self, source: RouteSource) -> Redistribution | None:
+        """How routes of one source are announced; None: not."""
+        return self.connected if source is RouteSource.CONNECTED else self.static
+
+
+@dataclass(frozen=True, slots=True)
 class IsisSettings:
     """The whole engine.
 
@@ -77,6 +109,7 @@ class IsisSettings:
     overload_on_startup: float = 0.0
     level1_to_level2: bool = True
     level2_to_level1: bool = False
+    redistribute: RedistributeSettings = RedistributeSettings()
     attached: bool = True
     """Whether a level-1-2 router that reaches other areas sets the attached bit (§7.2.9.2)."""
     lsp_mtu: int = DEFAULT_LSP_MTU

@@ -143,7 +143,9 @@ class _Rewriter:
         self._node = node
         self._changes = changes
         self._wide = {head_of(link.neighbor) for link in said.wide}
-        lost, kept, costlier = [], [], {}
+        lost: list[IsNeighbor] = []
+        kept: list[IsNeighbor] = []
+        costlier: dict[int, list[IsNeighbor]] = {}
         for link in said.neighbors:
             head = head_of(link.neighbor)
             if changes.fails(node, head):

@@ -12,12 +12,13 @@ strict filters that takes as long as there are static routes, however many other
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fared.core.ids import FAMILY_IPV4, Prefix, ipv4_prefix
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.core.links import Link
 from fared.core.routes import LocalRoute, RouteKey, RouteSource
 from fared.kernel.errors import InterruptedDumpError, NetlinkError
@@ -34,12 +35,15 @@ _RTNEXTHOP = struct.Struct("=HBBi")
 _GAP = 0.02
 """Least seconds between two reads, and ten times as long as a read takes: bulk changes."""
 _PATIENCE = 10
-_IPV4 = bytes([socket.AF_INET])
+_LINK_LOCAL = 0xFE80 >> 6
+_FAMILIES = {socket.AF_INET: FAMILY_IPV4, socket.AF_INET6: FAMILY_IPV6}
+_AF = tuple(bytes([af]) for af in _FAMILIES)
 _STATIC = (bytes([_RTPROT_BOOT]), bytes([_RTPROT_STATIC]))
-_LONGEST = 32
+_BYTES = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
 
 Routes = dict[RouteKey, LocalRoute]
-_Static = tuple[Prefix, int, tuple[tuple[int, int], ...]]
+Hops = tuple[tuple[int, int], ...]
+_Static = tuple[Prefix, int, Hops]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class LocalRoutes:
     @staticmethod
     def concern(body: bytes) -> bool:
         """Whether a route message, ``body`` without its header, is about a static route."""
-        return body[:1] == _IPV4 and body[5:6] in _STATIC
+        return body[:1] in _AF and body[5:6] in _STATIC
 
     def _read(self) -> None:
         if self._timer is not None:
@@ -129,22 +133,28 @@ class LocalRoutes:
     def _all(self) -> Routes:
         links = self._links()
         routes = {(RouteSource.CONNECTED, p): route for p, route in connected(links).items()}
-        best: dict[Prefix, int] = {}
+        best: dict[Prefix, tuple[int, Hops]] = {}
         for found in self._static():
             if found is None:
                 continue
             prefix, priority, hops = found
             working = tuple(hop for hop in hops if _works(hop[0], links))
-            if (hops and not working) or priority >= best.get(prefix, priority + 1):
+            if hops and not working:
                 continue
-            best[prefix] = priority
-            routes[RouteSource.STATIC, prefix] = LocalRoute(working)
+            known, others = best.get(prefix, (priority, ()))
+            if prefix.family == FAMILY_IPV6 and priority == known:
+                # The kernel tells each next hop of an IPv6 route of `ip route append` by itself.
+                best[prefix] = priority, tuple(dict.fromkeys((*others, *working)))
+            elif prefix not in best or priority < known:
+                best[prefix] = priority, working
+        for prefix, (_, hops) in best.items():
+            routes[RouteSource.STATIC, prefix] = LocalRoute(hops)
         return routes
 
     def _static(self) -> Iterable[_Static | None]:
         before, self._decoded = self._decoded, {}
-        for protocol in (_RTPROT_BOOT, _RTPROT_STATIC):
-            request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, protocol, 0, 0, 0)
+        for af, protocol in itertools.product(_FAMILIES, (_RTPROT_BOOT, _RTPROT_STATIC)):
+            request = _RTMSG.pack(af, 0, 0, 0, 0, protocol, 0, 0, 0)
             for kind, body in self._request.dump(_RTM_GETROUTE, request):
                 if kind == _RTM_NEWROUTE:
                     self._decoded[body] = before[body] if body in before else read_static(body)
@@ -152,12 +162,18 @@ class LocalRoutes:
 
 
 def connected(links: Mapping[int, Link]) -> dict[Prefix, LocalRoute]:
-    """The networks of all addresses on interfaces that work, host addresses included."""
+    """The networks of all addresses on interfaces that work, host addresses included.
+
+    Link-local ones are left out: they are on every interface.
+    """
     found: dict[Prefix, dict[tuple[int, int], None]] = {}
     for ifindex, link in sorted(links.items()):
-        for address in link.ipv4() if link.up else ():
+        for address in link.addresses if link.up else ():
+            if address.family == FAMILY_IPV6 and address.address >> 118 == _LINK_LOCAL:
+                continue
             end = address.address if address.peer is None else address.peer
-            prefix = ipv4_prefix(end, address.prefix_length)
+            width = 8 * _BYTES[address.family] - address.prefix_length
+            prefix = Prefix(address.family, end >> width << width, address.prefix_length)
             found.setdefault(prefix, {})[ifindex, 0] = None
     return {prefix: LocalRoute(tuple(hops)) for prefix, hops in found.items()}
 
@@ -165,7 +181,7 @@ def connected(links: Mapping[int, Link]) -> dict[Prefix, LocalRoute]:
 def read_static(body: bytes) -> _Static | None:
     """Decode a route message: prefix, priority and (ifindex, gateway) of each next hop.
 
-    None for what is no static unicast or discarding IPv4 route of the main table. The hops of a
+    None for what is no static unicast or discarding route of the main table. The hops of a
     route over a next-hop object are not told by the kernel.
     """
     if len(body) < _RTMSG.size:
@@ -173,21 +189,22 @@ def read_static(body: bytes) -> _Static | None:
     af, length, _, tos, table, protocol, _, kind, _ = _RTMSG.unpack_from(body)
     found = attributes(body, _RTMSG.size)
     table = u32(found[_RTA_TABLE]) if _RTA_TABLE in found else table
-    if (af, tos, table) != (socket.AF_INET, 0, _TABLE_MAIN) or length > _LONGEST:
+    family = _FAMILIES.get(af)
+    if family is None or (tos, table) != (0, _TABLE_MAIN) or length > 8 * _BYTES[family]:
         return None
     if protocol not in (_RTPROT_BOOT, _RTPROT_STATIC):
         return None
     if kind != _RTN_UNICAST and kind not in _DISCARDING:
         return None
     priority = u32(found[_RTA_PRIORITY]) if _RTA_PRIORITY in found else 0
-    network = int.from_bytes(found.get(_RTA_DST, b""), "big")
-    hops = tuple(_hops(found)) if kind == _RTN_UNICAST else ()
-    return Prefix(FAMILY_IPV4, network, length), priority, hops
+    network = int.from_bytes(found.get(_RTA_DST, b"")[: _BYTES[family]], "big")
+    hops = tuple(_hops(found, _BYTES[family])) if kind == _RTN_UNICAST else ()
+    return Prefix(family, network, length), priority, hops
 
 
-def _hops(found: dict[int, bytes]) -> Iterator[tuple[int, int]]:
+def _hops(found: dict[int, bytes], size: int) -> Iterator[tuple[int, int]]:
     if _RTA_OIF in found:
-        yield u32(found[_RTA_OIF]), _gateway(found)
+        yield u32(found[_RTA_OIF]), _gateway(found, size)
     several = found.get(_RTA_MULTIPATH, b"")
     offset = 0
     while offset + _RTNEXTHOP.size <= len(several):
@@ -195,13 +212,13 @@ def _hops(found: dict[int, bytes]) -> Iterator[tuple[int, int]]:
         if length < _RTNEXTHOP.size or offset + length > len(several):
             return
         inner = attributes(several, offset + _RTNEXTHOP.size, offset + length)
-        yield ifindex, _gateway(inner)
+        yield ifindex, _gateway(inner, size)
         offset += (length + 3) & ~3
 
 
-def _gateway(found: dict[int, bytes]) -> int:
-    """The gateway's IPv4 address; 0 without one, or with one of IPv6 (RTA_VIA)."""
-    return int.from_bytes(found.get(_RTA_GATEWAY, b"")[:4], "big")
+def _gateway(found: dict[int, bytes], size: int) -> int:
+    """The gateway's address; 0 without one, or with one of another family (RTA_VIA)."""
+    return int.from_bytes(found.get(_RTA_GATEWAY, b"")[:size], "big")
 
 
 def _works(ifindex: int, links: Mapping[int, Link]) -> bool:

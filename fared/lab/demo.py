@@ -3,8 +3,9 @@
 A Clos fabric is built with a real daemon in every router. Flows are sent from the first leaf's
 host to another leaf's, and counted at the uplinks. Then one spine's link to that leaf drops to a
 quarter of its rate, fails, and heals. In a five-stage fabric the other leaf is in another PoD:
-where PoDs are areas, the first leaf knows of the slow link only what the border routers announce
-that they can carry. Every claim is checked against the kernels: weights are read from their tables,
+where PoDs are areas of their own (of OSPF, or of IS-IS at level 1), the first leaf knows of the slow
+link only what the routers between the areas announce that they can carry. Where IS-IS runs,
+everything is shown and demanded of IPv4 and IPv6 alike. Every claim is checked against the kernels: weights are read from their tables,
 shares from their counters; a claim that fails ends the demonstration with exit code 1.
 """
 
@@ -52,13 +53,13 @@ class _Cast:
     source_host: str
     target: NodePlan
     target_host: str
-    prefix: str
+    prefixes: tuple[str, ...]
     spine: NodePlan
     rate: BytesPerSecond
 
     @property
     def link(self) -> str:
-        return f"{self.spine.name}-{self.target.name}"
+        return f"{self.spine.name} > {self.target.name}"
 
 
 def run_demo(topology: Topology, as_kind: str | None = None) -> int:
@@ -107,7 +108,8 @@ class _Demo:
     def _build(self) -> None:
         plan = self.fabric.plan
         links = len(self.fabric.topology.links)
-        self._headline(f"{self.fabric.topology.name}: {len(plan.routers)} routers, {links} links")
+        size = f"{len(plan.routers)} routers, {links} links"
+        self._headline(f"{self.fabric.topology.name}: {size}, {_protocols(plan.routers)}")
         begun = time.monotonic()
         self.fabric.build()
         self._done(f"{len(plan.nodes)} namespaces and {links} links built", begun)
@@ -151,13 +153,15 @@ class _Demo:
             return
         what = "leaves weigh the path by what it carries"
         done = self._await(others, self._weighted, _CHANGE_DEADLINE, what, quiet=_SETTLED)
-        self._done(f"{_leaves(others)} {self._ratio()} in the kernel", begun, done)
+        families = " for IPv4 and IPv6" if len(self.cast.prefixes) > 1 else ""
+        told = f"{_leaves(others)} {self._ratio()} in the kernel{families}"
+        self._done(told, begun, done)
         self._tell_writes()
 
     def _dead(self) -> None:
         cast = self.cast
-        self._headline(f"{cast.link} fails, and heals")
         a, b = cast.spine.name, cast.target.name
+        self._headline(f"The link of {a} and {b} fails, and heals")
         begun = time.monotonic()
         self.fabric.fail(a, b)
         done = self._await(self._others(), self._avoids, _CHANGE_DEADLINE, "leaves avoid the link")
@@ -187,16 +191,19 @@ class _Demo:
     def _weighted(self, name: str, view: KernelView) -> bool:
         """Whether a leaf's weights toward the target say what its paths can carry."""
         wanted = expected_shares(self._capacities(name))
-        held = shares(view.hops(self.cast.prefix))
-        return wanted.keys() == held.keys() and all(
-            abs(held[port] - share) <= _WEIGHT_TOLERANCE for port, share in wanted.items()
+        return all(
+            wanted.keys() == held.keys()
+            and all(abs(held[port] - share) <= _WEIGHT_TOLERANCE for port, share in wanted.items())
+            for held in (shares(view.hops(prefix)) for prefix in self.cast.prefixes)
         )
 
     def _avoids(self, name: str, view: KernelView) -> bool:
-        return not self._toward_spine(name) & interfaces(view.hops(self.cast.prefix))
+        spine = self._toward_spine(name)
+        return not any(spine & interfaces(view.hops(prefix)) for prefix in self.cast.prefixes)
 
     def _uses(self, name: str, view: KernelView) -> bool:
-        return self._toward_spine(name) <= interfaces(view.hops(self.cast.prefix))
+        spine = self._toward_spine(name)
+        return all(spine <= interfaces(view.hops(prefix)) for prefix in self.cast.prefixes)
 
     def _toward_spine(self, name: str) -> set[str]:
         """The uplinks of a leaf whose shortest paths to the target pass the spine."""
@@ -217,7 +224,7 @@ class _Demo:
     def _ratio(self) -> str:
         """The kernel's weights at the source, as ``1:4:4:4``."""
         view = self.fabric.view(self.cast.source.name)
-        return ":".join(str(hop.weight) for hop in view.hops(self.cast.prefix))
+        return ":".join(str(hop.weight) for hop in view.hops(self.cast.prefixes[0]))
 
     def _await(
         self,
@@ -252,21 +259,31 @@ class _Demo:
 
     def _flows(self) -> None:
         cast = self.cast
-        with self.console.status(f"{FLOWS:,} flows from {cast.source_host} to {cast.target_host}"):
-            report = traffic.measure(self.fabric, cast.source_host, cast.target_host, flows=FLOWS)
+        ends = cast.source_host, cast.target_host
+        with self.console.status(f"{FLOWS:,} flows from {ends[0]} to {ends[1]}"):
+            reports = [
+                traffic.measure(self.fabric, *ends, flows=FLOWS, ipv6=":" in prefix)
+                for prefix in cast.prefixes
+            ]
         self.console.print()
         capacities = self._capacities(cast.source.name)
-        self.console.print(shares_table(report, capacities))
-        if report.delivered < report.sent:
-            self._note(f"{report.sent - report.delivered:,} of {report.sent:,} packets were lost")
+        self.console.print(shares_table(*reports, capacities=capacities))
+        for report in reports:
+            if report.delivered < report.sent:
+                lost = report.sent - report.delivered
+                self._note(f"{lost:,} of {report.sent:,} packets to {report.prefix} were lost")
         # The path whose share is largest for what it carries is full first.
-        full_at = min(capacities[up.interface] / max(up.measured, 1e-9) for up in report.uplinks)
+        full_at = min(
+            capacities[up.interface] / max(up.measured, 1e-9)
+            for report in reports
+            for up in report.uplinks
+        )
         whole, first = (format_bandwidth(value) for value in (sum(capacities.values()), full_at))
         self._note(f"so split, the first path is full at {first}bit/s; all carry {whole}bit/s")
-        if report.worst_error > SHARE_TOLERANCE:
+        worst = max(report.worst_error for report in reports)
+        if worst > SHARE_TOLERANCE:
             raise DemoError(
-                f"a measured share is {report.worst_error:.1%} off its weight, more than "
-                f"{SHARE_TOLERANCE:.0%}"
+                f"a measured share is {worst:.1%} off its weight, more than {SHARE_TOLERANCE:.0%}"
             )
 
     def _reset_writes(self) -> None:
@@ -317,7 +334,9 @@ def _choose(fabric: Fabric) -> _Cast:
         source_host=host[source.name],
         target=target,
         target_host=host[target.name],
-        prefix=str(target.host_prefixes[0]),
+        prefixes=tuple(
+            str(prefix) for prefix in (target.host_prefixes[0], *target.host_prefixes6[:1])
+        ),
         spine=spine,
         rate=rate,
     )
@@ -325,3 +344,10 @@ def _choose(fabric: Fabric) -> _Cast:
 
 def _leaves(plans: Sequence[NodePlan]) -> str:
     return "1 leaf holds" if len(plans) == 1 else f"{len(plans)} leaves hold"
+
+
+def _protocols(routers: Sequence[NodePlan]) -> str:
+    """What is spoken, and for which address families."""
+    spoken = {router.isis for router in routers}
+    names = {False: "OSPFv2 for IPv4", True: "IS-IS for IPv4 and IPv6"}
+    return " and ".join(names[isis] for isis in sorted(spoken))

@@ -187,7 +187,7 @@ def heal(name: str | None, a: str, b: str) -> None:
 @click.argument("rate")
 @click.pass_obj
 def shape(name: str | None, a: str, b: str, rate: str) -> None:
-    """Limit what A sends toward B to RATE (25M, 1G, ...), or to nothing with `off`."""
+    """Limit what A sends toward B to RATE. 25M, 1G, ...; `off` takes the limit away."""
     try:
         value = None if rate in {"off", "none"} else parse_bandwidth(rate)
     except ValueError as error:
@@ -221,7 +221,7 @@ def traffic(
     ipv6: bool,
     as_json: bool,
 ) -> None:
-    """Send many UDP flows between hosts; show each uplink's share against its weight."""
+    """Send UDP flows between hosts. Shows each uplink's share beside its weight."""
 
     def send(fabric: Fabric) -> int:
         if streams is not None:
@@ -251,7 +251,7 @@ def traffic(
 @click.argument("file", type=click.Path(path_type=Path))
 @_as_kind
 def demo(file: Path, as_kind: str | None) -> None:
-    """Show what the daemon is for on the fabric of FILE, then remove every trace of it."""
+    """Show what the daemon is for on the fabric of FILE. Leaves no trace of it."""
     from fared.lab.demo import run_demo  # noqa: PLC0415 - the other commands need no networkx
 
     source = topology.load(file)
@@ -272,17 +272,17 @@ _size = click.IntRange(min=1, max=100)
 @generate.command()
 @click.option("--pods", type=click.IntRange(2, 100), default=Clos5.pods, show_default=True)
 @click.option(
-    "--spines", type=_size, default=Clos5.spines, show_default=True, help="A PoD; planes."
+    "--spines", type=_size, default=Clos5.spines, show_default=True, help="In a PoD, and planes."
 )
-@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="A PoD.")
-@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="A plane.")
+@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="In a PoD.")
+@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="In a plane.")
 @click.option("--rate", default=Clos5.rate, show_default=True, help="Of every link.")
 @click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
 @click.option("--name", default=Clos5.name, show_default=True, help="Of the lab and the file.")
 def clos5(
     *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
 ) -> None:
-    """Write a five-stage fabric; --pods 8 --supers 4 is the whole of the draft's Figure 2.
+    """Write a five-stage fabric. --pods 8 --supers 4 is the whole of the draft's Figure 2.
 
     Large fabrics on few cores need a longer hello interval, or starting daemons miss hellos.
     """
@@ -311,7 +311,7 @@ def clos5(
     help="Wait that long for its interfaces.",
 )
 def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
-    """Be NODE of FILE in the container this runs in; without NODE, the one of its host name.
+    """Be NODE of FILE in the container this runs in. Without NODE, the one of its host name.
 
     Sets addresses and rates, writes the configuration and becomes the node's daemon. This is the
     command of the containers that containerlab starts.

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fared.core.events import LinkRemoved, LoadMeasured, LogRecord, ShutdownRequested
+from fared.core.events import (
+    ExternalRoutes,
+    LinkRemoved,
+    LoadMeasured,
+    LogRecord,
+    ShutdownRequested,
+)
 from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedUpdated
 
 if TYPE_CHECKING:
     from fared.core.links import Link
-    from fared.core.routes import LocalRoute, RouteKey
     from fared.ospf.settings import InterfaceSettings, OspfSettings
 
 __all__ = [
@@ -61,13 +66,6 @@ class SettingsApplied:
     """New engine-wide settings (reload); per-interface ones come with LinkChanged."""
 
     settings: OspfSettings
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalRoutes:
-    """Routes of this router from elsewhere, which may be redistributed; None: it is gone."""
-
-    changes: dict[RouteKey, LocalRoute | None]
 
 
 Input = (

@@ -12,8 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from fared.core.ids import NodeId, Prefix, ipv4_prefix, length_mask, mask_length
-from fared.core.routes import LocalRoute, RouteKey, RouteSource
+from fared.core.ids import (
+    FAMILY_IPV4,
+    NodeId,
+    Prefix,
+    ipv4_prefix,
+    length_mask,
+    mask_length,
+)
+from fared.core.routes import LocalRoute, RouteKey, RouteSource, announceable
 from fared.ospf.events import ExternalRoutes
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
@@ -28,9 +35,6 @@ from fared.ospf.summary_ids import SummaryIds
 DEFAULT_ROUTE = Prefix(4, 0, 0)
 DRAINED_METRIC = 0xFF0000
 """Metric of all externals of a stub router: below LSInfinity, above every other."""
-_NOWHERE = (ipv4_prefix(127 << 24, 8), ipv4_prefix(169 << 24 | 254 << 16, 16))
-"""Loopback and link-local addresses mean something else on every host (RFC 3927 §7)."""
-_CLASS_D = 224 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class External:
     def routes_changed(self, event: ExternalRoutes) -> None:
         """Take the changes of routes that may be redistributed."""
         for key, route in event.changes.items():
+            if key[1].family != FAMILY_IPV4:
+                continue
             if route is None:
                 self._routes.pop(key, None)
             else:
@@ -177,7 +183,7 @@ class External:
         for source in RouteSource:
             settings = wanted.of(source)
             route = self._routes.get((source, prefix))
-            if settings is None or route is None or not _permitted(prefix, settings):
+            if settings is None or route is None or not announceable(prefix, settings.prefixes):
                 continue
             if source is RouteSource.CONNECTED and any(
                 ifindex in self._surroundings.ifindexes for ifindex, _ in route.hops
@@ -233,14 +239,4 @@ def _announced(interface: Interface) -> Iterable[Prefix]:
     return (
         ipv4_prefix(a.address, 32 if interface.loopback else a.prefix_length)
         for a in interface.addresses
-    )
-
-
-def _permitted(prefix: Prefix, settings: Redistribution) -> bool:
-    """Whether a prefix is one for others at all, and inside what the settings let through."""
-    if prefix.network >= _CLASS_D or any(nowhere.contains(prefix.network) for nowhere in _NOWHERE):
-        return False
-    return not settings.prefixes or any(
-        prefix.length >= outer.length and outer.contains(prefix.network)
-        for outer in settings.prefixes
     )

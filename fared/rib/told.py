@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from fared.rib.facts import Ends
     from fared.rib.model import NextHopSet, Route
 
-_TOLD = (PathType.INTRA_AREA, PathType.INTER_AREA, PathType.LEVEL_1, PathType.LEVEL_2)
+_TOLD = (
+    PathType.INTRA_AREA,
+    PathType.INTER_AREA,
+    PathType.LEVEL_1,
+    PathType.LEVEL_2,
+    PathType.LEVEL_1_REDISTRIBUTED,
+    PathType.LEVEL_2_REDISTRIBUTED,
+)
 _Way = tuple["Ends", "NextHopSet | None"]
 _End = tuple[int, "NodeId"]
 

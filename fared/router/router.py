@@ -18,7 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.backoff import SpfBackoff
-from fared.core.events import LinkRemoved, LoadMeasured, LogRecord, ShutdownRequested
+from fared.core.events import (
+    ExternalRoutes,
+    LinkRemoved,
+    LoadMeasured,
+    LogRecord,
+    ShutdownRequested,
+)
 from fared.core.ids import NodeId, Prefix, isis_node
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
@@ -142,19 +148,21 @@ class Router:
             case isis.CircuitChanged(link):
                 self._link_state(link.ifindex, now, up=link.up)
                 self.isis.handle(event, now)
-            case ospf.PacketReceived() | ospf.ExternalRoutes():
+            case ospf.PacketReceived():
                 self.engine.handle(event, now)
             case isis.PduReceived():
                 self.isis.handle(event, now)
             case LinkRemoved(ifindex):
                 self._link_state(ifindex, now, up=False)
                 self._tell_all(event, now)
-            case LoadMeasured() | ShutdownRequested():
+            case LoadMeasured() | ShutdownRequested() | ExternalRoutes():
                 if isinstance(event, LoadMeasured):
                     self.adaptation.measured(now)
                 self._tell_all(event, now)
 
-    def _tell_all(self, event: LinkRemoved | LoadMeasured | ShutdownRequested, now: float) -> None:
+    def _tell_all(
+        self, event: LinkRemoved | LoadMeasured | ShutdownRequested | ExternalRoutes, now: float
+    ) -> None:
         for speaker in self.speakers.values():
             speaker.engine.handle(event, now)
 

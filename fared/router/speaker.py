@@ -18,7 +18,7 @@ from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedU
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fared.core.events import LinkRemoved, LoadMeasured, ShutdownRequested
+    from fared.core.events import ExternalRoutes, LinkRemoved, LoadMeasured, ShutdownRequested
     from fared.isis import events as isis
     from fared.ospf import events as ospf
     from fared.rib.facts import Reached
@@ -34,7 +34,9 @@ class Engine(Protocol):
     """What a router asks of every engine; inputs of a protocol's own come to it directly."""
 
     def handle(
-        self, event: LinkRemoved | LoadMeasured | ShutdownRequested | RoutesComputed, now: float
+        self,
+        event: LinkRemoved | LoadMeasured | ShutdownRequested | ExternalRoutes | RoutesComputed,
+        now: float,
     ) -> None:
         """Process one input."""
 

@@ -210,8 +210,7 @@ class Network:
         for port in node.ports.values():
             for event in _link_events(node, port):
                 router.handle(event, self.now)
-        if node.settings.ospf is not None:
-            router.handle(ospf.ExternalRoutes(dict(node.local_routes)), self.now)
+        router.handle(ospf.ExternalRoutes(dict(node.local_routes)), self.now)
         router.handle(events.LinksKnown(), self.now)
         self._settle(node)
 

@@ -29,12 +29,18 @@ class PathType(enum.IntEnum):
     LEVEL_2 = 6
     LEVEL_1_DOWN = 7
     """Learnt in level 1, but leaked down from level 2 (RFC 5302 §3.2), or an attached default."""
+    LEVEL_1_REDISTRIBUTED = 8
+    LEVEL_2_REDISTRIBUTED = 9
+    """What this router itself announces there though it is of other origin; of others, it is a
+    prefix of the level like any other."""
 
     @property
     def label(self) -> str:
         """The name promised in JSON: ``intra-area``, ``external-1``, ``level-2``..."""
-        if self is PathType.LEVEL_1_DOWN:
+        if self in (PathType.LEVEL_1_DOWN, PathType.LEVEL_1_REDISTRIBUTED):
             return "level-1"
+        if self is PathType.LEVEL_2_REDISTRIBUTED:
+            return "level-2"
         return self.name.lower().replace("_", "-")
 
 

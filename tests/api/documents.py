@@ -392,6 +392,7 @@ def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
         "type": "intra-area",
         "area": "0.0.0.0",
         "connected": False,
+        "redistributed": False,
         "discard": False,
         "nexthops": nexthops,
         **more,

@@ -372,6 +372,7 @@ def route(prefix: str, level: int, nexthops: list[Json], **more: Any) -> Json:
         "type": f"level-{level}",
         "area": f"level-{level}",
         "connected": False,
+        "redistributed": False,
         "discard": False,
         "nexthops": nexthops,
         **more,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fared.cli.offline_file import FileError, NotBuiltError, read_database
+from fared.cli.offline_file import read_database
+from fared.cli.offline_world import FileError
 from fared.core.ids import dotted
 from fared.core.wire import Reader
 from fared.ospf.packet.bodies import RouterLsa
@@ -174,8 +175,8 @@ def test_a_file_that_cannot_be_read(tmp_path):
         (("--diff",), "--diff needs a change"),
         (("--all", "--root", "L1"), "exclude each other"),
         (("--all", "--explain", "10.0.2.0/24"), "leave out --all"),
-        (("--af", "ipv6"), "not built in yet"),
-        (("--level", "2"), "not built in yet"),
+        (("--af", "ipv6"), "OSPF routes IPv4 only"),
+        (("--level", "2"), "this is a database of OSPF: --area"),
         (("--area", "nowhere"), "is not an area id"),
     ],
 )
@@ -183,12 +184,6 @@ def test_usage_errors_give_a_hint(document, args, words):
     result = run_spf(document, *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in " ".join(result.stderr.split())
-
-
-def test_is_is_is_not_built_in_yet(document):
-    result = run_spf({**document, "proto": "isis"})
-    assert result.exit_code == 2
-    assert "not built in yet" in result.stderr
 
 
 def test_a_hostname_of_two_routers_is_ambiguous(document):
@@ -280,5 +275,5 @@ def test_lsas_spoilt_under_a_right_checksum_are_computed_with_or_ignored(number,
 
 @given(st.binary(max_size=40) | st.text(max_size=40))
 def test_what_is_not_json_is_refused(text):
-    with pytest.raises((FileError, NotBuiltError)):
+    with pytest.raises(FileError):
         read_database(text)

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from fared.config import Config, load
+from fared.config.convert import circuit_settings, to_isis_settings
+from fared.core.ids import format_system_id
+from fared.isis.ids import LevelSet
+from fared.isis.settings import CircuitKind
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 
@@ -16,8 +20,19 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "config").glob("*.yaml"))
 def test_an_example_loads(path):
     """Each example is a configuration that routes."""
     config = load(path)
-    assert config.ospf is not None
-    assert config.ospf_interface("lo")[1].passive
+    assert config.ospf is not None or config.isis is not None
+    assert config.ospf is None or config.ospf_interface("lo")[1].passive
+    assert config.isis is None or config.isis_interface("lo").passive
+
+
+def test_the_isis_leaf_needs_no_more_than_its_title_and_interfaces():
+    """Level 1 on its uplinks, both address families, point-to-point, a system id of its own."""
+    path = next(path for path in EXAMPLES if path.name == "isis-leaf.yaml")
+    settings = to_isis_settings(load(path), 1, "leaf")
+    assert settings.levels is LevelSet.ONE
+    assert settings.families == (4, 6)
+    assert format_system_id(settings.system_id) == "0102.5500.1011"
+    assert circuit_settings(load(path), "swp49").kind is CircuitKind.POINT_TO_POINT
 
 
 def test_the_reference_states_the_defaults():

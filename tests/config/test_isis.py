@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from fared.config import Config, diff, load_text
+from fared.config import Config, ConfigErrors, diff, load_text
 from fared.config.convert import circuit_settings, to_isis_settings
 from fared.config.isis import parse_net
+from fared.core.ids import parse_prefix
 from fared.core.keys import Algorithm
 from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind
+from fared.isis.settings import CircuitKind, RedistributeSettings, Redistribution
 
 TEXT = """
 isis:
@@ -91,3 +93,52 @@ def test_what_a_reload_disturbs_is_told():
     ):
         (change,) = diff(old, load_text(TEXT.replace(before, after)))
         assert change.action.value == action
+
+
+def test_sources_that_are_named_are_redistributed_in_the_highest_level():
+    """As in FRR metric 0; in level 2 where the router takes part in it, or as it is told."""
+    net = "net: 49.0001.0000.0000.0001.00"
+    sources = "{static: {tag: 7, prefixes: [2001:db8::/32, 10.0.0.0/8]}, connected: }"
+
+    def settings(level: str, sources: str) -> RedistributeSettings:
+        text = f"isis: {{{net}, level: {level}, redistribute: {sources}}}"
+        config = load_text(text)
+        assert load_text(yaml.safe_dump(config.document())) == config
+        return to_isis_settings(config, 1, None).redistribute
+
+    inside = (parse_prefix("10.0.0.0/8"), parse_prefix("2001:db8::/32"))
+    for name, levels in (
+        ("level-1", LevelSet.ONE),
+        ("level-2", LevelSet.TWO),
+        ("level-1-2", LevelSet.TWO),
+    ):
+        wanted = RedistributeSettings(
+            connected=Redistribution(levels), static=Redistribution(levels, 0, 7, inside)
+        )
+        assert settings(name, sources) == wanted
+    told = settings("level-1-2", "{default: {level: level-1, metric: 5, always: true}}")
+    assert told == RedistributeSettings(
+        default=Redistribution(LevelSet.ONE, 5), default_always=True
+    )
+    both = settings("level-1-2", "{static: {level: level-1-2}}")
+    assert both.static == Redistribution(LevelSet.BOTH)
+    assert settings("level-2", "") == RedistributeSettings()
+
+
+@pytest.mark.parametrize(
+    ("sources", "where", "what"),
+    [
+        ("{static: {level: level-1}}", "isis.redistribute", "level-2"),
+        ("{static: {level: both}}", "isis.redistribute.static.level", "level-1"),
+        ("{static: {metric-type: 1}}", "isis.redistribute.static", "metric-type"),
+        ("{connected: {metric: 4261412865}}", "isis.redistribute.connected.metric", "4261412864"),
+        ("{static: {prefixes: [10]}}", "isis.redistribute.static.prefixes[0]", "2001:db8::/32"),
+        ("{default: {prefixes: []}}", "isis.redistribute.default.prefixes", ""),
+    ],
+)
+def test_what_cannot_be_redistributed_is_refused_with_its_place(sources, where, what):
+    text = f"isis: {{net: 49.0001.0000.0000.0001.00, redistribute: {sources}}}"
+    with pytest.raises(ConfigErrors) as caught:
+        load_text(text)
+    assert where in str(caught.value)
+    assert what in str(caught.value)

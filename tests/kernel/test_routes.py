@@ -55,7 +55,7 @@ class Watched:
         return {
             str(prefix)
             for source, prefix in self.routes
-            if source is RouteSource.CONNECTED and prefix.network >> 24 != 127
+            if source is RouteSource.CONNECTED and str(prefix) not in ("127.0.0.0/8", "::1/128")
         }
 
     async def ip(self, command: str, namespace: str | None = None) -> None:
@@ -104,7 +104,11 @@ async def test_routes_of_other_daemons_of_dhcp_and_our_own_are_left_alone(watche
     await watched.ip("route add 198.18.5.0/24 via 10.0.0.2 tos 0x20")
     await watched.ip("route add multicast 224.5.0.0/24 dev e0")
     await watched.ip("route add throw 198.18.6.0/24")
-    await watched.ip("-6 route add fd00:9::/64 dev e0")
+    await watched.ip("-6 route add 2001:db8:1::/48 dev e0 proto ra")
+    await watched.ip("-6 route add 2001:db8:2::/48 dev e0 table 100")
+    await watched.ip("-6 route add 2001:db8:3::/48 dev e0 proto zebra")
+    await watched.ip("-6 route add multicast ff15:1::/32 dev e0")
+    await watched.ip("-6 route add throw 2001:db8:4::/48")
     await watched.ip("route add 198.18.7.0/24 via 10.0.0.2")
     await until(lambda: list(watched.static()) == ["198.18.7.0/24"])
 
@@ -171,6 +175,50 @@ async def test_networks_of_addresses_are_connected_host_addresses_too(watched):
     await until(lambda: "198.18.5.1/32" not in watched.connected())
     key = (RouteSource.CONNECTED, parse_prefix("10.0.0.0/24"))
     assert watched.routes[key] == LocalRoute(((watched.e0, 0),))
+
+
+async def test_ipv6_routes_come_and_go_like_those_of_ipv4(watched):
+    """Over a link-local gateway, through an interface, discarding, and the default route."""
+    gateway = parse_prefix("fe80::2/128").network
+    await watched.ip("-6 route add 2001:db8:1::/48 via fe80::2 dev e0")
+    await watched.ip("-6 route add 2001:db8:2::/48 dev e1 proto static")
+    await watched.ip("-6 route add blackhole 2001:db8:3::/48")
+    await watched.ip("-6 route add default via fe80::2 dev e1")
+    wanted = {
+        "2001:db8:1::/48": ((watched.e0, gateway),),
+        "2001:db8:2::/48": ((watched.e1, 0),),
+        "2001:db8:3::/48": (),
+        "::/0": ((watched.e1, gateway),),
+    }
+    await until(lambda: watched.static() == wanted)
+    await watched.ip("link set e1 down", watched.far)
+    await until(lambda: set(watched.static()) == {"2001:db8:1::/48", "2001:db8:3::/48"})
+    await watched.ip("-6 route del 2001:db8:1::/48")
+    await watched.ip("-6 route del blackhole 2001:db8:3::/48")
+    await until(lambda: watched.static() == {})
+
+
+async def test_of_several_ipv6_routes_to_a_prefix_all_that_forward_count(watched):
+    """What is appended becomes one more next hop; another metric is another route."""
+    await watched.ip("-6 route add 2001:db8:1::/48 via fe80::2 dev e0 metric 9")
+    await watched.ip("-6 route append 2001:db8:1::/48 via fe80::2 dev e1 metric 9")
+    await watched.ip("-6 route add 2001:db8:1::/48 via fe80::3 dev e1 metric 10")
+    gateway = parse_prefix("fe80::2/128").network
+    both = ((watched.e0, gateway), (watched.e1, gateway))
+    await until(lambda: watched.static() == {"2001:db8:1::/48": both})
+    await watched.ip("link set e0 down", watched.far)
+    await until(lambda: watched.static() == {"2001:db8:1::/48": both[1:]})
+
+
+async def test_networks_of_global_ipv6_addresses_are_connected(watched):
+    """Link-local ones are on every interface and not told."""
+    before = {"10.0.0.0/24", "10.0.1.0/24"}
+    await until(lambda: watched.connected() == before)
+    await watched.ip("address add 2001:db8:5::1/64 dev e0 nodad")
+    await watched.ip("address add fd00:5::1/128 dev lo nodad")
+    await until(lambda: watched.connected() == {*before, "2001:db8:5::/64", "fd00:5::1/128"})
+    await watched.ip("link set e0 down", watched.far)
+    await until(lambda: watched.connected() == {"10.0.1.0/24", "fd00:5::1/128"})
 
 
 async def test_after_an_overflow_the_routes_are_read_again(watched):

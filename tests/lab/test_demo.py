@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from fared.lab import topology
-from fared.lab.demo import run_demo
+from fared.lab.demo import _Demo, run_demo
+from fared.lab.fabric import Fabric
+from fared.lab.kernel_view import Hop
+from fared.lab.tables import shares_table
+from fared.lab.traffic import TrafficReport, Uplink
 from tests.lab.test_fabric import TOPOLOGY
 
 pytestmark = pytest.mark.netns
+ISIS_FILE = Path(__file__).parents[2] / "containerlab" / "clos3-isis.clab.yml"
+FAMILIES = ("10.0.2.0/24", "2001:db8:2::/64")
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +58,50 @@ def test_a_fabric_the_story_cannot_be_told_on_is_refused(capsys):
     assert "the link S1-L2 has no rate that could drop" in capsys.readouterr().out.replace(
         "\n", " "
     )
+
+
+class Told:
+    """A kernel's word on how it spreads what goes to each prefix over S1 to S4."""
+
+    def __init__(self, *weights: tuple[int, ...]) -> None:
+        self.weights = dict(zip(FAMILIES, weights, strict=True))
+
+    def hops(self, prefix: str) -> tuple[Hop, ...]:
+        weights = self.weights[prefix]
+        return tuple(Hop(f"S{at}", None, weight) for at, weight in enumerate(weights, 1) if weight)
+
+
+def test_over_isis_both_families_must_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """IPv4 that follows a slow or a dead link while IPv6 does not is not enough."""
+    fabric = Fabric.from_topology(topology.load(ISIS_FILE), directory=tmp_path)
+    demo = _Demo(fabric, Console())
+    assert demo.cast.prefixes == FAMILIES
+    quarter = dict(zip(("S1", "S2", "S3", "S4"), (25.0, 100.0, 100.0, 100.0), strict=True))
+    monkeypatch.setattr(demo, "_capacities", lambda _: quarter)
+    slow, even, without = (1, 4, 4, 4), (1, 1, 1, 1), (0, 1, 1, 1)
+    assert demo._weighted("L1", Told(slow, slow))
+    assert not demo._weighted("L1", Told(slow, even))
+    assert demo._avoids("L1", Told(without, without))
+    assert not demo._avoids("L1", Told(without, even))
+    assert not demo._uses("L1", Told(even, without))
+
+
+def test_shares_of_both_families_stand_side_by_side_in_80_columns():
+    """However unequal two uplinks are, bars fit: the longest is the largest share."""
+
+    def report(prefix: str, *measured: float) -> TrafficReport:
+        uplinks = tuple(
+            Uplink(f"p1-S{at}", None, weight, weight / 5, 0, share)
+            for at, (weight, share) in enumerate(zip((1, 4), measured, strict=True), 1)
+        )
+        return TrafficReport(
+            "p1-h1", "p2-h1", "p1-L1", prefix, 20_000, 20_000, 20_000, 1.0, uplinks
+        )
+
+    console = Console(width=80, file=StringIO(), record=True)
+    reports = report(FAMILIES[0], 0.21, 0.79), report(FAMILIES[1], 0.198, 0.802)
+    console.print(shares_table(*reports, capacities={"p1-S1": 25e6 / 8, "p1-S2": 100e6 / 8}))
+    lines = [line.strip() for line in console.export_text().splitlines()]
+    assert "IPv4    IPv6" in lines[3]
+    assert lines[-3] == "p1-S1           25Mbit/s        1      20.0%   21.0%   19.8%   ███"
+    assert lines[-2].endswith("79.0%   80.2%   ████████████")

@@ -26,6 +26,7 @@ class Route(TypedDict):
 
     ``protocol`` (ospf, isis) is where it comes from, ``preference`` that of the protocol: where
     several know a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with IS-IS.
+    ``connected``: this router itself announces the prefix; ``redistributed``: as one of other origin.
     ``discard``: an active area range; what has no longer match is dropped, there is no next hop.
     """
 
@@ -36,6 +37,7 @@ class Route(TypedDict):
     type: str
     area: str | None
     connected: bool
+    redistributed: bool
     discard: bool
     nexthops: list[RouteNextHop]
 

@@ -25,7 +25,13 @@ from fared.ted.model import PathType
 
 NAMES = {OSPF: "OSPF", ISIS: "IS-IS"}
 """Protocols as people write them."""
-EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
+EXTERNAL = (
+    PathType.EXTERNAL_1,
+    PathType.EXTERNAL_2,
+    PathType.LEVEL_1_REDISTRIBUTED,
+    PathType.LEVEL_2_REDISTRIBUTED,
+)
+"""Where a local route is not announced as one inside the AS, but redistributed."""
 FAMILIES = {"ipv4": 4, "ipv6": 6}
 
 

@@ -57,6 +57,7 @@ def _route(context: ViewContext, route: Route) -> schema.Route:
         "type": route.path_type.label,
         "area": None if route.area is None else area_name(proto, route.area),
         "connected": route.nexthops is None,
+        "redistributed": route.nexthops is None and route.path_type in EXTERNAL,
         "discard": route.discard,
         "nexthops": [_hop(context, hop, total) for hop in hops],
     }

@@ -1,0 +1,43 @@
+"""What the tool computes from a saved IS-IS database is what the routers themselves compute."""
+
+from __future__ import annotations
+
+import pytest
+
+from fared.sim.fabric import Fabric
+from fared.sim.levels import clos3_isis, clos5_levels
+from tests.cli_offline.isis_fabrics import (
+    FAMILIES,
+    live,
+    offline,
+    offline_all,
+    saved,
+    started,
+    system,
+)
+
+
+@pytest.fixture(scope="module")
+def figure_one() -> Fabric:
+    return started(clos3_isis(4, 8))
+
+
+@pytest.fixture(scope="module")
+def figure_two() -> Fabric:
+    return started(clos5_levels(2, 2, 2, 2))
+
+
+@pytest.mark.parametrize("af", FAMILIES)
+def test_every_router_of_a_level_as_root(figure_one, af):
+    found = offline_all(saved(figure_one, "L1"), af)
+    wanted = {
+        system(figure_one, name): live(figure_one, name, af, addresses=False)
+        for name in figure_one.router_ids
+    }
+    assert found == wanted
+
+
+@pytest.mark.parametrize("af", FAMILIES)
+@pytest.mark.parametrize("name", ["p1.L1", "p2.L2", "p1.S1", "p2.S2", "SS1.1", "SS2.2"])
+def test_a_routers_own_document_gives_its_own_next_hops(figure_two, name, af):
+    assert offline(saved(figure_two, name), af) == live(figure_two, name, af)

@@ -1,0 +1,151 @@
+"""Static and connected routes of both families in fabrics over IS-IS, and across levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fared.core.ids import Prefix, parse_prefix
+from fared.core.routes import LocalRoute, RouteSource
+from fared.isis.ids import LevelSet
+from fared.isis.settings import RedistributeSettings, Redistribution
+from fared.router.events import RouterSettingsApplied
+from fared.sim.fabric import Fabric
+from fared.sim.levels import clos3_isis, clos5_levels
+from fared.sim.network import Network
+from fared.ted.model import PathType
+
+OUTSIDE = (parse_prefix("203.0.113.0/24"), parse_prefix("2001:db8:cafe::/48"))
+SOMEWHERE = LocalRoute(((99, 0),))
+
+
+def configure(fabric: Fabric, name: str, levels: LevelSet, metric: int = 0) -> None:
+    """Before or after the start: static and connected routes are announced."""
+    how = Redistribution(levels, metric)
+    node = fabric.network.nodes[name]
+    isis = replace(node.settings.isis, redistribute=RedistributeSettings(how, how))
+    node.settings = replace(node.settings, isis=isis)
+    if node.router is not None:
+        fabric.network.input(name, RouterSettingsApplied(node.settings))
+
+
+def announce(fabric: Fabric, name: str, route: LocalRoute | None = SOMEWHERE, **where) -> None:
+    """Give a router's kernel a route of each family, or take them away."""
+    for prefix in OUTSIDE:
+        fabric.network.set_local_route(name, prefix, route, **where)
+
+
+def quiet(fabric: Fabric) -> Fabric:
+    fabric.network.run_until_quiet(fabric.network.now + 120)
+    return fabric
+
+
+def started(fabric: Fabric) -> Fabric:
+    fabric.network.start_all()
+    return quiet(fabric)
+
+
+def hops(fabric: Fabric, name: str, prefix: Prefix) -> dict[str, int] | None:
+    """Whom a router sends to, with weights; None without a route, empty for one of its own."""
+    node = fabric.network.nodes[name]
+    route = node.running.table.routes.get(prefix)
+    if route is None:
+        return None
+    found = () if route.nexthops is None else route.nexthops.hops
+    return {node.ports[hop.ifindex].peer.node: hop.weight for hop in found}
+
+
+@pytest.mark.parametrize("source", list(RouteSource))
+def test_two_that_redistribute_share_and_each_keeps_its_own(source: RouteSource):
+    """L1 and L2 announce the same: spines spread over both; one withdraws, the other remains."""
+    fabric = clos3_isis(2, 4, network=Network(seed=3))
+    for name in ("L1", "L2"):
+        configure(fabric, name, LevelSet.TWO)
+        announce(fabric, name, source=source)
+    started(fabric)
+    for prefix in OUTSIDE:
+        assert set(hops(fabric, "S1", prefix)) == {"L1", "L2"}
+        assert set(hops(fabric, "L3", prefix)) == {"S1", "S2"}
+        for name in ("L1", "L2"):
+            own = fabric.network.nodes[name].running.table.routes[prefix]
+            assert own.path_type is PathType.LEVEL_2_REDISTRIBUTED
+            assert prefix not in fabric.network.nodes[name].kernel.dump().routes
+    announce(fabric, "L1", None, source=source)
+    quiet(fabric)
+    for prefix in OUTSIDE:
+        assert set(hops(fabric, "S1", prefix)) == {"L2"}
+        assert set(hops(fabric, "L1", prefix)) == {"S1", "S2"}
+    announce(fabric, "L2", None, source=source)
+    quiet(fabric)
+    assert all(hops(fabric, name, p) is None for name in fabric.network.nodes for p in OUTSIDE)
+
+
+def test_the_lower_metric_attracts_all_until_its_route_goes():
+    fabric = clos3_isis(2, 4, network=Network(seed=3))
+    for name, metric in (("L1", 0), ("L2", 100)):
+        configure(fabric, name, LevelSet.TWO, metric)
+        announce(fabric, name)
+    started(fabric)
+    for prefix in OUTSIDE:
+        assert set(hops(fabric, "S1", prefix)) == {"L1"}
+        assert hops(fabric, "L2", prefix) == {}
+    announce(fabric, "L1", None)
+    quiet(fabric)
+    assert all(set(hops(fabric, "S1", prefix)) == {"L2"} for prefix in OUTSIDE)
+
+
+def test_a_restarted_router_announces_what_its_kernel_still_has():
+    fabric = clos3_isis(2, 4, network=Network(seed=3))
+    configure(fabric, "L1", LevelSet.TWO)
+    announce(fabric, "L1")
+    started(fabric)
+    fabric.network.kill("L1")
+    fabric.network.run_for(1)
+    fabric.network.start("L1")
+    quiet(fabric)
+    assert all(set(hops(fabric, "S1", prefix)) == {"L1"} for prefix in OUTSIDE)
+
+
+@pytest.fixture(scope="module")
+def five_stages() -> Fabric:
+    """Leaf 1 of PoD 1, of level 1, redistributes; all spines leak both ways."""
+    fabric = clos5_levels(2, 2, 2, 2, network=Network(seed=4))
+    configure(fabric, "p1.L1", LevelSet.ONE)
+    announce(fabric, "p1.L1")
+    return started(fabric)
+
+
+@pytest.mark.parametrize("prefix", OUTSIDE, ids=str)
+def test_five_stages_all_learn_it_through_leaking(five_stages: Fabric, prefix: Prefix):
+    """Up in PoD 1, down in PoD 2, by way of all spines; no spine is led back into its PoD."""
+    assert set(hops(five_stages, "p1.L2", prefix)) == {"p1.S1", "p1.S2"}
+    assert set(hops(five_stages, "p2.L1", prefix)) == {"p2.S1", "p2.S2"}
+    for plane in ("1", "2"):
+        spine, tops = f"S{plane}", {f"SS{plane}.1", f"SS{plane}.2"}
+        assert set(hops(five_stages, f"p2.{spine}", prefix)) == tops
+        assert set(hops(five_stages, f"SS{plane}.1", prefix)) == {f"p1.{spine}"}
+        assert set(hops(five_stages, f"p1.{spine}", prefix)) == {"p1.L1"}
+
+
+def test_five_stages_two_of_different_pods_and_then_none(five_stages: Fabric):
+    """The nearer one counts in each PoD; where it goes the other is used, then nothing."""
+    fabric = five_stages
+    configure(fabric, "p2.L1", LevelSet.ONE)
+    announce(fabric, "p2.L1")
+    quiet(fabric)
+    for prefix in OUTSIDE:
+        assert set(hops(fabric, "p2.S1", prefix)) == {"p2.L1"}
+        assert set(hops(fabric, "SS1.1", prefix)) == {"p1.S1", "p2.S1"}
+    announce(fabric, "p1.L1", None)
+    quiet(fabric)
+    for prefix in OUTSIDE:
+        assert set(hops(fabric, "p1.L1", prefix)) == {"p1.S1", "p1.S2"}
+        assert set(hops(fabric, "SS1.1", prefix)) == {"p2.S1"}
+    announce(fabric, "p2.L1", None)
+    quiet(fabric)
+    try:
+        assert all(hops(fabric, name, p) is None for name in fabric.network.nodes for p in OUTSIDE)
+    finally:
+        announce(fabric, "p1.L1")
+        quiet(fabric)
