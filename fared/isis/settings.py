@@ -117,7 +117,9 @@ class IsisSettings:
     lsp_refresh_interval: int = 900
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
-    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
+    throttle: ThrottleSettings = field(default_factory=lambda: ThrottleSettings(maximum=1.0))
+    """A fragment holds many links and prefixes, and one event may change it several times: what
+    is one LSA each in OSPF shares one back-off here, so that it must end sooner."""
     announce: AnnounceSettings = DEFAULT_ANNOUNCE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""

@@ -116,10 +116,12 @@ def test_a_next_hop_on_the_lan_is_sent_to_directly_and_one_announcement_is_enoug
     prefix = "203.0.113.0/24"
     recordings = Recordings(lan, tmp_path / "sent")
     try:
-        for member in lan.members.values():
-            member.start()
         node, frr = lan.node("F"), lan.node("R")
+        node.start()  # alone at first: whoever is on the LAN first stays its designated router
         until(lambda: node.designated()[0] == "DR", 20.0, "fared is the designated router")
+        for member in lan.members.values():
+            if member is not node:
+                member.start()
         node.netns.ip("route", "add", prefix, "via", FIREWALL, "dev", PORT)
         redistribute(node, {"static": {"metric": 20, "metric-type": 2}})
         for name in ("R", "B"):

@@ -6,11 +6,13 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from fared.core.events import LoadMeasured
 from fared.rib.settings import SolverSettings
+from fared.router import events
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
 from fared.sim.invariants import forwarding
 from fared.sim.levels import clos3_isis
@@ -258,3 +260,17 @@ def _versions(fabric: Fabric, protocol: str) -> int:
         for view in database.lsps
         if view.lsp.lsp_id >> 16 == mine
     )
+
+
+def test_following_load_can_be_switched_on_and_off_without_a_restart():
+    """A reload to capacity and back: kernels follow, and nothing is left of the other mode."""
+    fabric = busy(started(clos3(4, 2, solver=settings())), 0.3).fabric
+    network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
+    network.run_for(40)
+    assert forwarding(fabric, prefix)["L1"]["S1"] < 0.22
+    for mode, least, most in ((WeightMode.CAPACITY, 0.25, 0.25), (WeightMode.AVAILABLE, 0.0, 0.22)):
+        for name, node in network.nodes.items():
+            changed = replace(node.running.settings, solver=settings(mode))
+            network.input(name, events.RouterSettingsApplied(changed))
+        network.run_for(40)
+        assert least <= forwarding(fabric, prefix)["L1"]["S1"] <= most
