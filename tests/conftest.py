@@ -43,7 +43,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if reason is not None:
             pytest.skip(reason)
     if item.get_closest_marker("soak") is not None and not os.environ.get("FARED_TEST_SOAK"):
-        pytest.skip("a soak of minutes beside FRR and BIRD: set FARED_TEST_SOAK=1")
+        pytest.skip("more of what a shorter test shows: set FARED_TEST_SOAK=1")
     if item.get_closest_marker("peers") is not None:
         missing = [name for name, path in _PEERS.items() if shutil.which(path) is None]
         if missing:

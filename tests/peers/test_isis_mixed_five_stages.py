@@ -30,7 +30,7 @@ from tests.peers.recordings import ISIS
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5-isis-mixed.clab.yml"
 SPINES = ("p1-S1", "p1-S2", "p1-S3", "p1-S4")
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,14 @@ def test_load_and_damage_together_as_in_the_study():
     assert found[WeightMode.AVAILABLE] < 0.86
 
 
-@pytest.mark.parametrize("period", [0.5, 2.0, 20.0])
+@pytest.mark.parametrize(
+    "period",
+    [
+        pytest.param(0.5, marks=pytest.mark.soak),
+        2.0,
+        pytest.param(20.0, marks=pytest.mark.soak),
+    ],
+)
 def test_bursts_do_not_make_shares_swing(period: float):
     """Computing and exchanging by turns, as training does: no aliasing with the measuring."""
     pattern = OnOff(period, 0.5)

@@ -19,6 +19,14 @@ from fared.ted.model import PathType
 SLOW = DEFAULT_CAPACITY / 4
 
 
+def seeds(always: int, soak: int) -> list:
+    """The first few in every run, the others in a soak."""
+    return [
+        seed if seed < always else pytest.param(seed, marks=pytest.mark.soak)
+        for seed in range(soak)
+    ]
+
+
 def started(fabric: Fabric) -> Fabric:
     fabric.network.start_all()
     fabric.network.run_until_quiet(60)
@@ -50,7 +58,7 @@ def test_a_fresh_fabric_is_right_in_both_families(three_stages: Fabric):
     assert level_invariants.violations(three_stages) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(8, 20))
 def test_random_failures_and_healings_end_well(three_stages: Fabric, seed: int):
     """Links die, degrade and come back at random moments, some while others still converge."""
     fabric, network, dice = three_stages, three_stages.network, random.Random(seed)
@@ -135,7 +143,7 @@ def test_small_changes_of_what_lies_behind_are_not_announced(five_stages: Fabric
     network.run_for(4)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3, 8))
 def test_five_stages_survive_failures_anywhere(five_stages: Fabric, seed: int):
     """One link each in a PoD and in a plane dies and heals; every way ends where it should."""
     network, dice = five_stages.network, random.Random(seed)

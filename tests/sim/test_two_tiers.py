@@ -9,6 +9,7 @@ from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
 from fared.sim.network import Network
 
 SPINES, LEAVES = 4, 52
+SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 20))]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_a_fresh_fabric_is_ready_and_right(fabric):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_failures_and_healings_end_well(fabric, seed):
     """Links die, degrade and come back at random moments, some while others still converge."""
     network, dice = fabric.network, random.Random(seed)
