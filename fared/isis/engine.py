@@ -9,6 +9,7 @@ look at ``next_deadline`` after that.
 from __future__ import annotations
 
 from fared.core.keys import Keyring
+from fared.core.rng import Rng
 from fared.core.wire import DecodeError
 from fared.isis.adjacency import all_adjacencies
 from fared.isis.auth import verify
@@ -29,7 +30,7 @@ from fared.isis.external import External
 from fared.isis.flooding import Flooding
 from fared.isis.hello import HelloProtocol
 from fared.isis.ids import Level, LevelSet, LspId
-from fared.isis.instance import Counters, Instance, Rng
+from fared.isis.instance import Counters, Instance
 from fared.isis.leak import Leaking
 from fared.isis.links import CircuitManager
 from fared.isis.lsdb import StoredLsp

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from fared.core.complaints import Complaints, Worth
 from fared.core.timers import TimerQueue
 from fared.isis.events import LogRecord, Output
 from fared.isis.ids import Level, format_snpa
@@ -17,18 +18,9 @@ from fared.isis.lsdb import Lsdb
 
 if TYPE_CHECKING:
     from fared.core.ids import SystemId
+    from fared.core.rng import Rng
     from fared.isis.circuit import Circuit
     from fared.isis.settings import IsisSettings
-
-_LOG_INTERVAL = 60.0
-_LOG_BURST = 32
-
-
-class Rng(Protocol):
-    """The seeded source of jitter."""
-
-    def random(self) -> float:
-        """Return a float in [0, 1)."""
 
 
 @dataclass(slots=True)
@@ -57,8 +49,7 @@ class Instance:
         """IPv4 addresses of loopbacks, which unnumbered links borrow."""
         self.databases: dict[Level, Lsdb] = {level: Lsdb(level) for level in settings.levels.levels}
         self._outputs: list[Output] = []
-        self._logged: set[tuple[int, str]] = set()
-        self._logged_since = float("-inf")
+        self._complaints = Complaints()
 
     @property
     def system_id(self) -> SystemId:
@@ -92,17 +83,11 @@ class Instance:
         self.emit(LogRecord(level, event, fields))
 
     def reject(self, reason: str, source: int, **fields: object) -> None:
-        """Count something bad from a peer (a MAC address); log one a minute by source and reason.
-
-        Sources are easily forged, so that all of them together get a bounded number of lines.
-        """
+        """Count something bad from a peer (a MAC address); log it where that is worth a line."""
         self.counters.errors[reason] += 1
-        if self.now - self._logged_since >= _LOG_INTERVAL:
-            self._logged.clear()
-            self._logged_since = self.now
-        if len(self._logged) >= _LOG_BURST or (source, reason) in self._logged:
+        worth = self._complaints.weigh(source, reason, self.now)
+        if worth is Worth.NOTHING:
             return
-        self._logged.add((source, reason))
         self.log("warning", "isis-rejected", reason=reason, source=format_snpa(source), **fields)
-        if len(self._logged) == _LOG_BURST:
+        if worth is Worth.LAST_LINE:
             self.log("warning", "isis-rejected-many", effect="for a minute only counted")

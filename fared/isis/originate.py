@@ -21,7 +21,7 @@ from fared.isis.instance import Instance
 from fared.isis.issue import Issuer, Wanted
 from fared.isis.pdu.codec import tlvs_size
 from fared.isis.pdu.model import IpReach
-from fared.te.announce import Announced, announce_at
+from fared.te.announce import announce_now
 
 _LSP_HEADER = 27
 _ROUTER = 0
@@ -121,27 +121,10 @@ class Originator:
 
     def bandwidth_changed(self, circuit: Circuit) -> None:
         """Decide whether new capacity or load of a link is worth an LSP (te.announce)."""
-        instance = self._instance
-        instance.timers.cancel(circuit.announce_timer)
-        circuit.announce_timer = None
-        settings = instance.settings.announce
-        current = circuit.bandwidth
-        at = announce_at(
-            circuit.announced,
-            current,
-            threshold=settings.threshold,
-            minimum_interval=settings.minimum_interval,
-            now=instance.now,
-        )
-        if at is None:
-            return
-        if at > instance.now:
-            action = partial(self.bandwidth_changed, circuit)
-            circuit.announce_timer = instance.timers.arm(at, action)
-            return
-        circuit.announced = Announced(current, instance.now)
-        for level in self._routers:
-            self._dirty[level, circuit.ifindex] = None
+        instance, again = self._instance, partial(self.bandwidth_changed, circuit)
+        if announce_now(circuit, instance.settings.announce, instance.timers, instance.now, again):
+            for level in self._routers:
+                self._dirty[level, circuit.ifindex] = None
 
     def leak(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
         """Announce a prefix of the other level in this one, or no longer (RFC 5302)."""

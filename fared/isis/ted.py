@@ -20,6 +20,7 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.nexthops import local_links
 from fared.isis.pdu.model import MT_IPV4, IpReach
+from fared.ted.compare import same_block, same_shape
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
 _NOWHERE = Described()
@@ -240,9 +241,9 @@ class TedBuilder:
             before, after = node.blocks.get(family), blocks.get(family)
             if before is None and after is None:
                 continue
-            if before is not None and after is not None and _equal(before, after):
+            if before is not None and after is not None and same_block(before, after):
                 continue
-            topology = before is None or after is None or not _same_shape(before, after)
+            topology = before is None or after is None or not same_shape(before, after)
             update = TedUpdated(int(level), node_id, after, topology, cause, since, family)
             self._instance.emit(update)
         node.blocks = blocks
@@ -375,38 +376,6 @@ def _prefixes(
         if other is None or (item.path_type, item.metric) < (other.path_type, other.metric):
             best[item.prefix] = item
     return tuple(best.values())
-
-
-def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
-    """Whether two blocks differ in nothing but capacities."""
-    return (
-        (a.transit, a.network) == (b.transit, b.network)
-        and _same_prefixes(a.prefixes, b.prefixes)
-        and np.array_equal(a.neighbors, b.neighbors)
-        and np.array_equal(a.metrics, b.metrics)
-        and np.array_equal(a.local_ids, b.local_ids)
-        and np.array_equal(a.remote_ids, b.remote_ids)
-    )
-
-
-def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
-    """Whether two blocks announce the same, announced capacities aside."""
-    if a == b:
-        return True
-    return len(a) == len(b) and all(
-        (x.prefix, x.metric, x.path_type) == (y.prefix, y.metric, y.path_type)
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def _equal(a: NodeBlock, b: NodeBlock) -> bool:
-    return (
-        _same_shape(a, b)
-        and a.prefixes == b.prefixes
-        and a.hostname == b.hostname
-        and np.array_equal(a.capacities, b.capacities, equal_nan=True)
-        and np.array_equal(a.availables, b.availables, equal_nan=True)
-    )
 
 
 def _describe(entry: StoredLsp) -> str:

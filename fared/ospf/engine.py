@@ -9,6 +9,7 @@ and look at ``next_deadline`` after that.
 from __future__ import annotations
 
 from fared.core.ids import AreaId, Prefix
+from fared.core.rng import Rng
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency import Adjacency
 from fared.ospf.authenticate import refusal
@@ -32,7 +33,7 @@ from fared.ospf.exchange import Exchange
 from fared.ospf.external import External
 from fared.ospf.flooding import Flooding
 from fared.ospf.hello import HelloProtocol
-from fared.ospf.instance import Counters, Instance, Rng
+from fared.ospf.instance import Counters, Instance
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from fared.core.complaints import Complaints, Worth
 from fared.core.ids import dotted
 from fared.core.timers import TimerQueue
 from fared.ospf.authenticate import Sequences
@@ -18,18 +19,9 @@ from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 
 if TYPE_CHECKING:
     from fared.core.ids import AreaId
+    from fared.core.rng import Rng
     from fared.ospf.interface import Interface
     from fared.ospf.settings import AreaSettings, OspfSettings
-
-_LOG_INTERVAL = 60.0
-_LOG_BURST = 32
-
-
-class Rng(Protocol):
-    """The seeded source of jitter and first DD sequence numbers."""
-
-    def random(self) -> float:
-        """Return a float in [0, 1)."""
 
 
 @dataclass(slots=True)
@@ -76,8 +68,7 @@ class Instance:
         """Whether this is an area border router (RFC 3509): see ``border``."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
         self._outputs: list[Output] = []
-        self._logged: set[tuple[int, str]] = set()
-        self._logged_since = float("-inf")
+        self._complaints = Complaints()
 
     @property
     def router_id(self) -> int:
@@ -103,19 +94,13 @@ class Instance:
         self.emit(LogRecord(level, event, fields))
 
     def reject(self, reason: str, source: int, **fields: object) -> None:
-        """Count something bad from a peer; log one a minute by source and reason.
-
-        Sources are easily forged, so that all of them together get a bounded number of lines.
-        """
+        """Count something bad from a peer, and log it where that is worth a line."""
         self.counters.errors[reason] += 1
-        if self.now - self._logged_since >= _LOG_INTERVAL:
-            self._logged.clear()
-            self._logged_since = self.now
-        if len(self._logged) >= _LOG_BURST or (source, reason) in self._logged:
+        worth = self._complaints.weigh(source, reason, self.now)
+        if worth is Worth.NOTHING:
             return
-        self._logged.add((source, reason))
         self.log("warning", "ospf-rejected", reason=reason, source=dotted(source), **fields)
-        if len(self._logged) == _LOG_BURST:
+        if worth is Worth.LAST_LINE:
             self.log("warning", "ospf-rejected-many", effect="for a minute only counted")
 
     def add_interface(self, interface: Interface) -> None:

@@ -29,7 +29,7 @@ from fared.ospf.packet.lsa import (
 )
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.packets import Options
-from fared.te.announce import Announced, announce_at
+from fared.te.announce import announce_now
 
 _OPAQUE_ID = 0xFFFFFF
 
@@ -209,26 +209,11 @@ class Originator:
 
     def bandwidth_changed(self, interface: Interface) -> None:
         """Decide whether new capacity or load of a link is worth an LSA (te.announce)."""
-        instance = self._instance
-        instance.timers.cancel(interface.announce_timer)
-        interface.announce_timer = None
-        settings = instance.settings.announce
-        current = interface.bandwidth
-        at = announce_at(
-            interface.announced,
-            current,
-            threshold=settings.threshold,
-            minimum_interval=settings.minimum_interval,
-            now=instance.now,
-        )
-        if at is None:
-            return
-        if at > instance.now:
-            action = partial(self.bandwidth_changed, interface)
-            interface.announce_timer = instance.timers.arm(at, action)
-            return
-        interface.announced = Announced(current, instance.now)
-        self._mark_key((interface.settings.area, self._te_key(interface.ifindex)))
+        instance, again = self._instance, partial(self.bandwidth_changed, interface)
+        if announce_now(
+            interface, instance.settings.announce, instance.timers, instance.now, again
+        ):
+            self._mark_key((interface.settings.area, self._te_key(interface.ifindex)))
 
     def own_received(self, entry: LsaEntry) -> None:
         """RFC 2328 §13.4: somebody has a newer LSA of ours than we do; outdo it or flush it."""

@@ -24,6 +24,7 @@ from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.reachability import Reachability
+from fared.ted.compare import same_block, same_shape
 from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
 
 _WORD = 0xFFFFFFFF
@@ -240,10 +241,10 @@ class TedBuilder:
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
         if before is router.block or (
-            before is not None and router.block is not None and _equal(before, router.block)
+            before is not None and router.block is not None and same_block(before, router.block)
         ):
             return
-        topology = before is None or router.block is None or not _same_shape(before, router.block)
+        topology = before is None or router.block is None or not same_shape(before, router.block)
         self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
 
     def _with_beyond(self, area: AreaId, router: _Router, block: NodeBlock) -> NodeBlock:
@@ -391,40 +392,6 @@ def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixAttachment, ...]:
             if length is not None:
                 attachments.append(PrefixAttachment(ipv4_prefix(link.link_id, length), link.metric))
     return tuple(attachments)
-
-
-def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
-    """Whether two blocks differ in nothing but capacities."""
-    return (
-        a.transit == b.transit
-        and _same_prefixes(a.prefixes, b.prefixes)
-        and (a.boundary, a.leads_to) == (b.boundary, b.leads_to)
-        and np.array_equal(a.neighbors, b.neighbors)
-        and np.array_equal(a.metrics, b.metrics)
-        and np.array_equal(a.local_ids, b.local_ids)
-        and np.array_equal(a.remote_ids, b.remote_ids)
-    )
-
-
-def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
-    """Whether two blocks announce the same, announced capacities aside."""
-    if a == b:
-        return True
-    return len(a) == len(b) and all(
-        (x.prefix, x.metric, x.path_type, x.asbr, x.distance, x.forward)
-        == (y.prefix, y.metric, y.path_type, y.asbr, y.distance, y.forward)
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def _equal(a: NodeBlock, b: NodeBlock) -> bool:
-    return (
-        _same_shape(a, b)
-        and a.prefixes == b.prefixes
-        and a.hostname == b.hostname
-        and np.array_equal(a.capacities, b.capacities, equal_nan=True)
-        and np.array_equal(a.availables, b.availables, equal_nan=True)
-    )
 
 
 def _describe(entry: LsaEntry) -> str:

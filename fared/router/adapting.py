@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from fared.ospf.instance import Rng
+    from fared.core.rng import Rng
     from fared.rib.settings import SolverSettings
     from fared.weights.adaptation import AdaptationSettings
 

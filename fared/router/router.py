@@ -26,13 +26,13 @@ from fared.core.events import (
     ShutdownRequested,
 )
 from fared.core.ids import NodeId, Prefix, isis_node
+from fared.core.rng import Rng
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.isis import events as isis
 from fared.isis.engine import IsisEngine
 from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine
-from fared.ospf.instance import Rng
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.rib.table import RoutingTable

@@ -9,6 +9,12 @@ about the link and not load: it is always told at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fared.core.timers import Timer, TimerQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +72,44 @@ def announce_at(
     if abs(change) <= threshold * current.capacity:
         return None
     return now if change < 0 else max(now, announced.at + minimum_interval)
+
+
+class AnnouncingLink(Protocol):
+    """What an engine keeps of a link: its bandwidth now, what was flooded, and when to look again."""
+
+    announced: Announced | None
+    announce_timer: Timer | None
+
+    @property
+    def bandwidth(self) -> Bandwidth:
+        """Capacity and load."""
+
+
+def announce_now(
+    link: AnnouncingLink,
+    settings: AnnounceSettings,
+    timers: TimerQueue,
+    now: float,
+    again: Callable[[], None],
+) -> bool:
+    """Whether the bandwidth of a link is to be flooded now; then it counts as announced.
+
+    Where it has to wait, ``again`` is called when its time has come.
+    """
+    timers.cancel(link.announce_timer)
+    link.announce_timer = None
+    current = link.bandwidth
+    at = announce_at(
+        link.announced,
+        current,
+        threshold=settings.threshold,
+        minimum_interval=settings.minimum_interval,
+        now=now,
+    )
+    if at is None:
+        return False
+    if at > now:
+        link.announce_timer = timers.arm(at, again)
+        return False
+    link.announced = Announced(current, now)
+    return True

@@ -1,0 +1,44 @@
+"""What two descriptions of one router differ in: engines tell news of capacity from the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fared.ted.model import NodeBlock, PrefixAttachment
+
+
+def same_shape(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks differ in nothing but capacities."""
+    return (
+        (a.transit, a.network, a.boundary) == (b.transit, b.network, b.boundary)
+        and a.leads_to == b.leads_to
+        and _same_prefixes(a.prefixes, b.prefixes)
+        and np.array_equal(a.neighbors, b.neighbors)
+        and np.array_equal(a.metrics, b.metrics)
+        and np.array_equal(a.local_ids, b.local_ids)
+        and np.array_equal(a.remote_ids, b.remote_ids)
+    )
+
+
+def same_block(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks say the same."""
+    return (
+        same_shape(a, b)
+        and a.prefixes == b.prefixes
+        and a.hostname == b.hostname
+        and np.array_equal(a.capacities, b.capacities, equal_nan=True)
+        and np.array_equal(a.availables, b.availables, equal_nan=True)
+    )
+
+
+def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
+    """Whether two blocks announce the same, announced capacities aside."""
+    if a == b:
+        return True
+    return len(a) == len(b) and all(
+        replace(x, capacity=None) == replace(y, capacity=None) for x, y in zip(a, b, strict=True)
+    )
