@@ -100,13 +100,13 @@ class Daemon:
         http = None
         try:
             self._open()
-            health_tasks = health.Health(self)
+            self.health = health.Health(self)
             self._install_signals()
             self._begin()
             http = await self._start_http()
-            health_tasks.start()
+            self.health.start()
             await self._stop.wait()
-            health_tasks.stop()
+            self.health.stop()
             if self._failure is not None:
                 raise DaemonError(
                     f"internal error: {self._failure!r}; our routes stay in the kernel,"
@@ -330,6 +330,7 @@ class Daemon:
             packets=self.sockets.counters,
             frames=self.frames.counters,
             operations=self.runner.counts,
+            loads=self.runtime.load_samples,
         )
 
     # -- commands ---------------------------------------------------------------------------
@@ -364,6 +365,7 @@ class Daemon:
         settings = with_clock(settings, time.time_ns(), asyncio.get_running_loop().time())
         self._epoch = settings.epoch
         self.runner.feed(events.RouterSettingsApplied(settings))
+        self.health.reconfigured()
 
     def check_clock(self) -> None:
         """Follow a wall clock that was set: key lifetimes count in it."""
