@@ -228,8 +228,7 @@ def as_rows(found: dict[str, Json]) -> list[Json]:
             }
         )
     table.append(_whole(f"whole daemon, hellos on {LINKS} links, not measuring", idle))
-    for period in GOALS:
-        table.append(_whole(f"whole daemon, every {period}", found[period]["percent"]))
+    table += [_whole(f"whole daemon, every {p}", found[p]["percent"]) for p in GOALS]
     for period in GOALS:
         entry = found[f"{period} announced"]
         name = f"whole daemon, every {period}, {entry['lsas']:.0f} LSAs/s announced"

@@ -33,8 +33,7 @@ def counters_of(
         found[ISIS] = _isis(router.isis) | {"isis-sockets": dict(frames)}
     found[_NO_PROTOCOL] = {
         "computations": {
-            name: router.journal.counts[name]
-            for name in ("spf", "capacity", "adaptation", "drift")
+            name: router.journal.counts[name] for name in ("spf", "capacity", "adaptation", "drift")
         },
         "load-samples": {result: loads[result] for result in ("ok", "failed")},
         "fib": {"group-rewrite": 0, **router.planner.counters},

@@ -31,6 +31,7 @@ from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
 from fared.daemon.settings import (
+    fib_settings,
     named_interfaces,
     router_id_of,
     router_settings,
@@ -124,7 +125,10 @@ class Daemon:
         loop = asyncio.get_running_loop()
         fib = self.config.fib
         self.fib = KernelFib(
-            table=fib.table, protocol=fib.protocol, metric=fib.metric, buckets=fib.buckets
+            table=fib.table,
+            protocol=fib.protocol,
+            metric=fib.metric,
+            settings=fib_settings(self.config),
         )
         self.monitor = monitor.KernelMonitor(
             self._kernel_event, protocol=fib.protocol, fib_port=self.fib.port_id

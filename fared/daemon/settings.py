@@ -48,7 +48,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             floor=config.adaptive.floor,
             adaptation=adaptation_settings(config),
         ),
-        fib=FibSettings(resilient=config.fib.group_type == "resilient"),
+        fib=fib_settings(config),
         backoff=BackoffSettings(
             initial_delay=spf.initial_delay,
             short_delay=spf.short_delay,
@@ -62,6 +62,11 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         },
         start_deadline=max(_silences(config), default=0.0),
     )
+
+
+def fib_settings(config: Config) -> FibSettings:
+    """What kind of groups there are in the kernel."""
+    return FibSettings(resilient=config.fib.group_type == "resilient", buckets=config.fib.buckets)
 
 
 def adaptation_settings(config: Config) -> AdaptationSettings:
