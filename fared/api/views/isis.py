@@ -57,7 +57,7 @@ def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
             for family, address, length in view.addresses
         ],
         "unnumbered": not any(family == FAMILY_IPV4 for family, _, _ in view.addresses),
-        **link_facts(context, view.ifindex, view.name, finite(view.capacity)),
+        **link_facts(context, view),
         "hello_interval": view.hello_interval,
         "hello_multiplier": view.hello_multiplier,
         "dead_interval": view.hello_interval * view.hello_multiplier,
