@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fared.api.schema import isis as schema
 from fared.api.schema.link import Authentication
-from fared.api.views.context import ViewContext, finite
+from fared.api.views.context import ViewContext
 from fared.api.views.link import link_facts
 from fared.api.views.ospf import checksum_text
 from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
