@@ -5,8 +5,8 @@ generator keeps the loads of all links moving, within the announce threshold, so
 measurement goes the whole way: counters, loads, what is available, whether to announce. CPU time
 is the scheduler's own (/proc/PID/task/*/schedstat), of the whole daemon with its hellos on 64
 links; what measuring costs is the difference to the same daemon that measures once an hour, the
-median of several rounds. The last rows let loads jump over the threshold: then LSAs are made and
-flooded.
+median of several rounds. The last rows let the loads of eight links jump over the threshold: then
+LSAs are made and flooded to the neighbor, over each of the 64 links.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ HELLOS = {"hello-interval": 1, "dead-interval": 40}
 """Adjacencies outlive what others do on this machine."""
 TICK = 0.05
 QUIET, LOUD = (500, 1700), (1000, 30_000)
-"""Bytes that each link sends every tick: 0.8 to 2.7 %, and 1.6 to 48 % of the capacity."""
+"""Bytes that a link sends every tick: 0.8 to 2.7 %, and 1.6 to 48 % of the capacity."""
+ANNOUNCING = 8
 _TICKS = 5
 """For so many ticks the load of a link stays."""
 _FRAME = 1400
@@ -93,7 +94,7 @@ class Router:
         """One document of ``show``."""
         from fared.api.client import ControlClient
 
-        return ControlClient(str(self.directory / "fared.sock"), 10).request("show", what, {})
+        return ControlClient(str(self.directory / "fared.sock"), READY).request("show", what, {})
 
     def await_neighbors(self) -> None:
         """Wait until there is a full neighbor on every link. Raises TimeoutError."""
@@ -150,13 +151,13 @@ def join(left: Router, right: Router) -> None:
 
 
 @contextlib.contextmanager
-def traffic(router: Router, octets: tuple[int, int]) -> Iterator[None]:
-    """Send so much over every link each tick, from a process of its own."""
+def traffic(router: Router, loud: int = 0) -> Iterator[None]:
+    """Send over all links, over ``loud`` of them a lot, from a process of its own."""
     with router.netns.entered():
         sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM) for _ in range(LINKS)]
     child = os.fork()
     if child == 0:
-        _send(sockets, octets)
+        _send(sockets, [LOUD] * loud + [QUIET] * (LINKS - loud))
     for sender in sockets:
         sender.close()
     try:
@@ -166,12 +167,12 @@ def traffic(router: Router, octets: tuple[int, int]) -> Iterator[None]:
         os.waitpid(child, 0)
 
 
-def _send(sockets: list[socket.socket], octets: tuple[int, int]) -> None:
+def _send(sockets: list[socket.socket], octets: list[tuple[int, int]]) -> None:
     """Send until killed."""
     dice, due, levels = random.Random(1), time.monotonic(), [0] * LINKS
     for tick in range(100_000):
         if tick % _TICKS == 0:
-            levels = [dice.randint(*octets) for _ in sockets]
+            levels = [dice.randint(*bounds) for bounds in octets]
         for number, sender in enumerate(sockets):
             where = (f"m{number}", _ETHERTYPE, 0, 0, b"\x02\0\0\0\0\x01")
             frames = -(-levels[number] // _FRAME)
@@ -210,11 +211,11 @@ def measure(directory: Path) -> dict[str, list[Json]]:
             router.start()
         left = routers[0]
         left.await_neighbors()
-        with traffic(left, QUIET):
+        with traffic(left):
             for _ in range(ROUNDS):
                 for period in WINDOW:
                     found.setdefault(period, []).append(percent(left, period))
-        with traffic(left, LOUD):
+        with traffic(left, ANNOUNCING):
             for period in GOALS:
                 found[f"{period} announced"] = [percent(left, period)]
     finally:

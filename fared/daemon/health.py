@@ -53,7 +53,7 @@ class Health:
         loop = asyncio.get_running_loop()
         self._lag_due = loop.time() + LAG_INTERVAL
         self._measure_every(self._period())
-        self._every(SPEED_INTERVAL, "speed", self._host.monitor.refresh_speeds)
+        self._every(SPEED_INTERVAL, "speed", self._host.monitor.refresh)
         self._every(AUDIT_INTERVAL, "audit", lambda: self._host.audit("periodic"))
         self._every(LAG_INTERVAL, "lag", self._measure_lag)
         self._every(CLOCK_INTERVAL, "clock", self._host.check_clock)

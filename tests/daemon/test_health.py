@@ -50,7 +50,7 @@ class Host:
         self.fed: list[LoadMeasured] = []
         self.said: list[str] = []
         self.runtime = SimpleNamespace(utilized={}, load_samples=Counter(), event_loop_lag=0.0)
-        self.monitor = SimpleNamespace(refresh_speeds=lambda: None)
+        self.monitor = SimpleNamespace(refresh=lambda: None)
         self.notifier = SimpleNamespace(watchdog_interval=None)
         self.log = SimpleNamespace(
             info=lambda event, **_: self.said.append(event),

@@ -8,13 +8,11 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fared.lab.namespaces import Netns
-from tests.kernel.flows import fewest, moved, placed
 from tests.live import daemons
 from tests.live.daemons import RIGHT_STUB, Pair, running_pair, wait_for
 
@@ -22,7 +20,6 @@ pytestmark = pytest.mark.netns
 
 CAPACITY = 10e6 / 8
 LOAD = 0.5
-TARGET = "10.0.92.9"
 BUCKETS = 128
 SOON = 20.0
 _NOBODY = 0x88B5
@@ -37,10 +34,17 @@ def configure(identity: str, hostname: str) -> dict[str, Any]:
     return config
 
 
-@pytest.fixture
-def loaded_pair(tmp_path: Path) -> Iterator[Pair]:
-    with running_pair("l", tmp_path, configure) as made:
+@pytest.fixture(scope="module")
+def measuring_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with running_pair("l", tmp_path_factory.mktemp("load"), configure) as made:
         yield made
+
+
+@pytest.fixture
+def loaded_pair(measuring_pair: Pair) -> Pair:
+    """The shared daemons, without load."""
+    wait_for(lambda: weights(measuring_pair) == {"u0": 1, "u1": 1}, SOON, "equal weights")
+    return measuring_pair
 
 
 @contextlib.contextmanager
@@ -85,7 +89,6 @@ def test_load_becomes_weights_in_whole_buckets(loaded_pair: Pair):
     pair = loaded_pair
     assert "buckets 128 idle_timer 0 unbalanced_timer 0" in pair.left.netns.ip("nexthop")
     assert weights(pair) == {"u0": 1, "u1": 1}
-    before = placed(pair.left.netns.name, TARGET, 1000)
     with traffic(pair.left.netns, "u0", LOAD * CAPACITY):
         wait_for(lambda: abs(share(pair) - 1 / 3) < 0.08, SOON, "half the weight for u0")
         row = interface(pair, "u0")
@@ -99,10 +102,7 @@ def test_load_becomes_weights_in_whole_buckets(loaded_pair: Pair):
         assert metrics['fared_load_samples_total{result="failed"}'] == 0
         assert metrics['fared_weight_changes_total{reason="group-rewrite"}'] >= 1
         assert "Free" in pair.left.cli("show", "interfaces").stdout
-        after = placed(pair.left.netns.name, TARGET, 1000)
         assert BUCKETS % sum(weights(pair).values()) == 0, "weights are whole buckets"
-    # Weights without damping wander a little on their way: some flows move there and back.
-    assert fewest(before, after) <= moved(before, after) < 0.5
     wait_for(lambda: weights(pair) == {"u0": 1, "u1": 1}, SOON, "equal weights again")
     assert pair.left.counters()["fib"]["group-rewrite"] >= 2
     assert pair.left.complaints() == []
