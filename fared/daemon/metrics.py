@@ -87,7 +87,7 @@ def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValue
     sets = {r.nexthops: p for p, r in context.routes.items() if r.nexthops is not None}
     values.weight_quantization_error_ratio = max(
         (
-            quantization_error(hops, programmed_shares(context, prefix, hops))
+            quantization_error(context, hops, programmed_shares(context, prefix, hops))
             for hops, prefix in sets.items()
             if hops.hops
         ),
