@@ -271,9 +271,10 @@ class Flooding:
     def _same(self, state: OutletLevel, entry: StoredLsp) -> None:
         """§7.3.15.1 e) 2)."""
         self._instance.counters.lsps["duplicates"] += 1
-        state.clear_srm(entry)
+        sent = state.clear_srm(entry)
         state.requests.pop(entry.lsp_id, None)
-        if state.reliable:
+        # Copies that cross acknowledge each other: the neighbor clears its SRM for ours.
+        if state.reliable and not sent:
             state.set_ssn(entry.lsp_id, entry)
             self._sender.touch(state)
 

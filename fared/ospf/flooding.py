@@ -115,9 +115,13 @@ class Flooding:
         for interface in self._eligible(entry):
             wanted = False
             for neighbor in list(interface.neighbors.values()):
-                if self._wants(neighbor, entry, sender):
-                    self._retransmitter.enlist(neighbor, entry)
-                    wanted = True
+                if not self._wants(neighbor, entry, sender):
+                    continue
+                if sender is not None and self._may_wait(neighbor):
+                    self._retransmitter.defer(neighbor, entry)
+                    continue
+                self._retransmitter.enlist(neighbor, entry)
+                wanted = True
             if not wanted or (sender is not None and _left_to_others(interface, sender)):
                 continue
             back = back or (sender is not None and sender.interface is interface)
@@ -168,6 +172,17 @@ class Flooding:
             return False
         # RFC 5250 §3.1: opaque LSAs only to those who understand them
         return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
+
+    def _may_wait(self, neighbor: Neighbor) -> bool:
+        """Whether a neighbor is likely to get a flood from others as well (core.reduction).
+
+        Not one that is still learning the database, nor a LAN, which has its own order.
+        """
+        return (
+            self._instance.settings.reduction.active
+            and neighbor.state is NeighborState.FULL
+            and not neighbor.interface.broadcast
+        )
 
     def _receive(self, neighbor: Neighbor, lsa: Lsa) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""
@@ -229,7 +244,8 @@ class Flooding:
         # (7)
         if order == 0:
             self._instance.counters.lsas["duplicate"] += 1
-            if self._retransmitter.delist(neighbor, entry.key) is None:
+            listed = self._retransmitter.delist(neighbor, entry.key)
+            if listed is None or listed.deferred:
                 self._ack_directly(neighbor, lsa.header)
             elif neighbor.interface.broadcast:
                 if neighbor.interface.state is InterfaceState.BACKUP:
