@@ -80,8 +80,6 @@ class OutletLevel:
 
     def end_deferral(self, now: float) -> int:
         """What has waited long enough becomes pending; returns how many."""
-        if now < self.deferred_due:
-            return 0
         ripe = [lsp_id for lsp_id, due in self.deferred.items() if due <= now]
         for lsp_id in ripe:
             del self.deferred[lsp_id]

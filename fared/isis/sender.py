@@ -123,7 +123,8 @@ class Sender:
         if now >= state.csnp_due and state.csnp_next is None:
             state.begin_csnp()
             state.csnp_due = now + self._csnp_interval(state)
-        self._instance.counters.lsps["deferred-sent"] += state.end_deferral(now)
+        if now >= state.deferred_due:
+            self._instance.counters.lsps["deferred-sent"] += state.end_deferral(now)
         horizon = now + state.circuit.settings.lsp_retransmit_interval * _SLACK
         if next(iter(state.unacknowledged.values()), math.inf) > now:
             return
