@@ -14,6 +14,7 @@ from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
     MAX_AGE,
+    MAX_AGE_DIFF,
     MAX_SEQUENCE_NUMBER,
     Lsa,
     LsaHeader,
@@ -203,6 +204,8 @@ class Flooding:
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
             self._ack_directly(neighbor, header)
             return True
+        if known and entry is not None and _same_age(header.ls_age, entry.age(self._instance.now)):
+            return self._decline(neighbor, entry, lsa, 0)
         order = 1 if entry is None else compare(header, entry.header(self._instance.now))
         if order > 0:
             self._accept(neighbor, lsdb, entry, lsa)
@@ -305,6 +308,11 @@ class Flooding:
             link_state_id=lsa.header.link_state_id,
             advertising_router=lsa.header.advertising_router,
         )
+
+
+def _same_age(a: int, b: int) -> bool:
+    """Whether two copies with the same contents are the same instance (RFC 2328 §13.1)."""
+    return a < MAX_AGE and b < MAX_AGE and abs(a - b) <= MAX_AGE_DIFF
 
 
 def _left_to_others(interface: Interface, sender: Neighbor) -> bool:
