@@ -21,6 +21,7 @@ SECTIONS = (
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
+    ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 
