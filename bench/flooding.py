@@ -473,7 +473,7 @@ def _isis_packet(spine: int, link: Link, sequence: int) -> isis.PduReceived:
 def rows(
     cycles: int = CYCLES,
     proto: str = "ospf",
-    fabrics: tuple[tuple[str, int, int], ...] = (("ospf", 4, 8), ("isis", 4, 8), ("isis", 16, 64)),
+    fabrics: tuple[tuple[str, int, int], ...] = (("ospf", 4, 8), ("isis", 8, 16)),
 ) -> list[Row]:
     """All three parts."""
     return [*duplicate_rows(), *virtual_rows(fabrics), *lab_rows(proto, cycles)]
