@@ -22,6 +22,7 @@ SECTIONS = (
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
     ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
+    ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
+from fared.config.flooding import FloodingOptions
 from fared.config.isis import Isis, IsisInterface
 from fared.config.redistribute import Redistribute
 from fared.config.secrets import COMPARING
@@ -112,6 +113,7 @@ class Ospf(Section):
     stub_router: bool = False
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
     redistribute: Redistribute = Redistribute()
+    flooding: FloodingOptions = FloodingOptions()
     spf: SpfBackoff = SpfBackoff()
 
 

@@ -49,6 +49,7 @@ STATUS: Json = {
     },
     "ospf": {
         "stub_router": False,
+        "flooding": {"reduction": "none", "delay": 0.2},
         "areas": [
             {
                 "area": "0.0.0.0",

@@ -33,6 +33,7 @@ LEVELS: Json = {
     "families": ["ipv4", "ipv6"],
     "overloaded": True,
     "attached": True,
+    "flooding": {"reduction": "leaf", "delay": 0.2},
     "levels": [
         {
             "level": "level-1",

@@ -224,6 +224,8 @@ adaptive: {metric: speed, floor: 200%}
         ("ospf: {max-paths: 0}", "ospf.max-paths", "1..1024"),
         ("ospf: {spf: {holddown: 100ms}}", "ospf.spf.holddown", "time-to-learn"),
         ("ospf: {spf: {long-delay: 1ms}}", "ospf.spf.long-delay", "short-delay"),
+        ("ospf: {flooding: {reduction: spine}}", "ospf.flooding.reduction", "none"),
+        ("ospf: {flooding: {delay: 2s}}", "ospf.flooding.delay", "10ms to 1s"),
         ("ospf: {stub-router: 1}", "ospf.stub-router", "true or false"),
         ("interfaces: {averyveryverylongname: {}}", "interfaces.averyveryverylongname", "15"),
         ("interfaces: {swp1: {bandwidth: 0}}", "interfaces.swp1.bandwidth", "bits/s"),
