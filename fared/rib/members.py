@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.model import HopKey, NextHop, NextHopSet
-from fared.ted.assemble import snap
+from fared.ted.rows import snap
 from fared.weights.path_capacity import Row, WeightMode, fill_unknown
 from fared.weights.quantise import quantise_rows
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fared.rib.settings import SolverSettings
     from fared.spf.plan import Plan
-    from fared.ted.assemble import Rows
+    from fared.ted.rows import Rows
     from fared.ted.model import LocalLink
 
 
