@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, run_lengths, run_starts
+from fared.ted.graph import Graph, common, run_lengths, run_starts, same_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,11 +135,13 @@ def _simple(tail: NDArray[np.int64], head: NDArray[np.int64]) -> bool:
 
 def _as_it_is(layout: Layout, tail: NDArray[np.int64], reverse: NDArray[np.int64]) -> Graph:
     """The graph whose edges are the rows."""
-    metric, uniform = layout.metric.copy(), layout.uniform
-    capacity, available = layout.capacity.copy(), layout.available.copy()
-    if layout.network.any():
+    metric, uniform = same_metric(layout.uniform, len(tail)), layout.uniform
+    capacity = layout.capacity.copy()
+    available = layout.available.copy() if layout.loaded else capacity
+    if not uniform or layout.network.any():
         out = layout.network[tail]
-        metric[out], capacity[out], available[out] = 0, np.inf, np.inf
+        metric = np.where(out, 0, layout.metric)
+        capacity[out] = available[out] = np.inf
         uniform = common(metric)
     return Graph(
         nodes=layout.nodes,

@@ -75,8 +75,8 @@ class Ted:
             prefixes = Change.NONE
         if same_links(old, block):
             return self._write(rows, block) | prefixes
-        doubtful = rows.doubtful
-        if self._insert(block).doubtful or doubtful:
+        renewed = self._insert(block)
+        if rows.doubtful or renewed.doubtful or self._first_load(renewed):
             self._graph = None
         self._reshaped[block.node] = self._rewritten[block.node] = None
         return Change.TOPOLOGY | prefixes
@@ -119,11 +119,17 @@ class Ted:
         self.generation += 1
         return rows
 
+    def _first_load(self, rows: Rows) -> bool:
+        """Whether this router tells what is available, and the graph has no room for it."""
+        return rows.loaded and self._graph is not None and self._graph.loadless
+
     def _write(self, rows: Rows, block: NodeBlock) -> Change:
         capacity, available = rows.renew(block)
         if not capacity and not available:
             return Change.NONE
         self._store.write(rows)
+        if self._first_load(rows):
+            self._graph = None
         self._rewritten[block.node] = None
         self.capacity_generation += 1
         return Change.CAPACITY if capacity else Change.LOAD

@@ -40,9 +40,22 @@ class Rows:
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
         """Sort the links of a block."""
-        order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
-        capacities = block.capacities[order]
-        availables = block.availables[order]
+        neighbors = block.neighbors
+        if (neighbors[1:] > neighbors[:-1]).all():  # sorted, no parallel links: as it is
+            order, at = np.arange(len(neighbors)), None
+        else:
+            order = at = np.lexsort((block.local_ids, block.metrics, neighbors))
+        neighbors, metrics, local_ids, remote_ids, capacities, availables = (
+            values if at is None else values[at]
+            for values in (
+                block.neighbors,
+                block.metrics,
+                block.local_ids,
+                block.remote_ids,
+                block.capacities,
+                block.availables,
+            )
+        )
         loaded = not np.isnan(availables).all()
         if loaded:
             capacities, availables = snap(np.stack((capacities, availables)))
@@ -51,10 +64,10 @@ class Rows:
         return cls(
             block=block,
             order=order,
-            neighbors=block.neighbors[order],
-            metrics=block.metrics[order],
-            local_ids=block.local_ids[order],
-            remote_ids=block.remote_ids[order],
+            neighbors=neighbors,
+            metrics=metrics,
+            local_ids=local_ids,
+            remote_ids=remote_ids,
             capacities=capacities,
             availables=availables,
             doubtful=bool(np.isnan(capacities).any()),
@@ -128,6 +141,9 @@ def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
     Rounds to seven significant digits in bits/s, which is all a single holds.
     """
     if values.size > _FEW_VALUES:
+        first = values.flat[0]
+        if (values == first).all():
+            return np.full(values.shape, _snapped(float(first)) if first > 0.0 else first)
         return _rounded(values)
     snapped = [_snapped(v) if v > 0.0 else v for v in values.ravel().tolist()]
     return np.array(snapped, np.float64).reshape(values.shape)

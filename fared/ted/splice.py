@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, run_starts
+from fared.ted.graph import Graph, common, run_starts, same_metric
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -140,8 +140,16 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
     def paste(values: NDArray[_T], fresh: Sequence[float]) -> NDArray[_T]:
         return _paste(values, cut, places.tolist(), np.array(fresh, values.dtype))
 
-    metric = paste(graph.metric, [edge.metric for edge in new])
-    kept = graph.uniform and all(edge.metric == graph.uniform for edge in new) and len(metric)
+    uniform, size = graph.uniform, len(graph.src) + len(new) - len(cut)
+    if uniform and size and all(edge.metric == uniform for edge in new):
+        metric = same_metric(uniform, size)
+    else:
+        metric = paste(graph.metric, [edge.metric for edge in new])
+        uniform = common(metric)
+    capacity = paste(graph.capacity, [edge.capacity for edge in new])
+    available = capacity
+    if graph.available is not graph.capacity:
+        available = paste(graph.available, [edge.available for edge in new])
     return replace(
         graph,
         indptr=graph.indptr + change.cumsum(),
@@ -154,9 +162,9 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
             places.tolist(),
             np.array([number[edge.head, edge.tail] for edge in new], np.int64),
         ),
-        capacity=paste(graph.capacity, [edge.capacity for edge in new]),
-        available=paste(graph.available, [edge.available for edge in new]),
-        uniform=graph.uniform if kept else common(metric),
+        capacity=capacity,
+        available=available,
+        uniform=uniform,
     )
 
 

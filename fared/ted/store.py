@@ -23,6 +23,9 @@ _T = TypeVar("_T", bound=np.generic)
 _FIRST_ROOM = 64
 _COMPACT_ABOVE = 1024
 _MIXED = -1
+_KEPT_PER_ROW = 64
+_LARGEST_KEPT = 32 * 1024 * 1024 - 65536
+"""glibc takes no notice of blocks from 32 MiB on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +34,8 @@ class Layout:
 
     ``row_ptr`` (N+1,) first row of each; ``head`` (R,) the index of the neighbor, -1 where it
     is not described; ``metric``; ``capacity``, ``available`` bytes/s as of ``Rows.left``: views
-    that must not be written. ``uniform`` is the metric that all share, 0 if they differ.
+    that must not be written. ``uniform`` is the metric that all share, 0 if they differ;
+    ``loaded``: some available bandwidth is told.
     """
 
     nodes: NDArray[np.int64]
@@ -44,15 +48,20 @@ class Layout:
     capacity: NDArray[np.float64]
     available: NDArray[np.float64]
     uniform: int
+    loaded: bool
 
 
 @dataclass(slots=True, eq=False)
 class _Routers:
-    """By number (C,): node id, slice of the rows, kind; ``uniform`` as in Layout or _MIXED."""
+    """By number (C,): node id, slice of the rows, kind; ``uniform`` as in Layout or _MIXED.
+
+    ``room`` is how many rows fit where they are: a link that comes back finds its place.
+    """
 
     node: NDArray[np.int64]
     start: NDArray[np.int64]
     count: NDArray[np.int64]
+    room: NDArray[np.int64]
     uniform: NDArray[np.int64]
     present: NDArray[np.bool_]
     transit: NDArray[np.bool_]
@@ -72,7 +81,7 @@ class LinkStore:
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
-        ints, bools = np.zeros((4, _FIRST_ROOM), np.int64), np.zeros((5, _FIRST_ROOM), bool)
+        ints, bools = np.zeros((5, _FIRST_ROOM), np.int64), np.zeros((5, _FIRST_ROOM), bool)
         self._routers = _Routers(*(a.copy() for a in ints), *(a.copy() for a in bools))
         self._end = self._live = 0
         self._heads = np.zeros(_FIRST_ROOM, np.int64)
@@ -83,10 +92,15 @@ class LinkStore:
     def put(self, rows: Rows) -> None:
         """Take a router's links, new or other than before."""
         number, count = self._number(rows.block.node), len(rows.metrics)
-        heads = [self._number(node) for node in rows.neighbors.tolist()]
+        known = self._numbers
+        heads = [known.get(node, -1) for node in rows.neighbors.tolist()]
+        if -1 in heads:
+            heads = [self._number(node) for node in rows.neighbors.tolist()]
         routers = self._routers
-        if not routers.present[number] or routers.count[number] != count:
+        if not routers.present[number] or routers.room[number] < count:
             self._move(number, count)
+        self._live += count - int(routers.count[number])
+        routers.count[number] = count
         low = int(routers.start[number])
         self._heads[low : low + count] = heads
         self._metrics[low : low + count] = rows.metrics
@@ -111,6 +125,7 @@ class LinkStore:
         """Forget a router that has been put."""
         number = self._numbers[node]
         self._live -= int(self._routers.count[number])
+        self._routers.count[number] = 0
         self._routers.present[number] = False
 
     def _number(self, node: int) -> int:
@@ -131,18 +146,16 @@ class LinkStore:
             here = routers.present.nonzero()[0]
             start, counts = routers.start[here], routers.count[here]
             self._arrange(start, counts, 0, loaded=True)
-            routers.start[here] = counts.cumsum() - counts
-        if routers.present[number]:
-            self._live -= int(routers.count[number])
+            self._place(here, counts)
         room = self._end + count
         if room > len(self._heads):
             room += room >> 1
             self._heads, self._metrics = _grown(self._heads, room), _grown(self._metrics, room)
             self._capacities = _grown(self._capacities, room)
             self._availables = _grown(self._availables, room)
-        routers.start[number], routers.count[number] = self._end, count
+            _keep_freed(room)
+        routers.start[number], routers.room[number] = self._end, count
         self._end += count
-        self._live += count
 
     def lay(self) -> Layout:
         """Bring the rows into order and return them."""
@@ -154,9 +167,11 @@ class LinkStore:
         order = order[routers.node[order].argsort()]
         start, count = routers.start[order], routers.count[order]
         uniform = _shared_metric(routers.uniform[order][count > 0])
+        loaded = bool(routers.loaded[order].any())
         if len(order) and (start[1:] != start[:-1] + count[:-1]).any():
-            self._arrange(start, count, uniform, loaded=bool(routers.loaded[order].any()))
-            start = routers.start[order] = count.cumsum() - count
+            self._arrange(start, count, uniform, loaded=loaded)
+            self._place(order, count)
+            start = routers.start[order]
         low = int(start[0]) if len(order) else 0
         row_ptr = np.append(start - low, self._live)
         rank = np.full(len(routers.node), -1)
@@ -173,6 +188,7 @@ class LinkStore:
             capacity=self._capacities[low:high],
             available=self._availables[low:high],
             uniform=uniform,
+            loaded=loaded,
         )
 
     def _arrange(
@@ -180,11 +196,19 @@ class LinkStore:
     ) -> None:
         """Lay all slices end to end, in this order."""
         at = runs(start, count)
-        self._heads = self._heads[at]
-        self._metrics = np.full(len(at), uniform) if uniform else self._metrics[at]
-        self._capacities = self._capacities[at]
-        self._availables = self._availables[at] if loaded else self._capacities.copy()
+        room = len(at) + (len(at) >> 3) + _FIRST_ROOM
+        self._heads = _grown(self._heads[at], room)
+        self._metrics = np.full(room, uniform) if uniform else _grown(self._metrics[at], room)
+        self._capacities = _grown(self._capacities[at], room)
+        self._availables = (
+            _grown(self._availables[at], room) if loaded else self._capacities.copy()
+        )
         self._end = self._live
+
+    def _place(self, numbers: NDArray[np.int64], count: NDArray[np.int64]) -> None:
+        """Note where the slices of these routers lie after being laid end to end."""
+        self._routers.start[numbers] = count.cumsum() - count
+        self._routers.room[numbers] = count
 
     def _forget_names(self) -> None:
         """Number afresh: most numbers are of nodes that nobody lists any more."""
@@ -203,6 +227,16 @@ class LinkStore:
         self._routers = _Routers(
             *(getattr(routers, name)[old] for name in _Routers.__slots__),
         )
+
+
+def _keep_freed(rows: int) -> None:
+    """Let freed memory stay with the process, some bytes a row.
+
+    glibc gives back what is free beyond twice the largest block freed so far, and to get it
+    again costs a page fault every 4 KiB, which takes longer than computing what goes there. A
+    block never written to takes no memory itself.
+    """
+    np.empty(min(rows * _KEPT_PER_ROW, _LARGEST_KEPT), np.uint8)
 
 
 def _shared_metric(metrics: NDArray[np.int64]) -> int:
