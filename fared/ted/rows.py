@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -152,7 +153,12 @@ def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
 @functools.lru_cache(maxsize=1024)
 def _snapped(value: float) -> float:
     """One value: a fabric has few different capacities, and changes come one by one."""
-    return float(_rounded(np.array([value]))[0])
+    if not math.isfinite(value):
+        return value
+    bits = value * 8.0
+    exponent = math.floor(math.log10(bits)) - (_SIGNIFICANT_DIGITS - 1)
+    coarse, fine = 10.0 ** max(exponent, 0), 10.0 ** max(-exponent, 0)
+    return round(bits * fine / coarse) * coarse / fine / 8.0
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
