@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from fared.rib.settings import SolverSettings
     from fared.spf.plan import Plan
-    from fared.ted.rows import Rows
     from fared.ted.model import LocalLink
+    from fared.ted.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,9 @@ class Members:
     @property
     def plain(self) -> bool:
         """Whether there is just one link to each first hop, in the same order."""
-        return len(self.column) == len(self.local) and bool((self.column[1:] > self.column[:-1]).all())
+        return len(self.column) == len(self.local) and bool(
+            (self.column[1:] > self.column[:-1]).all()
+        )
 
     def identity(self) -> tuple[object, ...]:
         """Equal for tables that turn equal rows into equal next hops."""
@@ -329,7 +331,7 @@ class SetBuilder:
         shown = capacity if math.isinf(limit) else np.minimum(capacity, limit)
         if unknown is not None:
             shown = np.where(unknown.take(members.column, 1), np.nan, shown)
-        usable = present.any(axis=1).tolist()
+        usable = np.logical_or.reduce(present, axis=1).tolist()
         return [
             SolvedHops(members, row, shares) if some else None
             for row, shares, some in zip(shown, weights, usable, strict=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.core.ids import NodeId
 from fared.ted.graph import Graph, common, run_lengths, run_starts, same_metric
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ class Partners:
         graph.available[base:end] = _total(edge, available, end - base)
 
 
-def _total(
-    edge: NDArray[np.int64], values: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
+def _total(edge: NDArray[np.int64], values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """Sum by edge; a parallel link of unknown capacity counts as the mean of its parallels."""
     known = ~np.isnan(values)
     total = np.bincount(edge, np.where(known, values, 0.0), size)
@@ -115,7 +114,7 @@ class _Runs:
     reverse: NDArray[np.int64]
 
 
-def assemble(layout: Layout, routers: Mapping[int, Rows]) -> tuple[Graph, Partners | None]:
+def assemble(layout: Layout, routers: Mapping[NodeId, Rows]) -> tuple[Graph, Partners | None]:
     """Build the graph; ``routers`` by node id are asked only where capacities are unknown."""
     tail = np.arange(len(layout.nodes)).repeat(np.diff(layout.row_ptr))
     if not layout.doubtful and _simple(tail, layout.head):
@@ -159,7 +158,7 @@ def _as_it_is(layout: Layout, tail: NDArray[np.int64], reverse: NDArray[np.int64
 
 
 def _merged(
-    layout: Layout, tail: NDArray[np.int64], routers: Mapping[int, Rows]
+    layout: Layout, tail: NDArray[np.int64], routers: Mapping[NodeId, Rows]
 ) -> tuple[Graph, Partners | None]:
     """The graph where rows are one-way or parallel, or capacities unknown."""
     runs, count = _runs_of(tail, layout.head, len(layout.nodes)), len(layout.nodes)
@@ -232,7 +231,7 @@ def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDAr
 
 
 def _partners(
-    layout: Layout, tail: NDArray[np.int64], runs: _Runs, routers: Mapping[int, Rows]
+    layout: Layout, tail: NDArray[np.int64], runs: _Runs, routers: Mapping[NodeId, Rows]
 ) -> NDArray[np.int64]:
     """For each row the row of the same link at the other end, -1 if one-way.
 
@@ -257,9 +256,9 @@ def _pair_by_ids(
     tail: NDArray[np.int64],
     parallel: NDArray[np.int64],
     partner: NDArray[np.int64],
-    routers: Mapping[int, Rows],
+    routers: Mapping[NodeId, Rows],
 ) -> None:
-    here = [routers[node] for node in layout.nodes.tolist()]
+    here = [routers[NodeId(node)] for node in layout.nodes.tolist()]
     local = np.concatenate([rows.local_ids for rows in here])[parallel].tolist()
     remote = np.concatenate([rows.remote_ids for rows in here])[parallel].tolist()
     ends = list(zip(tail[parallel].tolist(), layout.head[parallel].tolist(), strict=True))

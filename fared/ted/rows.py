@@ -41,22 +41,15 @@ class Rows:
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
         """Sort the links of a block."""
-        neighbors = block.neighbors
-        if (neighbors[1:] > neighbors[:-1]).all():  # sorted, no parallel links: as it is
-            order, at = np.arange(len(neighbors)), None
-        else:
-            order = at = np.lexsort((block.local_ids, block.metrics, neighbors))
-        neighbors, metrics, local_ids, remote_ids, capacities, availables = (
-            values if at is None else values[at]
-            for values in (
-                block.neighbors,
-                block.metrics,
-                block.local_ids,
-                block.remote_ids,
-                block.capacities,
-                block.availables,
-            )
-        )
+        order = np.arange(len(block.neighbors))
+        ints = (block.neighbors, block.metrics, block.local_ids, block.remote_ids)
+        floats = (block.capacities, block.availables)
+        if not (ints[0][1:] > ints[0][:-1]).all():  # else sorted as they are
+            order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
+            ints = (ints[0][order], ints[1][order], ints[2][order], ints[3][order])
+            floats = (floats[0][order], floats[1][order])
+        neighbors, metrics, local_ids, remote_ids = ints
+        capacities, availables = floats
         loaded = not np.isnan(availables).all()
         if loaded:
             capacities, availables = snap(np.stack((capacities, availables)))

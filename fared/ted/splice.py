@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _FEW_PAIRS = 256
 _FEW_CUTS = 8
+_SMALL_GRAPH = 20_000
+"""Up to so many edges making it anew is as quick."""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,9 @@ def respliced(
         metric = graph.metric.copy()
         metric[list(news.costs)] = list(news.costs.values())
         graph = replace(graph, metric=metric, uniform=common(metric))
-    return _pasted(graph, routers, news) if news.gone or news.come else graph
+    if not news.gone and not news.come:
+        return graph
+    return _pasted(graph, routers, news) if len(graph.src) > _SMALL_GRAPH else None
 
 
 def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _News) -> None:
@@ -102,9 +106,7 @@ def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _Ne
         place, least = place[kept], least[kept]
     other = (graph.metric[low + place] != least).nonzero()[0]
     if len(other):
-        news.costs.update(
-            zip((low + place[other]).tolist(), least[other].tolist(), strict=True)
-        )
+        news.costs.update(zip((low + place[other]).tolist(), least[other].tolist(), strict=True))
 
 
 def _new_edge(graph: Graph, tail: int, head: int, routers: Mapping[NodeId, Rows]) -> _Edge:

@@ -70,6 +70,14 @@ class _Routers:
     loaded: NDArray[np.bool_]
 
 
+def _no_routers() -> _Routers:
+    integers = np.zeros((5, _FIRST_ROOM), np.int64)
+    flags = np.zeros((5, _FIRST_ROOM), bool)
+    node, start, count, room, uniform = (values.copy() for values in integers)
+    present, transit, network, doubtful, loaded = (values.copy() for values in flags)
+    return _Routers(node, start, count, room, uniform, present, transit, network, doubtful, loaded)
+
+
 def _grown(values: NDArray[_T], room: int) -> NDArray[_T]:
     larger = np.zeros(room, values.dtype)
     larger[: len(values)] = values
@@ -81,8 +89,7 @@ class LinkStore:
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
-        ints, bools = np.zeros((5, _FIRST_ROOM), np.int64), np.zeros((5, _FIRST_ROOM), bool)
-        self._routers = _Routers(*(a.copy() for a in ints), *(a.copy() for a in bools))
+        self._routers = _no_routers()
         self._end = self._live = 0
         self._heads = np.zeros(_FIRST_ROOM, np.int64)
         self._metrics = np.zeros(_FIRST_ROOM, np.int64)
@@ -97,7 +104,7 @@ class LinkStore:
         if -1 in heads:
             heads = [self._number(node) for node in rows.neighbors.tolist()]
         routers = self._routers
-        if not routers.present[number] or routers.room[number] < count:
+        if routers.room[number] < count:
             self._move(number, count)
         self._live += count - int(routers.count[number])
         routers.count[number] = count
@@ -200,14 +207,13 @@ class LinkStore:
         self._heads = _grown(self._heads[at], room)
         self._metrics = np.full(room, uniform) if uniform else _grown(self._metrics[at], room)
         self._capacities = _grown(self._capacities[at], room)
-        self._availables = (
-            _grown(self._availables[at], room) if loaded else self._capacities.copy()
-        )
+        self._availables = _grown(self._availables[at], room) if loaded else self._capacities.copy()
         self._end = self._live
 
     def _place(self, numbers: NDArray[np.int64], count: NDArray[np.int64]) -> None:
         """Note where the slices of these routers lie after being laid end to end."""
         self._routers.start[numbers] = count.cumsum() - count
+        self._routers.room[:] = 0
         self._routers.room[numbers] = count
 
     def _forget_names(self) -> None:
