@@ -352,7 +352,7 @@ def batch(blocks: Blocks, root: NodeId, number: int) -> list[NodeBlock]:
     rates = odd_rates(BATCH)
     others = [block for node, block in blocks.items() if node != root][-BATCH:]
     return [
-        with_capacity(block, int(block.neighbors[number]), rate / 2)
+        with_capacity(block, int(block.neighbors[number % len(block.neighbors)]), rate / 2)
         for block, rate in zip(others, rates, strict=False)
     ]
 
