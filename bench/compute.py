@@ -52,6 +52,9 @@ from fared.ted.model import NodeBlock
 AREA = 0
 BATCH = 100
 REPEAT = 15
+OFTEN = 40
+SMALL = 10_000
+"""Up to so many directed links, times are short and repeated more often."""
 BIG = 100_000
 """From so many directed links on, fewer repetitions do."""
 SETTINGS = SolverSettings(max_paths=1024)
@@ -186,7 +189,7 @@ def shape_rows(shape: Shape) -> list[Row]:
     graph = ted.graph()
     first = (time.process_time() - start) * 1e3
     name, links = shape.name, len(graph.src)
-    repeat = REPEAT if links < BIG else 7
+    repeat = OFTEN if links <= SMALL else REPEAT if links < BIG else 7
     found = [
         Row(f"{name} ({len(graph.nodes)} routers, {links} directed links) blocks taken in", taken),
         Row(f"{name} blocks to graph, the first time", first),
@@ -210,7 +213,7 @@ def shape_rows(shape: Shape) -> list[Row]:
     for label, root in views:
         for leaves, base in (("leaves transit", ted), ("leaves stub", stubs)):
             there = blocks if base is ted else stub_leaves(blocks)
-            repeat = REPEAT if links < BIG else 3
+            repeat = repeat if links < BIG else 3
             what = f"{label}, {leaves}"
             found += view_rows(shape, what, area_solver(base, root), there, repeat=repeat)
     return found
@@ -271,13 +274,13 @@ def view_rows(
         solver.update(SETTINGS)
 
     full_ms = best(full, repeat)
-    rates = [with_capacity(blocks[far], end, rate) for rate in odd_rates(REPEAT)]
+    rates = [with_capacity(blocks[far], end, rate) for rate in odd_rates(OFTEN)]
 
     def capacity(number: int) -> None:
         solver.ted.put(rates[number])
         solver.update(SETTINGS)
 
-    capacity_ms = best(capacity)
+    capacity_ms = best(capacity, max(repeat, REPEAT))
     solver.ted.put(blocks[far])
     at_leaf = networkx is not None
     name = f"{shape.name} {label}:"
