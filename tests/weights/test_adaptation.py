@@ -42,10 +42,10 @@ def test_a_new_vector_begins_at_its_target():
 
 def test_load_moves_shares_with_the_time_constant():
     """After one time constant 1/e of the way is left, in however many steps."""
-    relaxation, row = vector(array(100, 0))
+    relaxation, row = vector(array(75, 25))
     for _ in range(20):
         relaxation.step(1.0)
-    assert relaxed(relaxation, row)[1] == pytest.approx(0.5 / math.e)
+    assert relaxed(relaxation, row)[1] == pytest.approx(0.25 + 0.25 / math.e)
 
 
 def test_without_a_time_constant_shares_follow_at_once():
@@ -127,3 +127,25 @@ def test_rows_are_used_again_without_memory():
     assert again == row
     assert relaxation.feed(again, TWO, array(100, 300), array(100, 300))
     assert relaxed(relaxation, again) == [0.25, 0.75]
+
+
+def test_when_all_is_full_slow_and_fast_members_fall_back_in_proportion():
+    """Links of 100 and 400 behind full uplinks of 400: not even shares, which the 100 loses."""
+    relaxation = Relaxation(AdaptationSettings(time_constant=0.0))
+    relaxation.widen(2)
+    row = relaxation.add()
+    relaxation.feed(row, TWO, array(100, 400), array(0.0004, 0.0004))
+    relaxation.step(1.0)
+    assert relaxation.state(row, TWO).fallback == "saturated"
+    assert relaxed(relaxation, row) == pytest.approx([0.2, 0.8])
+
+
+def test_full_members_of_one_speed_leave_traffic_to_those_of_the_other():
+    """Only the slow ones are full: they keep their floor, to be tried, and no fallback."""
+    relaxation = Relaxation(AdaptationSettings(time_constant=0.0))
+    relaxation.widen(3)
+    row = relaxation.add()
+    relaxation.feed(row, THREE, array(100, 100, 400), array(0.0, 0.0, 196.0))
+    relaxation.step(1.0)
+    assert relaxation.state(row, THREE).fallback is None
+    assert relaxed(relaxation, row, THREE) == pytest.approx([0.01, 0.01, 0.98])
