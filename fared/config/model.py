@@ -119,7 +119,7 @@ class Adaptive(Section):
     """Weighing. ``time_constant`` seconds, 0 undamped; thresholds are ratios 0..1."""
 
     enabled: bool = True
-    metric: Literal["capacity", "available"] = "capacity"
+    metric: Literal["capacity", "available", "equalise"] = "capacity"
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03
     dead_band: values.Ratio = 0.05

@@ -66,7 +66,11 @@ def adaptation_settings(config: Config) -> AdaptationSettings:
     """How weights follow load, where they do."""
     adaptive = config.adaptive
     return AdaptationSettings(
-        time_constant=adaptive.time_constant, dead_band=adaptive.dead_band, floor=adaptive.floor
+        time_constant=adaptive.time_constant,
+        dead_band=adaptive.dead_band,
+        floor=adaptive.floor,
+        equalise=adaptive.metric == "equalise",
+        threshold=adaptive.announce_threshold,
     )
 
 
@@ -114,9 +118,14 @@ def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSett
 
 
 def weight_mode(config: Config) -> WeightMode:
-    """What the weights follow: nothing (plain ECMP), capacity, or available capacity."""
+    """What the weights follow: nothing (plain ECMP), capacity, or available capacity.
+
+    Equalising follows the latter too, by another rule.
+    """
     if not config.adaptive.enabled:
         return WeightMode.NONE
+    if config.adaptive.metric == "equalise":
+        return WeightMode.AVAILABLE
     return WeightMode(config.adaptive.metric)
 
 

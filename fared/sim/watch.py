@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fared.sim.load import Sample, Traffic
+    from fared.sim.load import Traffic
     from fared.sim.network import Node
 
 _AREA_OPAQUE = 10
@@ -156,7 +156,7 @@ def originations(node: Node, now: float) -> dict[tuple[int, int], int]:
                     key = header.advertising_router, header.link_state_id
                     found[key] = header.ls_sequence_number
     if node.settings.isis is not None:
-        for database in router.isis.snapshot(now).databases:
+        for level in router.isis.snapshot(now).databases:
             for lsp in level.lsps:
                 found[level.level, lsp.lsp.lsp_id] = lsp.lsp.sequence_number
     return found

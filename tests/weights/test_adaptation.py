@@ -149,3 +149,77 @@ def test_full_members_of_one_speed_leave_traffic_to_those_of_the_other():
     relaxation.step(1.0)
     assert relaxation.state(row, THREE).fallback is None
     assert relaxed(relaxation, row, THREE) == pytest.approx([0.01, 0.01, 0.98])
+
+
+def equalising(capacity: np.ndarray) -> tuple[Relaxation, int]:
+    relaxation = Relaxation(AdaptationSettings(equalise=True))
+    relaxation.widen(3)
+    row = relaxation.add()
+    relaxation.feed(row, THREE, capacity, capacity)
+    relaxation.program(row)
+    return relaxation, row
+
+
+def test_equalising_ends_where_paths_are_used_alike():
+    """Others take half of the first path, 150 more are sent: the optimum is 2/3 used, everywhere."""
+    capacity, others = array(100, 100, 100), array(50, 0, 0)
+    relaxation, row = equalising(capacity)
+    for _ in range(200):
+        load = others + 150 * np.array(relaxed(relaxation, row, THREE))
+        relaxation.feed(row, THREE, capacity, np.maximum(capacity - load, 0))
+        relaxation.step(1.0)
+    assert max(load / capacity) < 2 / 3 + 0.05, "not further off than announcing and the leak allow"
+    assert max(load / capacity) - min(load / capacity) < 0.1
+    assert relaxation.state(row, THREE).loop_gain < 1
+
+
+def test_differences_that_nobody_announces_are_not_added_up():
+    """A value that is stale by less than the announce threshold moves nothing, ever."""
+    relaxation, row = equalising(array(100, 100, 100))
+    relaxation.feed(row, THREE, array(100, 100, 100), array(40, 37.5, 40))
+    for _ in range(1000):
+        relaxation.step(1.0)
+    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
+
+
+def test_a_difference_that_stays_whatever_is_done_has_a_bound():
+    """Traffic that is not ours fills a path: it keeps its floor and is found when it is free."""
+    relaxation, row = equalising(array(100, 100, 100))
+    relaxation.feed(row, THREE, array(100, 100, 100), array(0, 90, 90))
+    for _ in range(1000):
+        relaxation.step(1.0)
+    assert 0.005 < relaxed(relaxation, row, THREE)[0] < 0.03
+    relaxation.feed(row, THREE, array(100, 100, 100), array(90, 40, 40))
+    for _ in range(60):
+        relaxation.step(1.0)
+    assert relaxed(relaxation, row, THREE)[0] > 0.3
+
+
+def test_stale_values_are_not_added_up():
+    relaxation, row = equalising(array(100, 100, 100))
+    relaxation.feed(row, THREE, array(100, 100, 100), array(0, 90, 90))
+    for _ in range(200):
+        relaxation.step(1.0, stale=True)
+    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
+
+
+def test_lost_capacity_is_not_damped_whatever_the_rule():
+    relaxation, row = equalising(array(100, 100, 100))
+    assert relaxation.feed(row, THREE, array(100, 100, 50), array(100, 100, 50))
+    assert relaxed(relaxation, row, THREE) == pytest.approx([0.4, 0.4, 0.2])
+
+
+def test_one_lost_link_is_worked_out_for_its_own_row_only():
+    """A leaf has a thousand vectors: what a lost link costs must not grow with their square."""
+    relaxation = Relaxation(AdaptationSettings())
+    relaxation.widen(3)
+    rows = [relaxation.add() for _ in range(50)]
+    for row in rows:
+        relaxation.feed(row, THREE, array(100, 100, 100), array(60, 60, 60))
+        relaxation.program(row)
+    seen: list[int] = []
+    saturated = relaxation._saturated
+    relaxation._saturated = lambda of: seen.append(of.stop - of.start) or saturated(of)
+    for row in rows:
+        relaxation.feed(row, TWO, array(100, 100), array(60, 60))
+    assert set(seen) == {1}

@@ -132,7 +132,7 @@ class Weights(Document):
 
     root: str
     metric: str
-    """none, capacity or available."""
+    """none, capacity, available or equalise."""
     adaptation: AdaptationLoop | None
     """None unless weights follow load."""
     vectors: list[WeightVector]
@@ -187,7 +187,7 @@ class Explain(Document):
     """The routers that announce the prefix and were chosen: ``{"id", "hostname"}``."""
     nexthops: list[ExplainNextHop]
     weights: str
-    """none, capacity or available: what the weights follow."""
+    """none, capacity, available or equalise: what the weights follow."""
     summary: str
     """The whole in one or two sentences."""
     last_change: dict[str, Any] | None
