@@ -152,8 +152,9 @@ class Relaxation:
         where nothing is known. None counts as less than the floor: a path that is full today
         must still be tried. The floor is one of paths and not of links: a full 400G uplink
         before a 100G downlink would else look as if the path had room. Returns whether facts changed: then shares already follow them
-        and are to be programmed at once. A member's share goes with its capacity, new members
-        begin at their target, and what members lose the others share.
+        and are to be programmed at once. A member's share goes with its capacity, and what
+        members lose the others share. New ones begin at their target, but with no more than their
+        part of the capacity: they are free because they were not there, and all routers see it.
         """
         before = self._capacity[row].copy()
         after = np.zeros(before.shape)
@@ -177,13 +178,13 @@ class Relaxation:
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled: NDArray[np.float64] = self._relaxed[row] * (after / before)
         kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
-        new = (after > 0) & (before <= 0)
         if not kept.any():
             return wanted
-        kept *= (1.0 - wanted[new].sum()) / kept.sum()
-        kept[new] = wanted[new]
-        kept /= kept.sum()
-        return kept
+        new = (after > 0) & (before <= 0)
+        added: NDArray[np.float64] = np.minimum(wanted, after / after.sum())[new]
+        kept *= (1.0 - added.sum()) / kept.sum()
+        kept[new] = added
+        return kept / kept.sum()
 
     def _saturated(self, rows: slice) -> NDArray[np.bool_]:
         """Vectors (K,) of which no member has more left than the floor."""

@@ -204,6 +204,21 @@ def test_lost_links_and_lost_capacity_do_not_wait():
     assert set(forwarding(fabric, prefix)["L1"]) == {"S1", "S2", "S4"}
 
 
+def test_a_link_that_comes_back_under_load_is_not_overrun():
+    """It is idle because it was away: not a reason to send it half of everything."""
+    fabric = started(clos3(4, 2, solver=settings()))
+    network = fabric.network
+    network.set_link("L1", "S3", up=False)
+    traffic = Traffic(fabric, all_to_all(fabric, 0.55 * 4 * DEFAULT_CAPACITY))
+    traffic.start()
+    network.run_for(8)
+    assert worst(traffic, 1) > 0.7
+    network.set_link("L1", "S3", up=True)
+    network.run_for(15)
+    assert max(sample.worst for sample in traffic.samples[-15:]) < 0.8
+    assert worst(traffic, 1) < 0.6
+
+
 def test_when_loads_are_no_longer_measured_weights_go_back_to_capacities():
     """Counters that stand still say nothing: old loads are not believed for longer than 10 s."""
     traffic = busy(started(clos3(4, 2, solver=settings())), 0.3)

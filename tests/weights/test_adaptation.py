@@ -87,8 +87,16 @@ def test_a_lost_member_leaves_its_share_to_the_others():
 def test_a_new_member_begins_at_its_target_and_the_others_keep_their_ratio():
     relaxation, row = vector(array(75, 25), time_constant=0.0)
     relaxation.step(1.0)
+    assert relaxation.feed(row, THREE, array(100, 100, 100), array(75, 25, 25))
+    assert relaxed(relaxation, row, THREE) == pytest.approx([0.6, 0.2, 0.2])
+
+
+def test_a_new_member_that_nobody_uses_yet_gets_no_more_than_its_part_of_the_capacity():
+    """Its target would be half of everything, for every router at once."""
+    relaxation, row = vector(array(75, 25), time_constant=0.0)
+    relaxation.step(1.0)
     assert relaxation.feed(row, THREE, array(100, 100, 100), array(75, 25, 100))
-    assert relaxed(relaxation, row, THREE) == pytest.approx([0.375, 0.125, 0.5])
+    assert relaxed(relaxation, row, THREE) == pytest.approx([0.5, 1 / 6, 1 / 3])
 
 
 @pytest.mark.parametrize(
