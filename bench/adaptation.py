@@ -135,7 +135,7 @@ def slow_downlink(kind: Kind, fabric: Fabric) -> Iterator[Row]:
             traffic = Traffic(fabric, demands)
             if rule is AVAILABLE:
                 traffic.start()
-                fabric.network.run_for(SETTLING)
+                fabric.network.run_for(SETTLING / 2)
                 traffic.stop()
             worst = max(traffic.utilisation().values())
             found.setdefault(name, {})[rule.name] = worst / _bound(kind, fabric, demands)
@@ -250,7 +250,7 @@ def background(kind: Kind, fabric: Fabric, seconds: int) -> Iterator[Row]:
 def bursts(kind: Kind, fabric: Fabric, period: float, seconds: int) -> Iterator[Row]:
     """An all-reduce that is on for half of each period."""
     follow(fabric, AVAILABLE)
-    seen = watched(busy(kind, fabric, 0.5, period=period), SETTLING, seconds)
+    seen = watched(busy(kind, fabric, 0.5, period=period), SETTLING // 2, seconds)
     what = f"{kind.name}, on and off every {period:g} s, {seconds} s"
     mean, most = seen.announced, seen.announced_most
     for name, value, unit, limit in (
@@ -291,7 +291,7 @@ def measured(kind: Kind, arguments: argparse.Namespace) -> Iterator[Row]:
 def parser() -> argparse.ArgumentParser:
     """What can be asked for."""
     found = argparse.ArgumentParser(description="Weights that follow load, on the virtual clock.")
-    found.add_argument("--seconds", type=int, default=30, help="to watch after settling")
+    found.add_argument("--seconds", type=int, default=20, help="to watch after settling")
     found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts")
     found.add_argument("--large", action="store_true", help="two hundred routers")
     found.add_argument("--stages", type=int, choices=(3, 5), nargs="*", default=[3, 5])

@@ -23,7 +23,6 @@ class AdaptationClock:
         self._settings: AdaptationSettings | None = None
         self._stepped = 0.0
         self._measured: float | None = None
-        self._links: dict[int, float] = {}
         self.next_at: float | None = None
         """The next step, None while weights do not follow load."""
 
@@ -42,21 +41,9 @@ class AdaptationClock:
             self._stepped = now
             self.next_at = now + self._rng.random() * self._settings.period
 
-    def measured(self, ifindex: int, now: float) -> None:
-        """Note that the load of one of our own links was measured."""
-        self._measured = self._links[ifindex] = now
-
-    def silent(self, now: float) -> list[int]:
-        """Return the links whose load has become stale; each is told once.
-
-        Others would believe what was announced of them until its age ends, an hour perhaps.
-        """
-        assert self._settings is not None
-        limit = now - self._settings.stale_after
-        found = [ifindex for ifindex, at in self._links.items() if at < limit]
-        for ifindex in found:
-            del self._links[ifindex]
-        return found
+    def measured(self, now: float) -> None:
+        """Note that the load of our own links was measured."""
+        self._measured = now
 
     def due(self, now: float) -> bool:
         """Whether to step now."""

@@ -157,7 +157,7 @@ class Router:
                 self._tell_all(event, now)
             case LoadMeasured() | ShutdownRequested() | ExternalRoutes():
                 if isinstance(event, LoadMeasured):
-                    self.adaptation.measured(event.ifindex, now)
+                    self.adaptation.measured(now)
                 self._tell_all(event, now)
 
     def _tell_all(
@@ -289,8 +289,6 @@ class Router:
         waiting = self.backoff.next_deadline() is not None
         if not waiting and any(speaker.dirty for speaker in self.speakers.values()):
             self._compute(now)
-        for ifindex in self.adaptation.silent(now):
-            self._tell_all(LoadMeasured(ifindex, 0.0), now)
         seconds, stale = self.adaptation.step(now)
         changed: dict[Prefix, Route | None] = {}
         for speaker in self.speakers.values():

@@ -86,8 +86,6 @@ class Traffic:
         self.pattern = pattern or OnOff()
         self.period = period
         self.samples: list[Sample] = []
-        self.blind: set[str] = set()
-        """Nodes that measure nothing."""
         self._background: dict[PortKey, float] = defaultdict(float)
         for (tail, head), rate in (background or {}).items():
             self._background[tail, fabric.network.find_port(tail, head).ifindex] += rate
@@ -118,7 +116,7 @@ class Traffic:
         carried = self.carried()
         part = self.pattern.part(now - self.period, now)
         for name, node in self.fabric.network.nodes.items():
-            if node.router is None or name in self.blind:
+            if node.router is None:
                 continue
             loads = [
                 LoadMeasured(port.ifindex, min(load, port.capacity or load))

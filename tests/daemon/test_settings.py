@@ -44,3 +44,15 @@ def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_
     wanted = {w.path: w.value for w in sysctls_of(load_text(text), 1, [LO, link])}
     assert ("net/ipv6/conf/swp1/disable_ipv6" in wanted) is ipv6
     assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter
+
+
+def test_equalising_is_another_rule_for_available_bandwidth():
+    """What nobody announces is no difference: its dead zone is the announce threshold."""
+    text = OSPF + "\nadaptive: {metric: %s, announce-threshold: 4%%}"
+    found = {
+        metric: router_settings(load_text(text % metric), 1, "leaf1").solver
+        for metric in ("capacity", "available", "equalise")
+    }
+    assert [str(solver.mode) for solver in found.values()] == ["capacity", "available", "available"]
+    assert [solver.adaptation.equalise for solver in found.values()] == [False, False, True]
+    assert found["equalise"].adaptation.threshold == 0.04

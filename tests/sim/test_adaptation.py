@@ -231,27 +231,6 @@ def test_when_loads_are_no_longer_measured_weights_go_back_to_capacities():
     assert forwarding(traffic.fabric, prefix)["L1"]["S1"] == pytest.approx(0.25, abs=0.015)
 
 
-@pytest.mark.parametrize("protocol", SMALL)
-def test_a_router_that_no_longer_measures_takes_its_loads_back(protocol: str):
-    """Others are not left with a load of once until its LSA or LSP is an hour old."""
-    traffic = busy(started(SMALL[protocol](settings())), 0.3)
-    network, prefix = traffic.fabric.network, traffic.fabric.leaf_prefixes["L2"]
-    network.run_for(60)
-    assert forwarding(traffic.fabric, prefix)["L1"]["S1"] < 0.4
-    traffic.blind = {"S1", "L1"}
-    network.run_for(13)
-    root = network.nodes["L2"].running.solver
-    (area,) = root.areas
-    graph = root.ted(area).graph()
-    taken = graph.available < 0.99 * graph.capacity
-    ends = {"L1": 0, "S1": 0, "L2": 0, "S2": 0}
-    for name, speaker in ((n, network.nodes[n].running.solver.root) for n in ends):
-        ends[name] = int(taken[graph.src == graph.index(speaker)].sum())
-    assert ends == {"L1": 0, "S1": 0, "L2": 2, "S2": 2}
-    network.run_for(80)
-    assert forwarding(traffic.fabric, prefix)["L1"]["S1"] == pytest.approx(0.5, abs=0.03)
-
-
 @pytest.mark.parametrize("protocol", FABRICS)
 @pytest.mark.parametrize("every", [0.02, 0.1, 1.0])
 def test_a_storm_of_loads_floods_a_bounded_number(protocol: str, every: float):
