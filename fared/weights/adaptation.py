@@ -184,7 +184,8 @@ class Relaxation:
         added: NDArray[np.float64] = np.minimum(wanted, after / after.sum())[new]
         kept *= (1.0 - added.sum()) / kept.sum()
         kept[new] = added
-        return kept / kept.sum()
+        kept /= kept.sum()
+        return kept
 
     def _saturated(self, rows: slice) -> NDArray[np.bool_]:
         """Vectors (K,) of which no member has more left than the floor."""
