@@ -189,6 +189,25 @@ def test_when_everything_is_full_weights_go_back_to_capacities():
         assert state.relaxed == pytest.approx([0.25] * 4, abs=0.02)
 
 
+def test_slow_links_behind_full_fast_ones_do_not_look_free():
+    """All uplinks are full, of the path over the slow downlink as well: it is not worth more."""
+    fabric = started(clos3(4, 3, solver=settings()))
+    fabric.network.set_capacity("S1", "L2", SLOW)
+    traffic = Traffic(
+        fabric,
+        {
+            ("L1", fabric.leaf_prefixes["L3"]): 6 * DEFAULT_CAPACITY,
+            ("L1", fabric.leaf_prefixes["L2"]): 0.1 * DEFAULT_CAPACITY,
+        },
+    )
+    traffic.start()
+    fabric.network.run_for(60)
+    adapted = fabric.network.nodes["L1"].running.speakers["ospf"].adapted[4]
+    _, state = adapted.state(fabric.leaf_prefixes["L2"])
+    assert state.fallback == "saturated"
+    assert sorted(state.relaxed) == pytest.approx([1 / 13, 4 / 13, 4 / 13, 4 / 13], abs=0.01)
+
+
 def test_lost_links_and_lost_capacity_do_not_wait():
     """What is a fact and not load takes effect within the flooding time."""
     fabric = busy(started(clos3(4, 4, solver=settings())), 0.3).fabric

@@ -88,7 +88,7 @@ class AdaptationState(TypedDict):
     """How a weight vector follows load.
 
     ``loop_gain`` is rho / (1 - rho) for rho the load of its paths over their capacity, None
-    where nothing is left; undamped weights swing above 1. ``fallback`` says why shares go to
+    where nothing is left; undamped weights swing above 1. While equalising it is rho. ``fallback`` says why shares go to
     the capacities instead: ``saturated``, ``stale`` or ``unknown``, None where they do not.
     """
 
