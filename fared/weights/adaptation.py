@@ -26,6 +26,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    _Rows = slice | NDArray[np.int64]
+
 _DELAYS = 10.0
 """Time constant over loop delay: stable to 94 % of the residual capacity."""
 _EQUALISING = 0.45
@@ -141,53 +143,53 @@ class Relaxation:
 
     def feed(
         self,
-        row: int,
+        rows: NDArray[np.int64],
         columns: NDArray[np.int64],
         capacity: NDArray[np.float64],
         target: NDArray[np.float64],
-    ) -> bool:
-        """Take what the members of a vector (at ``columns``) can carry, and have left.
+    ) -> NDArray[np.bool_]:
+        """Take what the members at ``columns`` (M,) of vectors (K,) can carry, and have left.
 
-        Both in bytes/s or any unit of a vector's own; ``capacity`` is above zero, ``target`` NaN
-        where nothing is known. None counts as less than the floor: a path that is full today
-        must still be tried. The floor is one of paths and not of links: a full 400G uplink
-        before a 100G downlink would else look as if the path had room. Returns whether facts changed: then shares already follow them
-        and are to be programmed at once. A member's share goes with its capacity, and what
-        members lose the others share. New ones begin at their target, but with no more than their
-        part of the capacity: they are free because they were not there, and all routers see it.
+        Both (K, M), in bytes/s or any unit of a vector's own; ``capacity`` is above zero,
+        ``target`` NaN where nothing is known. None counts as less than the floor: a path that is
+        full today must still be tried. The floor is one of paths and not of links: a full 400G
+        uplink before a 100G downlink would else look as if the path had room.
+
+        Returns of which vectors (K,) facts changed: there shares already follow them and are to
+        be programmed at once. A member's share goes with its capacity, and what members lose the
+        others share. New ones begin at their target, but with no more than their part of the
+        capacity: they are free because they were not there, and all routers see it.
         """
-        before = self._capacity[row].copy()
+        before = self._capacity[rows]
         after = np.zeros(before.shape)
-        after[columns] = capacity
-        self._known[row] = not np.isnan(target).any()
-        self._target[row] = 0.0
-        least = capacity * self.settings.floor
-        self._target[row, columns] = np.nan_to_num(np.maximum(target, least))
-        scale = max(before.max(initial=0.0), after.max(initial=0.0))
-        if (np.abs(after - before) <= _SAME * scale).all():
-            return False
-        self._capacity[row] = after
-        self._relaxed[row] = self._shifted(row, before, after)
-        return True
+        after[:, columns] = capacity
+        self._known[rows] = ~np.isnan(target).any(axis=1)
+        left = np.zeros(before.shape)
+        left[:, columns] = np.nan_to_num(np.maximum(target, capacity * self.settings.floor))
+        self._target[rows] = left
+        scale = np.maximum(before, after).max(axis=1, initial=0.0, keepdims=True)
+        changed: NDArray[np.bool_] = (np.abs(after - before) > _SAME * scale).any(axis=1)
+        if changed.any():
+            self._capacity[rows[changed]] = after[changed]
+            shifted = self._shifted(rows[changed], before[changed], after[changed])
+            self._relaxed[rows[changed]] = shifted
+        return changed
 
     def _shifted(
-        self, row: int, before: NDArray[np.float64], after: NDArray[np.float64]
+        self, rows: NDArray[np.int64], before: NDArray[np.float64], after: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The relaxed shares of a row when its capacities become others."""
-        wanted: NDArray[np.float64] = self._wanted(slice(row, row + 1))[0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled: NDArray[np.float64] = self._relaxed[row] * (after / before)
+        """The relaxed shares (K, M) of rows when their capacities become others."""
+        wanted = self._wanted(rows)
+        scaled = self._relaxed[rows] * (after / np.where(before > 0, before, 1.0))
         kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
-        if not kept.any():
-            return wanted
         new = (after > 0) & (before <= 0)
-        added: NDArray[np.float64] = np.minimum(wanted, after / after.sum())[new]
-        kept *= (1.0 - added.sum()) / kept.sum()
-        kept[new] = added
-        kept /= kept.sum()
-        return kept
+        added = np.where(new, np.minimum(wanted, _shares(after)), 0.0)
+        shifted = _shares(_shares(kept) * (1.0 - added.sum(axis=1, keepdims=True)) + added)
+        begun = kept.any(axis=1, keepdims=True)
+        result: NDArray[np.float64] = np.where(begun, shifted, wanted)
+        return result
 
-    def _saturated(self, rows: slice) -> NDArray[np.bool_]:
+    def _saturated(self, rows: _Rows) -> NDArray[np.bool_]:
         """Vectors (K,) of which no member has more left than the floor."""
         capacity = self._capacity[rows]
         floor = capacity * self.settings.floor * _AT_FLOOR
@@ -195,18 +197,18 @@ class Relaxation:
         saturated: NDArray[np.bool_] = np.all(full, axis=1)
         return saturated
 
-    def _blind(self, rows: slice) -> NDArray[np.bool_]:
+    def _blind(self, rows: _Rows) -> NDArray[np.bool_]:
         """Vectors (K,) whose load says nothing: they go to the ratio of capacities."""
         return self._saturated(rows) | ~self._known[rows] | self._stale
 
-    def _wanted(self, rows: slice = _ALL) -> NDArray[np.float64]:
+    def _wanted(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
         """Shares (K, M) to move to: those of what is left, else those of the capacities."""
         capacities, blind = _shares(self._capacity[rows]), self._blind(rows)[:, None]
         if not self.settings.equalise:
             return _shares(np.where(blind, self._capacity[rows], self._target[rows]))
         return np.where(blind, capacities, self._equalised(rows, capacities))
 
-    def _equalised(self, rows: slice, capacities: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _equalised(self, rows: _Rows, capacities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Shares (K, M) that differ from the relaxed ones by how unequally paths are used.
 
         What no announcement would tell is no difference: adding it up would lead anywhere. So
@@ -243,10 +245,10 @@ class Relaxation:
         rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
         return rows
 
-    def program(self, row: int) -> NDArray[np.float64]:
-        """Note that the relaxed shares of a row are programmed now, and return them."""
-        self._programmed[row] = self._relaxed[row]
-        shares: NDArray[np.float64] = self._relaxed[row]
+    def program(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Note that the relaxed shares of rows are programmed now, and return them (K, M)."""
+        self._programmed[rows] = self._relaxed[rows]
+        shares: NDArray[np.float64] = self._relaxed[rows]
         return shares
 
     def state(self, row: int, columns: NDArray[np.int64]) -> VectorState:
