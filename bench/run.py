@@ -22,6 +22,7 @@ SECTIONS = (
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("adaptation", "Weights that follow load: whole fabrics on the virtual clock"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
+    ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 

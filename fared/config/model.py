@@ -116,10 +116,11 @@ class Ospf(Section):
 
 
 class Adaptive(Section):
-    """Weighing. ``time_constant`` seconds, 0 undamped; thresholds are ratios 0..1."""
+    """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1."""
 
     enabled: bool = True
     metric: Literal["capacity", "available", "equalise"] = "capacity"
+    measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03
     dead_band: values.Ratio = 0.05

@@ -265,7 +265,7 @@ class IsisEngine:
     def _load_measured(self, event: LoadMeasured) -> None:
         circuit = self._instance.circuits.get(event.ifindex)
         if circuit is not None:
-            circuit.utilized = max(0.0, event.utilized)
+            circuit.utilized = event.utilized
             self._originator.bandwidth_changed(circuit)
 
     def _apply(self, settings: IsisSettings) -> None:

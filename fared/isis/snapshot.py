@@ -84,7 +84,7 @@ class CircuitView:
     hello_multiplier: int
     hello_in: float | None
     capacity: float | None
-    utilized: float
+    utilized: float | None
     announced_capacity: float | None
     announced_available: float | None
     lans: tuple[LanView, ...]

@@ -96,7 +96,7 @@ class Interface:
         self.paced_until = float("-inf")
         """Until then floods and acks wait for company (Transmitter)."""
         self.pacing_timer: Timer | None = None
-        self.utilized = 0.0
+        self.utilized: float | None = 0.0
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None
         self.flaps: dict[int, int] = {}

@@ -76,7 +76,7 @@ class InterfaceView:
     router_dead_interval: int
     rxmt_interval: float
     capacity: float | None
-    utilized: float
+    utilized: float | None
     announced_capacity: float | None
     announced_available: float | None
     hello_in: float | None

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 DEFAULT_MAX_WEIGHT = 256
@@ -113,7 +115,15 @@ def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> f
     return sum(weights) / load / sum(capacities) if load else 0.0
 
 
-def dhondt(weights: tuple[float, ...], buckets: int) -> tuple[int, ...]:
+@functools.lru_cache(maxsize=4096)
+def divide_buckets(weights: tuple[int, ...], buckets: int) -> tuple[int, ...]:
+    """Smallest integer weights that give the members of a resilient group D'Hondt's buckets."""
+    shares = dhondt(weights, buckets)
+    divisor = math.gcd(*shares) or 1
+    return tuple(share // divisor for share in shares)
+
+
+def dhondt(weights: Sequence[float], buckets: int) -> tuple[int, ...]:
     """Divide the buckets of a resilient group by D'Hondt: the sum is ``buckets`` exactly.
 
     Each bucket goes to the member whose load per capacity stays least, which again never
