@@ -244,3 +244,13 @@ def test_vectors_fed_together_are_what_they_are_one_by_one():
         found.append([relaxation.state(row, columns).relaxed for row in rows.tolist()])
     assert np.allclose(found[0], found[1])
     assert np.allclose(np.sum(found[0], axis=1), 1)
+
+
+def test_while_equalising_a_new_member_begins_at_its_part_of_the_capacity():
+    """Nothing multiplied by whatever it is stays nothing."""
+    relaxation = Relaxation(AdaptationSettings(equalise=True))
+    relaxation.widen(3)
+    row = relaxation.add()
+    feed(relaxation, row, TWO, array(100, 100), array(100, 100))
+    feed(relaxation, row, THREE, array(100, 100, 100), array(100, 100, 100))
+    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
