@@ -20,6 +20,7 @@ SECTIONS = (
     ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
+    ("adaptation", "Weights that follow load: whole fabrics on the virtual clock"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
     ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
     ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),

@@ -121,7 +121,7 @@ class Adaptive(Section):
     """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1."""
 
     enabled: bool = True
-    metric: Literal["capacity", "available"] = "capacity"
+    metric: Literal["capacity", "available", "equalise"] = "capacity"
     measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03

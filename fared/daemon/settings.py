@@ -76,6 +76,8 @@ def adaptation_settings(config: Config) -> AdaptationSettings:
         time_constant=adaptive.time_constant,
         dead_band=adaptive.dead_band,
         floor=adaptive.floor,
+        equalise=adaptive.metric == "equalise",
+        threshold=adaptive.announce_threshold,
         measure_period=adaptive.measure_period,
         announce_interval=DEFAULT_ANNOUNCE.minimum_interval,
         stale_after=max(LEAST_STALE, STALE_PERIODS * adaptive.measure_period),
@@ -126,9 +128,14 @@ def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSett
 
 
 def weight_mode(config: Config) -> WeightMode:
-    """What the weights follow: nothing (plain ECMP), capacity, or available capacity."""
+    """What the weights follow: nothing (plain ECMP), capacity, or available capacity.
+
+    Equalising follows the latter too, by another rule.
+    """
     if not config.adaptive.enabled:
         return WeightMode.NONE
+    if config.adaptive.metric == "equalise":
+        return WeightMode.AVAILABLE
     return WeightMode(config.adaptive.metric)
 
 

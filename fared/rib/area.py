@@ -20,6 +20,7 @@ from fared.weights.path_capacity import (
     Contraction,
     Flow,
     Row,
+    WeightMode,
     contract,
     link_capacities,
     merged_flow,
@@ -77,6 +78,8 @@ class AreaSolver:
         self.root = root
         self.ted = Ted()
         self.links: tuple[LocalLink, ...] = ()
+        self.loads = 0
+        """Changes of the database that were only of load: nothing where weights follow none."""
         self.solution: Solution | None = None
         self._builder: SetBuilder | None = None
         self._solved_by: SetBuilder | None = None
@@ -99,7 +102,8 @@ class AreaSolver:
         ``known``: the plan of this root for the present graph, if another solver has it.
         """
         graph = self.ted.graph()
-        seen = (self.ted.generation, self.ted.capacity_generation)
+        ignored = 0 if settings.mode is WeightMode.AVAILABLE else self.loads
+        seen = (self.ted.generation, self.ted.capacity_generation - ignored)
         old = self.solution
         if old is not None and seen == self._seen and self.links == self._seen_links:
             return None

@@ -46,6 +46,18 @@ def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_
     assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter
 
 
+def test_equalising_is_another_rule_for_available_bandwidth():
+    """What nobody announces is no difference: its dead zone is the announce threshold."""
+    text = OSPF + "\nadaptive: {metric: %s, announce-threshold: 4%%}"
+    found = {
+        metric: router_settings(load_text(text % metric), 1, "leaf1").solver
+        for metric in ("capacity", "available", "equalise")
+    }
+    assert [str(solver.mode) for solver in found.values()] == ["capacity", "available", "available"]
+    assert [solver.adaptation.equalise for solver in found.values()] == [False, False, True]
+    assert found["equalise"].adaptation.threshold == 0.04
+
+
 @pytest.mark.parametrize(
     ("written", "period", "loop_delay", "stale_after"),
     [("100ms", 0.1, 1.1, 10.0), ("1s", 1.0, 1.55, 10.0), ("10s", 10.0, 6.05, 50.0)],

@@ -125,7 +125,7 @@ class Status(Document):
     stages: list[StageReached]
     drained: bool
     weights: str
-    """none, capacity or available."""
+    """none, capacity, available or equalise."""
     config: ConfigStatus
     ospf: OspfStatus | None
     isis: IsisStatus | None
