@@ -1,0 +1,383 @@
+"""Beside C: one database of a large fabric, given to FRR, BIRD and fared, and the same events.
+
+Each daemon is leaf 0 of a 64x512 fabric in a namespace of its own, with a real adjacency to each
+spine; what speaks for the spines is in ``beside_speakers``. Spine 0 has the LSAs (LSPs) of
+everybody else. FRR and BIRD get them without TE, fared with TE on every link. Then links far away
+are cut and restored, metrics and capacities changed, in turns, by an update from spine 0.
+
+Measured per event: time from sending the update to the kernel's announcement of the last route or
+next hop that changed; CPU of all threads of the daemon until it is quiet again, flooding to the
+other 63 neighbors included; and what the daemon says of its SPF.
+
+``python bench/beside.py [--fabric 128x1024] [--only fared-ospf,frr-ospf] [--events 7] [--frr-te]``
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - threads are limited before NumPy is loaded
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import argparse
+import gc
+import json
+import select
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.beside_devices import Device
+from bench.beside_fabric import COST, RATE, Fabric, Link
+from bench.beside_speakers import IsisSpeaker, OspfSpeaker
+
+DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
+FABRIC = (64, 512)
+EVENTS = 5
+KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
+MOST_MIB = 300
+_SYNC = 90.0
+_REACTION = 10.0
+_QUIET = 0.12
+_SETTLE = 0.25
+_SPACING = 1.3
+_HELLOS = 8.0
+_PUSH_GAP = 0.002
+
+
+@dataclass
+class Event:
+    """One event: ms until the first and the last change of the kernel, CPU ms, SPF ms."""
+
+    first: float
+    last: float
+    cpu: float
+    spf: float | None
+    detail: dict[str, Any] | None = None
+
+
+@dataclass
+class Results:
+    """What was measured of one device."""
+
+    sync: float = 0.0
+    sync_cpu: float = 0.0
+    all_cpu: float = 0.0
+    resident: float = 0.0
+    events: dict[str, list[Event]] = field(default_factory=dict)
+
+    def median(self, kind: str, what: str = "last") -> float | None:
+        """The median of a figure over the events of a kind."""
+        values = [getattr(event, what) for event in self.events.get(kind, ())]
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
+
+
+class Bench:
+    """All devices and the loop that speaks for their neighbors."""
+
+    def __init__(self, devices: list[Device]) -> None:
+        self.devices = devices
+        self.results = {device.name: Results() for device in devices}
+        self._poll = select.poll()
+        self._owner: dict[int, Device] = {}
+        for device in devices:
+            for descriptor in device.speakers:
+                self._owner[descriptor] = device
+                self._poll.register(descriptor, select.POLLIN)
+        self._hellos = 0.0
+        self._pushed = 0.0
+        self._next: dict[str, float] = {}
+
+    # The loop
+
+    def serve(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
+        """Speak for that long, or until something holds; whether it does."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            if now >= self._hellos:
+                self._hellos = now + _HELLOS
+                for device in self.devices:
+                    for speaker in device.speakers.values():
+                        speaker.hello()
+            pushing = self._push(now)
+            if until is not None and until():
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            wait = min(left, _PUSH_GAP if pushing else 0.02)
+            for descriptor, _ in self._poll.poll(wait * 1e3):
+                self._owner[descriptor].receive(descriptor)
+
+    def _push(self, now: float) -> bool:
+        """Send a portion of what was asked for, every few milliseconds."""
+        busy = [device.server for device in self.devices if device.server.pending]
+        if busy and now >= self._pushed + _PUSH_GAP:
+            self._pushed = now
+            for server in busy:
+                server.push()
+        return bool(busy)
+
+    # Start
+
+    def synchronize(self, device: Device) -> None:
+        """Bring up the adjacency that has the database, then the others."""
+        result = self.results[device.name]
+        fabric = device.fabric
+        device.start()
+        heard = list(device.speakers.values())
+        self.serve(15.0, lambda: all(speaker._peer for speaker in heard))  # noqa: SLF001
+        self.serve(0.5)
+        device.changes()
+        cpu, began = device.cpu(), time.perf_counter()
+        device.server.silent = False
+        device.server.hello()
+        last, seen = began, 0
+        offered = began
+
+        def complete() -> bool:
+            nonlocal last, seen, offered
+            found = device.changes()
+            now = time.perf_counter()
+            if found:
+                last, seen = now, seen + found
+            server = device.server
+            if isinstance(server, IsisSpeaker) and server.full and now > offered + 2.0:
+                offered = now
+                if not server.wanted:
+                    server.offer()
+            return seen >= 2 * (fabric.leaves - 1) and now > last + 1.5
+
+        if not self.serve(_SYNC, complete):
+            raise RuntimeError(f"{device.name}: {seen} changes in {_SYNC} s")
+        result.sync, result.sync_cpu = last - began, device.cpu() - cpu
+        for speaker in device.speakers.values():
+            speaker.silent = False
+            if speaker is not device.server:
+                speaker.hello()
+        width = min(fabric.spines, 64 if device.kind == "frr" else fabric.spines)
+        far = fabric.leaves - 1
+        checked = 0.0
+
+        def wide() -> bool:
+            nonlocal checked
+            now = time.perf_counter()
+            if now < checked + 0.5:
+                return False
+            full = all(speaker.full for speaker in device.speakers.values())
+            done = full and len(device.width(far)) == width == len(device.width(1))
+            checked = time.perf_counter()
+            return done
+
+        if not self.serve(_SYNC, wide):
+            raise RuntimeError(f"{device.name}: {len(device.width(far))} paths after {_SYNC} s")
+        result.all_cpu = device.cpu() - cpu
+        self._quiet(device, 1.5)
+        result.resident = device.resident()
+        print(
+            f"{device.name}: sync {result.sync:.2f} s, CPU {result.sync_cpu:.2f} s,"
+            f" with all neighbors {result.all_cpu:.2f} s, {result.resident:.0f} MiB",
+            flush=True,
+        )
+
+    def _quiet(self, device: Device, seconds: float) -> None:
+        """Wait until the kernel has not announced anything for so long."""
+        last = time.monotonic()
+
+        def still() -> bool:
+            nonlocal last
+            if device.changes():
+                last = time.monotonic()
+            return time.monotonic() > last + seconds
+
+        self.serve(20.0, still)
+
+    # Events
+
+    def event(self, device: Device, kind: str, link: Link) -> None:
+        """Let one thing happen and see what the daemon makes of it."""
+        send = _prepare(device, kind, link)
+        self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
+        self.serve(0.01)
+        device.changes()
+        poll = select.poll()
+        poll.register(device.monitor.fileno(), select.POLLIN)
+        cpu = device.cpu()
+        began = time.perf_counter()
+        send()
+        first = last = None
+        deadline = began + _REACTION
+        while True:
+            # Only the monitor is looked at meanwhile: what the speakers have to say can wait.
+            ready = poll.poll(_QUIET * 1e3 if first is not None else 50)
+            now = time.perf_counter()
+            if ready and device.changes():
+                first, last = first or now, now
+            elif first is not None and now > (last or 0.0) + _QUIET:
+                break
+            elif now > deadline:
+                raise RuntimeError(
+                    f"{device.name}: no reaction to {kind} {link}\n{device.diagnosis()}"
+                )
+        assert last is not None
+        self.serve(_SETTLE)
+        used = device.cpu() - cpu
+        self._check(device, kind, link)
+        event = Event(
+            first=(first - began) * 1e3,
+            last=(last - began) * 1e3,
+            cpu=used * 1e3,
+            spf=device.spf() if kind in KINDS[:4] or device.kind == "fared" else None,
+            detail=device.last_change() if device.kind == "fared" else None,
+        )
+        self.results[device.name].events.setdefault(kind, []).append(event)
+        self._next[device.name] = time.monotonic() + _SPACING
+
+    def _check(self, device: Device, kind: str, link: Link) -> None:
+        """The kernel must have become what the event asks for."""
+        spine, leaf = link
+        width = device.width(leaf)
+        name = f"s{spine}"
+        if kind in ("cut", "metric"):
+            right = name not in width
+        elif kind == "capacity":
+            right = width[name] < max(width.values())
+        else:
+            right = name in width and len(set(width.values())) == 1
+        capped = device.kind == "frr" and device.fabric.spines > 64
+        if not right and not capped:
+            raise RuntimeError(f"{device.name}: after {kind} of {link}: {width}")
+
+
+def _prepare(device: Device, kind: str, link: Link) -> Callable[[], None]:
+    """Change the fabric; return what sends the news."""
+    fabric = device.fabric
+    match kind:
+        case "cut":
+            fabric.cut.add(link)
+        case "restore":
+            fabric.cut.discard(link)
+        case "metric":
+            fabric.costs[link] = 2 * COST
+        case "metric back":
+            del fabric.costs[link]
+        case "capacity":
+            fabric.rates[link] = RATE / 2
+        case "capacity back":
+            del fabric.rates[link]
+    ends = fabric.leaf(link[1]), fabric.spine(link[0])
+    server = device.server
+    if isinstance(server, OspfSpeaker):
+        if kind.startswith("capacity"):
+            return server.flood([fabric.te_lsa(end, link) for end in ends])
+        return server.flood([fabric.router_lsa(end) for end in ends])
+    return server.flood([raw for end in ends for raw in fabric.issue_lsps(end)])
+
+
+def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
+    """Run all; results by device name."""
+    devices: list[Device] = []
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o777)
+        try:
+            for name in names:
+                kind, protocol, *rest = name.split("-")
+                fabric = Fabric(*size, te=kind == "fared" or bool(rest))
+                if protocol == "ospf":
+                    fabric.originate()
+                else:
+                    fabric.describe()
+                devices.append(Device(kind, protocol, fabric, Path(directory)))
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            bench = Bench(devices)
+            for device in devices:
+                bench.synchronize(device)
+            for turn in range(events):
+                for kind in KINDS:
+                    for device in devices:
+                        if device.fabric.te or not kind.startswith("capacity"):
+                            if kind.startswith("capacity") and device.kind != "fared":
+                                continue
+                            # Another spine and leaf each turn, never those of the server.
+                            link = (1 + turn * 5 % (size[0] - 1), 1 + turn * 37 % (size[1] - 1))
+                            bench.event(device, kind, link)
+            for device in devices:
+                result = bench.results[device.name]
+                result.resident = max(result.resident, device.resident())
+        finally:
+            for device in devices:
+                device.stop()
+    return {name: asdict(result) for name, result in bench.results.items()}
+
+
+def report(found: dict[str, dict[str, Any]]) -> None:
+    """Print everything that was measured."""
+    for name, result in found.items():
+        print(
+            f"{name}: sync {result['sync']:.2f} s ({result['sync_cpu']:.2f} s CPU,"
+            f" {result['all_cpu']:.2f} s with all neighbors), {result['resident']:.0f} MiB"
+        )
+        for kind, events in result["events"].items():
+            line = f"  {kind:13}"
+            for what in ("first", "last", "cpu", "spf"):
+                values = [event[what] for event in events if event[what] is not None]
+                if values:
+                    line += f" {what} {statistics.median(values):7.2f}"
+                    line += f" [{min(values):.2f}-{max(values):.2f}]"
+            print(line)
+            details = [event["detail"] for event in events if event["detail"]]
+            if details:
+                parts = ("waited", "computed", "planned", "programmed", "total")
+                medians = {p: statistics.median(d[p] for d in details) * 1e3 for p in parts}
+                print("      " + " ".join(f"{p} {v:.2f}" for p, v in medians.items()))
+
+
+def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
+    """Run in a sandbox: whatever happens, nothing is left behind."""
+    from fared.lab import sandbox
+
+    target = ROOT / "build" / "bench" / "beside.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+
+    def work() -> int:
+        target.write_text(json.dumps(measure(names, size, events)))
+        return 0
+
+    sandbox.run(work)
+    if not target.exists():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(target.read_text())
+    return found
+
+
+def main() -> int:
+    """Run by hand."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fabric", default="x".join(map(str, FABRIC)))
+    parser.add_argument("--only", default=",".join(DEVICES))
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--frr-te", action="store_true")
+    given = parser.parse_args()
+    spines, leaves = map(int, given.fabric.split("x"))
+    names = given.only.split(",") + (["frr-ospf-te"] if given.frr_te else [])
+    found = sandboxed(names, (spines, leaves), given.events)
+    report(found)
+    return 0 if found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
