@@ -24,6 +24,7 @@ import argparse
 import gc
 import json
 import select
+import shutil
 import statistics
 import sys
 import tempfile
@@ -46,7 +47,9 @@ EVENTS = 5
 KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
 MOST_MIB = 300
 _SYNC = 90.0
-_REACTION = 10.0
+_REACTION = 60.0
+_SLOW = 2000.0
+"""A device that takes so long, ms, is spared further turns."""
 _QUIET = 0.12
 _SETTLE = 0.25
 _SPACING = 1.3
@@ -205,6 +208,19 @@ class Bench:
 
     # Events
 
+    def turn(self, turn: int) -> None:
+        """All kinds of events, by turns for all devices, on a link that no other turn has."""
+        for kind in KINDS:
+            for device in self.devices:
+                if kind.startswith("capacity") and device.kind != "fared":
+                    continue
+                before = self.results[device.name].events.get("cut", ())
+                if turn and max(event.last for event in before) > _SLOW:
+                    continue
+                spines, leaves = device.fabric.spines, device.fabric.leaves
+                link = (1 + turn * 5 % (spines - 1), 1 + turn * 37 % (leaves - 1))
+                self.event(device, kind, link)
+
     def event(self, device: Device, kind: str, link: Link) -> None:
         """Let one thing happen and see what the daemon makes of it."""
         send = _prepare(device, kind, link)
@@ -306,14 +322,7 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
             for device in devices:
                 bench.synchronize(device)
             for turn in range(events):
-                for kind in KINDS:
-                    for device in devices:
-                        if device.fabric.te or not kind.startswith("capacity"):
-                            if kind.startswith("capacity") and device.kind != "fared":
-                                continue
-                            # Another spine and leaf each turn, never those of the server.
-                            link = (1 + turn * 5 % (size[0] - 1), 1 + turn * 37 % (size[1] - 1))
-                            bench.event(device, kind, link)
+                bench.turn(turn)
             for device in devices:
                 result = bench.results[device.name]
                 result.resident = max(result.resident, device.resident())
@@ -364,6 +373,93 @@ def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str,
     return found
 
 
+def rows() -> list[dict[str, Any]]:
+    """The report's rows; none where no sandbox can be made or a peer is not installed."""
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None:
+        return []
+    found = sandboxed([name for name in DEVICES if _installed(name)], FABRIC, EVENTS)
+    report(found)
+    return rows_of(found, FABRIC)
+
+
+def _installed(name: str) -> bool:
+    program = {"frr": "/usr/lib/frr/zebra", "bird": "bird"}.get(name.partition("-")[0])
+    return program is None or shutil.which(program) is not None
+
+
+def rows_of(found: dict[str, dict[str, Any]], size: tuple[int, int]) -> list[dict[str, Any]]:
+    """Compare. Goals are ratios in this run, and fared's memory."""
+    table: list[dict[str, Any]] = []
+    where = f"{size[0]}x{size[1]}"
+
+    def of(name: str, kind: str, what: str) -> float | None:
+        events = found.get(name, {}).get("events", {}).get(kind, ())
+        values = [event[what] for event in events if event[what] is not None]
+        return statistics.median(values) if values else None
+
+    def row(
+        name: str, ours: float | None, other: float | None, least: float | None, unit: str = "ms"
+    ) -> None:
+        ratio = other / ours if ours and other else None
+        table.append(
+            {
+                "name": f"{where}: {name}",
+                "ours": ours,
+                "other": other,
+                "unit": unit,
+                "ratio": ratio,
+                "goal": None if least is None else f">= {least:g}x",
+                "met": None if least is None or ratio is None else ratio >= least,
+            }
+        )
+
+    for protocol in ("ospf", "isis"):
+        ours, title = f"fared-{protocol}", protocol.upper().replace("ISIS", "IS-IS")
+        if ours not in found:
+            continue
+        peers = [name for name in found if name.endswith(protocol) and name != ours]
+        for name in peers:
+            kind = name.partition("-")[0]
+            to = f"{title}, {dict(frr='FRR', bird='BIRD')[kind]}"
+            spf, event = of(ours, "cut", "spf"), of(ours, "cut", "last")
+            if kind == "frr":
+                row(f"{to}: SPF after a cut, ours with weights", spf, of(name, "cut", "spf"), 50)
+                row(f"{to}: cut, LSA to kernel", event, of(name, "cut", "last"), 5)
+            else:
+                row(f"{to}: our SPF with weights, its CPU", spf, of(name, "cut", "cpu"), 5)
+                row(f"{to}: cut, LSA to kernel; its CPU", event, of(name, "cut", "cpu"), 1)
+                row(f"{to}: cut, LSA to kernel", event, of(name, "cut", "last"), None)
+            for what in ("restore", "metric"):
+                row(
+                    f"{to}: {what}, LSA to kernel",
+                    of(ours, what, "last"),
+                    of(name, what, "last"),
+                    None,
+                )
+            row(f"{to}: cut, all CPU", of(ours, "cut", "cpu"), of(name, "cut", "cpu"), None)
+            for key, words, unit in (
+                ("sync", "learning the database", "s"),
+                ("sync_cpu", "learning the database, CPU", "s"),
+                ("all_cpu", "the same and all neighbors, CPU", "s"),
+                ("resident", "resident, ours with TE", "MiB"),
+            ):
+                row(f"{to}: {words}", found[ours][key], found[name][key], None, unit)
+        row(f"{title}: capacity, LSA to kernel", of(ours, "capacity", "last"), None, None)
+        resident = found[ours]["resident"]
+        table.append(
+            {
+                "name": f"{where}: {title}: resident with TE on every link",
+                "ours": resident,
+                "unit": "MiB",
+                "goal": f"< {MOST_MIB} MiB",
+                "met": resident < MOST_MIB,
+            }
+        )
+    return table
+
+
 def main() -> int:
     """Run by hand."""
     parser = argparse.ArgumentParser()
@@ -376,6 +472,11 @@ def main() -> int:
     names = given.only.split(",") + (["frr-ospf-te"] if given.frr_te else [])
     found = sandboxed(names, (spines, leaves), given.events)
     report(found)
+    for row in rows_of(found, (spines, leaves)):
+        figures = [row.get("ours"), row.get("other"), row.get("ratio")]
+        shown = " ".join("-" if value is None else f"{value:.4g}" for value in figures)
+        mark = {True: "met", False: "MISSED", None: ""}[row.get("met")]
+        print(f"{row['name']}: {shown} {row['unit']} {row.get('goal') or ''} {mark}")
     return 0 if found else 1
 
 

@@ -19,15 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.beside_fabric import Fabric
+from bench.beside_speakers import DEAD, HELLO, MTU, IsisSpeaker, OspfSpeaker
 from fared.api.client import ControlClient
 from fared.core.ids import dotted, format_system_id
 from fared.isis.ids import ALL_ISS
 from fared.kernel.isis_socket import ETH_P_802_2, frame, strip_ethernet_header
 from fared.kernel.ospf_socket import strip_ipv4_header
 from fared.lab.namespaces import Netns
-
-from bench.beside_fabric import Fabric
-from bench.beside_speakers import DEAD, HELLO, MTU, IsisSpeaker, OspfSpeaker
 
 READY = 30.0
 _FRR = Path("/usr/lib/frr")
@@ -199,7 +198,7 @@ class Device:
         group = re.search(r"nhid (\d+)", shown)
         if group is not None:
             return self._group(int(group[1]))
-        return {name: 1 for name in re.findall(r"dev (\S+)", shown)}
+        return dict.fromkeys(re.findall(r"dev (\S+)", shown), 1)
 
     def _group(self, number: int) -> dict[str, int]:
         shown = json.loads(self.inside.ip("-j", "nexthop", "show", "id", str(number)))[0]
@@ -207,9 +206,7 @@ class Device:
             return {shown["dev"]: 1}
         weights = {member["id"]: member.get("weight", 1) for member in shown["group"]}
         devices = json.loads(self.inside.ip("-j", "nexthop", "show"))
-        return {
-            item["dev"]: weights[item["id"]] for item in devices if item.get("id") in weights
-        }
+        return {item["dev"]: weights[item["id"]] for item in devices if item.get("id") in weights}
 
     def spf(self) -> float | None:
         """What the daemon says its last SPF took, ms; fared: with weights, RIB and groups."""
@@ -263,7 +260,9 @@ def _ospf_socket(ifindex: int) -> socket.socket:
         struct.pack("=4s4si", group, bytes(4), ifindex),
     )
     sock.setsockopt(
-        socket.IPPROTO_IP, socket.IP_MULTICAST_IF, struct.pack("=4s4si", bytes(4), bytes(4), ifindex)
+        socket.IPPROTO_IP,
+        socket.IP_MULTICAST_IF,
+        struct.pack("=4s4si", bytes(4), bytes(4), ifindex),
     )
     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
     sock.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: fragment what is too long
@@ -323,7 +322,13 @@ def _commands(device: Device) -> Iterator[tuple[list[str], Path]]:
         ready = here / "zserv" if name == "zebra" else here / f"{name}.vty"
         yield (
             [
-                *(str(_FRR / name), "-f", str(here / f"{name}.conf"), "-i", str(here / f"{name}.pid")),
+                *(
+                    str(_FRR / name),
+                    "-f",
+                    str(here / f"{name}.conf"),
+                    "-i",
+                    str(here / f"{name}.pid"),
+                ),
                 *("-z", str(here / "zserv"), "--vty_socket", str(here), "-P", "0"),
             ],
             ready,

@@ -26,8 +26,8 @@ from fared.isis.pdu.model import (
     TeRouterId,
     Tlv,
 )
-from fared.ospf.packet.body import encode_body, opaque_link_state_id
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.body import encode_body, opaque_link_state_id
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
 from fared.te.attributes import NO_ATTRIBUTES, TeAttributes
@@ -185,9 +185,7 @@ class Fabric:
         system = self.system(router)
         prefixes = [IpReach(ipv4_prefix(router, 32), 0)]
         if router >= _LEAVES:
-            prefixes.append(
-                IpReach(ipv4_prefix(self.host_network(router - _LEAVES), 24), COST)
-            )
+            prefixes.append(IpReach(ipv4_prefix(self.host_network(router - _LEAVES), 24), COST))
         fragments: list[list[Tlv]] = [
             [
                 AreaAddresses((AREA,)),

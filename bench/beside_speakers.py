@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from bench.beside_fabric import AREA
 from fared.core.ids import SystemId
 from fared.core.wire import DecodeError
 from fared.isis.ids import LevelSet, LspId
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, exact, peek_lsp, pdu_type
+from fared.isis.pdu.codec import decode_pdu, encode_pdu, exact, pdu_type, peek_lsp
 from fared.isis.pdu.model import (
     NLPID_IPV4,
     AreaAddresses,
@@ -43,8 +44,6 @@ from fared.ospf.packet.packets import (
     Options,
     PacketBody,
 )
-
-from bench.beside_fabric import AREA
 
 MTU = 9000
 HELLO, DEAD = 10, 40
@@ -256,16 +255,17 @@ class IsisSpeaker:
                 for tlv in of_type(pdu.tlvs, LspEntries):
                     for entry in tlv.entries:
                         ours = self._database.get(entry.lsp_id)
-                        if ours is not None and _entry(ours).sequence_number > entry.sequence_number:
+                        if (
+                            ours is not None
+                            and _entry(ours).sequence_number > entry.sequence_number
+                        ):
                             self.wanted[entry.lsp_id] = None
             case _:
                 pass
 
     def _acknowledge(self, raw: bytes) -> None:
         peek = peek_lsp(raw)
-        entry = LspEntry(
-            peek.lsp_id, peek.sequence_number, peek.remaining_lifetime, peek.checksum
-        )
+        entry = LspEntry(peek.lsp_id, peek.sequence_number, peek.remaining_lifetime, peek.checksum)
         self._send(encode_pdu(Psnp(2, self.system << 8, (LspEntries((entry,)),))))
 
     def _greeted(self, hello: P2pHello) -> None:

@@ -20,6 +20,7 @@ SECTIONS = (
     ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
+    ("beside", "Beside C: one large database, the same events: FRR, BIRD and fared as leaf 0"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )

@@ -6,6 +6,7 @@ next, and requests go out while descriptions still come in. Timers only repeat w
 
 from __future__ import annotations
 
+import struct
 from functools import partial
 
 from fared.ospf.flooding import Flooding
@@ -18,6 +19,7 @@ from fared.ospf.retransmit import Retransmitter
 from fared.ospf.transmit import Transmitter, body_space
 
 _DD_HEADER_SIZE = 8
+_AGE = struct.Struct(">H")
 _REQUEST_SIZE = 12
 _NEGOTIATION = DdFlags.I | DdFlags.M | DdFlags.MS
 _SEQUENCE_SPACE = 1 << 31
@@ -49,7 +51,7 @@ class Exchange:
         neighbor.dd_sequence_number = first & _WORD
         neighbor.master = True
         neighbor.last_dd = None
-        self._send(neighbor, _NEGOTIATION, ())
+        self._send(neighbor, _NEGOTIATION, b"")
 
     def describe(self, neighbor: Neighbor) -> None:
         """NegotiationDone: list what our databases hold (§10.3)."""
@@ -59,15 +61,16 @@ class Exchange:
         databases: list[Lsdb] = [area.lsdb, interface.lsdb]
         if not area.settings.stub:
             databases.append(instance.as_scope)
+        opaque = neighbor.opaque_capable
         for lsdb in databases:
-            for entry in lsdb:
-                if entry.key.ls_type in OPAQUE_TYPES and not neighbor.opaque_capable:
-                    continue
-                if entry.maxed(instance.now):
-                    self._retransmitter.enlist(neighbor, entry)
-                    self._flooding.send_direct(neighbor, entry)
-                else:
-                    neighbor.summaries.append(entry)
+            entries = list(lsdb)
+            if not opaque:
+                entries = [entry for entry in entries if entry.key.ls_type not in OPAQUE_TYPES]
+            neighbor.summaries.extend(entries)
+        for entry in instance.dying:
+            if entry.lsdb in databases and (opaque or entry.key.ls_type not in OPAQUE_TYPES):
+                self._retransmitter.enlist(neighbor, entry)
+                self._flooding.send_direct(neighbor, entry)
 
     def finish(self, neighbor: Neighbor) -> NeighborState:
         """ExchangeDone: Full if nothing is left to ask for, else Loading (§10.3)."""
@@ -219,18 +222,19 @@ class Exchange:
     def _send_next(self, neighbor: Neighbor) -> bool:
         """Send the next part of our list; return whether more is left."""
         room = (body_space(neighbor.interface) - _DD_HEADER_SIZE) // LSA_HEADER_SIZE
-        headers: list[LsaHeader] = []
+        headers: list[bytes] = []
+        now = self._instance.now
         while neighbor.summaries and len(headers) < room:
             entry = neighbor.summaries.popleft()
             # What was replaced since has been flooded to the neighbor in its new form.
-            if entry.lsdb.get(entry.key) is entry:
-                headers.append(entry.header(self._instance.now))
+            if entry.lsdb.entries.get(entry.key) is entry and not entry.maxed(now):
+                headers.append(_AGE.pack(entry.age(now)) + entry.lsa.raw[2:LSA_HEADER_SIZE])
         more = bool(neighbor.summaries)
         flags = (DdFlags.M if more else 0) | (DdFlags.MS if neighbor.master else 0)
-        self._send(neighbor, flags, tuple(headers))
+        self._send(neighbor, flags, b"".join(headers))
         return more
 
-    def _send(self, neighbor: Neighbor, flags: int, headers: tuple[LsaHeader, ...]) -> None:
+    def _send(self, neighbor: Neighbor, flags: int, headers: bytes) -> None:
         interface = neighbor.interface
         assert neighbor.dd_sequence_number is not None
         neighbor.sent_dd = DatabaseDescription(
@@ -238,7 +242,7 @@ class Exchange:
             options=self._transmitter.area_options(interface) | Options.O,
             flags=int(flags),
             dd_sequence_number=neighbor.dd_sequence_number,
-            lsa_headers=headers,
+            packed=headers,
         )
         self._repeat(neighbor)
 
