@@ -76,6 +76,11 @@ class OspfSpeaker:
         self._left: Iterator[DatabaseDescription] = iter(())
         self._last: DatabaseDescription | None = None
 
+    @property
+    def heard(self) -> bool:
+        """Whether the other side has spoken."""
+        return bool(self._peer)
+
     def hello(self) -> None:
         """Say hello, as is due every ten seconds."""
         heard = (self._peer,) if self._peer else ()
@@ -188,6 +193,11 @@ class IsisSpeaker:
         self._serves = serves
         self._peer = 0
         self._peer_circuit = 0
+
+    @property
+    def heard(self) -> bool:
+        """Whether the other side has spoken."""
+        return bool(self._peer)
 
     def hello(self) -> None:
         """Say hello."""

@@ -13,7 +13,7 @@ from fared.ospf.flooding import Flooding
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare
 from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsaHeader
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, MAX_AGE_DIFF, LsaHeader
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, Options
 from fared.ospf.retransmit import Retransmitter
 from fared.ospf.transmit import Transmitter, body_space
@@ -214,21 +214,26 @@ class Exchange:
         lsdb = self._flooding.lsdb_for(header.ls_type, neighbor.interface)
         if lsdb is None:
             return False
-        entry = lsdb.get(header.key)
-        if entry is None or compare(header, entry.header(self._instance.now)) > 0:
-            neighbor.requests[header.key] = header
+        key = header.key
+        entry = lsdb.get(key)
+        now = self._instance.now
+        if entry is not None and _plainly_same(entry, header, now):
+            return True
+        if entry is None or compare(header, entry.header(now)) > 0:
+            neighbor.requests[key] = header
         return True
 
     def _send_next(self, neighbor: Neighbor) -> bool:
         """Send the next part of our list; return whether more is left."""
         room = (body_space(neighbor.interface) - _DD_HEADER_SIZE) // LSA_HEADER_SIZE
-        headers: list[bytes] = []
         now = self._instance.now
-        while neighbor.summaries and len(headers) < room:
-            entry = neighbor.summaries.popleft()
+        summaries, headers = neighbor.summaries, list[bytes]()
+        while summaries and len(headers) < room:
+            entry = summaries.popleft()
+            age = entry.base_age + int(now - entry.installed_at)
             # What was replaced since has been flooded to the neighbor in its new form.
-            if entry.lsdb.entries.get(entry.key) is entry and not entry.maxed(now):
-                headers.append(_AGE.pack(entry.age(now)) + entry.lsa.raw[2:LSA_HEADER_SIZE])
+            if age < MAX_AGE and entry.lsdb.entries.get(entry.key) is entry:
+                headers.append(_AGE.pack(age) + entry.lsa.raw[2:LSA_HEADER_SIZE])
         more = bool(neighbor.summaries)
         flags = (DdFlags.M if more else 0) | (DdFlags.MS if neighbor.master else 0)
         self._send(neighbor, flags, b"".join(headers))
@@ -267,6 +272,17 @@ class Exchange:
         timers.cancel(neighbor.request_timer)
         due = self._instance.now + neighbor.interface.settings.rxmt_interval
         neighbor.request_timer = timers.arm(due, partial(self._request, neighbor))
+
+
+def _plainly_same(entry: LsaEntry, header: LsaHeader, now: float) -> bool:
+    """Whether a header is of the instance we have (§13.1), as most are that several tell of."""
+    mine, age = entry.lsa.header, entry.age(now)
+    return (
+        mine.ls_sequence_number == header.ls_sequence_number
+        and mine.ls_checksum == header.ls_checksum
+        and age < MAX_AGE > header.ls_age
+        and age - header.ls_age <= MAX_AGE_DIFF
+    )
 
 
 def _identity(dd: DatabaseDescription) -> tuple[int, int, int]:
