@@ -6,9 +6,9 @@ next, and requests go out while descriptions still come in. Timers only repeat w
 
 from __future__ import annotations
 
-import struct
 from functools import partial
 
+from fared.ospf.catalogue import Catalogues, Summaries
 from fared.ospf.flooding import Flooding
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare
@@ -19,7 +19,6 @@ from fared.ospf.retransmit import Retransmitter
 from fared.ospf.transmit import Transmitter, body_space
 
 _DD_HEADER_SIZE = 8
-_AGE = struct.Struct(">H")
 _REQUEST_SIZE = 12
 _NEGOTIATION = DdFlags.I | DdFlags.M | DdFlags.MS
 _SEQUENCE_SPACE = 1 << 31
@@ -40,6 +39,7 @@ class Exchange:
         self._transmitter = transmitter
         self._flooding = flooding
         self._retransmitter = retransmitter
+        self._catalogues = Catalogues()
 
     def negotiate(self, neighbor: Neighbor) -> None:
         """Enter ExStart: claim to be master with an empty description (§10.8)."""
@@ -62,11 +62,7 @@ class Exchange:
         if not area.settings.stub:
             databases.append(instance.as_scope)
         opaque = neighbor.opaque_capable
-        for lsdb in databases:
-            entries = list(lsdb)
-            if not opaque:
-                entries = [entry for entry in entries if entry.key.ls_type not in OPAQUE_TYPES]
-            neighbor.summaries.extend(entries)
+        neighbor.summaries = Summaries(self._catalogues.of(databases, opaque=opaque))
         for entry in instance.dying:
             if entry.lsdb in databases and (opaque or entry.key.ls_type not in OPAQUE_TYPES):
                 self._retransmitter.enlist(neighbor, entry)
@@ -75,6 +71,7 @@ class Exchange:
     def finish(self, neighbor: Neighbor) -> NeighborState:
         """ExchangeDone: Full if nothing is left to ask for, else Loading (§10.3)."""
         self._instance.timers.cancel(neighbor.dd_timer)
+        neighbor.summaries.clear()
         dead = neighbor.interface.settings.router_dead_interval
         neighbor.dd_kept_until = self._instance.now + dead
         return NeighborState.LOADING if neighbor.requests else NeighborState.FULL
@@ -226,17 +223,10 @@ class Exchange:
     def _send_next(self, neighbor: Neighbor) -> bool:
         """Send the next part of our list; return whether more is left."""
         room = (body_space(neighbor.interface) - _DD_HEADER_SIZE) // LSA_HEADER_SIZE
-        now = self._instance.now
-        summaries, headers = neighbor.summaries, list[bytes]()
-        while summaries and len(headers) < room:
-            entry = summaries.popleft()
-            age = entry.base_age + int(now - entry.installed_at)
-            # What was replaced since has been flooded to the neighbor in its new form.
-            if age < MAX_AGE and entry.lsdb.entries.get(entry.key) is entry:
-                headers.append(_AGE.pack(age) + entry.lsa.raw[2:LSA_HEADER_SIZE])
+        headers = neighbor.summaries.take(room, self._instance.now)
         more = bool(neighbor.summaries)
         flags = (DdFlags.M if more else 0) | (DdFlags.MS if neighbor.master else 0)
-        self._send(neighbor, flags, b"".join(headers))
+        self._send(neighbor, flags, headers)
         return more
 
     def _send(self, neighbor: Neighbor, flags: int, headers: bytes) -> None:
