@@ -35,6 +35,8 @@ class RouterFacts:
     hostname: str | None = None
     hostname_key: LsaKey | None = None
     te: dict[LsaKey, TeFacts] = field(default_factory=dict)
+    named: dict[RowKey, LsaKey] | None = None
+    """TE links by neighbor and address; None when ``te`` has others than it was made of."""
     rows: dict[RowKey, int] = field(default_factory=dict)
     row_of: dict[LsaKey, int] = field(default_factory=dict)
     claimed: set[int] = field(default_factory=set)
@@ -65,20 +67,24 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     """Make a block from the router LSA and match all TE links to its rows."""
     links = [k for k in body.links if k.link_type in _TO_VERTICES]
     count = len(links)
-    router.rows = {(k.link_id, k.link_data): row for row, k in enumerate(links)}
+    kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
+    router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
     router.row_of = _look_up(router, links) or _match(router, links)
     router.claimed = set(router.row_of.values())
+    neighbors = np.array(ids, dtype=np.int64)
+    if RouterLinkType.TRANSIT in kinds:  # such links lead to the network of a designated router
+        neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
     block = NodeBlock(
         node=router.node,
-        neighbors=np.array([_vertex(k) for k in links], dtype=np.int64),
-        metrics=np.array([k.metric for k in links], dtype=np.int64),
+        neighbors=neighbors,
+        metrics=np.array(metrics, dtype=np.int64),
         capacities=np.full(count, np.nan),
         availables=np.full(count, np.nan),
-        local_ids=np.array([k.link_data for k in links], dtype=np.int64),
+        local_ids=np.array(data, dtype=np.int64),
         remote_ids=np.zeros(count, dtype=np.int64),
         prefixes=_prefixes(body.links),
         # RFC 6987 §2: every link at MaxLinkMetric means "do not pass through".
-        transit=not links or any(k.metric != contents.MAX_LINK_METRIC for k in links),
+        transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
         hostname=router.hostname,
     )
     _fill(block.capacities, block.availables, block.remote_ids, router, router.row_of)
@@ -102,32 +108,35 @@ def _fill(
     rows: dict[LsaKey, int],
 ) -> None:
     """Write what TE LSAs say into their rows."""
-    facts = [router.te[key] for key in rows]
+    if not rows:
+        return
     at = list(rows.values())
-    capacities[at] = [link.capacity for link in facts]
-    availables[at] = [link.available for link in facts]
-    remote_ids[at] = [link.remote or link.remote_identifier for link in facts]
-
-
-def _vertex(link: RouterLink) -> int:
-    """The TED vertex a link leads to: a router, or the network of a designated router."""
-    transit = link.link_type == RouterLinkType.TRANSIT
-    return NETWORK_NODE | link.link_id if transit else link.link_id
+    columns = list(zip(*(router.te[key] for key in rows), strict=True))
+    _, _, _, remote, _, identifier, capacity, available, _ = columns
+    capacities[at] = capacity
+    availables[at] = available
+    remote_ids[at] = [one or other for one, other in zip(remote, identifier, strict=True)]
 
 
 def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
     """Find the row of each TE link by its only address, if that tells all apart; else None."""
     te, rows = router.te, router.rows
-    named = {(link.link_id, link.local): key for key, link in te.items()}
-    if len(named) < len(te) or len(rows) < len(links):
+    if router.named is None:
+        router.named = _names(te)
+    if len(router.named) < len(te) or len(rows) < len(links):
         return None
-    if any(link.more or not link.local for link in te.values()):
-        return None
-    found = {key: row for name, key in named.items() if (row := rows.get(name)) is not None}
+    found = {key: rows[name] for name, key in router.named.items() if name in rows}
     left = len(found) < len(te)
     if left and any(link.link_data <= _HIGHEST_INDEX for link in links):
         return None
     return found
+
+
+def _names(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
+    """TE links by neighbor and address, less those that this does not tell from others."""
+    return {
+        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
+    }
 
 
 def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:

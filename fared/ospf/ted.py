@@ -174,12 +174,12 @@ class TedBuilder:
             del router.te[key]
         else:
             router.te[key] = new
-        patchable = (
-            old is not None
-            and new is not None
-            and old.identity == new.identity
-            and key in router.row_of
-        ) or (old is None and new is not None and fits(router, key, new))
+        same = old is not None and new is not None and old.identity == new.identity
+        if not same:
+            router.named = None
+        patchable = (same and key in router.row_of) or (
+            old is None and new is not None and fits(router, key, new)
+        )
         if patchable:
             router.patched[key] = None
         else:
