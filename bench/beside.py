@@ -456,10 +456,10 @@ def _totals(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]
     return [
         _row(f"{to}: {words}", found[ours][key], found[name][key], unit=unit)
         for key, words, unit in (
-            ("sync", "learning the database", "s"),
-            ("sync_cpu", "learning the database, CPU", "s"),
+            ("sync", "learning the database, ours with TE", "s"),
+            ("sync_cpu", "learning the database, ours with TE, CPU", "s"),
             ("all_cpu", "the same, and all other adjacencies, CPU", "s"),
-            ("resident", "resident", "MiB"),
+            ("resident", "resident, ours with TE", "MiB"),
         )
     ]
 
