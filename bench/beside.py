@@ -61,10 +61,14 @@ _PUSH_GAP = 0.002
 
 @dataclass
 class Event:
-    """One event: ms until the first and the last change of the kernel, CPU ms, SPF ms."""
+    """One event: ms until the first and the last change of the kernel, CPU ms, SPF ms.
+
+    ``reaction`` is the CPU until the last change of the kernel, ``cpu`` all of it.
+    """
 
     first: float
     last: float
+    reaction: float
     cpu: float
     spf: float | None
     detail: dict[str, Any] | None = None
@@ -242,6 +246,7 @@ class Bench:
         began = time.perf_counter()
         send()
         first = last = None
+        reaction = 0.0
         deadline = began + _REACTION
         while True:
             # Only the monitor is looked at meanwhile: what the speakers have to say can wait.
@@ -249,6 +254,7 @@ class Bench:
             now = time.perf_counter()
             if ready and device.changes():
                 first, last = first or now, now
+                reaction = device.cpu() - cpu
             elif first is not None and now > (last or 0.0) + _QUIET:
                 break
             elif now > deadline:
@@ -262,6 +268,7 @@ class Bench:
         event = Event(
             first=(first - began) * 1e3,
             last=(last - began) * 1e3,
+            reaction=reaction * 1e3,
             cpu=used * 1e3,
             spf=device.spf() if kind in KINDS[:4] or device.kind == "fared" else None,
             detail=device.last_change() if device.kind == "fared" else None,
@@ -350,7 +357,7 @@ def report(found: dict[str, dict[str, Any]]) -> None:
         )
         for kind, events in result["events"].items():
             line = f"  {kind:13}"
-            for what in ("first", "last", "cpu", "spf"):
+            for what in ("first", "last", "reaction", "cpu", "spf"):
                 values = [event[what] for event in events if event[what] is not None]
                 if values:
                     line += f" {what} {statistics.median(values):7.2f}"
@@ -446,6 +453,11 @@ def _beside_bird(found: Found, ours: str, name: str, to: str) -> list[dict[str, 
     return [
         _row(f"{to}: SPF with weights; its CPU for a cut", _of(found, ours, "cut", "spf"), cpu, 5),
         _row(f"{to}: cut, LSA to kernel; its CPU", event, cpu, 1),
+        _row(
+            f"{to}: cut, CPU until the kernel has it; all of its CPU",
+            _of(found, ours, "cut", "reaction"),
+            cpu,
+        ),
         _row(f"{to}: cut, LSA to kernel", event, _of(found, name, "cut", "last")),
         _row(f"{to}: cut, CPU of everything", _of(found, ours, "cut", "cpu"), cpu),
         *_totals(found, ours, name, to),
