@@ -21,6 +21,7 @@ SECTIONS = (
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("adaptation", "Weights that follow load: whole fabrics on the virtual clock"),
+    ("beside", "Beside C: one large database, the same events: FRR, BIRD and fared as leaf 0"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
     ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
     ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),

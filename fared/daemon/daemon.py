@@ -25,7 +25,7 @@ from fared.config import Config, ConfigErrors, diff, load_runnable
 from fared.config.convert import circuit_settings, interface_settings
 from fared.core.ids import format_node, isis_node
 from fared.core.links import Link
-from fared.daemon import commands, health, reload
+from fared.daemon import commands, garbage, health, reload
 from fared.daemon.counters import counters_of
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
@@ -54,6 +54,9 @@ from fared.router.stages import Stage
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes: what neighbors need to turn away."""
+
+SET_ASIDE_AFTER = 2.0
+"""Seconds after start-up until what was learnt is taken for lasting: nothing is urgent then."""
 
 CLOCK_TOLERANCE = 1.0
 """Seconds by which the wall clock may run away from the loop's before the engine is told."""
@@ -155,6 +158,7 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell the router what there is, and listen to the kernel from then on."""
+        garbage.relax()
         links = list(self.monitor.links.values())
         self._warn_of_missing_interfaces({link.name for link in links})
         root = format_node(self.runner.router.solver.root)
@@ -300,6 +304,7 @@ class Daemon:
                 if stage == Stage.READY.label:
                     self.notifier.status("routing")
                     self.notifier.ready()
+                    asyncio.get_running_loop().call_later(SET_ASIDE_AFTER, garbage.set_aside)
             case ospf.NeighborChanged(ifindex=ifindex, router_id=router_id, reason=reason):
                 self.runtime.neighbor_reasons[ifindex, router_id] = reason
             case isis.AdjacencyChanged(ifindex=ifindex, system_id=system_id, reason=reason):

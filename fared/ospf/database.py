@@ -79,6 +79,7 @@ class Database:
             entry.hurried = instance.now - old.installed_at < HURRIED
             changed = _contents_differ(old, entry, instance.now)
         lsdb.entries[entry.key] = entry
+        lsdb.version += 1
         if entry.base_age >= MAX_AGE:
             instance.dying[entry] = None
         else:
@@ -105,6 +106,7 @@ class Database:
         """Take an entry out of its database."""
         self._detach(entry)
         del entry.lsdb.entries[entry.key]
+        entry.lsdb.version += 1
         self._watcher.lsa_removed(entry)
 
     def drop_all(self, lsdb: Lsdb) -> None:
@@ -112,6 +114,7 @@ class Database:
         for entry in list(lsdb):
             self._detach(entry)
         lsdb.entries.clear()
+        lsdb.version += 1
 
     def _detach(self, entry: LsaEntry) -> None:
         self._instance.timers.cancel(entry.timer)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from fared.ospf.catalogue import Catalogues, Summaries
 from fared.ospf.flooding import Flooding
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare
 from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsaHeader
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, MAX_AGE_DIFF, LsaHeader
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, Options
 from fared.ospf.retransmit import Retransmitter
 from fared.ospf.transmit import Transmitter, body_space
@@ -38,6 +39,7 @@ class Exchange:
         self._transmitter = transmitter
         self._flooding = flooding
         self._retransmitter = retransmitter
+        self._catalogues = Catalogues()
 
     def negotiate(self, neighbor: Neighbor) -> None:
         """Enter ExStart: claim to be master with an empty description (§10.8)."""
@@ -49,7 +51,7 @@ class Exchange:
         neighbor.dd_sequence_number = first & _WORD
         neighbor.master = True
         neighbor.last_dd = None
-        self._send(neighbor, _NEGOTIATION, ())
+        self._send(neighbor, _NEGOTIATION, b"")
 
     def describe(self, neighbor: Neighbor) -> None:
         """NegotiationDone: list what our databases hold (§10.3)."""
@@ -59,19 +61,17 @@ class Exchange:
         databases: list[Lsdb] = [area.lsdb, interface.lsdb]
         if not area.settings.stub:
             databases.append(instance.as_scope)
-        for lsdb in databases:
-            for entry in lsdb:
-                if entry.key.ls_type in OPAQUE_TYPES and not neighbor.opaque_capable:
-                    continue
-                if entry.maxed(instance.now):
-                    self._retransmitter.enlist(neighbor, entry)
-                    self._flooding.send_direct(neighbor, entry)
-                else:
-                    neighbor.summaries.append(entry)
+        opaque = neighbor.opaque_capable
+        neighbor.summaries = Summaries(self._catalogues.of(databases, opaque=opaque))
+        for entry in instance.dying:
+            if entry.lsdb in databases and (opaque or entry.key.ls_type not in OPAQUE_TYPES):
+                self._retransmitter.enlist(neighbor, entry)
+                self._flooding.send_direct(neighbor, entry)
 
     def finish(self, neighbor: Neighbor) -> NeighborState:
         """ExchangeDone: Full if nothing is left to ask for, else Loading (§10.3)."""
         self._instance.timers.cancel(neighbor.dd_timer)
+        neighbor.summaries.clear()
         dead = neighbor.interface.settings.router_dead_interval
         neighbor.dd_kept_until = self._instance.now + dead
         return NeighborState.LOADING if neighbor.requests else NeighborState.FULL
@@ -211,26 +211,25 @@ class Exchange:
         lsdb = self._flooding.lsdb_for(header.ls_type, neighbor.interface)
         if lsdb is None:
             return False
-        entry = lsdb.get(header.key)
-        if entry is None or compare(header, entry.header(self._instance.now)) > 0:
-            neighbor.requests[header.key] = header
+        key = header.key
+        entry = lsdb.get(key)
+        now = self._instance.now
+        if entry is not None and _plainly_same(entry, header, now):
+            return True
+        if entry is None or compare(header, entry.header(now)) > 0:
+            neighbor.requests[key] = header
         return True
 
     def _send_next(self, neighbor: Neighbor) -> bool:
         """Send the next part of our list; return whether more is left."""
         room = (body_space(neighbor.interface) - _DD_HEADER_SIZE) // LSA_HEADER_SIZE
-        headers: list[LsaHeader] = []
-        while neighbor.summaries and len(headers) < room:
-            entry = neighbor.summaries.popleft()
-            # What was replaced since has been flooded to the neighbor in its new form.
-            if entry.lsdb.get(entry.key) is entry:
-                headers.append(entry.header(self._instance.now))
+        headers = neighbor.summaries.take(room, self._instance.now)
         more = bool(neighbor.summaries)
         flags = (DdFlags.M if more else 0) | (DdFlags.MS if neighbor.master else 0)
-        self._send(neighbor, flags, tuple(headers))
+        self._send(neighbor, flags, headers)
         return more
 
-    def _send(self, neighbor: Neighbor, flags: int, headers: tuple[LsaHeader, ...]) -> None:
+    def _send(self, neighbor: Neighbor, flags: int, headers: bytes) -> None:
         interface = neighbor.interface
         assert neighbor.dd_sequence_number is not None
         neighbor.sent_dd = DatabaseDescription(
@@ -238,7 +237,7 @@ class Exchange:
             options=self._transmitter.area_options(interface) | Options.O,
             flags=int(flags),
             dd_sequence_number=neighbor.dd_sequence_number,
-            lsa_headers=headers,
+            packed=headers,
         )
         self._repeat(neighbor)
 
@@ -263,6 +262,17 @@ class Exchange:
         timers.cancel(neighbor.request_timer)
         due = self._instance.now + neighbor.interface.settings.rxmt_interval
         neighbor.request_timer = timers.arm(due, partial(self._request, neighbor))
+
+
+def _plainly_same(entry: LsaEntry, header: LsaHeader, now: float) -> bool:
+    """Whether a header is of the instance we have (§13.1), as most are that several tell of."""
+    mine, age = entry.lsa.header, entry.age(now)
+    return (
+        mine.ls_sequence_number == header.ls_sequence_number
+        and mine.ls_checksum == header.ls_checksum
+        and age < MAX_AGE > header.ls_age
+        and age - header.ls_age <= MAX_AGE_DIFF
+    )
 
 
 def _identity(dd: DatabaseDescription) -> tuple[int, int, int]:

@@ -114,6 +114,8 @@ class Flooding:
         """
         back = False
         for interface in self._eligible(entry):
+            if not interface.neighbors:
+                continue
             wanted = False
             for neighbor in list(interface.neighbors.values()):
                 if not self._wants(neighbor, entry, sender):

@@ -93,9 +93,12 @@ class LsaEntry:
 
 
 class Lsdb:
-    """The LSAs of one flooding scope: an area, the AS, or one link (opaque type 9)."""
+    """The LSAs of one flooding scope: an area, the AS, or one link (opaque type 9).
 
-    __slots__ = ("area", "entries", "ifindex", "scope")
+    ``version`` counts what was put in or taken out.
+    """
+
+    __slots__ = ("area", "entries", "ifindex", "scope", "version")
 
     def __init__(
         self, scope: Scope, area: AreaId | None = None, ifindex: int | None = None
@@ -104,6 +107,7 @@ class Lsdb:
         self.area = area
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
+        self.version = 0
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from fared.core.fsm import Row, TransitionTable
 from fared.core.reduction import Turn
 from fared.core.timers import Timer
+from fared.ospf.catalogue import Summaries
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.lsa import LsaHeader, LsaKey
@@ -136,7 +136,7 @@ class Neighbor:
         self.sent_dd: DatabaseDescription | None = None
         self.dd_timer: Timer | None = None
         self.dd_kept_until = 0.0
-        self.summaries: deque[LsaEntry] = deque()
+        self.summaries = Summaries()
         self.requests: dict[LsaKey, LsaHeader] = {}
         self.outstanding: dict[LsaKey, None] = {}
         self.request_timer: Timer | None = None

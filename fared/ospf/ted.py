@@ -1,66 +1,39 @@
 """From the link state database to the TED: one ``NodeBlock`` a router, kept up to date cheaply.
 
-A router with 512 links floods 512 TE LSAs which arrive one at a time. So what each LSA says is
-decoded once and kept, a TE LSA that fits its row exactly patches a copy of two arrays, and
+A router with 512 links floods 512 TE LSAs which arrive one at a time. So what routes take from
+each is read once and kept, a TE LSA that fits its row exactly patches a copy of two arrays, and
 only changes of the router LSA (or links told apart by nothing but their order) match anew.
+How the arrays come about is in ``blocks``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fared.core.ids import NETWORK_NODE, AreaId, NodeId, dotted, ipv4_prefix, mask_length
+from fared.core.ids import AreaId, NodeId, dotted
 from fared.core.wire import DecodeError
 from fared.ospf import contents
+from fared.ospf.blocks import RouterFacts, build, fits, patch
 from fared.ospf.events import LocalLinksChanged, TedUpdated
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.networks import NetworkTable
-from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import NetworkLsa, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
-from fared.ospf.packet.lsa import LsaKey, LsType
+from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
+from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.reachability import Reachability
 from fared.ted.compare import same_block, same_shape
-from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
+from fared.ted.model import LocalLink, NodeBlock
 
 _WORD = 0xFFFFFFFF
-_HIGHEST_INDEX = 0x00FFFFFF
-"""Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
-_TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
-RowKey = tuple[int, int]
+_OPAQUE_ID = 0x00FFFFFF
 _BEYOND: dict[int, str] = {
     LsType.SUMMARY_NETWORK: "summary-lsa",
     LsType.SUMMARY_ASBR: "asbr-summary-lsa",
     LsType.AS_EXTERNAL: "as-external-lsa",
 }
-
-
-@dataclass(slots=True)
-class _Router:
-    """What we know of one router in one area."""
-
-    node: NodeId
-    body: RouterLsa | None = None
-    hostname: str | None = None
-    hostname_key: LsaKey | None = None
-    te: dict[LsaKey, TeLink] = field(default_factory=dict)
-    rows: dict[RowKey, int] = field(default_factory=dict)
-    row_of: dict[LsaKey, int] = field(default_factory=dict)
-    claimed: set[int] = field(default_factory=set)
-    block: NodeBlock | None = None
-    emitted: NodeBlock | None = None
-    rebuild: bool = False
-    prefixes: tuple[PrefixAttachment, ...] = ()
-    """Those of its own links; the block's are these and what lies beyond."""
-    beyond: bool = False
-    """Whether what lies beyond the area (summaries, externals) reads differently."""
-    patched: dict[LsaKey, None] = field(default_factory=dict)
-    cause: str | None = None
-    since: float = 0.0
 
 
 class TedBuilder:
@@ -69,9 +42,10 @@ class TedBuilder:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._reachability = Reachability(instance)
-        self._routers: dict[tuple[AreaId, int], _Router] = {}
+        self._routers: dict[tuple[AreaId, int], RouterFacts] = {}
         self._networks = NetworkTable()
-        self._dirty: dict[tuple[AreaId, int], _Router] = {}
+        self._te_reader = TeReader()
+        self._dirty: dict[tuple[AreaId, int], RouterFacts] = {}
         self._links_dirty: dict[AreaId, tuple[str, float]] = {}
         self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
 
@@ -90,7 +64,7 @@ class TedBuilder:
             return
         router = self._routers.get((area, key.advertising_router))
         if router is None:
-            router = _Router(NodeId(key.advertising_router))
+            router = RouterFacts(NodeId(key.advertising_router))
             self._routers[area, key.advertising_router] = router
         if key.ls_type == LsType.ROUTER:
             self._router_lsa(router, entry)
@@ -113,7 +87,7 @@ class TedBuilder:
         for area, router_id in self._reachability.lsa_changed(entry, self._body(entry)):
             router = self._routers.get((area, router_id))
             if router is None:
-                router = self._routers[area, router_id] = _Router(NodeId(router_id))
+                router = self._routers[area, router_id] = RouterFacts(NodeId(router_id))
             router.beyond = True
             if router.cause is None:
                 router.cause, router.since = _describe(entry), self._instance.now
@@ -164,16 +138,19 @@ class TedBuilder:
             try:
                 entry.body = decode_body(entry.lsa)
             except DecodeError as error:
-                source = entry.key.advertising_router
-                self._instance.reject("lsa-body", source, lsa=_describe(entry), what=str(error))
+                self._unreadable(entry, error)
         return entry.body
 
-    def _router_lsa(self, router: _Router, entry: LsaEntry) -> None:
+    def _unreadable(self, entry: LsaEntry, error: DecodeError) -> None:
+        source = entry.key.advertising_router
+        self._instance.reject("lsa-body", source, lsa=_describe(entry), what=str(error))
+
+    def _router_lsa(self, router: RouterFacts, entry: LsaEntry) -> None:
         body = self._body(entry)
         router.body = body if isinstance(body, RouterLsa) else None
         router.rebuild = True
 
-    def _information(self, router: _Router, entry: LsaEntry) -> bool:
+    def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
         body = self._body(entry)
         name = body.hostname if isinstance(body, RouterInformation) else None
         if name is None and router.hostname_key != entry.key:
@@ -186,53 +163,54 @@ class TedBuilder:
             router.block = replace(router.block, hostname=name)
         return True
 
-    def _te_lsa(self, router: _Router, entry: LsaEntry) -> bool:
+    def _te_lsa(self, router: RouterFacts, entry: LsaEntry) -> bool:
         """Note what a TE LSA says; return whether it concerns a link at all."""
         key = entry.key
         old = router.te.get(key)
-        body = self._body(entry)
-        new = body if isinstance(body, TeLink) else None
+        new = self._te_facts(entry)
         if new is None and old is None:
             return False
         if new is None:
             del router.te[key]
         else:
             router.te[key] = new
-        patchable = (
-            old is not None
-            and new is not None
-            and _identity(old) == _identity(new)
-            and key in router.row_of
-        ) or (old is None and new is not None and self._fits(router, key, new))
+        same = old is not None and new is not None and old.identity == new.identity
+        if not same:
+            router.named = None
+        patchable = (same and key in router.row_of) or (
+            old is None and new is not None and fits(router, key, new)
+        )
         if patchable:
             router.patched[key] = None
         else:
             router.rebuild = True
         return True
 
-    def _fits(self, router: _Router, key: LsaKey, link: TeLink) -> bool:
-        """Whether a new TE LSA names exactly one row that none has claimed yet."""
-        for local in link.local_addresses:
-            row = router.rows.get((link.link_id or 0, local))
-            if row is not None and row not in router.claimed:
-                router.row_of[key] = row
-                router.claimed.add(row)
-                return True
-        return False
+    def _te_facts(self, entry: LsaEntry) -> TeFacts | None:
+        """What routes take from a TE LSA, whose body is not kept; None as with ``_body``."""
+        if entry.maxed(self._instance.now):
+            return None
+        if entry.body is not None:
+            return facts_of(entry.body) if isinstance(entry.body, TeLink) else None
+        try:
+            return self._te_reader.read(entry.lsa.raw)
+        except DecodeError as error:
+            self._unreadable(entry, error)
+            return None
 
     # Blocks
 
-    def _emit(self, area: AreaId, router: _Router) -> None:
+    def _emit(self, area: AreaId, router: RouterFacts) -> None:
         cause, since = router.cause or "", router.since
         router.cause = None
         if router.body is None:
             router.block = None
         elif router.rebuild or router.block is None:
-            router.block = _build(router, router.body)
+            router.block = build(router, router.body)
             router.prefixes = router.block.prefixes
             router.beyond = True
         elif router.patched:
-            router.block = _patch(router, router.block)
+            router.block = patch(router, router.block)
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block)
         router.beyond = False
@@ -247,7 +225,7 @@ class TedBuilder:
         topology = before is None or router.block is None or not same_shape(before, router.block)
         self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
 
-    def _with_beyond(self, area: AreaId, router: _Router, block: NodeBlock) -> NodeBlock:
+    def _with_beyond(self, area: AreaId, router: RouterFacts, block: NodeBlock) -> NodeBlock:
         """The block with all that the router reaches beyond its own links."""
         boundary = router.body is not None and bool(router.body.flags & contents.E_BIT)
         node = block.node
@@ -258,7 +236,7 @@ class TedBuilder:
             return block
         return replace(block, prefixes=prefixes, boundary=boundary, leads_to=leads_to)
 
-    def _prune(self, area: AreaId, router: _Router) -> None:
+    def _prune(self, area: AreaId, router: RouterFacts) -> None:
         """Forget a router of which nothing is left."""
         if router.body is None and not router.te and router.hostname is None:
             self._routers.pop((area, router.node), None)
@@ -280,120 +258,6 @@ class TedBuilder:
         )
 
 
-def _identity(link: TeLink) -> tuple[object, ...]:
-    """What a TE link is matched by, as opposed to what it can carry."""
-    return (
-        link.link_type,
-        link.link_id,
-        link.local_addresses,
-        link.remote_addresses,
-        link.local_identifier,
-        link.remote_identifier,
-    )
-
-
-def _build(router: _Router, body: RouterLsa) -> NodeBlock:
-    """Make a block from the router LSA and match all TE links to its rows."""
-    links = [k for k in body.links if k.link_type in _TO_VERTICES]
-    count = len(links)
-    router.rows = {(k.link_id, k.link_data): row for row, k in enumerate(links)}
-    router.row_of = _match(router, links)
-    router.claimed = set(router.row_of.values())
-    block = NodeBlock(
-        node=router.node,
-        neighbors=np.array([_vertex(k) for k in links], dtype=np.int64),
-        metrics=np.array([k.metric for k in links], dtype=np.int64),
-        capacities=np.full(count, np.nan),
-        availables=np.full(count, np.nan),
-        local_ids=np.array([k.link_data for k in links], dtype=np.int64),
-        remote_ids=np.zeros(count, dtype=np.int64),
-        prefixes=_prefixes(body.links),
-        # RFC 6987 §2: every link at MaxLinkMetric means "do not pass through".
-        transit=not links or any(k.metric != contents.MAX_LINK_METRIC for k in links),
-        hostname=router.hostname,
-    )
-    for key, row in router.row_of.items():
-        _fill(block.capacities, block.availables, block.remote_ids, row, router.te[key])
-    return block
-
-
-def _vertex(link: RouterLink) -> int:
-    """The TED vertex a link leads to: a router, or the network of a designated router."""
-    transit = link.link_type == RouterLinkType.TRANSIT
-    return NETWORK_NODE | link.link_id if transit else link.link_id
-
-
-def _patch(router: _Router, block: NodeBlock) -> NodeBlock:
-    """Copy the arrays TE LSAs write to and fill in the rows of those that changed."""
-    capacities, availables = block.capacities.copy(), block.availables.copy()
-    remote_ids = block.remote_ids.copy()
-    for key in router.patched:
-        _fill(capacities, availables, remote_ids, router.row_of[key], router.te[key])
-    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
-
-
-def _fill(
-    capacities: NDArray[np.float64],
-    availables: NDArray[np.float64],
-    remote_ids: NDArray[np.int64],
-    row: int,
-    link: TeLink,
-) -> None:
-    capacity, available = link.attributes.capacity, link.attributes.available
-    capacities[row] = np.nan if capacity is None else capacity
-    availables[row] = np.nan if available is None else available
-    if link.remote_addresses and link.remote_addresses[0]:
-        remote_ids[row] = link.remote_addresses[0]
-    else:
-        remote_ids[row] = link.remote_identifier or 0
-
-
-def _match(router: _Router, links: list[RouterLink]) -> dict[LsaKey, int]:
-    """Find the row of each TE link: by address, by interface index, then by order (unnumbered)."""
-    matched: dict[LsaKey, int] = {}
-    taken: set[int] = set()
-    left: list[tuple[LsaKey, TeLink]] = []
-    for key, te in sorted(router.te.items()):
-        candidates = [*te.local_addresses, te.local_identifier or 0]
-        found = (router.rows.get((te.link_id or 0, local)) for local in candidates)
-        row = next((r for r in found if r is not None and r not in taken), None)
-        if row is None:
-            left.append((key, te))
-        else:
-            matched[key] = row
-            taken.add(row)
-    if left:
-        _match_by_order(left, links, matched, taken)
-    return matched
-
-
-def _match_by_order(
-    left: list[tuple[LsaKey, TeLink]],
-    links: list[RouterLink],
-    matched: dict[LsaKey, int],
-    taken: set[int],
-) -> None:
-    """Give TE links without a matching address the free unnumbered rows to the same neighbor."""
-    free: dict[int, list[int]] = {}
-    for row, link in enumerate(links):
-        if row not in taken and link.link_data <= _HIGHEST_INDEX:
-            free.setdefault(link.link_id, []).append(row)
-    for key, te in left:
-        rows = free.get(te.link_id or 0)
-        if rows:
-            matched[key] = rows.pop(0)
-
-
-def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixAttachment, ...]:
-    attachments = []
-    for link in links:
-        if link.link_type == RouterLinkType.STUB:
-            length = mask_length(link.link_data & _WORD)
-            if length is not None:
-                attachments.append(PrefixAttachment(ipv4_prefix(link.link_id, length), link.metric))
-    return tuple(attachments)
-
-
 def _describe(entry: LsaEntry) -> str:
     """Name an LSA in words: ``router-lsa 10.255.0.1 seq 0x80000005``."""
     head = entry.lsa.header
@@ -409,4 +273,4 @@ def _describe(entry: LsaEntry) -> str:
     kind = "te-link-lsa"
     if opaque_type(head.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING:
         kind = "opaque-lsa"
-    return f"{kind} {router}/{head.link_state_id & _HIGHEST_INDEX} {number}"
+    return f"{kind} {router}/{head.link_state_id & _OPAQUE_ID} {number}"

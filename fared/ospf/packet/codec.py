@@ -171,7 +171,7 @@ def _encode_body(body: PacketBody) -> tuple[PacketType, bytes]:
             return PacketType.HELLO, _encode_hello(body)
         case DatabaseDescription():
             fixed = _DD.pack(body.interface_mtu, body.options, body.flags, body.dd_sequence_number)
-            headers = b"".join(map(encode_header, body.lsa_headers))
+            headers = b"".join(map(encode_header, body.lsa_headers)) + body.packed
             return PacketType.DATABASE_DESCRIPTION, fixed + headers
         case LsRequest():
             return PacketType.LS_REQUEST, b"".join(_REQUEST.pack(*key) for key in body.requests)

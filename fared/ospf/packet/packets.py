@@ -66,13 +66,17 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseDescription:
-    """Database description packet (RFC 2328 §A.3.3)."""
+    """Database description packet (RFC 2328 §A.3.3).
+
+    ``packed`` are headers that are bytes already, behind the others: only a sender has such.
+    """
 
     interface_mtu: int
     options: int
     flags: int
     dd_sequence_number: int
-    lsa_headers: tuple[LsaHeader, ...]
+    lsa_headers: tuple[LsaHeader, ...] = ()
+    packed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from fared.ospf.packet.tlv import read_tlvs, write_tlv
 from fared.te.attributes import TeAttributes
 
 _ROUTER_ADDRESS: Final = 1
-_LINK: Final = 2
+LINK_TLV: Final = 2
 
 
 class LinkSubTlv(enum.IntEnum):
@@ -88,7 +88,7 @@ def decode_te(data: bytes, start: int) -> TeRouterAddress | TeLink | None:
             if end - value != _WORD.size:
                 raise DecodeError("tlv", value, f"router address of {end - value} bytes")
             (address,) = _WORD.unpack_from(data, value)
-        elif kind == _LINK and link is None:
+        elif kind == LINK_TLV and link is None:
             link = _decode_link(data, value, end)
     if link is not None:
         return link if address is None else replace(link, router_address=address)
@@ -199,7 +199,7 @@ def encode_te_link(body: TeLink) -> bytes:
     parts |= _encode_measured(body.attributes, anomalous)
     triplets = [write_tlv(kind, parts[kind]) for kind in sorted(parts)]
     triplets += (write_tlv(kind, value) for kind, value in body.unknown)
-    link = write_tlv(_LINK, b"".join(triplets))
+    link = write_tlv(LINK_TLV, b"".join(triplets))
     if body.router_address is None:
         return link
     return encode_te_router_address(TeRouterAddress(body.router_address)) + link

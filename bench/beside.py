@@ -1,0 +1,542 @@
+"""Beside C: one database of a large fabric, given to FRR, BIRD and fared, and the same events.
+
+Each daemon is leaf 0 of a 64x512 fabric in a namespace of its own, with a real adjacency to each
+spine; what speaks for the spines is in ``beside_speakers``. Spine 0 has the LSAs (LSPs) of
+everybody else. FRR and BIRD get them without TE, fared with TE on every link. Then links far away
+are cut and restored, metrics and capacities changed, in turns, by an update from spine 0.
+
+Measured per event: time from sending the update to the kernel's announcement of the last route or
+next hop that changed; CPU of all threads of the daemon until it is quiet again, flooding to the
+other 63 neighbors included; and what the daemon says of its SPF.
+
+``python bench/beside.py [--fabric 128x1024] [--only fared-ospf,frr-ospf] [--events 7] [--frr-te]``
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - threads are limited before NumPy is loaded
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import argparse
+import contextlib
+import gc
+import json
+import select
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.beside_devices import Device
+from bench.beside_fabric import COST, RATE, Fabric, Link
+from bench.beside_speakers import IsisSpeaker, OspfSpeaker
+from fared.lab.errors import LabError
+
+DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
+FABRIC = (64, 512)
+EVENTS = 5
+KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
+MOST_MIB = 300
+_SYNC = 180.0
+_REOFFER = 2.0
+_REACTION = 60.0
+_SLOW = 2000.0
+"""A device that takes so long, ms, is spared further turns."""
+_QUIET = 0.12
+_SETTLE = 0.25
+_SPACING = 2.2
+"""Longer than any back-off remembers: RFC 8405 holds on for two seconds."""
+_HELLOS = 8.0
+_PUSH_GAP = 0.002
+
+
+@dataclass
+class Event:
+    """One event: ms until the first and the last change of the kernel, CPU ms, SPF ms.
+
+    ``reaction`` is the CPU until the last change of the kernel, ``cpu`` all of it.
+    """
+
+    first: float
+    last: float
+    reaction: float
+    cpu: float
+    spf: float | None
+    detail: dict[str, Any] | None = None
+
+
+@dataclass
+class Results:
+    """What was measured of one device."""
+
+    sync: float = 0.0
+    sync_cpu: float = 0.0
+    all_cpu: float = 0.0
+    resident: float = 0.0
+    events: dict[str, list[Event]] = field(default_factory=dict)
+
+    def median(self, kind: str, what: str = "last") -> float | None:
+        """The median of a figure over the events of a kind."""
+        values = [getattr(event, what) for event in self.events.get(kind, ())]
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
+
+
+class Bench:
+    """All devices and the loop that speaks for their neighbors."""
+
+    def __init__(self, devices: list[Device]) -> None:
+        self.devices = devices
+        self.results = {device.name: Results() for device in devices}
+        self._poll = select.poll()
+        self._owner: dict[int, Device] = {}
+        for device in devices:
+            for descriptor in device.speakers:
+                self._owner[descriptor] = device
+                self._poll.register(descriptor, select.POLLIN)
+        self._hellos = 0.0
+        self._pushed = 0.0
+        self._next: dict[str, float] = {}
+
+    # The loop
+
+    def serve(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
+        """Speak for that long, or until something holds; whether it does."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            if now >= self._hellos:
+                self._hellos = now + _HELLOS
+                for device in self.devices:
+                    for speaker in device.speakers.values():
+                        speaker.hello()
+            pushing = self._push(now)
+            if until is not None and until():
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            wait = min(left, _PUSH_GAP if pushing else 0.02)
+            for descriptor, _ in self._poll.poll(wait * 1e3):
+                self._owner[descriptor].receive(descriptor)
+
+    def _push(self, now: float) -> bool:
+        """Send a portion of what was asked for, every few milliseconds."""
+        busy = [device.server for device in self.devices if device.server.pending]
+        if busy and now >= self._pushed + _PUSH_GAP:
+            self._pushed = now
+            for server in busy:
+                server.push()
+        return bool(busy)
+
+    # Start
+
+    def synchronize(self, device: Device) -> None:
+        """Bring up the adjacency that has the database, then the others."""
+        result = self.results[device.name]
+        device.start()
+        speakers = list(device.speakers.values())
+        self.serve(15.0, lambda: all(speaker.heard for speaker in speakers))
+        self.serve(0.5)
+        device.changes()
+        cpu = device.cpu()
+        result.sync = self._learn(device)
+        result.sync_cpu = device.cpu() - cpu
+        for speaker in speakers:
+            speaker.silent = False
+            if speaker is not device.server:
+                speaker.hello()
+        self._widen(device)
+        result.all_cpu = device.cpu() - cpu
+        self._quiet(device, 1.5)
+        result.resident = device.resident()
+        print(
+            f"{device.name}: sync {result.sync:.2f} s, CPU {result.sync_cpu:.2f} s,"
+            f" with all neighbors {result.all_cpu:.2f} s, {result.resident:.0f} MiB",
+            flush=True,
+        )
+
+    def _learn(self, device: Device) -> float:
+        """Bring up the first adjacency; seconds until the last route of the fabric came."""
+        began = offered = last = time.perf_counter()
+        seen, wanted = 0, 2 * (device.fabric.leaves - 1)
+        server = device.server
+        server.silent = False
+        server.hello()
+
+        def complete() -> bool:
+            nonlocal last, seen, offered
+            found, now = device.changes(), time.perf_counter()
+            if found:
+                last, seen = now, seen + found
+            if isinstance(server, IsisSpeaker) and server.full and now > offered + _REOFFER:
+                offered = now
+                if not server.pending:
+                    server.offer()
+            return seen >= wanted and now > last + 1.5
+
+        if not self.serve(_SYNC, complete):
+            raise RuntimeError(f"{device.name}: {seen} changes in {_SYNC} s")
+        return last - began
+
+    def _widen(self, device: Device) -> None:
+        """Wait until routes use all neighbors."""
+        fabric, checked = device.fabric, 0.0
+        width = min(fabric.spines, 64 if device.kind == "frr" else fabric.spines)
+
+        def wide() -> bool:
+            nonlocal checked
+            if time.perf_counter() < checked + 0.5:
+                return False
+            full = all(speaker.full for speaker in device.speakers.values())
+            ends = (1, fabric.leaves - 1)
+            done = full and all(len(device.width(leaf)) == width for leaf in ends)
+            checked = time.perf_counter()
+            return done
+
+        if not self.serve(_SYNC, wide):
+            found = len(device.width(fabric.leaves - 1))
+            raise RuntimeError(f"{device.name}: {found} paths after {_SYNC} s")
+
+    def _quiet(self, device: Device, seconds: float) -> None:
+        """Wait until the kernel has not announced anything for so long."""
+        last = time.monotonic()
+
+        def still() -> bool:
+            nonlocal last
+            if device.changes():
+                last = time.monotonic()
+            return time.monotonic() > last + seconds
+
+        self.serve(20.0, still)
+
+    # Events
+
+    def turn(self, turn: int) -> None:
+        """All kinds of events, by turns for all devices, on a link that no other turn has."""
+        for kind in KINDS:
+            for device in self.devices:
+                if kind.startswith("capacity") and device.kind != "fared":
+                    continue
+                before = self.results[device.name].events.get("cut", ())
+                if turn and max((event.last for event in before), default=0.0) > _SLOW:
+                    continue
+                spines, leaves = device.fabric.spines, device.fabric.leaves
+                link = (1 + turn * 5 % (spines - 1), 1 + turn * 37 % (leaves - 1))
+                with self.excused(device):
+                    self.event(device, kind, link)
+
+    @contextlib.contextmanager
+    def excused(self, device: Device) -> Iterator[None]:
+        """Go on without a device that does not do what it should, and say so."""
+        try:
+            yield
+        except (RuntimeError, OSError, LabError) as error:
+            print(f"left out from here on: {error}", flush=True)
+            self.devices = [other for other in self.devices if other is not device]
+            for descriptor in device.speakers:
+                self._poll.unregister(descriptor)
+
+    def event(self, device: Device, kind: str, link: Link) -> None:
+        """Let one thing happen and see what the daemon makes of it."""
+        send = _prepare(device, kind, link)
+        self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
+        self.serve(0.01)
+        device.changes()
+        poll = select.poll()
+        poll.register(device.monitor.fileno(), select.POLLIN)
+        cpu = device.cpu()
+        began = time.perf_counter()
+        send()
+        first = last = None
+        reaction = 0.0
+        deadline = began + _REACTION
+        while True:
+            # Only the monitor is looked at meanwhile: what the speakers have to say can wait.
+            ready = poll.poll(_QUIET * 1e3 if first is not None else 50)
+            now = time.perf_counter()
+            if ready and device.changes():
+                first, last = first or now, now
+                reaction = device.cpu() - cpu
+            elif first is not None and now > (last or 0.0) + _QUIET:
+                break
+            elif now > deadline:
+                raise RuntimeError(
+                    f"{device.name}: no reaction to {kind} {link}\n{device.diagnosis()}"
+                )
+        assert last is not None
+        self.serve(_SETTLE)
+        used = device.cpu() - cpu
+        self._check(device, kind, link)
+        event = Event(
+            first=(first - began) * 1e3,
+            last=(last - began) * 1e3,
+            reaction=reaction * 1e3,
+            cpu=used * 1e3,
+            spf=device.spf() if kind in KINDS[:4] or device.kind == "fared" else None,
+            detail=device.last_change() if device.kind == "fared" else None,
+        )
+        self.results[device.name].events.setdefault(kind, []).append(event)
+        self._next[device.name] = time.monotonic() + _SPACING
+
+    def _check(self, device: Device, kind: str, link: Link) -> None:
+        """The kernel must have become what the event asks for."""
+        spine, leaf = link
+        width = device.width(leaf)
+        name = f"s{spine}"
+        if kind in ("cut", "metric"):
+            right = name not in width
+        elif kind == "capacity":
+            right = width[name] < max(width.values())
+        else:
+            right = name in width and len(set(width.values())) == 1
+        capped = device.kind == "frr" and device.fabric.spines > 64
+        if not right and not capped:
+            raise RuntimeError(f"{device.name}: after {kind} of {link}: {width}")
+
+
+def _prepare(device: Device, kind: str, link: Link) -> Callable[[], None]:
+    """Change the fabric; return what sends the news."""
+    fabric = device.fabric
+    match kind:
+        case "cut":
+            fabric.cut.add(link)
+        case "restore":
+            fabric.cut.discard(link)
+        case "metric":
+            fabric.costs[link] = 2 * COST
+        case "metric back":
+            del fabric.costs[link]
+        case "capacity":
+            fabric.rates[link] = RATE / 2
+        case "capacity back":
+            del fabric.rates[link]
+    ends = fabric.leaf(link[1]), fabric.spine(link[0])
+    server = device.server
+    if isinstance(server, OspfSpeaker):
+        if kind.startswith("capacity"):
+            return server.flood([fabric.te_lsa(end, link) for end in ends])
+        return server.flood([fabric.router_lsa(end) for end in ends])
+    return server.flood([raw for end in ends for raw in fabric.issue_lsps(end)])
+
+
+def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
+    """Run all; results by device name."""
+    devices: list[Device] = []
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o777)
+        try:
+            for name in names:
+                kind, protocol, *rest = name.split("-")
+                fabric = Fabric(*size, te=kind == "fared" or bool(rest))
+                if protocol == "ospf":
+                    fabric.originate()
+                else:
+                    fabric.describe()
+                devices.append(Device(kind, protocol, fabric, Path(directory)))
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            bench = Bench(devices)
+            for device in devices:
+                with bench.excused(device):
+                    bench.synchronize(device)
+            for turn in range(events):
+                bench.turn(turn)
+            for device in bench.devices:
+                result = bench.results[device.name]
+                result.resident = max(result.resident, device.resident())
+        finally:
+            for device in devices:
+                device.stop()
+    return {name: asdict(result) for name, result in bench.results.items()}
+
+
+def report(found: dict[str, dict[str, Any]]) -> None:
+    """Print everything that was measured."""
+    for name, result in found.items():
+        print(
+            f"{name}: sync {result['sync']:.2f} s ({result['sync_cpu']:.2f} s CPU,"
+            f" {result['all_cpu']:.2f} s with all neighbors), {result['resident']:.0f} MiB"
+        )
+        for kind, events in result["events"].items():
+            line = f"  {kind:13}"
+            for what in ("first", "last", "reaction", "cpu", "spf"):
+                values = [event[what] for event in events if event[what] is not None]
+                if values:
+                    line += f" {what} {statistics.median(values):7.2f}"
+                    line += f" [{min(values):.2f}-{max(values):.2f}]"
+            print(line)
+            details = [event["detail"] for event in events if event["detail"]]
+            if details:
+                parts = ("waited", "computed", "planned", "programmed", "total")
+                medians = {p: statistics.median(d[p] for d in details) * 1e3 for p in parts}
+                print("      " + " ".join(f"{p} {v:.2f}" for p, v in medians.items()))
+
+
+def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
+    """Run in a sandbox: whatever happens, nothing is left behind."""
+    from fared.lab import sandbox
+
+    target = ROOT / "build" / "bench" / "beside.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+
+    def work() -> int:
+        target.write_text(json.dumps(measure(names, size, events)))
+        return 0
+
+    sandbox.run(work)
+    if not target.exists():
+        return {}
+    found: dict[str, dict[str, Any]] = json.loads(target.read_text())
+    return found
+
+
+def rows() -> list[dict[str, Any]]:
+    """The report's rows; none where no sandbox can be made or a peer is not installed."""
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None:
+        return []
+    found = sandboxed([name for name in DEVICES if _installed(name)], FABRIC, EVENTS)
+    report(found)
+    if not found:
+        return [_row("did not run: see what it printed") | {"goal": "runs", "met": False}]
+    return rows_of(found, FABRIC)
+
+
+def _installed(name: str) -> bool:
+    program = {"frr": "/usr/lib/frr/zebra", "bird": "bird"}.get(name.partition("-")[0])
+    return program is None or shutil.which(program) is not None
+
+
+Found = dict[str, dict[str, Any]]
+
+
+def rows_of(found: Found, size: tuple[int, int]) -> list[dict[str, Any]]:
+    """Compare. Goals are ratios in this run, and fared's memory."""
+    table: list[dict[str, Any]] = []
+    for ours, title in (("fared-ospf", "OSPF"), ("fared-isis", "IS-IS")):
+        if ours not in found:
+            continue
+        protocol = ours.removeprefix("fared-")
+        for name in found:
+            if name.startswith("frr-" + protocol):
+                table += _beside_frr(found, ours, name, f"{title}, FRR{name[8:]}")
+            elif name.startswith("bird-" + protocol):
+                table += _beside_bird(found, ours, name, f"{title}, BIRD")
+        table.append(
+            _row(f"{title}: capacity, LSA to kernel", _of(found, ours, "capacity", "last"))
+        )
+        resident = found[ours]["resident"]
+        row = _row(f"{title}: resident with TE on every link", resident, unit="MiB")
+        table.append(row | {"goal": f"< {MOST_MIB} MiB", "met": resident < MOST_MIB})
+    for row in table:
+        row["name"] = f"{size[0]}x{size[1]}, {row['name']}"
+    return table
+
+
+def _beside_frr(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
+    def compared(words: str, kind: str, what: str, least: float | None = None) -> dict[str, Any]:
+        return _row(
+            f"{to}: {words}", _of(found, ours, kind, what), _of(found, name, kind, what), least
+        )
+
+    return [
+        compared("SPF after a cut, ours with weights", "cut", "spf", 50),
+        compared("cut, LSA to kernel", "cut", "last", 5),
+        compared("restored, LSA to kernel", "restore", "last"),
+        compared("metric, LSA to kernel", "metric", "last"),
+        compared("cut, CPU of everything", "cut", "cpu"),
+        *_totals(found, ours, name, to),
+    ]
+
+
+def _beside_bird(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
+    """BIRD does not tell what its SPF takes, and waits for its tick: its CPU is what compares."""
+    event, cpu = _of(found, ours, "cut", "last"), _of(found, name, "cut", "cpu")
+    return [
+        _row(f"{to}: SPF with weights; its CPU for a cut", _of(found, ours, "cut", "spf"), cpu, 5),
+        _row(f"{to}: cut, LSA to kernel; its CPU", event, cpu, 1),
+        _row(
+            f"{to}: cut, CPU until the kernel has it; all of its CPU",
+            _of(found, ours, "cut", "reaction"),
+            cpu,
+        ),
+        _row(f"{to}: cut, LSA to kernel", event, _of(found, name, "cut", "last")),
+        _row(f"{to}: cut, CPU of everything", _of(found, ours, "cut", "cpu"), cpu),
+        *_totals(found, ours, name, to),
+    ]
+
+
+def _totals(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
+    return [
+        _row(f"{to}: {words}", found[ours][key], found[name][key], unit=unit)
+        for key, words, unit in (
+            ("sync", "learning the database, ours with TE", "s"),
+            ("sync_cpu", "learning the database, ours with TE, CPU", "s"),
+            ("all_cpu", "the same, and all other adjacencies, CPU", "s"),
+            ("resident", "resident, ours with TE", "MiB"),
+        )
+    ]
+
+
+def _of(found: Found, name: str, kind: str, what: str) -> float | None:
+    events = found[name]["events"].get(kind, ())
+    values = [event[what] for event in events if event[what] is not None]
+    return statistics.median(values) if values else None
+
+
+def _row(
+    name: str,
+    ours: float | None,
+    other: float | None = None,
+    least: float | None = None,
+    unit: str = "ms",
+) -> dict[str, Any]:
+    ratio = other / ours if ours and other else None
+    return {
+        "name": name,
+        "ours": ours,
+        "other": other,
+        "unit": unit,
+        "ratio": ratio,
+        "goal": None if least is None else f">= {least:g}x",
+        "met": None if least is None else ratio is not None and ratio >= least,
+    }
+
+
+def main() -> int:
+    """Run by hand."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fabric", default="x".join(map(str, FABRIC)))
+    parser.add_argument("--only", default=",".join(DEVICES))
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--frr-te", action="store_true")
+    given = parser.parse_args()
+    spines, leaves = map(int, given.fabric.split("x"))
+    names = given.only.split(",") + (["frr-ospf-te"] if given.frr_te else [])
+    found = sandboxed(names, (spines, leaves), given.events)
+    report(found)
+    for row in rows_of(found, (spines, leaves)):
+        figures = [row.get("ours"), row.get("other"), row.get("ratio")]
+        shown = " ".join("-" if value is None else f"{value:.4g}" for value in figures)
+        mark = {True: "met", False: "MISSED", None: ""}[row.get("met")]
+        print(f"{row['name']}: {shown} {row['unit']} {row.get('goal') or ''} {mark}")
+    return 0 if found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

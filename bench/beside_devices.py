@@ -1,0 +1,450 @@
+"""The device under test: leaf 0 of the fabric, by FRR, BIRD or fared, in a namespace of its own.
+
+Each has one veth to every spine; the other ends are in a second namespace, where the speakers
+are. Start-up files are those of the lab kinds cut down to what this needs: leaf 0 has many links
+and no hosts, and its timers are those with which each peer is fastest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.beside_fabric import Fabric
+from bench.beside_speakers import DEAD, HELLO, MTU, IsisSpeaker, OspfSpeaker
+from fared.api.client import ControlClient
+from fared.core.ids import dotted, format_system_id
+from fared.isis.ids import ALL_ISS
+from fared.kernel.isis_socket import ETH_P_802_2, frame, strip_ethernet_header
+from fared.kernel.ospf_socket import strip_ipv4_header
+from fared.lab.namespaces import Netns
+
+READY = 30.0
+_FRR = Path("/usr/lib/frr")
+_ISIS_MTU = 1500
+_BUFFER = 16 << 20
+_RTM_NEWROUTE, _RTM_DELROUTE, _RTM_NEWNEXTHOP = 24, 25, 104
+_GROUPS = (7, 32)  # IPv4 routes, next hops
+_SYSCTLS = {
+    "ipv6.conf.all.disable_ipv6": 1,
+    "ipv6.conf.default.disable_ipv6": 1,
+    "ipv4.ip_forward": 1,
+    "ipv4.igmp_max_memberships": 4096,
+    "ipv4.conf.all.rp_filter": 0,
+    "ipv4.conf.default.rp_filter": 0,
+}
+Speaker = OspfSpeaker | IsisSpeaker
+
+
+class Device:
+    """One daemon with its neighbors. ``kind``: frr, bird or fared; ``protocol``: ospf or isis."""
+
+    def __init__(self, kind: str, protocol: str, fabric: Fabric, directory: Path) -> None:
+        self.kind, self.protocol, self.fabric = kind, protocol, fabric
+        self.name = f"{kind}-{protocol}" + ("-te" if fabric.te and kind != "fared" else "")
+        self.directory = directory / self.name
+        self.directory.mkdir(mode=0o777)
+        self.inside = Netns.create(f"{self.name}-dut")
+        self.outside = Netns.create(f"{self.name}-out")
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.speakers: dict[int, Speaker] = {}
+        """By descriptor of the socket."""
+        self.sockets: dict[int, socket.socket] = {}
+        self._wire()
+        self.monitor = self.inside.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self.monitor.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE
+        self.monitor.bind((0, 0))
+        for group in _GROUPS:
+            self.monitor.setsockopt(270, 1, group)
+        self.monitor.setblocking(False)
+
+    # Wires
+
+    def _wire(self) -> None:
+        for netns in (self.inside, self.outside):
+            for key, value in _SYSCTLS.items():
+                netns.sysctl(key, value)
+        isis = self.protocol == "isis"
+        mtu = _ISIS_MTU if isis else MTU
+        lines = [f"addr add {dotted(self.fabric.leaf(0))}/32 dev lo"]
+        far = []
+        for spine in range(self.fabric.spines):
+            theirs, mine = map(dotted, self.fabric.addresses((spine, 0)))
+            out = f"peer name d{spine} mtu {mtu} netns {self.outside.name}"
+            lines.append(f"link add s{spine} mtu {mtu} type veth {out}")
+            lines.append(f"addr add {mine}/31 dev s{spine}")
+            lines.append(f"link set s{spine} up")
+            far += [f"addr add {theirs}/31 dev d{spine}", f"link set d{spine} up"]
+        self.inside.batch("ip", lines)
+        self.outside.batch("ip", far)
+        with self.outside.entered():
+            indexes = {name: index for index, name in socket.if_nameindex()}
+            for spine in range(self.fabric.spines):
+                self._speak(spine, indexes[f"d{spine}"])
+
+    def _speak(self, spine: int, ifindex: int) -> None:
+        fabric = self.fabric
+        router = fabric.spine(spine)
+        serves = spine == 0
+        speaker: Speaker
+        if self.protocol == "ospf":
+            sock = _ospf_socket(ifindex)
+            speaker = OspfSpeaker(router, _ospf_sender(sock), fabric.lsas, serves=serves)
+        else:
+            sock = _isis_socket(f"d{spine}")
+            speaker = IsisSpeaker(
+                fabric.system(router),
+                fabric.addresses((spine, 0))[0],
+                ifindex,
+                _isis_sender(sock),
+                fabric.lsps,
+                serves=serves,
+            )
+        self.sockets[sock.fileno()] = sock
+        self.speakers[sock.fileno()] = speaker
+
+    @property
+    def server(self) -> Speaker:
+        """The speaker that has the fabric."""
+        return next(iter(self.speakers.values()))
+
+    def receive(self, descriptor: int) -> None:
+        """Take what has arrived on one wire."""
+        sock, speaker = self.sockets[descriptor], self.speakers[descriptor]
+        for _ in range(64):
+            try:
+                data = sock.recv(65536)
+            except BlockingIOError:
+                return
+            if self.protocol == "ospf":
+                datagram = strip_ipv4_header(data)
+            else:
+                datagram = strip_ethernet_header(data)
+            if datagram is not None:
+                speaker.receive(datagram.payload)
+
+    # The daemon
+
+    def start(self) -> None:
+        """Write the configuration and start it."""
+        for name, text in _files(self).items():
+            (self.directory / name).write_text(text)
+        for arguments, ready in _commands(self):
+            process = self.inside.start(arguments, self.directory / "log")
+            self.processes.append(process)
+            deadline = time.monotonic() + READY
+            while not ready.exists():
+                if time.monotonic() > deadline or process.poll() is not None:
+                    log = (self.directory / "log").read_text(errors="replace")
+                    raise RuntimeError(f"{self.name} did not start: {log[-2000:]}")
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End what was started here."""
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait(10)
+        for sock in (*self.sockets.values(), self.monitor):
+            sock.close()
+        self.inside.delete()
+        self.outside.delete()
+
+    def cpu(self) -> float:
+        """Seconds of CPU that its processes have used, all threads."""
+        total = 0
+        for process in self.processes:
+            for task in Path(f"/proc/{process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):
+                    total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
+
+    def resident(self) -> float:
+        """Resident memory of its processes, MiB."""
+        pages = sum(
+            int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+            for process in self.processes
+        )
+        return pages * 4096 / 2**20
+
+    def changes(self) -> int:
+        """Read the monitor: how many changes of routes or next hops the kernel has announced."""
+        count = 0
+        while True:
+            try:
+                data = self.monitor.recv(1 << 18)
+            except BlockingIOError:
+                return count
+            except OSError:
+                continue  # ENOBUFS: more was announced than kept
+            offset = 0
+            while offset + 16 <= len(data):
+                length, kind = struct.unpack_from("=IH", data, offset)
+                count += kind in (_RTM_NEWROUTE, _RTM_DELROUTE, _RTM_NEWNEXTHOP)
+                offset += (length + 3) & ~3
+
+    def width(self, leaf: int) -> dict[str, int]:
+        """Next hops that the kernel has to a leaf, by interface, with their weights."""
+        network = f"{dotted(self.fabric.host_network(leaf))}/24"
+        shown = self.inside.ip("route", "show", network)
+        group = re.search(r"nhid (\d+)", shown)
+        if group is not None:
+            return self._group(int(group[1]))
+        return dict.fromkeys(re.findall(r"dev (\S+)", shown), 1)
+
+    def _group(self, number: int) -> dict[str, int]:
+        shown = json.loads(self.inside.ip("-j", "nexthop", "show", "id", str(number)))[0]
+        if "group" not in shown:
+            return {shown["dev"]: 1}
+        weights = {member["id"]: member.get("weight", 1) for member in shown["group"]}
+        devices = json.loads(self.inside.ip("-j", "nexthop", "show"))
+        return {item["dev"]: weights[item["id"]] for item in devices if item.get("id") in weights}
+
+    def spf(self) -> float | None:
+        """What the daemon says its last SPF took, ms; fared: with weights, RIB and groups."""
+        if self.kind == "fared":
+            record = self.last_change()
+            return None if record is None else record["computed"] * 1e3
+        if self.kind == "bird":
+            return None
+        command = "show ip ospf" if self.protocol == "ospf" else "show isis summary"
+        tool = ["vtysh", "--vty_socket", str(self.directory), "-c", command]
+        return _duration(self.inside.run(tool).stdout)
+
+    def diagnosis(self) -> str:
+        """What to show where a daemon does not do what it should."""
+        said = (self.directory / "log").read_text(errors="replace")[-3000:]
+        if self.kind == "frr":
+            shown = "show isis neighbor" if self.protocol == "isis" else "show ip ospf neighbor"
+            tool = ["vtysh", "--vty_socket", str(self.directory)]
+            for words in (shown, "show isis summary", "show isis database"):
+                said += self.inside.run([*tool, "-c", words], check=False).stdout[:6000]
+        return said
+
+    def last_change(self) -> dict[str, Any] | None:
+        """The last record of fared's ``show convergence``."""
+        client = ControlClient(str(self.directory / "fared.sock"))
+        changes = client.request("show", "convergence")["changes"]
+        return changes[-1] if changes else None
+
+
+def _duration(text: str) -> float | None:
+    """FRR's words for a duration, in ms."""
+    found = re.search(r"[Ll]ast SPF duration (?:is )?(?:(\d+)\.)?(\d+) ?(m|u)?s", text)
+    if found:
+        whole, part, unit = found.groups()
+        if whole is not None:
+            return float(f"{whole}.{part}") * (1e3 if unit is None else 1)
+        return float(part) / (1e3 if unit == "u" else 1)
+    found = re.search(r"last run duration *: (\d+) (usec|msec)", text)
+    if found:
+        return int(found[1]) / (1e3 if found[2] == "usec" else 1)
+    return None
+
+
+def _ospf_socket(ifindex: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 89)
+    sock.setsockopt(socket.SOL_SOCKET, 62, ifindex)  # SO_BINDTOIFINDEX
+    group = socket.inet_aton("224.0.0.5")
+    sock.setsockopt(
+        socket.IPPROTO_IP,
+        socket.IP_ADD_MEMBERSHIP,
+        struct.pack("=4s4si", group, bytes(4), ifindex),
+    )
+    sock.setsockopt(
+        socket.IPPROTO_IP,
+        socket.IP_MULTICAST_IF,
+        struct.pack("=4s4si", bytes(4), bytes(4), ifindex),
+    )
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+    sock.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: fragment what is too long
+    sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)
+    return sock
+
+
+def _ospf_sender(sock: socket.socket) -> Any:  # noqa: ANN401
+    return lambda payload: sock.sendto(payload, ("224.0.0.5", 0))
+
+
+def _isis_socket(name: str) -> socket.socket:
+    kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
+    sock = socket.socket(socket.AF_PACKET, kind, 0)
+    sock.setsockopt(263, 23, 1)  # PACKET_IGNORE_OUTGOING
+    sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)
+    sock.bind((name, ETH_P_802_2))
+    return sock
+
+
+def _isis_sender(sock: socket.socket) -> Any:  # noqa: ANN401
+    own = sock.getsockname()[4]
+    return lambda payload: sock.send(frame(own, ALL_ISS, payload))
+
+
+# Configurations
+
+
+def _files(device: Device) -> dict[str, str]:
+    if device.kind == "fared":
+        return {"fared.yaml": json.dumps(_fared(device))}
+    if device.kind == "bird":
+        return {"bird.conf": "\n".join(_bird(device)) + "\n"}
+    lines = _ospfd(device) if device.protocol == "ospf" else _isisd(device)
+    te = [
+        line
+        for spine in range(device.fabric.spines if device.fabric.te else 0)
+        for line in (f"interface s{spine}", " link-params", "  enable", " exit-link-params")
+    ]
+    return {
+        "zebra.conf": "\n".join(["hostname leaf0", "no zebra nexthop kernel enable", *te]) + "\n",
+        f"{_daemon(device)}.conf": "\n".join(lines) + "\n",
+    }
+
+
+def _commands(device: Device) -> Iterator[tuple[list[str], Path]]:
+    here = device.directory
+    if device.kind == "fared":
+        program = [sys.executable, "-m", "fared.daemon.main", "-c", str(here / "fared.yaml")]
+        yield program, here / "fared.sock"
+        return
+    if device.kind == "bird":
+        control = here / "bird.ctl"
+        yield ["bird", "-f", "-c", str(here / "bird.conf"), "-s", str(control)], control
+        return
+    for name in ("zebra", _daemon(device)):
+        ready = here / "zserv" if name == "zebra" else here / f"{name}.vty"
+        yield (
+            [
+                *(
+                    str(_FRR / name),
+                    "-f",
+                    str(here / f"{name}.conf"),
+                    "-i",
+                    str(here / f"{name}.pid"),
+                ),
+                *("-z", str(here / "zserv"), "--vty_socket", str(here), "-P", "0"),
+            ],
+            ready,
+        )
+
+
+def _daemon(device: Device) -> str:
+    return "ospfd" if device.protocol == "ospf" else "isisd"
+
+
+def _net(device: Device) -> str:
+    return f"49.0000.{format_system_id(device.fabric.system(device.fabric.leaf(0)))}.00"
+
+
+def _ospfd(device: Device) -> Iterator[str]:
+    for spine in range(device.fabric.spines):
+        yield f"interface s{spine}"
+        yield " ip ospf area 0"
+        yield " ip ospf cost 10"
+        yield " ip ospf network point-to-point"
+        yield f" ip ospf hello-interval {HELLO}"
+        yield f" ip ospf dead-interval {DEAD}"
+        yield " ip ospf retransmit-interval 1"
+    yield "interface lo"
+    yield " ip ospf area 0"
+    yield " ip ospf passive"
+    yield "router ospf"
+    yield f" ospf router-id {dotted(device.fabric.leaf(0))}"
+    yield " maximum-paths 64"
+    yield " timers throttle spf 0 50 500"
+    yield " timers throttle lsa all 0"
+    yield " timers lsa min-arrival 0"
+    if device.fabric.te:
+        yield " capability opaque"
+        yield " mpls-te on"
+        yield f" mpls-te router-address {dotted(device.fabric.leaf(0))}"
+
+
+def _isisd(device: Device) -> Iterator[str]:
+    yield "router isis fab"
+    yield " lsp-gen-interval 1"
+    yield " spf-interval 1"
+    yield (
+        " spf-delay-ietf init-delay 0 short-delay 50 long-delay 500 holddown 1000 time-to-learn 500"
+    )
+    yield f" net {_net(device)}"
+    yield " is-type level-2-only"
+    yield " metric-style wide"
+    for spine in range(device.fabric.spines):
+        yield f"interface s{spine}"
+        yield " ip router isis fab"
+        yield " isis network point-to-point"
+        yield " isis metric 10"
+        yield " isis circuit-type level-2-only"
+        yield f" isis hello-interval {HELLO}"
+        yield " isis hello-multiplier 4"
+    yield "interface lo"
+    yield " ip router isis fab"
+    yield " isis passive"
+
+
+def _bird(device: Device) -> Iterator[str]:
+    paths = device.fabric.spines
+    yield f"router id {dotted(device.fabric.leaf(0))};"
+    yield "log stderr all;"
+    yield "protocol device { scan time 10; }"
+    yield "protocol kernel {"
+    yield "  ipv4 { export where source != RTS_DEVICE; import none; };"
+    yield f"  merge paths yes limit {paths};"
+    yield "}"
+    yield "protocol ospf v2 fab {"
+    yield f"  ecmp yes limit {paths}; tick 1;"
+    yield "  ipv4 { import all; export none; };"
+    yield "  area 0 {"
+    timers = f"hello {HELLO}; dead count {DEAD // HELLO}; retransmit 2; rx buffer 65535;"
+    for spine in range(device.fabric.spines):
+        yield f'    interface "s{spine}" {{ type ptp; cost 10; check link yes; {timers} }};'
+    yield '    interface "lo" { stub yes; };'
+    yield "  };"
+    yield "}"
+
+
+def _fared(device: Device) -> dict[str, Any]:
+    ports = {f"s{spine}": {"bandwidth": "400G"} for spine in range(device.fabric.spines)}
+    config: dict[str, Any] = {
+        "router-id": dotted(device.fabric.leaf(0)),
+        "hostname": "leaf0",
+        "interfaces": ports,
+        "api": {"socket": str(device.directory / "fared.sock"), "http": "127.0.0.1:9547"},
+        "log": {"level": "info", "format": "json"},
+    }
+    if device.protocol == "ospf":
+        point = {
+            "network-type": "point-to-point",
+            "cost": 10,
+            "hello-interval": HELLO,
+            "dead-interval": DEAD,
+        }
+        interfaces = {"lo": {"passive": True}, **dict.fromkeys(ports, point)}
+        config["ospf"] = {
+            "max-paths": device.fabric.spines,
+            "areas": {"0.0.0.0": {"interfaces": interfaces}},
+        }
+    else:
+        circuit = {
+            "network-type": "point-to-point",
+            "level": "level-2",
+            "metric": 10,
+            "hello-interval": HELLO,
+            "hello-multiplier": 4,
+        }
+        config["isis"] = {
+            "net": _net(device),
+            "level": "level-2",
+            "max-paths": device.fabric.spines,
+            "address-families": ["ipv4"],
+            "interfaces": {"lo": {"passive": True}, **dict.fromkeys(ports, circuit)},
+        }
+    return config

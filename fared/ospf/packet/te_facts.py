@@ -1,0 +1,202 @@
+"""What route computation takes from a TE LSA, read without making objects of all the rest.
+
+A large fabric floods a TE LSA for each direction of each link, a dozen sub-TLVs in each, of which
+routes need eight numbers. Routers mostly send the same sub-TLVs in the same order: the order met
+is compiled once into a ``struct`` that picks the numbers out, and used for as long as the type and
+length fields are the same again. Whatever is unusual, or wrong, is left to ``decode_te``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from fared.core.wire import DecodeError
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE
+from fared.ospf.packet.opaque import TeLink
+from fared.ospf.packet.te import LINK_TLV, LinkSubTlv, decode_te
+from fared.ospf.packet.tlv import read_tlvs
+from fared.te.attributes import TeAttributes
+
+_S = LinkSubTlv
+_TLV = struct.Struct(">HH")
+_HEAD: Final = 4
+_ALIGN: Final = 4
+_FIELDS: Final[dict[int, tuple[str, int]]] = {
+    _S.LINK_TYPE: ("B3x", 1),
+    _S.LINK_ID: ("I", 4),
+    _S.LOCAL_ADDRESS: ("I", 4),
+    _S.REMOTE_ADDRESS: ("I", 4),
+    _S.LINK_IDENTIFIERS: ("II", 8),
+    _S.MAX_BANDWIDTH: ("f", 4),
+    _S.RESIDUAL_BANDWIDTH: ("f", 4),
+    _S.AVAILABLE_BANDWIDTH: ("f", 4),
+}
+"""How struct reads what is wanted, in the order of TeFacts, and how long that must be."""
+_SKIPPED: Final[dict[int, int]] = {
+    _S.TE_METRIC: 4,
+    _S.MAX_RESERVABLE_BANDWIDTH: 4,
+    _S.UNRESERVED_BANDWIDTH: 32,
+    _S.ADMIN_GROUP: 4,
+    _S.DELAY: 4,
+    _S.MIN_MAX_DELAY: 8,
+    _S.DELAY_VARIATION: 4,
+    _S.LOSS: 4,
+    _S.UTILIZED_BANDWIDTH: 4,
+}
+_Shape = tuple[tuple[int, int], ...]
+
+
+class TeFacts(NamedTuple):
+    """A TE link as the TED sees it; 0 where an id or address was not sent.
+
+    ``local`` and ``remote`` are the first addresses of their kind, ``more`` all local ones where
+    there are several. Bandwidths are bytes/s, NaN where unknown.
+    """
+
+    link_type: int | None
+    link_id: int
+    local: int
+    remote: int
+    local_identifier: int
+    remote_identifier: int
+    capacity: float
+    available: float
+    more: tuple[int, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What a link is matched by, as opposed to what it can carry."""
+        return (*self[:6], self.more)
+
+    @property
+    def locals(self) -> tuple[int, ...]:
+        """All local addresses."""
+        return self.more or ((self.local,) if self.local else ())
+
+
+def facts_of(link: TeLink) -> TeFacts:
+    """The facts of a link that is decoded already."""
+    local, remote = link.local_addresses, link.remote_addresses
+    capacity, available = link.attributes.capacity, link.attributes.available
+    return TeFacts(
+        link.link_type,
+        link.link_id or 0,
+        local[0] if local else 0,
+        remote[0] if remote else 0,
+        link.local_identifier or 0,
+        link.remote_identifier or 0,
+        math.nan if capacity is None else capacity,
+        math.nan if available is None else available,
+        local if len(local) > 1 else (),
+    )
+
+
+class _Layout:
+    """One order of sub-TLVs, compiled: how to recognise such an LSA, where its numbers are.
+
+    An LSA has this layout if it has this size and, under ``mask``, is ``headers``.
+    """
+
+    __slots__ = ("headers", "mask", "pick", "size", "unpack")
+
+    def __init__(self, shape: _Shape) -> None:
+        every = b"\xff" * _HEAD
+        mask = [bytes(LSA_HEADER_SIZE), every]
+        headers = [bytes(LSA_HEADER_SIZE), _TLV.pack(LINK_TLV, _padded(shape))]
+        form = [f">{LSA_HEADER_SIZE + _HEAD}x"]
+        places: dict[int, int] = {}
+        count = 0
+        for kind, length in shape:
+            blank = bytes(length + -length % _ALIGN)
+            mask += every, blank
+            headers += _TLV.pack(kind, length), blank
+            field = _FIELDS.get(kind)
+            form.append(f"{_HEAD}x" + (f"{len(blank)}x" if field is None else field[0]))
+            if field is not None:
+                places[kind] = count
+                count += 1 + (kind == _S.LINK_IDENTIFIERS)
+        self.size = sum(map(len, mask))
+        self.mask = int.from_bytes(b"".join(mask), "big")
+        self.headers = int.from_bytes(b"".join(headers), "big")
+        self.unpack = struct.Struct("".join(form)).unpack
+        # The value behind the last one, None, is that of all fields that were not sent.
+        ids = places.get(_S.LINK_IDENTIFIERS, count)
+        order = [places.get(kind, count) for kind in _FIELDS]
+        at = list(_FIELDS).index(_S.LINK_IDENTIFIERS)
+        order.insert(at + 1, min(ids + 1, count))
+        self.pick: Callable[[tuple[Any, ...]], tuple[Any, ...]] = operator.itemgetter(*order)
+
+
+def _padded(shape: _Shape) -> int:
+    """The length of a link TLV with these sub-TLVs, all padded."""
+    return sum(_HEAD + length + -length % _ALIGN for _, length in shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _compile(shape: _Shape) -> _Layout:
+    return _Layout(shape)
+
+
+def _shape(raw: bytes) -> _Shape | None:
+    """The sub-TLVs of an LSA that is nothing but one link TLV of the usual kind, else None."""
+    try:
+        tlvs = list(read_tlvs(raw, LSA_HEADER_SIZE, len(raw)))
+        if len(tlvs) != 1 or tlvs[0][0] != LINK_TLV:
+            return None
+        _, start, end = tlvs[0]
+        shape = tuple((kind, last - first) for kind, first, last in read_tlvs(raw, start, end))
+    except DecodeError:
+        return None
+    sizes = {kind: size for kind, (_, size) in _FIELDS.items()} | _SKIPPED
+    usual = all(sizes.get(kind) == size for kind, size in shape)
+    alone = len(dict(shape)) == len(shape)
+    whole = _padded(shape) == end - start == len(raw) - start
+    return shape if usual and alone and whole else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _judged(
+    maximum: float | None, residual: float | None, available: float | None
+) -> tuple[float, float]:
+    """Capacity and what is available of it: most links of a fabric are alike."""
+    attributes = TeAttributes(
+        max_bandwidth=maximum, residual_bandwidth=residual, available_bandwidth=available
+    )
+    capacity, spare = attributes.capacity, attributes.available
+    return math.nan if capacity is None else capacity, math.nan if spare is None else spare
+
+
+class TeReader:
+    """Reads TE LSAs one after the other and remembers what the last one looked like."""
+
+    __slots__ = ("_layout",)
+
+    def __init__(self) -> None:
+        self._layout = _compile(())
+
+    def read(self, raw: bytes) -> TeFacts | None:
+        """Read an LSA, header included; None if it is of no link. Raises DecodeError ``tlv``."""
+        layout = self._layout
+        if len(raw) != layout.size or int.from_bytes(raw, "big") & layout.mask != layout.headers:
+            shape = _shape(raw)
+            if shape is None:
+                body = decode_te(raw, LSA_HEADER_SIZE)
+                return facts_of(body) if isinstance(body, TeLink) else None
+            layout = self._layout = _compile(shape)
+        link_type, link_id, local, remote, own, other, *bandwidths = layout.pick(
+            (*layout.unpack(raw), None)
+        )
+        return TeFacts(
+            link_type,
+            link_id or 0,
+            local or 0,
+            remote or 0,
+            own or 0,
+            other or 0,
+            *_judged(*bandwidths),
+        )
