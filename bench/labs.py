@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,20 @@ def clos(rate: str = "100M", mtu: int = 1500) -> Topology:
     for link in document["topology"]["links"]:
         link["mtu"] = mtu
     return topology.from_document(document, TOPOLOGY)
+
+
+def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
+    """Put two links of that rate in place of the one between two routers."""
+    from fared.lab import topology
+
+    document = copy.deepcopy(whole.document)
+    pair = {a, b}
+    links = document["topology"]["links"]
+    links[:] = [k for k in links if {end.partition(":")[0] for end in k["endpoints"]} != pair]
+    for number in ("-1", "-2"):
+        ends = [f"{a}:{b}{number}", f"{b}:{a}{number}"]
+        links.append({"endpoints": ends, "vars": {"rate": rate}})
+    return topology.from_document(document, whole.origin)
 
 
 def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:

@@ -177,8 +177,8 @@ class Behaviour:
     ``worst_offered``: the mean over time of the most that any port was given, as a part of its
     rate; ``overflow``: what all ports were given above their rates, as a part of all. ``deviation``
     and ``swing``: of the member whose share deviates and swings most. ``rewrites``: of next-hop
-    groups a second, of the busiest leaf. ``originations``: of the busiest LSA a second, and
-    ``burst`` the most of one LSA between two readings.
+    groups a second, of the busiest leaf. ``originations``: of the busiest LSA a second, over all;
+    ``burst``: a second, between two readings.
     """
 
     seconds: float
@@ -188,7 +188,7 @@ class Behaviour:
     swing: float
     rewrites: float
     originations: float
-    burst: int
+    burst: float
 
 
 def behaviour(moments: Sequence[Moment]) -> Behaviour:
@@ -203,9 +203,9 @@ def behaviour(moments: Sequence[Moment]) -> Behaviour:
     leaves = {leaf for leaf, _, _ in tracks}
     first, last = moments[0].sequences, moments[-1].sequences
     steps = [
-        after.sequences[lsa] - before.sequences.get(lsa, after.sequences[lsa])
+        (number - before.sequences.get(lsa, number)) / max(1.0, after.at - before.at)
         for before, after in zip(moments, later, strict=False)
-        for lsa in after.sequences
+        for lsa, number in after.sequences.items()
     ]
     return Behaviour(
         seconds,
@@ -215,5 +215,5 @@ def behaviour(moments: Sequence[Moment]) -> Behaviour:
         100 * max(max(track) - min(track) for track in tracks.values()),
         max(sum(moment.rewrites[leaf] for moment in later) for leaf in leaves) / seconds,
         max((last[lsa] - first.get(lsa, last[lsa]) for lsa in last), default=0) / seconds,
-        max(steps, default=0),
+        max(steps, default=0.0),
     )

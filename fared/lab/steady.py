@@ -15,14 +15,16 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address
 
 from fared.core.units import BytesPerSecond
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.namespaces import Netns
 
 OVERHEAD = 14 + 20 + 8
 """Bytes of the Ethernet, IPv4 and UDP headers, which a link carries besides the payload."""
@@ -30,9 +32,13 @@ _UDP = struct.Struct("!HHHH")
 _PORT = 4791
 _FIRST_SOURCE_PORT = 1024
 _SOURCE_PORTS = range(_FIRST_SOURCE_PORT, 65536)
+_UDP_SEGMENT = 103
+_INET = socket.AF_INET
 _TICK = 0.002
 _MOST_BEHIND = 0.05
 _STOP_DEADLINE = 5.0
+
+_SendOne = Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ class Stream:
     """Load from a node to an address of another: ``rate`` is bytes/s on the wire.
 
     Its packets, ``payload`` bytes without headers, belong to its ``flows`` in turn, each with a
-    source port of its own. With a ``period``, seconds, it sends in the first half of each.
+    source port of its own; ``segments`` of one flow at once cost little more than one. With a
+    ``period``, seconds, it sends in the first half of each.
     """
 
     source: str
@@ -49,15 +56,16 @@ class Stream:
     rate: BytesPerSecond
     flows: int = 1
     payload: int = 1400
+    segments: int = 1
     period: float | None = None
 
     def due(self, now: float) -> float:
-        """Return how many packets are due ``now`` seconds after the beginning."""
+        """Return how many times to send until ``now``, seconds after the beginning."""
         seconds = now
         if self.period is not None:
             whole, rest = divmod(now, self.period)
             seconds = whole * self.period / 2 + min(rest, self.period / 2)
-        return seconds * self.rate / (self.payload + OVERHEAD)
+        return seconds * self.rate / (self.payload + OVERHEAD) / self.segments
 
 
 def between_hosts(
@@ -103,29 +111,20 @@ def steady(fabric: Fabric, streams: Sequence[Stream], seed: int = 0) -> Iterator
                 process.join()
 
 
-_INET = socket.AF_INET
-
-
 class _Sender:
-    """One stream on a raw socket: a source port is a field to fill in, not a socket to open."""
+    """One stream, in the hands of the sending process."""
 
     def __init__(
         self, fabric: Fabric, stream: Stream, draw: random.Random, stack: ExitStack
     ) -> None:
         if not 1 <= stream.flows <= len(_SOURCE_PORTS):
             raise LabError(f"between 1 and {len(_SOURCE_PORTS)} flows, not {stream.flows}")
-        netns = fabric.node(stream.source).netns
-        self._socket = stack.enter_context(netns.socket(_INET, socket.SOCK_RAW, socket.IPPROTO_UDP))
-        self._socket.connect((str(stream.address), 0))
-        self._socket.setblocking(False)
-        self._payload = bytes(stream.payload)
-        length = _UDP.size + stream.payload
-        # Checksum 0: none, as RFC 768 allows over IPv4.
-        self._headers = [
-            _UDP.pack(port, _PORT, length, 0) for port in draw.sample(_SOURCE_PORTS, stream.flows)
-        ]
         self._stream = stream
         self._next = draw.random()  # streams of one rate do not send in step
+        ports = draw.sample(_SOURCE_PORTS, stream.flows)
+        netns = fabric.node(stream.source).netns
+        connect = _segmented if stream.segments > 1 else _raw
+        self._sends = connect(netns, stream, ports, stack)
         self._flow = 0
 
     def catch_up(self, now: float) -> None:
@@ -136,8 +135,34 @@ class _Sender:
             self._next += 1
             # A full queue at the host, or no route: lost, as it is on the way.
             with contextlib.suppress(OSError):
-                self._socket.sendmsg((self._headers[self._flow], self._payload))
-            self._flow = (self._flow + 1) % len(self._headers)
+                self._sends[self._flow]()
+            self._flow = (self._flow + 1) % len(self._sends)
+
+
+def _raw(netns: Netns, stream: Stream, ports: Sequence[int], stack: ExitStack) -> list[_SendOne]:
+    """One raw socket for all flows: a source port is a field to fill in, not a socket to open."""
+    raw = stack.enter_context(netns.socket(_INET, socket.SOCK_RAW, socket.IPPROTO_UDP))
+    raw.connect((str(stream.address), 0))
+    raw.setblocking(False)
+    payload, length = bytes(stream.payload), _UDP.size + stream.payload
+    # Checksum 0: none, as RFC 768 allows over IPv4.
+    headers = [_UDP.pack(port, _PORT, length, 0) for port in ports]
+    return [partial(raw.sendmsg, (header, payload)) for header in headers]
+
+
+def _segmented(
+    netns: Netns, stream: Stream, ports: Sequence[int], stack: ExitStack
+) -> list[_SendOne]:
+    """A socket for each flow, and the kernel cuts what it is given into packets (udp(7))."""
+    sends: list[_SendOne] = []
+    for port in ports:
+        sender = stack.enter_context(netns.socket(_INET, socket.SOCK_DGRAM))
+        sender.setsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT, stream.payload)
+        sender.bind(("", port))
+        sender.connect((str(stream.address), _PORT))
+        sender.setblocking(False)
+        sends.append(partial(sender.send, bytes(stream.payload * stream.segments)))
+    return sends
 
 
 def _send(senders: Sequence[_Sender]) -> None:
