@@ -20,7 +20,8 @@ SECTIONS = (
     ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
-    ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
+    ("dataplane", "Data plane: real TCP over a 4x8 fabric with a slow link and more, beside FRR"),
+    ("adaptive_kernel", "Weights under load that does not yield, in the kernel"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 
