@@ -287,8 +287,9 @@ def rows(runs: Sequence[Run] | None = None) -> list[dict[str, Any]]:
         return []
     chosen = short() if runs is None else runs
     RESULTS.mkdir(parents=True, exist_ok=True)
-    for run in chosen:
-        (RESULTS / f"{run.scenario}-{run.routing}.json").unlink(missing_ok=True)
+    if runs is None:
+        for file in RESULTS.glob("*.json"):
+            file.unlink()
 
     def play() -> int:
         measure(chosen)
