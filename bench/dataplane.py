@@ -58,7 +58,7 @@ RATE = 100 * MBIT
 BACKGROUND = 0.5
 MEMBERS = 2
 READY = 120.0
-SETTLED = 2.0
+SETTLED = 1.0
 TOLERANCE = {CAPACITY: 0.01, AVAILABLE: 0.02}
 NOTHING = 0.001
 DRAWS = 3
@@ -90,10 +90,13 @@ Found = dict[tuple[str, str, str], dict[str, Any]]
 
 
 def short() -> list[Run]:
-    """What ``make bench`` has time for: most where the goal is, the pair alone elsewhere."""
+    """What ``make bench`` has time for: most where the goal is, the pair alone elsewhere.
+
+    FRR has one draw: whatever the ports, a quarter of the flows wait for the one slow link.
+    """
     runs = []
     for routing in ROUTINGS:
-        runs.append(Run(SLOW, routing, PAIR, DRAWS if routing in WEIGHTED else 1))
+        runs.append(Run(SLOW, routing, PAIR, DRAWS if routing == CAPACITY else 1))
         runs += [Run(SLOW, routing, workload, 1) for workload in (RING, ALL)]
         if routing != OFF:
             others = (HEALTHY, UP_AND_DEAD, LOADED, LAG)
