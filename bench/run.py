@@ -20,8 +20,11 @@ SECTIONS = (
     ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
+    ("adaptation", "Weights that follow load: whole fabrics on the virtual clock"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with a slow link and more, beside FRR"),
     ("adaptive_kernel", "Weights under load that does not yield, in the kernel"),
+    ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
+    ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 

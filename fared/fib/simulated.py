@@ -36,7 +36,7 @@ class SimulatedFib:
     """Carries out operations as the kernel would; ``state`` is what it holds.
 
     ``down`` are links without carrier, ``without_ipv6`` those where IPv6 is switched off.
-    ``applied`` counts operations. ``refuse`` maps an object (HopKey, group id or Prefix) to the
+    ``applied`` counts operations, ``version`` whatever may have changed ``state``. ``refuse`` maps an object (HopKey, group id or Prefix) to the
     errno that writing it must fail with, to play faults.
     """
 
@@ -46,6 +46,7 @@ class SimulatedFib:
         self.without_ipv6: set[int] = set()
         self.refuse: dict[HopKey | int | Prefix, int] = {}
         self.applied = 0
+        self.version = 0
         self._ipv6_routes: set[Prefix] = set()
         """Those written so far; all that there are now are among them."""
 
@@ -66,6 +67,7 @@ class SimulatedFib:
 
     def link_down(self, ifindex: int) -> None:
         """The carrier is lost: next hops go, without any notice."""
+        self.version += 1
         self.down.add(ifindex)
         self._remove([i for i, hop in self.state.nexthops.items() if hop[0] == ifindex])
 
@@ -82,6 +84,7 @@ class SimulatedFib:
 
     def _apply(self, operation: FibOperation) -> _Answer:
         self.applied += 1
+        self.version += 1
         match operation:
             case PutNextHop():
                 return self._put_nexthop(operation)

@@ -50,6 +50,10 @@ class _Vector:
     prefixes: dict[Prefix, None] = field(default_factory=dict)
 
 
+_Fed = tuple[_Vector, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""A vector, what each of its members can carry, and what it has left; NaN unknown."""
+
+
 class AdaptedRoutes:
     """The routes of one solver in available mode, as they are to be programmed."""
 
@@ -80,18 +84,17 @@ class AdaptedRoutes:
                 self._join(prefix, route)
         self._sweep()
         touched: dict[Prefix, None] = dict.fromkeys(changed)
-        for vector in self._vectors.values():
-            if self._refresh(vector) or vector.programmed is None:
-                self._program(vector)
-                touched.update(vector.prefixes)
+        for vector in self._program(self._feed()):
+            touched.update(vector.prefixes)
         return self._publish(touched)
 
     def step(self, seconds: float, *, stale: bool) -> dict[Prefix, Route | None]:
         """Let time pass: move shares toward their targets, return the routes that follow."""
         due = set(self._relaxation.step(seconds, stale=stale).tolist())
         touched: dict[Prefix, None] = {}
-        for vector in self._vectors.values() if due else ():
-            if vector.row in due and self._program(vector):
+        if due:
+            moved = [vector for vector in self._vectors.values() if vector.row in due]
+            for vector in self._program(moved):
                 self.rewrites += 1
                 touched.update(vector.prefixes)
         return self._publish(touched)
@@ -151,14 +154,41 @@ class AdaptedRoutes:
 
     # What a vector is to become
 
-    def _refresh(self, vector: _Vector) -> bool:
-        """Bring a vector's targets up to date; whether facts changed."""
+    def _feed(self) -> list[_Vector]:
+        """Bring all targets up to date; the vectors that are to be programmed at once.
+
+        Those with the same members are worked out together: after the loss of a local link
+        these are all vectors.
+        """
+        alike: dict[bytes, list[_Fed]] = {}
+        for vector in self._vectors.values():
+            fed = self._refresh(vector)
+            if fed is not None:
+                alike.setdefault(vector.columns.tobytes(), []).append(fed)
+        due = []
+        for group in alike.values():
+            vectors, capacity, left = zip(*group, strict=True)
+            changed = self._relaxation.feed(
+                np.array([vector.row for vector in vectors], np.int64),
+                vectors[0].columns,
+                np.array(capacity),
+                np.array(left),
+            )
+            due += [
+                vector
+                for vector, facts in zip(vectors, changed.tolist(), strict=True)
+                if facts or vector.programmed is None
+            ]
+        return due
+
+    def _refresh(self, vector: _Vector) -> _Fed | None:
+        """Find what the paths of a vector can carry and have left (M,); None: as before."""
         route = self._solver.routes[next(iter(vector.prefixes))]
         target = route.nexthops
         assert target is not None
         unloaded = self._solver.unloaded_set(route) or target
         if vector.programmed and target is vector.target and unloaded is vector.unloaded:
-            return False
+            return None
         vector.target, vector.unloaded = target, unloaded
         loaded, left, _ = _arrays(target)
         members, capacity, weights = _arrays(unloaded)
@@ -169,14 +199,12 @@ class AdaptedRoutes:
         vector.left = left
         own = capacity[used]
         known = bool((own > 0).all())  # False with NaN, too
-        vector.members, vector.used = members, used
-        vector.columns = self._columns_of([members.keys[at] for at in used.tolist()])
-        return self._relaxation.feed(
-            vector.row,
-            vector.columns,
-            own if known else weights[used].astype(np.float64),
-            left[used] if known else np.full(len(used), np.nan),
-        )
+        if vector.members is not members or not np.array_equal(vector.used, used):
+            vector.members, vector.used = members, used
+            vector.columns = self._columns_of([members.keys[at] for at in used.tolist()])
+        if known:
+            return vector, own, left[used]
+        return vector, weights[used].astype(np.float64), np.full(len(used), np.nan)
 
     def _columns_of(self, keys: Iterable[HopKey]) -> NDArray[np.int64]:
         columns = self._columns
@@ -184,18 +212,22 @@ class AdaptedRoutes:
         self._relaxation.widen(len(columns))
         return found
 
-    def _program(self, vector: _Vector) -> bool:
-        """Turn relaxed shares into integer weights; whether these are others than before."""
-        settings = self._solver.settings
-        shares = self._relaxation.program(vector.row)[vector.columns]
-        quantised = quantise_rows(shares[None, :] * _FINE, settings.max_weight, 0.0, 0)[0]
-        weights = np.zeros(len(vector.members.keys), np.int64)
-        weights[vector.used] = quantised
-        made = SolvedHops(vector.members, vector.left, weights)
-        if vector.programmed is not None and vector.programmed.key == made.key:
-            return False
-        vector.programmed = made
-        return True
+    def _program(self, vectors: list[_Vector]) -> list[_Vector]:
+        """Turn relaxed shares into integer weights; the vectors whose are others than before."""
+        if not vectors:
+            return []
+        limit = self._solver.settings.max_weight
+        shares = self._relaxation.program(np.array([v.row for v in vectors], np.int64)) * _FINE
+        quantised = quantise_rows(shares, limit, 0.0, 0)
+        changed = []
+        for vector, row in zip(vectors, quantised, strict=True):
+            weights = np.zeros(len(vector.members.keys), np.int64)
+            weights[vector.used] = row[vector.columns]
+            made = SolvedHops(vector.members, vector.left, weights)
+            if vector.programmed is None or vector.programmed.key != made.key:
+                vector.programmed = made
+                changed.append(vector)
+        return changed
 
     def _publish(self, prefixes: Iterable[Prefix]) -> dict[Prefix, Route | None]:
         """Make the routes of these prefixes; return those that are not what they were."""

@@ -109,8 +109,10 @@ class RouteSolver:
 
         Returns what it changed.
         """
-        ted = self._area(area).ted
-        change = ted.remove(node) if block is None else ted.put(block)
+        solver = self._area(area)
+        change = solver.ted.remove(node) if block is None else solver.ted.put(block)
+        if Change.LOAD in change:
+            solver.loads += 1
         if block is not None and (block.boundary or block.leads_to):
             self._boundaries[area, node] = block
             self._asbrs = None

@@ -34,7 +34,7 @@ class Unloaded:
         if area not in self._areas:
             self._areas[area] = AreaSolver(self._root)
         mine = self._areas[area]
-        mine.ted, mine.links = loaded.ted, loaded.links
+        mine.ted, mine.links, mine.loads = loaded.ted, loaded.links, loaded.loads
         plan = None if loaded.solution is None else loaded.solution.plan
         mine.update(replace(settings, mode=WeightMode.CAPACITY), plan)
 

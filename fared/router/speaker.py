@@ -6,6 +6,7 @@ for each: prefixes and next hops are of one family, the topology may be shared.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from fared.core.ids import NodeId, Prefix
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
     from fared.ted.model import LocalLink
 
+_TRICKLE = 1e-6
+"""Part of a full link's capacity that it is taken to have left: it stays a path."""
 OSPF = "ospf"
 ISIS = "isis"
 
@@ -74,7 +77,7 @@ class Speaker:
         self.name = name
         self.engine = engine
         self.root = root
-        self.solvers = {family: RouteSolver(root, settings) for family in families}
+        self.solvers = {family: RouteSolver(root, _unfloored(settings)) for family in families}
         self.dirty = True
         """Whether anything came that the solvers have not seen."""
         self.adapted: dict[int, AdaptedRoutes] = {}
@@ -173,7 +176,7 @@ class Speaker:
         """Weigh by other settings from the next run on."""
         self.dirty = True
         for solver in self.solvers.values():
-            solver.apply_settings(settings)
+            solver.apply_settings(_unfloored(settings))
         self._adapt(settings)
 
     def tell_engine(self, now: float) -> bool:
@@ -215,6 +218,12 @@ class Speaker:
             if any(end is None or graph.way(here, end) is None for end in ends):
                 return False
         return True
+
+
+def _unfloored(settings: SolverSettings) -> SolverSettings:
+    """Leave the floor to the adaptation, which has one of paths: a full link looks full."""
+    following = settings.mode is WeightMode.AVAILABLE
+    return replace(settings, floor=_TRICKLE) if following else settings
 
 
 def _facts(reached: Reached) -> RouteFacts:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MAX_HOPS = 16
 PortKey = tuple[str, int]
 """Node and ifindex: the sending end of one direction of a link."""
+Demands = dict[tuple[str, "Prefix"], float]
+"""Bytes/s from a node toward a prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Traffic:
     def __init__(
         self,
         fabric: Fabric,
-        demands: dict[tuple[str, Prefix], float],
+        demands: Demands,
         *,
         background: dict[tuple[str, str], float] | None = None,
         pattern: OnOff | None = None,
@@ -88,6 +90,10 @@ class Traffic:
         for (tail, head), rate in (background or {}).items():
             self._background[tail, fabric.network.find_port(tail, head).ifindex] += rate
         self._groups: dict[str, dict[int, object]] = {}
+        self._seen: dict[str, int] = {}
+        self._ways: dict[str, _Ways] = {}
+        self._carried: dict[PortKey, float] = {}
+        self._carried_at = -1
         self._running = False
 
     def start(self) -> None:
@@ -112,33 +118,53 @@ class Traffic:
         for name, node in self.fabric.network.nodes.items():
             if node.router is None:
                 continue
-            for port in node.ports.values():
-                if port.far and port.up:
-                    key = name, port.ifindex
-                    load = carried.get(key, 0.0) * part + self._background.get(key, 0.0)
-                    self.fabric.network.input(
-                        name, LoadMeasured(port.ifindex, min(load, port.capacity or load))
-                    )
+            loads = [
+                LoadMeasured(port.ifindex, min(load, port.capacity or load))
+                for port in node.ports.values()
+                if port.far and port.up
+                for key in ((name, port.ifindex),)
+                for load in (carried.get(key, 0.0) * part + self._background.get(key, 0.0),)
+            ]
+            self.fabric.network.input(name, *loads)
         self.samples.append(self._sample(now, carried))
         self._again()
 
     def carried(self) -> dict[PortKey, float]:
-        """What the demands put on each port while they send, bytes/s, by the kernels' weights."""
+        """What the demands put on each port while they send, bytes/s, by the kernels' weights.
+
+        Worked out again only after something was written to a kernel, or a link went.
+        """
+        now = sum(node.kernel.version for node in self.fabric.network.nodes.values())
+        if now != self._carried_at:
+            self._carried, self._carried_at = self._carry(), now
+        return self._carried
+
+    def _carry(self) -> dict[PortKey, float]:
         load: dict[PortKey, float] = defaultdict(float)
         arriving: dict[tuple[str, Prefix], float] = dict(self.demands)
-        ways: dict[tuple[str, Prefix], list[tuple[PortKey, str, float]]] = {}
         for _ in range(MAX_HOPS):
             following: dict[tuple[str, Prefix], float] = defaultdict(float)
             for (name, prefix), rate in arriving.items():
-                if (name, prefix) not in ways:
-                    ways[name, prefix] = list(_ways(self.fabric.network.nodes[name], prefix))
-                for port, far, share in ways[name, prefix]:
+                for port, far, share in self.ways(name, prefix):
                     load[port] += rate * share
                     following[far, prefix] += rate * share
             arriving = following
             if not arriving:
                 return dict(load)
         raise RuntimeError("traffic runs in circles")
+
+    def ways(self, name: str, prefix: Prefix) -> list[tuple[PortKey, str, float]]:
+        """The ports a kernel sends packets to a prefix out of, the far node and share of each."""
+        node = self.fabric.network.nodes[name]
+        known = self._ways.get(name)
+        if known is None or known.version != node.kernel.version:
+            known = self._ways[name] = _Ways(node.kernel.version)
+        target = node.kernel.state.routes.get(prefix)
+        if target is None:
+            return []
+        if target not in known.by_target:
+            known.by_target[target] = list(_ways(node, target))
+        return known.by_target[target]
 
     def utilisation(self, carried: dict[PortKey, float] | None = None) -> dict[PortKey, float]:
         """Load over capacity of each port in use, of demands while they send; may exceed 1."""
@@ -168,17 +194,24 @@ class Traffic:
     def _rewritten(self, node: Node) -> int:
         """How many groups of a kernel hold other weights than at the last sample."""
         before = self._groups.get(node.name, {})
+        if self._seen.get(node.name) == node.kernel.version:
+            return 0
+        self._seen[node.name] = node.kernel.version
         now: dict[int, object] = dict(node.kernel.state.groups)
         self._groups[node.name] = now
         return sum(1 for number, members in now.items() if before.get(number) != members)
 
 
-def _ways(node: Node, prefix: Prefix) -> Iterable[tuple[PortKey, str, float]]:
-    """The ports a kernel sends packets to a prefix out of, the far node and share of each."""
+@dataclass(slots=True)
+class _Ways:
+    """What was read of one kernel, by route target (next hop or group), at a version of it."""
+
+    version: int
+    by_target: dict[int, list[tuple[PortKey, str, float]]] = field(default_factory=dict)
+
+
+def _ways(node: Node, target: int) -> Iterable[tuple[PortKey, str, float]]:
     state = node.kernel.state
-    target = state.routes.get(prefix)
-    if target is None:
-        return
     members = state.groups.get(target)
     weights = [(target, 1)] if members is None else [tuple(member) for member in members]
     total = sum(weight for _, weight in weights)
@@ -192,7 +225,7 @@ def _ways(node: Node, prefix: Prefix) -> Iterable[tuple[PortKey, str, float]]:
                 yield (node.name, ifindex), far.node, weight / total
 
 
-def all_to_all(fabric: Fabric, rate: float) -> dict[tuple[str, Prefix], float]:
+def all_to_all(fabric: Fabric, rate: float) -> Demands:
     """Every leaf sends ``rate`` bytes/s, to all other leaves evenly."""
     leaves = fabric.leaf_prefixes
     each = rate / (len(leaves) - 1)
@@ -204,7 +237,7 @@ def all_to_all(fabric: Fabric, rate: float) -> dict[tuple[str, Prefix], float]:
     }
 
 
-def ring(fabric: Fabric, rate: float) -> dict[tuple[str, Prefix], float]:
+def ring(fabric: Fabric, rate: float) -> Demands:
     """Every leaf sends ``rate`` bytes/s to the next one."""
     leaves = list(fabric.leaf_prefixes)
     following = [*leaves[1:], leaves[0]]

@@ -223,10 +223,11 @@ class Network:
         """Kill a node's router without a word; its kernel goes on forwarding."""
         self.nodes[name].router = None
 
-    def input(self, name: str, event: events.Input) -> None:
-        """Feed a node's router one input now."""
+    def input(self, name: str, *together: events.Input) -> None:
+        """Feed a node's router inputs now, several before it answers."""
         node = self.nodes[name]
-        node.running.handle(event, self.now)
+        for event in together:
+            node.running.handle(event, self.now)
         self._settle(node)
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:

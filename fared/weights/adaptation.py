@@ -7,6 +7,10 @@ constant of at least ten times the delay of the loop, which is stable to rho = 0
 number of routers. What is a fact and not load (capacity, members) is not part of the loop and
 takes effect at once.
 
+``equalise`` is another rule for the same shares, an experimental one: each is multiplied, again
+and again, by how much less its path is used than the others. It ends where all paths are used
+alike, and its gain is rho: it needs no headroom.
+
 Shares are kept in one matrix, a row for each weight vector and a column for each next hop of
 this router, so that a step costs a few array operations for a whole fabric.
 """
@@ -22,10 +26,17 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    _Rows = slice | NDArray[np.int64]
+
 _DELAYS = 10.0
 """Time constant over loop delay: stable to 94 % of the residual capacity."""
+_EQUALISING = 0.45
+"""Loop delay over time constant where utilisations are equalised: swings from pi / 2 on."""
+_LEAK = 0.01
+"""What of a share goes back to the ratio of capacities while utilisations are equalised."""
 _SAME = 1e-6
 _AT_FLOOR = 1.01
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +44,12 @@ class AdaptationSettings:
     """How weights follow load; times in seconds, ratios 0..1.
 
     ``time_constant`` is the least one, 0 follows at once. ``dead_band``: the relative change of
-    a share since it was programmed that is worth programming again. ``floor`` as of the solver.
+    a share since it was programmed that is worth programming again. ``floor``: no path counts for
+    less than this part of its capacity.
     ``stale_after``: without measured load for so long, weights go back to capacities.
     ``measure_period``, ``announce_interval`` and ``flooding`` are what others of the loop take.
+    ``equalise``: make paths equally used; differences up to ``threshold`` then count as none,
+    because others do not announce them.
     """
 
     time_constant: float = 20.0
@@ -47,6 +61,8 @@ class AdaptationSettings:
     announce_interval: float = 1.0
     flooding: float = 0.05
     stale_after: float = 10.0
+    equalise: bool = False
+    threshold: float = 0.03
 
     @property
     def loop_delay(self) -> float:
@@ -55,21 +71,22 @@ class AdaptationSettings:
         return halves / 2 + self.flooding
 
     @property
-    def tau(self) -> float:
-        """The time constant in use; 0 undamped."""
+    def damping(self) -> float:
+        """The time constant toward shares that are known; 0 undamped."""
         return max(self.time_constant, _DELAYS * self.loop_delay) if self.time_constant else 0.0
 
-    def gain(self, seconds: float) -> float:
-        """How much of the way to the target is gone in this time, 0..1."""
-        return 1.0 - exp(-seconds / self.tau) if self.tau else 1.0
+    @property
+    def tau(self) -> float:
+        """The time constant in use."""
+        return self.loop_delay / _EQUALISING if self.equalise else self.damping
 
 
 @dataclass(frozen=True, slots=True)
 class VectorState:
     """One weight vector as it stands: shares in the order of its columns.
 
-    ``loop_gain`` is rho / (1 - rho) with all load of the paths counted, which is the most that
-    it can be. ``fallback`` tells why shares go to the capacities instead, None where they do not.
+    ``loop_gain`` is rho / (1 - rho), or rho while equalising, with all load of the paths
+    counted, which is the most that it can be. ``fallback`` tells why shares go to the capacities instead, None where they do not.
     """
 
     target: NDArray[np.float64]
@@ -126,82 +143,119 @@ class Relaxation:
 
     def feed(
         self,
-        row: int,
+        rows: NDArray[np.int64],
         columns: NDArray[np.int64],
         capacity: NDArray[np.float64],
         target: NDArray[np.float64],
-    ) -> bool:
-        """Take what the members of a vector (at ``columns``) can carry, and have left.
+    ) -> NDArray[np.bool_]:
+        """Take what the members at ``columns`` (M,) of vectors (K,) can carry, and have left.
 
-        Both in bytes/s or any unit of a vector's own; ``capacity`` is above zero, ``target`` NaN
-        where nothing is known. Returns whether facts changed: then shares already follow them
-        and are to be programmed at once. A member's share goes with its capacity, new members
-        begin at their target, and what members lose the others share.
+        Both (K, M), in bytes/s or any unit of a vector's own; ``capacity`` is above zero,
+        ``target`` NaN where nothing is known. None counts as less than the floor: a path that is
+        full today must still be tried. The floor is one of paths and not of links: a full 400G
+        uplink before a 100G downlink would else look as if the path had room.
+
+        Returns of which vectors (K,) facts changed: there shares already follow them and are to
+        be programmed at once. A member's share goes with its capacity, and what members lose the
+        others share. New ones begin at their target, but with no more than their part of the
+        capacity: they are free because they were not there, and all routers see it.
         """
-        before = self._capacity[row].copy()
+        before = self._capacity[rows]
         after = np.zeros(before.shape)
-        after[columns] = capacity
-        self._known[row] = not np.isnan(target).any()
-        self._target[row] = 0.0
-        self._target[row, columns] = np.nan_to_num(target)
-        scale = max(before.max(initial=0.0), after.max(initial=0.0))
-        if (np.abs(after - before) <= _SAME * scale).all():
-            return False
-        self._capacity[row] = after
-        self._relaxed[row] = self._shifted(row, before, after)
-        return True
+        after[:, columns] = capacity
+        self._known[rows] = ~np.isnan(target).any(axis=1)
+        left = np.zeros(before.shape)
+        left[:, columns] = np.nan_to_num(np.maximum(target, capacity * self.settings.floor))
+        self._target[rows] = left
+        scale = np.maximum(before, after).max(axis=1, initial=0.0, keepdims=True)
+        changed: NDArray[np.bool_] = (np.abs(after - before) > _SAME * scale).any(axis=1)
+        if changed.any():
+            self._capacity[rows[changed]] = after[changed]
+            shifted = self._shifted(rows[changed], before[changed], after[changed])
+            self._relaxed[rows[changed]] = shifted
+        return changed
 
     def _shifted(
-        self, row: int, before: NDArray[np.float64], after: NDArray[np.float64]
+        self, rows: NDArray[np.int64], before: NDArray[np.float64], after: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The relaxed shares of a row when its capacities become others."""
-        wanted: NDArray[np.float64] = self._wanted()[row]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled: NDArray[np.float64] = self._relaxed[row] * (after / before)
+        """The relaxed shares (K, M) of rows when their capacities become others."""
+        wanted = self._wanted(rows)
+        scaled = self._relaxed[rows] * (after / np.where(before > 0, before, 1.0))
         kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
         new = (after > 0) & (before <= 0)
-        if not kept.any():
-            return wanted
-        kept *= (1.0 - wanted[new].sum()) / kept.sum()
-        kept[new] = wanted[new]
-        kept /= kept.sum()
-        return kept
+        part = _shares(after)
+        begin = part if self.settings.equalise else np.minimum(wanted, part)
+        added = np.where(new, begin, 0.0)
+        shifted = _shares(_shares(kept) * (1.0 - added.sum(axis=1, keepdims=True)) + added)
+        begun = kept.any(axis=1, keepdims=True)
+        result: NDArray[np.float64] = np.where(begun, shifted, wanted)
+        return result
 
-    def _saturated(self) -> NDArray[np.bool_]:
+    def _saturated(self, rows: _Rows) -> NDArray[np.bool_]:
         """Vectors (K,) of which no member has more left than the floor."""
-        floor = self._capacity * self.settings.floor * _AT_FLOOR
-        full: NDArray[np.bool_] = (self._target <= floor) | (self._capacity <= 0)
+        capacity = self._capacity[rows]
+        floor = capacity * self.settings.floor * _AT_FLOOR
+        full: NDArray[np.bool_] = (self._target[rows] <= floor) | (capacity <= 0)
         saturated: NDArray[np.bool_] = np.all(full, axis=1)
         return saturated
 
-    def _wanted(self) -> NDArray[np.float64]:
+    def _blind(self, rows: _Rows) -> NDArray[np.bool_]:
+        """Vectors (K,) whose load says nothing: they go to the ratio of capacities."""
+        return self._saturated(rows) | ~self._known[rows] | self._stale
+
+    def _wanted(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
         """Shares (K, M) to move to: those of what is left, else those of the capacities."""
-        blind: NDArray[np.bool_] = self._saturated() | ~self._known | self._stale
-        wanted = np.where(blind[:, None], self._capacity, self._target)
-        total = wanted.sum(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = wanted / np.where(total > 0, total, 1.0)
-        return shares
+        capacities, blind = _shares(self._capacity[rows]), self._blind(rows)[:, None]
+        if not self.settings.equalise:
+            return _shares(np.where(blind, self._capacity[rows], self._target[rows]))
+        return np.where(blind, capacities, self._equalised(rows, capacities))
+
+    def _equalised(self, rows: _Rows, capacities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Shares (K, M) that differ from the relaxed ones by how unequally paths are used.
+
+        What no announcement would tell is no difference: adding it up would lead anywhere. So
+        does each share leak to that of ``capacities``.
+        """
+        shares, capacity = self._relaxed[rows], self._capacity[rows]
+        if not shares.any():
+            return _shares(self._target[rows])
+        there = capacity > 0
+        used = 1.0 - self._target[rows] / np.where(there, capacity, 1.0)
+        error = (shares * used).sum(axis=1, keepdims=True) - used
+        error = np.sign(error) * np.maximum(np.abs(error) - self.settings.threshold, 0.0)
+        moved = shares * (1.0 + error) + _LEAK * (capacities - shares)
+        return _shares(np.maximum(moved, capacities * self.settings.floor))
 
     def step(self, seconds: float, *, stale: bool = False) -> NDArray[np.int64]:
         """Let time pass; return the rows that have left the dead band around what is programmed.
 
+        The band is relative to the share; while equalising, to that of the capacity where this is
+        larger: small shares are never at rest then.
         ``stale``: load has not been measured lately.
         """
         self._stale = stale
-        self._relaxed += self.settings.gain(seconds) * (self._wanted() - self._relaxed)
-        band = self.settings.dead_band * self._programmed
-        moved: NDArray[np.bool_] = np.abs(self._relaxed - self._programmed) > band
+        settings = self.settings
+        slow, fast = _way(seconds, settings.damping), _way(seconds, settings.tau)
+        gain = np.where(self._blind(_ALL), slow, fast)[:, None]
+        self._relaxed += gain * (self._wanted() - self._relaxed)
+        around = self._programmed
+        if settings.equalise:
+            around = np.maximum(around, _shares(self._capacity))
+        moved: NDArray[np.bool_] = (
+            np.abs(self._relaxed - self._programmed) > settings.dead_band * around
+        )
         rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
         return rows
 
-    def program(self, row: int) -> NDArray[np.float64]:
-        """Note that the relaxed shares of a row are programmed now, and return them."""
-        self._programmed[row] = self._relaxed[row]
-        shares: NDArray[np.float64] = self._relaxed[row]
+    def program(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Note that the relaxed shares of rows are programmed now, and return them (K, M)."""
+        self._programmed[rows] = self._relaxed[rows]
+        shares: NDArray[np.float64] = self._relaxed[rows]
         return shares
 
     def state(self, row: int, columns: NDArray[np.int64]) -> VectorState:
         """One vector as it stands."""
+        only = slice(row, row + 1)
         left = float(self._target[row].sum())
         load = float(self._capacity[row].sum()) - left
         fallback = None
@@ -209,12 +263,28 @@ class Relaxation:
             fallback = "stale"
         elif not self._known[row]:
             fallback = "unknown"
-        elif self._saturated()[row]:
+        elif self._saturated(only)[0]:
             fallback = "saturated"
         return VectorState(
-            target=self._wanted()[row, columns],
+            target=self._wanted(only)[0, columns],
             relaxed=self._relaxed[row, columns],
             programmed=self._programmed[row, columns],
-            loop_gain=max(load, 0.0) / left if left > 0 else float("inf"),
+            loop_gain=self._loop_gain(max(load, 0.0), left),
             fallback=fallback,
         )
+
+    def _loop_gain(self, load: float, left: float) -> float:
+        if self.settings.equalise:
+            return load / (load + left) if load else 0.0
+        return load / left if left > 0 else float("inf")
+
+
+def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values (K, M) as parts of the sum of their row; zeros stay."""
+    total = values.sum(axis=1, keepdims=True)
+    return values / np.where(total > 0, total, 1.0)
+
+
+def _way(seconds: float, time_constant: float) -> float:
+    """How much of the way to a target is gone in this time, 0..1."""
+    return 1.0 - exp(-seconds / time_constant) if time_constant else 1.0

@@ -264,6 +264,20 @@ def test_available_mode_follows_load_and_keeps_a_floor():
     assert found["S1"] / found["S3"] == pytest.approx(0.02, abs=0.005)
 
 
+def test_where_weights_follow_capacity_load_costs_nothing():
+    """Neighbors may flood what they like: no area is computed for it."""
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    for link in fabric.links:
+        if (link.tail, link.head) == ("S1", "L2"):
+            link.available = 100.0
+    refresh(solver, fabric, "S1")
+    assert solver.solve().areas == ()
+    fabric.limit("S1", "L2", 100)
+    refresh(solver, fabric, "S1")
+    assert solver.solve().areas == (AREA,)
+
+
 def test_an_unknown_link_is_no_zero_and_is_shown_as_unknown():
     fabric = three_stage()
     fabric.limit("S1", "L2", None)

@@ -88,7 +88,7 @@ class AdaptationState(TypedDict):
     """How a weight vector follows load.
 
     ``loop_gain`` is rho / (1 - rho) for rho the load of its paths over their capacity, None
-    where nothing is left; undamped weights swing above 1. ``fallback`` says why shares go to
+    where nothing is left; undamped weights swing above 1. While equalising it is rho. ``fallback`` says why shares go to
     the capacities instead: ``saturated``, ``stale`` or ``unknown``, None where they do not.
     """
 
@@ -132,7 +132,7 @@ class Weights(Document):
 
     root: str
     metric: str
-    """none, capacity or available."""
+    """none, capacity, available or equalise."""
     adaptation: AdaptationLoop | None
     """None unless weights follow load."""
     vectors: list[WeightVector]
@@ -187,7 +187,7 @@ class Explain(Document):
     """The routers that announce the prefix and were chosen: ``{"id", "hostname"}``."""
     nexthops: list[ExplainNextHop]
     weights: str
-    """none, capacity or available: what the weights follow."""
+    """none, capacity, available or equalise: what the weights follow."""
     summary: str
     """The whole in one or two sentences."""
     last_change: dict[str, Any] | None

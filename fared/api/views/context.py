@@ -22,6 +22,7 @@ from fared.rib.solver import RouteSolver
 from fared.router.router import Router
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.ted.model import PathType
+from fared.weights.path_capacity import WeightMode
 
 NAMES = {OSPF: "OSPF", ISIS: "IS-IS"}
 """Protocols as people write them."""
@@ -50,6 +51,8 @@ class Runtime:
     sysctls: list[dict[str, Any]] = field(default_factory=list)
     utilized: dict[int, float] = field(default_factory=dict)
     """Outbound load by interface index, bytes/s."""
+    load_samples: Counter[str] = field(default_factory=Counter)
+    """How often loads were measured, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str] = field(default_factory=dict)
     """Why each neighbor (ifindex, node id) last changed its state."""
 
@@ -198,8 +201,11 @@ class ViewContext:
 
     @property
     def weights(self) -> str:
-        """What the weights follow: none, capacity or available."""
-        return str(self.router.settings.solver.mode.value)
+        """What the weights follow: none, capacity, available, or equalise (available, too)."""
+        solver = self.router.settings.solver
+        if solver.mode is WeightMode.AVAILABLE and solver.adaptation.equalise:
+            return "equalise"
+        return str(solver.mode.value)
 
 
 def finite(value: float | None) -> float | None:

@@ -1,0 +1,74 @@
+"""The same stillness with hundreds of routers: what holds in twelve must not depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fared.rib.settings import SolverSettings
+from fared.router import events
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.sim.load import Demands, Traffic
+from fared.sim.watch import Watch
+from fared.weights.adaptation import AdaptationSettings
+from fared.weights.path_capacity import WeightMode
+
+JOB = 16
+"""Leaves that a job is spread over; all others only route."""
+UPLINKS = 4 * DEFAULT_CAPACITY
+DAMPED, UNDAMPED = AdaptationSettings(), AdaptationSettings(time_constant=0.0)
+
+FABRICS: dict[str, tuple[Callable[[], Fabric], str]] = {
+    "3-stage-40": (lambda: clos3(4, 36), "S1"),
+    "5-stage-20": (lambda: clos5(2, 2, 4, 2), "p2.S1"),
+    "3-stage-200": (lambda: clos3(4, 196), "S1"),
+    "5-stage-200": (lambda: clos5(32, 2, 4, 2), "p2.S1"),
+}
+
+
+def follow(fabric: Fabric, adaptation: AdaptationSettings) -> None:
+    """Have all routers follow load from now on, as a reload does."""
+    solver = SolverSettings(mode=WeightMode.AVAILABLE, adaptation=adaptation)
+    for name, node in fabric.network.nodes.items():
+        changed = replace(node.running.settings, solver=solver)
+        fabric.network.input(name, events.RouterSettingsApplied(changed))
+
+
+def job(fabric: Fabric) -> Demands:
+    """All-to-all at 60 % of the uplinks."""
+    leaves = list(fabric.leaf_prefixes)[:JOB]
+    rate = 0.6 * UPLINKS / (len(leaves) - 1)
+    return {(a, fabric.leaf_prefixes[b]): rate for a in leaves for b in leaves if a != b}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("name", FABRICS)
+def test_background_load_is_avoided_without_oscillating(name: str):
+    """Half of a spine is taken: by capacity 1.1, by load below 0.9 and still; undamped it swings."""
+    build, spine = FABRICS[name]
+    fabric = build()
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(120)
+    ends = [(a, b) for a, b in fabric.links if spine in (a, b)]
+    half = {way: DEFAULT_CAPACITY / 2 for a, b in ends for way in ((a, b), (b, a))}
+    traffic = Traffic(fabric, job(fabric), background=half)
+    assert max(traffic.utilisation().values()) > 1.05
+
+    traffic.start()
+    follow(fabric, DAMPED)
+    Watch(traffic).run(90)
+    seen = Watch(traffic).run(300)
+    assert seen.highest < 0.9
+    assert seen.overflow == 0
+    assert seen.spread < 3
+    assert seen.rewrites < 0.2
+    assert seen.announced < 0.05
+
+    follow(fabric, UNDAMPED)
+    Watch(traffic).run(3)
+    seen = Watch(traffic).run(10)
+    assert seen.spread > 5
+    assert seen.highest > 1
