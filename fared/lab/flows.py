@@ -47,9 +47,17 @@ class Flow:
 class Flows:
     """The connections of several owners, numbered from 0; a context that closes them all."""
 
-    def __init__(self, fabric: Fabric, owners: list[Mapping[Pair, int]], seed: int = 0) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        owners: list[Mapping[Pair, int]],
+        seed: int = 0,
+        *,
+        ipv6: bool = False,
+    ) -> None:
         """Connect, for each owner, pairs of hosts by so many connections. Raises LabError."""
         self._fabric = fabric
+        self._ipv6 = ipv6
         self._stack = ExitStack()
         self._selector = self._stack.enter_context(selectors.DefaultSelector())
         self._buffer = memoryview(bytearray(_CHUNK))
@@ -180,7 +188,7 @@ class Flows:
         self, target: str, listener: socket.socket, expected: Mapping[tuple[str, str, int], Flow]
     ) -> None:
         try:
-            receiver, (address, port) = listener.accept()
+            receiver, (address, port, *_) = listener.accept()
         except OSError as error:
             raise LabError(f"{target}: {error.strerror or error}") from error
         self._stack.enter_context(receiver)
@@ -190,7 +198,8 @@ class Flows:
         self._selector.register(receiver, selectors.EVENT_READ, flow)
 
     def _socket(self, host: str) -> socket.socket:
-        made = self._fabric.node(host).netns.socket(socket.AF_INET, socket.SOCK_STREAM)
+        family = socket.AF_INET6 if self._ipv6 else socket.AF_INET
+        made = self._fabric.node(host).netns.socket(family, socket.SOCK_STREAM)
         made.settimeout(_CONNECT_DEADLINE)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -200,7 +209,11 @@ class Flows:
 
     def _address(self, host: str) -> str:
         _, port = self._fabric.plan.leaf_of(host)
-        return str(port.peer_address)
+        if not self._ipv6:
+            return str(port.peer_address)
+        if port.peer_address6 is None:
+            raise LabError(f"{host} has no IPv6 address: IPv6 is routed where IS-IS runs")
+        return str(port.peer_address6)
 
 
 def _allow_descriptors(wanted: int) -> None:

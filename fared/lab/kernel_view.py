@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -21,6 +22,9 @@ _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _EVENT_BUFFER = 4 << 20
 _RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
 _RTM_NEWNEXTHOP, _RTM_GETNEXTHOP = 104, 106
+_RTM_GETQDISC = 38
+_TCA_STATS2, _TCA_STATS_BASIC, _TCA_STATS_QUEUE = 7, 1, 3
+_ROOT = 0xFFFFFFFF
 _REQUEST_DUMP = 0x301
 _DUMP_INTERRUPTED = 0x10
 _SOL_NETLINK, _ADD_MEMBERSHIP, _STRICT = 270, 1, 12
@@ -52,6 +56,13 @@ class Counters(NamedTuple):
     received_bytes: int
     sent_packets: int
     sent_bytes: int
+
+
+class Queue(NamedTuple):
+    """What the root queue of an interface has counted: bytes on the wire, packets dropped."""
+
+    sent_bytes: int
+    dropped: int
 
 
 @dataclass
@@ -169,6 +180,24 @@ class KernelView:
             name, _, rest = line.partition(":")
             values = [int(word) for word in rest.split()]
             result[name.strip()] = Counters(values[1], values[0], values[9], values[8])
+        return result
+
+    def queues(self) -> dict[str, Queue]:
+        """Return the counters of the root queue of every interface that has one.
+
+        Unlike an interface's own they know of headers of segments that are cut later, and of
+        what did not fit into a shaper.
+        """
+        with self.netns.entered():
+            names = dict(socket.if_nameindex())
+        result = {}
+        for body in self._dump(_RTM_GETQDISC, bytes(20), 20):
+            _, index, _, parent, _ = struct.unpack("=B3xiIII", body[-1])
+            if parent == _ROOT and index in names and _TCA_STATS2 in body:
+                stats = dict(_attributes(body[_TCA_STATS2], 0, len(body[_TCA_STATS2])))
+                sent = int.from_bytes(stats[_TCA_STATS_BASIC][:8], sys.byteorder)
+                dropped = struct.unpack_from("=I", stats[_TCA_STATS_QUEUE], 8)[0]
+                result[names[index]] = Queue(sent, dropped)
         return result
 
     def _routes(self, family: int) -> dict[str, tuple[Hop, ...]] | None:

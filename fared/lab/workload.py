@@ -119,6 +119,7 @@ def run(
     seed: int = 0,
     timeout: float = DEFAULT_TIMEOUT,
     interval: float = DEFAULT_INTERVAL,
+    ipv6: bool = False,
 ) -> WorkloadReport:
     """Run jobs side by side to their end; read the links every ``interval`` seconds.
 
@@ -130,7 +131,7 @@ def run(
     rate = kernel_rates(fabric)
     bounds = [bound(job, fabric.plan, rate) for job in jobs]
     runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
-    with Flows(fabric, [run.pairs() for run in runs], seed) as flows:
+    with Flows(fabric, [run.pairs() for run in runs], seed, ipv6=ipv6) as flows:
         meter = _Meter(fabric, rate, interval)
         _drive(flows, runs, meter, timeout)
     reports = tuple(

@@ -65,6 +65,7 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
     show_default=True,
     help="Between samples of the links.",
 )
+@click.option("--ipv6", is_flag=True, help="Over IPv6, where IS-IS runs.")
 @click.option("--timeout", default=DEFAULT_TIMEOUT, show_default=True, metavar="SECONDS")
 @click.option(
     "--draw",
@@ -91,6 +92,7 @@ def workload(
     more: tuple[str, ...],
     seed: int,
     interval: float,
+    ipv6: bool,
     timeout: float,
     pictures: tuple[Path, ...],
     as_json: bool,
@@ -113,7 +115,7 @@ def workload(
             plots.check(picture)
         chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
         wanted = [*_dealt(job, chosen, jobs), *(_another(job, text) for text in more)]
-        report = run(fabric, wanted, seed=seed, timeout=timeout, interval=interval)
+        report = run(fabric, wanted, seed=seed, timeout=timeout, interval=interval, ipv6=ipv6)
         if as_json:
             click.echo(report.as_json())
         else:

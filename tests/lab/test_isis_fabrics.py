@@ -14,8 +14,10 @@ import pytest
 
 from fared.lab import topology, traffic
 from fared.lab.fabric import Fabric
+from fared.lab.jobs import Job
 from fared.lab.kernel_view import shares
 from fared.lab.waiting import Accepts, await_paths, wait_until
+from fared.lab.workload import run
 
 DIRECTORY = Path(__file__).parents[2] / "containerlab"
 FLOWS = 60_000
@@ -68,6 +70,9 @@ def test_a_slow_link_is_weighed_in_both_families(two_tiers: Fabric):
     for ipv6 in (False, True):
         found = measured(two_tiers, "h1", "h2", 10_000, ipv6=ipv6)
         assert found == pytest.approx([1 / 13, 4 / 13, 4 / 13, 4 / 13], abs=0.02)
+        job = Job("broadcast", ("h1", "h2"), 2_000_000, elephants=32, iterations=2)
+        (done,) = run(two_tiers, [job], ipv6=ipv6, timeout=60.0).jobs
+        assert len(done.iterations) == 2
 
 
 @pytest.fixture

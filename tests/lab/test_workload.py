@@ -168,6 +168,8 @@ def test_a_host_that_cannot_be_reached_is_an_error_and_no_socket_stays(
     assert not fabric.node("h2").netns.run(["ss", "-Htan"]).stdout.strip()
     with pytest.raises(LabError, match="no node 'h9'"):
         run(fabric, [Job("scatter", ("h1", "h9"), 1000)])
+    with pytest.raises(LabError, match="h2 has no IPv6 address"):
+        run(fabric, [job], ipv6=True)
 
 
 def test_the_bound_of_a_job_is_the_sum_over_its_steps():

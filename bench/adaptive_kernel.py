@@ -1,0 +1,258 @@
+"""Weights that follow load, for minutes, in real kernels: what they gain, and that they hold still.
+
+4 spines and 8 leaves with links of 10 Mbit/s, so that the machine is not the bottleneck. Half of
+what all links of spine S1 can carry is taken by load that has no other way.
+
+- ``capacity``, ``available``, ``undamped``: every host sends 56 % of what its leaf's uplinks can
+  carry to the next, in 1024 paced UDP flows. By capacity a link of S1 is offered 1.06 of its rate,
+  by available capacity 0.82 (if load were fluid); the loop gain is 1.8, so undamped
+  (``time-constant: 0s``) the weights must swing.
+- ``on/off 0.5 s``, ``2 s``, ``20 s``: the same flows send 75 %, in the first half of each period,
+  as an all-reduce ring does that takes half of each iteration.
+- ``TCP on/off 2 s``, ``20 s``: all-reduce rings over TCP begin with each period, on links of
+  40 Mbit/s; they last as long as they do. On request only.
+
+``make bench`` watches the first three for seconds each. ``python bench/adaptive_kernel.py`` watches
+the first six for 300 s each after they have settled, and tells more; arguments are SECONDS and the
+names of runs. Readings, one a second, are left in build/bench/adaptive_kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+if TYPE_CHECKING:
+    from fared.lab.fabric import Fabric
+    from fared.lab.recorder import Behaviour, Moment
+    from fared.lab.steady import Stream
+
+RESULTS = ROOT / "build" / "bench" / "adaptive_kernel"
+RATE, TCP_RATE = 10e6 / 8, 40e6 / 8
+PAYLOAD, MTU = 2700, 3000
+FLOWS = 1024
+"""Each sends one packet a second: a window of a second sees every flow once."""
+SPINE, SPINES = "S1", 4
+BACKGROUND = 0.5
+ON_LOAD = 0.75
+"""What part of what the uplinks can carry an on/off ring is while it is on."""
+FILLED, ELEPHANTS = 0.4, 8
+"""What part of half a period a ring over TCP would take at best, and its flows a pair."""
+CAPACITY, AVAILABLE, UNDAMPED = "capacity", "available", "undamped"
+SETTINGS: dict[str, dict[str, Any]] = {
+    CAPACITY: {"metric": "capacity"},
+    AVAILABLE: {"metric": "available"},
+    UNDAMPED: {"metric": "available", "time-constant": "0s"},
+}
+ON_OFF = {"on/off 0.5 s": 0.5, "on/off 2 s": 2.0, "on/off 20 s": 20.0}
+TCP_ON_OFF = {f"TCP {name}": period for name, period in ON_OFF.items()}
+LONG, LONG_SETTLING = 300.0, 80.0
+SHORT = 15.0
+SHORT_SETTLING = {CAPACITY: 3.0, AVAILABLE: 50.0, UNDAMPED: 10.0}
+READY = 120.0
+LATE = 120.0
+GOAL_MARGIN = 1.06 / 0.83
+MOST_DEVIATION = 3.0
+MOST_SWING = 10.0
+MOST_REWRITES = 0.2
+MOST_ORIGINATIONS = 5.0
+
+
+# -- load --------------------------------------------------------------------------------------
+
+
+def ring(fabric: Fabric) -> Iterator[tuple[str, str, str]]:
+    """Each host, the next one, and the leaf of the next one."""
+    hosts = [node.name for node in fabric.plan.hosts]
+    for source, target in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
+        yield source, target, fabric.plan.leaf_of(target)[0].name
+
+
+def background(fabric: Fabric, rate: float) -> list[Stream]:
+    """Half the rate, bytes/s, of all links of one spine, both ways."""
+    from fared.lab.steady import through
+
+    return [
+        replace(through(fabric, source, SPINE, leaf, BACKGROUND * rate), payload=PAYLOAD)
+        for source, _, leaf in ring(fabric)
+    ]
+
+
+def demand(fabric: Fabric, period: float | None) -> list[Stream]:
+    """From every host to the next: steady, each flow once a second, or in half of each period."""
+    from fared.lab.steady import OVERHEAD, between_hosts
+
+    rate = FLOWS * (PAYLOAD + OVERHEAD) if period is None else ON_LOAD * SPINES * RATE
+    return [
+        replace(between_hosts(fabric, source, target, rate, FLOWS), payload=PAYLOAD, period=period)
+        for source, target, _ in ring(fabric)
+    ]
+
+
+def fluid() -> dict[str, float]:
+    """The most a link is offered if load were fluid, as a part of its rate."""
+    from fared.lab.steady import OVERHEAD
+
+    each = FLOWS * (PAYLOAD + OVERHEAD) / (SPINES * RATE)
+    part = (1 - BACKGROUND) / (SPINES - BACKGROUND)
+    return {CAPACITY: each + BACKGROUND, AVAILABLE: BACKGROUND + each * SPINES * part}
+
+
+def message(period: float) -> int:
+    """A message whose all-reduce fits into half a period: 2 * 7/8 of it leave every host."""
+    return round(period / 2 * FILLED * SPINES * TCP_RATE / (2 * 7 / 8) / 8) * 8
+
+
+# -- watching ----------------------------------------------------------------------------------
+
+
+def watch(fabric: Fabric, name: str, settling: float, seconds: float) -> Behaviour:
+    """Put the load of a run on a fabric; return how this behaves after settling."""
+    from bench.labs import configure
+    from fared.lab.recorder import Recorder, behaviour
+    from fared.lab.steady import OVERHEAD, steady
+
+    configure(fabric, SETTINGS.get(name, SETTINGS[AVAILABLE]))
+    over_tcp = name in TCP_ON_OFF
+    streams = background(fabric, TCP_RATE if over_tcp else RATE)
+    if not over_tcp:
+        streams += demand(fabric, ON_OFF.get(name))
+    with ExitStack() as stack:
+        stack.enter_context(steady(fabric, streams))
+        stack.enter_context(recorder := Recorder(fabric, packet=PAYLOAD + OVERHEAD))
+        if over_tcp:
+            rings(fabric, TCP_ON_OFF[name], settling + seconds)
+        else:
+            time.sleep(settling + seconds)
+    moments = recorder.moments
+    file = RESULTS / f"{name.replace('/', '-').replace(' ', '-')}.json"
+    file.write_text(json.dumps([plain(moment) for moment in moments]), "utf-8")
+    return behaviour([moment for moment in moments if moment.at >= settling])
+
+
+def rings(fabric: Fabric, period: float, seconds: float) -> None:
+    """All-reduce over TCP between all hosts, again and again."""
+    from fared.lab.jobs import Job
+    from fared.lab.workload import run
+
+    job = Job(
+        "all-reduce-ring",
+        tuple(node.name for node in fabric.plan.hosts),
+        message(period),
+        ELEPHANTS,
+        iterations=None,
+        seconds=seconds,
+        period=period,
+    )
+    report = run(fabric, [job], timeout=seconds + LATE).jobs[0]
+    said = f"{len(report.iterations)} rings in {seconds / period:.0f} periods"
+    print(f"{said}, median {report.median:.3g} s", file=sys.stderr, flush=True)
+
+
+def plain(moment: Moment) -> dict[str, Any]:
+    """A reading as JSON takes it."""
+    return {
+        "at": moment.at,
+        "shares": {" ".join(key): round(share, 5) for key, share in moment.shares.items()},
+        "offered": {" ".join(key): round(part, 5) for key, part in moment.offered.items()},
+        "rewrites": moment.rewrites,
+        "sequences": {" ".join(key): number for key, number in moment.sequences.items()},
+    }
+
+
+def play(names: Sequence[str], seconds: float, settling: dict[str, float]) -> dict[str, Behaviour]:
+    """Watch runs one after the other, in one fabric for each rate of links."""
+    from bench.labs import clos
+    from fared.lab import sandbox
+    from fared.lab.fabric import Fabric
+    from fared.lab.recorder import Behaviour
+    from fared.lab.waiting import await_paths
+
+    if sandbox.problem() is not None:
+        return {}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    results = RESULTS / "behaviour.json"
+    results.unlink(missing_ok=True)
+
+    def inside() -> int:
+        found: dict[str, dict[str, Any]] = {}
+        for rate in (RATE, TCP_RATE):
+            here = [name for name in names if (name in TCP_ON_OFF) == (rate == TCP_RATE)]
+            if not here:
+                continue
+            with Fabric.from_topology(clos(f"{rate * 8:.0f}", MTU)) as fabric:
+                if await_paths(fabric, READY) is None:
+                    raise SystemExit("not every router has all paths")
+                for name in here:
+                    behaved = watch(fabric, name, settling.get(name, LONG_SETTLING), seconds)
+                    print(f"{name}: {behaved}", file=sys.stderr, flush=True)
+                    found[name] = asdict(behaved)
+                    results.write_text(json.dumps(found), "utf-8")
+        return 0
+
+    sandbox.run(inside)
+    found = json.loads(results.read_text("utf-8")) if results.exists() else {}
+    return {name: Behaviour(**one) for name, one in found.items()}
+
+
+# -- reporting ---------------------------------------------------------------------------------
+
+
+def rows(names: Sequence[str] = tuple(SETTINGS), seconds: float = SHORT) -> list[dict[str, Any]]:
+    """What ``make bench`` has time for, or other runs: gain and steadiness."""
+    long = seconds >= LONG
+    found = play(names, seconds, {} if long else SHORT_SETTLING)
+    result = []
+    if {CAPACITY, AVAILABLE} <= found.keys():
+        ours, other = found[AVAILABLE].worst_offered, found[CAPACITY].worst_offered
+        name = "background of half a spine: what the worst link is offered (other: by capacity)"
+        least = f">= {GOAL_MARGIN:.3g}"
+        row = _row(name, ours, "of its rate", least, met=other / ours >= GOAL_MARGIN)
+        result.append(row | {"other": other, "ratio": other / ours})
+    for name, one in found.items():
+        result += list(_rows(name, one, long=long))
+    return result
+
+
+def _rows(name: str, one: Behaviour, *, long: bool) -> Iterator[dict[str, Any]]:
+    """Steadiness of one run; rewrites are judged only where it was watched for minutes."""
+    if name == CAPACITY:
+        return
+    if name == UNDAMPED:
+        told = "undamped, told apart: standard deviation of the shares"
+        met = one.deviation >= MOST_DEVIATION
+        yield _row(told, one.deviation, "points", f">= {MOST_DEVIATION:g}", met=met)
+    elif name == AVAILABLE:
+        told = f"{name}: standard deviation of the shares"
+        met = one.deviation < MOST_DEVIATION
+        yield _row(told, one.deviation, "points", f"< {MOST_DEVIATION:g}", met=met)
+        told = f"{name}: group rewrites of the busiest leaf"
+        goal = f"< {MOST_REWRITES:g}" if long else None
+        yield _row(told, one.rewrites, "/s", goal, met=one.rewrites < MOST_REWRITES)
+    else:
+        met = one.swing < MOST_SWING
+        yield _row(f"{name}: swing of a share", one.swing, "points", f"< {MOST_SWING:g}", met=met)
+    met = one.burst <= MOST_ORIGINATIONS
+    told = f"{name}: LSAs of a link, most in a second"
+    yield _row(told, one.burst, "/s", f"<= {MOST_ORIGINATIONS:g}", met=met)
+
+
+def _row(name: str, ours: float, unit: str, goal: str | None, *, met: bool) -> dict[str, Any]:
+    judged = met if goal else None
+    return {"name": name, "ours": ours, "unit": unit, "goal": goal, "met": judged}
+
+
+if __name__ == "__main__":
+    from bench.run import table
+
+    wanted = float(sys.argv[1]) if len(sys.argv) > 1 else LONG
+    print("\n".join(table(rows(sys.argv[2:] or [*SETTINGS, *ON_OFF], wanted))))

@@ -1,0 +1,55 @@
+"""What the benchmarks on live fabrics share: the 4x8 topology and other settings for its daemons."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from fared.lab.fabric import Fabric
+    from fared.lab.topology import Topology
+
+TOPOLOGY = Path(__file__).resolve().parent.parent / "containerlab" / "clos3.clab.yml"
+
+
+def clos(rate: str = "100M", mtu: int = 1500) -> Topology:
+    """4 spines, 8 leaves, a host each; links between routers of that rate."""
+    from fared.lab import topology
+
+    document: dict[str, Any] = yaml.safe_load(TOPOLOGY.read_text("utf-8"))
+    for group in ("spine", "leaf"):
+        document["topology"]["groups"][group]["labels"]["fared-lab.rate"] = rate
+    for link in document["topology"]["links"]:
+        link["mtu"] = mtu
+    return topology.from_document(document, TOPOLOGY)
+
+
+def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
+    """Put two links of that rate in place of the one between two routers."""
+    from fared.lab import topology
+
+    document = copy.deepcopy(whole.document)
+    pair = {a, b}
+    links = document["topology"]["links"]
+    links[:] = [k for k in links if {end.partition(":")[0] for end in k["endpoints"]} != pair]
+    for number in ("-1", "-2"):
+        ends = [f"{a}:{b}{number}", f"{b}:{a}{number}"]
+        links.append({"endpoints": ends, "vars": {"rate": rate}})
+    return topology.from_document(document, whole.origin)
+
+
+def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:
+    """Let every daemon go on with this section ``adaptive``, the rest of the file as it was."""
+    from fared.api.client import ControlClient
+
+    for router in fabric.plan.routers:
+        directory = fabric.node(router.name).directory
+        file = directory / "fared.yaml"
+        config = yaml.safe_load(file.read_text("utf-8")) | {"adaptive": adaptive}
+        file.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+        answer = ControlClient(str(directory / "fared.sock")).request("reload")
+        if not answer["applied"]:
+            raise SystemExit(f"{router.name}: {answer}")

@@ -1,0 +1,103 @@
+"""Load that does not yield, and what is recorded of a fabric under it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+import pytest
+
+from fared.lab.fabric import Fabric
+from fared.lab.recorder import Moment, Recorder, behaviour
+from fared.lab.steady import OVERHEAD, Stream, between_hosts, steady, through
+from fared.lab.waiting import await_paths
+from tests.lab.test_workload import MBIT, three_leaves
+
+NOWHERE = IPv4Address("192.0.2.1")
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    with Fabric.from_topology(three_leaves(), directory=tmp_path_factory.mktemp("lab")) as running:
+        assert await_paths(running, 60.0) is not None
+        yield running
+
+
+def sent(fabric: Fabric, node: str, port: str, seconds: float = 0.0) -> int:
+    time.sleep(seconds)
+    return fabric.view(node).counters()[port].sent_bytes
+
+
+def rate(fabric: Fabric, node: str, port: str) -> float:
+    """Bytes/s over half a second of traffic."""
+    begun, before = time.monotonic(), sent(fabric, node, port)
+    after = sent(fabric, node, port, 0.5)
+    return (after - before) / (time.monotonic() - begun)
+
+
+def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
+    """1000 bytes on the wire at 1000 bytes/s: one packet a second."""
+    even = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD)
+    assert [even.due(at) for at in (0.0, 0.5, 7.25)] == [0.0, 0.5, 7.25]
+    pulsed = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, period=4.0)
+    assert [pulsed.due(at) for at in (1.0, 2.0, 3.9, 5.0)] == [1.0, 2.0, 2.0, 3.0]
+    bundled = Stream("h1", "h2", NOWHERE, 1000.0, payload=1000 - OVERHEAD, segments=4)
+    assert bundled.due(8.0) == 2.0
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("segments", [1, 4])
+def test_load_through_a_spine_takes_no_other(fabric: Fabric, segments: int):
+    """Whatever the weights: the one shortest path to that address leads through it."""
+    plain = through(fabric, "h1", "S2", "L2", 2e6)
+    stream = Stream("h1", "L2", plain.address, plain.rate, segments=segments)
+    with steady(fabric, [stream]):
+        assert rate(fabric, "L1", "S2") == pytest.approx(2e6, rel=0.3)
+        assert rate(fabric, "S2", "L2") == pytest.approx(2e6, rel=0.3)
+        assert rate(fabric, "L1", "S1") < 0.1e6
+    assert rate(fabric, "L1", "S2") < 0.1e6, "it ends with the context"
+
+
+@pytest.mark.netns
+def test_what_a_full_link_drops_is_recorded_as_offered(fabric: Fabric):
+    """Twice the rate of both uplinks: both are offered more than they can carry."""
+    stream = between_hosts(fabric, "h1", "h2", 4 * 100 * MBIT, 64)
+    with (
+        steady(fabric, [stream]),
+        Recorder(fabric, 0.25, packet=stream.payload + OVERHEAD) as recorder,
+    ):
+        deadline = time.monotonic() + 20.0
+        while len(recorder.moments) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    last = recorder.moments[-1]
+    assert last.offered["L1", "S1"] > 1.2
+    assert last.offered["S2", "L3"] < 0.1
+    prefix = str(fabric.plan.node("L2").host_prefixes[0])
+    assert last.shares["L1", prefix, "S1"] == pytest.approx(0.5)
+    assert len(last.sequences) == 12, "a TE LSA for each link and direction"
+
+
+def moment(at: float, share: float, offered: float, rewrites: int, sequence: int) -> Moment:
+    """A leaf with two uplinks, one of them loaded."""
+    return Moment(
+        at,
+        {("L1", "far", "S1"): share, ("L1", "far", "S2"): 1 - share},
+        {("L1", "S1"): offered, ("L1", "S2"): 0.5},
+        {"L1": rewrites, "S1": 7},
+        {("10.255.0.1", "1.0.0.1"): sequence},
+    )
+
+
+def test_a_recording_comes_to_a_few_figures():
+    """Shares swing between 20 and 40 points, one reading in two is above the link's rate."""
+    found = behaviour(
+        [moment(0, 0.4, 9.9, 9, 5), moment(1, 0.2, 1.5, 1, 8), moment(3, 0.4, 0.5, 0, 9)]
+    )
+    assert found.seconds == 3
+    assert found.worst_offered == pytest.approx(1.0)
+    assert found.overflow == pytest.approx(0.5 / 3.0)
+    assert found.swing == pytest.approx(20.0)
+    assert found.deviation == pytest.approx(9.43, abs=0.01)
+    assert found.rewrites == pytest.approx(1 / 3)
+    assert (found.originations, found.burst) == (pytest.approx(4 / 3), 3.0)
