@@ -6,6 +6,8 @@ turns it into routes, the FIB planner into kernel operations. This module only d
 - a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
   ``LOSS_GAP`` after the run before it;
 - a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF;
+- what only one end of a link tells of waits ``OTHER_END`` for the other end's word (``news``);
+- what is to be flooded on goes out before anything is computed;
 - where weights follow load they do so once a second, with jitter (``AdaptationClock``);
 - until start-up has the whole database, routes adopted from a previous life stay as they are.
 
@@ -39,6 +41,7 @@ from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
+from fared.router.news import News
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
@@ -46,6 +49,8 @@ from fared.ted.events import LocalLinksChanged, TedUpdated
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
+OTHER_END = 0.05
+"""How long what one end of a link says waits for the word of the other."""
 
 
 class Router:
@@ -70,7 +75,7 @@ class Router:
         self._stopwatch = stopwatch
         self._outputs: list[events.Output] = []
         self._pending = PendingChange()
-        self._capacity_at: float | None = None
+        self._compute_at: float | None = None
         self._last_run = float("-inf")
         self._held = False
         self._swept = False
@@ -176,7 +181,7 @@ class Router:
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.backoff.next_deadline(), self._capacity_at, self.adaptation.next_at]
+        candidates = [self.backoff.next_deadline(), self._compute_at, self.adaptation.next_at]
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
@@ -189,7 +194,8 @@ class Router:
         """What to send, apply and log, in order.
 
         What several inputs caused is worked out here, once: a burst of packets handled before
-        one ``drain`` is flooded in full packets and computed in one run.
+        one ``drain`` is flooded in full packets and computed in one run. Packets are handed out
+        first, what is computed by the next call: call until nothing comes.
         """
         self._turn(self._now)
         outputs, self._outputs = self._outputs, []
@@ -211,12 +217,12 @@ class Router:
     def _turn(self, now: float) -> None:
         for speaker in self.speakers.values():
             self._drain_engine(speaker, now)
-        if self._stopping:
+        if self._stopping or self._outputs:
             return
         if self.backoff.due(now):
             self.backoff.ran()
             self._compute(now)
-        elif self._capacity_at is not None and self._capacity_at <= now:
+        elif self._compute_at is not None and self._compute_at <= now:
             self._compute(now)
         if self.adaptation.due(now):
             self._adapt(now)
@@ -230,30 +236,36 @@ class Router:
                     self._ted_updated(speaker, output, now)
                 case LocalLinksChanged():
                     self._pending.add(output.cause, output.since)
-                    self._schedule(now, lost=speaker.local_links_changed(output))
+                    self._schedule(now, speaker.local_links_changed(output))
                 case _:
                     self._outputs.append(output)
 
     def _ted_updated(self, speaker: Speaker, update: TedUpdated, now: float) -> None:
-        lost = speaker.ted_updated(update)
+        news = speaker.ted_updated(update)
         self._pending.add(update.cause, update.since)
-        if update.topology:
-            self._schedule(now, lost=lost)
+        if news is not News.FLOATS:
+            self._schedule(now, news)
         elif speaker.only_load and self.adaptation.running:
             pass  # weights follow it at the next step
-        elif self._capacity_at is None:
-            self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
+        else:
+            self._no_later(max(now, self._last_run + CAPACITY_GAP))
 
-    def _schedule(self, now: float, *, lost: bool) -> None:
-        if lost:
+    def _schedule(self, now: float, news: News) -> None:
+        if news is News.LOSS:
             self.backoff.urgent(now, self._last_run + LOSS_GAP)
+        elif news is News.ONE_SIDED:
+            self._no_later(now + OTHER_END)
         else:
             self.backoff.event(now)
+
+    def _no_later(self, at: float) -> None:
+        """Compute by then, whatever the back-off says."""
+        self._compute_at = at if self._compute_at is None else min(self._compute_at, at)
 
     def _compute(self, now: float) -> None:
         """Solve, plan, and hand the difference to the kernel."""
         pending, self._pending = self._pending, PendingChange()
-        self._capacity_at = None
+        self._compute_at = None
         self._last_run = now
         started = self._stopwatch()
         changed, spf_ran, nodes, edges = self._solve()
