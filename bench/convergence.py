@@ -24,7 +24,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,7 +232,7 @@ class _Story:
             self.watcher.collect(left)
 
     def _turn(
-        self, switch: Switch, port: Port, *, up: bool, accepts: Any
+        self, switch: Switch, port: Port, *, up: bool, accepts: Callable[[], bool]
     ) -> tuple[float, float, dict[str, Use]]:
         self.watcher.begin()
         cpu = cpu_seconds(self.pids)

@@ -8,6 +8,7 @@ them a moment, then remove our routes (or keep them: ``fib: on-exit: keep``).
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -53,6 +54,12 @@ from fared.router.stages import Stage
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes: what neighbors need to turn away."""
+
+SETTLED = 2.0
+"""Seconds after start-up until what is in memory is taken to stay there."""
+
+COLLECT_AT = 20_000, 20, 20
+"""Thresholds of the garbage collector: an event makes thousands of short-lived objects."""
 
 CLOCK_TOLERANCE = 1.0
 """Seconds by which the wall clock may run away from the loop's before the engine is told."""
@@ -296,6 +303,7 @@ class Daemon:
                 if stage == Stage.READY.label:
                     self.notifier.status("routing")
                     self.notifier.ready()
+                    asyncio.get_running_loop().call_later(SETTLED, _spare_the_collector)
             case ospf.NeighborChanged(ifindex=ifindex, router_id=router_id, reason=reason):
                 self.runtime.neighbor_reasons[ifindex, router_id] = reason
             case isis.AdjacencyChanged(ifindex=ifindex, system_id=system_id, reason=reason):
@@ -400,3 +408,14 @@ class Daemon:
     def operations(self) -> Counter[str]:
         """Operations on the kernel by kind and result."""
         return self.runner.counts
+
+
+def _spare_the_collector() -> None:
+    """Keep modules and the first database out of all later collections.
+
+    Otherwise a full one, which may come in the middle of any event, walks through all of them:
+    tens of milliseconds with nothing but the modules.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AT)

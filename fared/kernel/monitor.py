@@ -190,9 +190,6 @@ class KernelMonitor:
                 self._callback(Overflow("links"))
                 continue
             for kind, _, _, _, body in messages(received):
-                # To decode a whole link takes twice as long as all else between a lost carrier
-                # and its report.
-                self._report(self._table.take_flags(kind, body))
                 self._report(self._table.take(kind, body))
 
     def _report(self, taken: Taken | None) -> None:
