@@ -395,7 +395,9 @@ def main() -> int:
         print("  ".join(line))
     for row in table(results):
         verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
-        print(f"{row['name']}: {row['ours']:.1f} / {row['other']:.1f} ms = {row['ratio']:.2f} {verdict}")
+        print(
+            f"{row['name']}: {row['ours']:.1f} / {row['other']:.1f} ms = {row['ratio']:.2f} {verdict}"
+        )
     return 0
 
 

@@ -267,7 +267,10 @@ class Watcher:
     def _dumped(self, netns: Netns, down: set[int] | None = None) -> Kernel:
         kernel = Kernel(self._wanted, down=set(down or ()))
         with netlink(netns) as sock:
-            for kind, body in ((GETNEXTHOP, bytes(8)), (GETROUTE, bytes([socket.AF_INET]) + bytes(11))):
+            for kind, body in (
+                (GETNEXTHOP, bytes(8)),
+                (GETROUTE, bytes([socket.AF_INET]) + bytes(11)),
+            ):
                 sock.send(struct.pack("=IHHII", 16 + len(body), kind, DUMP, 1, 0) + body)
                 done = False
                 while not done:

@@ -103,6 +103,8 @@ class KernelMonitor:
         self._callback = callback
         self._mark = bytes([protocol])
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.arrived = 0.0
+        """When, on the loop's clock, what is being reported of links was found readable."""
         self._table = LinkTable()
         self._request = RequestSocket()
         self._speeds = LinkSpeeds()
@@ -178,6 +180,8 @@ class KernelMonitor:
         self._table = table
 
     def _links_readable(self) -> None:
+        assert self._loop is not None
+        self.arrived = self._loop.time()
         for _ in range(_DRAIN):
             try:
                 received = self._link_socket.recv(_RECEIVE_SIZE)

@@ -75,6 +75,11 @@ class Router:
         self._stopwatch = stopwatch
         self._outputs: list[events.Output] = []
         self._pending = PendingChange()
+        self._detected = self._engine_seconds = 0.0
+        self._handed_out: float | None = None
+        for speaker in self.speakers.values():
+            for solver in speaker.solvers.values():
+                solver.stopwatch = stopwatch
         self._compute_at: float | None = None
         self._last_run = float("-inf")
         self._held = False
@@ -123,6 +128,10 @@ class Router:
 
     # -- the contract -----------------------------------------------------------------------
 
+    def detected(self, seconds: float) -> None:
+        """Note how long the coming inputs have been on their way inside this process."""
+        self._detected = seconds
+
     def handle(self, event: events.Input, now: float) -> None:
         """Take one input and do everything that follows from it now."""
         match event:
@@ -141,7 +150,9 @@ class Router:
                 self._stopping = True
                 self._emit_fib(self.planner.withdraw(), "clean exit")
             case _:
+                started = self._stopwatch()
                 self._engine_input(event, now)
+                self._engine_seconds += self._stopwatch() - started
         self._now = now
 
     def _engine_input(self, event: events.EngineInput, now: float) -> None:
@@ -197,8 +208,15 @@ class Router:
         one ``drain`` is flooded in full packets and computed in one run. Packets are handed out
         first, what is computed by the next call: call until nothing comes.
         """
+        if self._handed_out is not None:
+            self._pending.flooded += self._stopwatch() - self._handed_out
+            self._handed_out = None
         self._turn(self._now)
         outputs, self._outputs = self._outputs, []
+        if not outputs:
+            self._detected = self._engine_seconds = 0.0
+        elif self._pending.causes:
+            self._handed_out = self._stopwatch()
         return outputs
 
     def _link_state(self, ifindex: int, now: float, *, up: bool) -> None:
@@ -215,8 +233,14 @@ class Router:
     # -- the turn ---------------------------------------------------------------------------
 
     def _turn(self, now: float) -> None:
+        started = self._stopwatch()
         for speaker in self.speakers.values():
             self._drain_engine(speaker, now)
+        self._engine_seconds += self._stopwatch() - started
+        if self._pending.causes:
+            self._pending.detected += self._detected
+            self._pending.originated += self._engine_seconds
+            self._detected = self._engine_seconds = 0.0
         if self._stopping or self._outputs:
             return
         if self.backoff.due(now):
@@ -268,7 +292,7 @@ class Router:
         self._compute_at = None
         self._last_run = now
         started = self._stopwatch()
-        changed, spf_ran, nodes, edges = self._solve()
+        changed, spf_ran, nodes, edges, spf = self._solve()
         solved = self._stopwatch()
         record = SpfRecord(
             at=now,
@@ -279,6 +303,7 @@ class Router:
             routes=len(changed),
             computed=solved - started,
             backoff=self.backoff.state.value,
+            spf=spf,
         )
         self.journal.spf_runs.append(record)
         self._outputs.append(events.Computed(record))
@@ -293,7 +318,7 @@ class Router:
         planned = self._stopwatch()
         if operations:
             since = now if pending.since is None else pending.since
-            change = events.Change(record, since, planned - solved)
+            change = events.Change(record, since, planned - solved, pending.lead())
             self._emit_fib(operations, "; ".join(record.causes), change)
 
     def _adapt(self, now: float) -> None:
@@ -309,10 +334,13 @@ class Router:
             self.journal.counts["adaptation"] += 1
             self._emit_fib(self.planner.update(changed, now), "load")
 
-    def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int]:
-        """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
+    def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int, float]:
+        """Run the solvers that have something new.
+
+        Returns the changed best routes, whether SPF ran, nodes, edges, and what SPF took.
+        """
         changed: dict[Prefix, Route | None] = {}
-        spf_ran, nodes, edges = False, 0, 0
+        spf_ran, nodes, edges, spf = False, 0, 0, 0.0
         if self._ospf is not None:
             self.speakers[OSPF].solver.set_ranges(self._ospf.ranges)
         for speaker in self.speakers.values():
@@ -325,7 +353,8 @@ class Router:
             spf_ran |= ran
             nodes += max(update.nodes for update in updates)
             edges += max(update.edges for update in updates)
-        return changed, spf_ran, nodes, edges
+            spf += sum(update.spf_seconds for update in updates)
+        return changed, spf_ran, nodes, edges, spf
 
     # -- the kernel -------------------------------------------------------------------------
 
@@ -352,8 +381,13 @@ class Router:
             spf_ran=record.spf_ran,
             routes=record.routes,
             operations=len(event.request.operations),
+            detected=change.lead.detected,
+            originated=change.lead.originated,
+            flooded=change.lead.flooded,
             waited=max(0.0, record.at - change.since),
             computed=record.computed,
+            spf=record.spf,
+            weighed=record.computed - record.spf,
             planned=change.planned,
             programmed=event.seconds,
             total=max(0.0, now - change.since),
