@@ -359,11 +359,11 @@ def _convergence(document: Json, out: Console, now: float) -> None:
     why = table(">Ago", ">Routes", ">Ops", "~Because")
     for change in document["changes"]:
         ago = human.duration(now - change["at"])
-        stages = ("detected", "originated", "flooded", "waited", "spf", "weighed")
+        parts = ("detected", "originated", "flooded", "waited", "spf", "weighed")
         grid.add_row(
             ago,
             Text(human.duration(change["total"]), style="bold"),
-            *(human.duration(change[stage]) for stage in stages),
+            *(human.duration(change[part]) for part in parts),
             human.duration(change["planned"] + change["programmed"]),
         )
         why.add_row(

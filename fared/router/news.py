@@ -11,10 +11,11 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from fared.core.ids import NodeId
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fared.core.ids import NodeId
     from fared.ted.database import Ted
     from fared.ted.model import LocalLink, NodeBlock
 
@@ -72,5 +73,5 @@ def _rows(block: NodeBlock) -> set[tuple[int, ...]]:
 
 def _tells_of(ted: Ted, end: int, node: int) -> bool:
     """Whether the router at the far end lists this one."""
-    block = ted.block(end)  # type: ignore[arg-type] - a column of numpy holds plain numbers
+    block = ted.block(NodeId(end))
     return block is not None and bool((block.neighbors == node).any())
