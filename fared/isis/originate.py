@@ -129,7 +129,9 @@ class Originator:
             return ifindex in self._awaited
         self._speaking.add(ifindex)
         own = lsp_id(self._instance.system_id)
-        if not any(own in known.entries for known in self._instance.databases.values()):
+        databases = self._instance.databases
+        fresh = not any(own in database.entries for database in databases.values())
+        if fresh or any(circuit.adjacencies(known) for known in databases):
             return False
         until = self._instance.now + _ADJACENCY_SOON
         told = partial(self._no_longer_awaited, circuit)
