@@ -21,6 +21,10 @@ SECTIONS = (
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
+    (
+        "convergence",
+        "Convergence: a link fails and heals, until the last kernel, beside FRR and BIRD",
+    ),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 
