@@ -1,19 +1,25 @@
-"""How long route computation takes, next to networkx on the same graph in the same process.
+"""How long route computation takes: from everything anew down to one capacity.
 
-networkx computes distances and predecessors only; ours adds path capacities, groups and integer
-weights. Run alone (``python bench/compute.py``) or through the benchmark runner, which calls
-``rows()``. Times are CPU time of this process, the best of several runs, since benchmarks often
-share their machine. FULL is SPF, path capacities, next-hop sets and integer weights toward every
-node, from a graph already built; networkx too starts from a built graph.
+Three-stage and five-stage fabrics up to 10,000 routers, seen from a leaf, a spine and a
+superspine. FULL is the ``AreaSolver`` of the daemon from a graph: SPF with all next hops, path
+capacities, integer weights, groups, toward every node. Beside it stand networkx, which computes
+distances and predecessors only, and the change of one capacity, for which the older way would
+be FULL. ``reaction`` is the whole ``RouteSolver``: arrival of the blocks to changed routes of
+all prefixes. Times are CPU time of this process, the best of several runs.
+
+Run alone (``python bench/compute.py``) or through the benchmark runner, which calls ``rows()``.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: E402 - threads are limited before NumPy is loaded
 import os
+import sys
+from pathlib import Path
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import gc
 import time
@@ -21,151 +27,76 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import networkx as nx
-import numpy as np
 
-from fared.core.ids import NodeId, ipv4_prefix
+from bench.fabrics import (
+    COST,
+    SUPERS,
+    Blocks,
+    fabric,
+    leaf,
+    local_links,
+    odd_rates,
+    pods,
+    spine,
+    stub_leaves,
+    with_capacity,
+    without,
+)
+from fared.core.ids import NodeId
 from fared.rib.area import AreaSolver
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
-from fared.ted.export import to_networkx
-from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
+from fared.ted.database import Ted
+from fared.ted.model import NodeBlock
 
 AREA = 0
-RATE = 50e9
-COST = 10
+BATCH = 100
 REPEAT = 15
+OFTEN = 40
+SMALL = 10_000
+"""Up to so many directed links, times are short and repeated more often."""
+BIG = 100_000
+"""From so many directed links on, fewer repetitions do."""
+SETTINGS = SolverSettings(max_paths=1024)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. Times in ms; ``goal`` is the least ratio or, for ``limit``, the most ms."""
+    """One measurement. Times in ms; ``goal`` is the least ratio or the most ms."""
 
     name: str
     ours_ms: float
-    other_ms: float | None
-    ratio: float | None
-    goal: str
-    met: bool
+    other_ms: float | None = None
+    ratio: float | None = None
+    goal: str = "-"
+    met: bool = True
 
 
-def spine(number: int) -> NodeId:
-    return NodeId((10 << 24) + (255 << 16) + number + 1)
+@dataclass(frozen=True)
+class Shape:
+    """A fabric and what algorithm and machine should make of it at a leaf, in ms."""
+
+    name: str
+    make: Callable[[], Blocks]
+    full: float
+    capacity: float
+    levels: int
+    degraded: tuple[NodeId, NodeId]
+    ratios: tuple[float, float] | None = None
+    graph: float | None = None
 
 
-def leaf(number: int) -> NodeId:
-    return NodeId((10 << 24) + (254 << 16) + number + 1)
-
-
-def make_block(
-    node: NodeId,
-    neighbors: list[NodeId],
-    capacities: np.ndarray,
-    *,
-    link_prefixes: bool = False,
-) -> NodeBlock:
-    """A router with one link to each neighbor, its loopback and perhaps its link prefixes."""
-    size = len(neighbors)
-    ends = np.array(neighbors, np.int64)
-    prefixes = [PrefixAttachment(ipv4_prefix(node, 32), 0)]
-    if node >> 16 & 255 == 254:
-        prefixes.append(
-            PrefixAttachment(ipv4_prefix((100 << 24) + ((node & 0xFFFF) << 8), 24), COST)
-        )
-    if link_prefixes:
-        for end in neighbors:
-            low, high = sorted((int(node), int(end)))
-            number = (low & 0xFFFF) * 4096 + (high & 0xFFFF)
-            prefixes.append(PrefixAttachment(ipv4_prefix((128 << 24) + number * 2, 31), COST))
-    return NodeBlock(
-        node=node,
-        neighbors=ends,
-        metrics=np.full(size, COST, np.int64),
-        capacities=capacities,
-        availables=capacities.copy(),
-        local_ids=ends + (1 << 20),
-        remote_ids=np.full(size, int(node) + (1 << 20), np.int64),
-        prefixes=tuple(prefixes),
-    )
-
-
-def fabric(
-    spines: int, leaves: int, *, link_prefixes: bool = False, slow: float = 0.0
-) -> dict[NodeId, NodeBlock]:
-    """Three stages; ``slow`` of all links at half rate."""
-    random = np.random.default_rng(7)
-
-    def capacities(count: int) -> np.ndarray:
-        return np.where(random.random(count) < slow, RATE / 2, RATE)
-
-    ups, downs = [spine(s) for s in range(spines)], [leaf(k) for k in range(leaves)]
-    made = [make_block(n, downs, capacities(leaves), link_prefixes=link_prefixes) for n in ups]
-    made += [make_block(n, ups, capacities(spines), link_prefixes=link_prefixes) for n in downs]
-    return {block.node: block for block in made}
-
-
-def pods(count: int, leaves: int, planes: int, supers: int) -> dict[NodeId, NodeBlock]:
-    """Five stages: spine k of every pod connected to all superspines of plane k."""
-
-    def made(node: NodeId, ends: list[NodeId]) -> NodeBlock:
-        return make_block(node, ends, np.full(len(ends), RATE))
-
-    found = []
-    for k in range(planes):
-        tops = [spine(65536 + k * supers + top) for top in range(supers)]
-        middles = [spine(pod * planes + k) for pod in range(count)]
-        found += [made(top, middles) for top in tops]
-        for pod, middle in enumerate(middles):
-            below = [leaf(pod * leaves + at) for at in range(leaves)]
-            found.append(made(middle, below + tops))
-    for pod in range(count):
-        above = [spine(pod * planes + k) for k in range(planes)]
-        found += [made(leaf(pod * leaves + at), above) for at in range(leaves)]
-    return {block.node: block for block in found}
-
-
-def local_links(block: NodeBlock) -> tuple[LocalLink, ...]:
-    return tuple(
-        LocalLink(
-            ifindex=index + 2,
-            interface=f"swp{index + 1}",
-            neighbor=NodeId(int(neighbor)),
-            gateway=int(neighbor) + (1 << 20),
-            local_id=int(block.local_ids[index]),
-            metric=int(block.metrics[index]),
-            bandwidth=RATE,
-        )
-        for index, neighbor in enumerate(block.neighbors.tolist())
-    )
-
-
-def without(block: NodeBlock, neighbor: int) -> NodeBlock:
-    keep = block.neighbors != neighbor
-    return NodeBlock(
-        node=block.node,
-        neighbors=block.neighbors[keep],
-        metrics=block.metrics[keep],
-        capacities=block.capacities[keep],
-        availables=block.availables[keep],
-        local_ids=block.local_ids[keep],
-        remote_ids=block.remote_ids[keep],
-        prefixes=block.prefixes,
-        transit=block.transit,
-    )
-
-
-def with_capacity(block: NodeBlock, neighbor: int, rate: float) -> NodeBlock:
-    capacities = np.where(block.neighbors == neighbor, rate, block.capacities)
-    return NodeBlock(
-        node=block.node,
-        neighbors=block.neighbors,
-        metrics=block.metrics,
-        capacities=capacities,
-        availables=capacities.copy(),
-        local_ids=block.local_ids,
-        remote_ids=block.remote_ids,
-        prefixes=block.prefixes,
-        transit=block.transit,
-    )
+THREE = (spine(1), leaf(2))
+"""A spine's link down to a far leaf."""
+SHAPES = (
+    Shape("4x8", lambda: fabric(4, 8), 0.5, 0.2, 3, THREE),
+    Shape("32x128", lambda: fabric(32, 128), 0.5, 0.2, 3, THREE),
+    Shape("64x512", lambda: fabric(64, 512), 3.0, 0.7, 3, THREE, (10.0, 20.0)),
+    Shape("128x1024", lambda: fabric(128, 1024), 12.0, 3.0, 3, THREE),
+    Shape("8 pods (figure 2)", lambda: pods(8, 4, 4, 4), 0.5, 0.2, 5, (spine(5), leaf(6))),
+    Shape("32 pods", lambda: pods(32, 32, 16, 16), 2.5, 0.5, 5, (spine(17), leaf(34))),
+    Shape("96 pods", lambda: pods(96, 64, 32, 24), 25.0, 6.0, 5, (spine(33), leaf(66)), None, 12.0),
+)
 
 
 def best(run: Callable[[int], object], repeat: int = REPEAT) -> float:
@@ -183,193 +114,249 @@ def best(run: Callable[[int], object], repeat: int = REPEAT) -> float:
     return min(times) * 1e3
 
 
-def area_solver(blocks: dict[NodeId, NodeBlock], root: NodeId) -> AreaSolver:
-    solver = AreaSolver(root)
-    for block in blocks.values():
-        solver.ted.put(block)
-    solver.links = local_links(blocks[root])
-    return solver
+def in_turn(runs: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
+    """The least CPU time in ms of each of several steps that undo one another."""
+    times: dict[str, list[float]] = {what: [] for what in runs}
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(repeat):
+            for what, run in runs.items():
+                start = time.process_time()
+                run()
+                times[what].append(time.process_time() - start)
+    finally:
+        gc.enable()
+    return {what: min(spent) * 1e3 for what, spent in times.items()}
 
 
-def measure_full(spines: int, leaves: int, slow: float) -> float:
-    """In ms: SPF, path capacities, next-hop sets and weights from scratch."""
-    settings = SolverSettings(max_paths=1024)
-    blocks, root = fabric(spines, leaves, slow=slow), leaf(0)
-    solver = area_solver(blocks, root)
-    solver.ted.graph()
-
-    def full(_: int) -> None:
-        solver.forget()
-        solver.update(settings)
-
-    return best(full)
+def limited(name: str, ours: float, limit: float | None) -> Row:
+    """A time that should be at most so long."""
+    goal = "-" if limit is None else f"<= {limit:g} ms"
+    return Row(name, ours, goal=goal, met=limit is None or ours <= limit)
 
 
-def measure(spines: int, leaves: int) -> tuple[float, float, float]:
-    """In ms: capacity only, blocks to graph, networkx."""
-    settings = SolverSettings(max_paths=1024)
-    blocks, root = fabric(spines, leaves), leaf(0)
-    solver = area_solver(blocks, root)
-    solver.update(settings)
-    degraded = spine(1 % spines)
-    rates = [with_capacity(blocks[degraded], leaf(2), RATE / (n + 3)) for n in range(REPEAT)]
-
-    def capacity(number: int) -> None:
-        solver.ted.put(rates[number])
-        solver.update(settings)
-
-    capacity_ms = best(capacity)
-    graph = to_networkx(solver.ted, parallel=False)
-
-    def build(_: int) -> None:
-        solver.ted.remove(degraded)
-        solver.ted.put(blocks[degraded])
-        solver.ted.graph()
-
-    build_ms = best(build, 5)
-    networkx_ms = best(
-        lambda _: nx.dijkstra_predecessor_and_distance(graph, root, weight="metric"), 5
-    )
-    return capacity_ms, build_ms, networkx_ms
-
-
-_SIZES = ((4, 8, 0.5, 0.2), (32, 128, 0.5, 0.2), (64, 512, 3.0, 0.7), (128, 1024, 12.0, 3.0))
-_GOALS = {(64, 512): (10.0, 20.0)}
-
-
-def rows() -> list[Row]:
-    """All measurements of route computation."""
-    found = []
-    for spines, leaves, full_limit, capacity_limit in _SIZES:
-        capacity, build, other = measure(spines, leaves)
-        full = measure_full(spines, leaves, 0.0)
-        damaged = measure_full(spines, leaves, 0.01)
-        least_full, least_capacity = _GOALS.get((spines, leaves), (None, None))
-        name = f"{spines}x{leaves}"
-        found += [
-            _ratio(f"{name} FULL / networkx SPF", full, other, least_full),
-            _limit(f"{name} FULL", full, full_limit),
-            _ratio(f"{name} FULL, 1 % of links slow / networkx SPF", damaged, other, None),
-            _limit(f"{name} FULL, 1 % of links slow", damaged, full_limit),
-            _ratio(f"{name} capacity change / networkx SPF", capacity, other, least_capacity),
-            _limit(f"{name} capacity change", capacity, capacity_limit),
-            Row(f"{name} blocks to graph", build, None, None, "-", met=True),
-        ]
-    found += pod_rows("32 pods", pods(32, 32, 16, 16), 2.5, 0.5)
-    found += pod_rows("96 pods", pods(96, 64, 32, 24), 25.0, 6.0)
-    found += solver_rows(4, 8, "all prefixes", link_prefixes=True)
-    for label, link_prefixes in (
-        ("loopback and leaf prefixes", False),
-        ("and link prefixes", True),
-    ):
-        found += solver_rows(64, 512, label, link_prefixes=link_prefixes)
-    return found
-
-
-def pod_rows(
-    name: str, blocks: dict[NodeId, NodeBlock], full_limit: float, capacity_limit: float
-) -> list[Row]:
-    """A leaf of a five-stage fabric: from scratch, one capacity, one link lost and restored."""
-    settings, root, far = SolverSettings(max_paths=1024), leaf(0), spine(40)
-    solver = area_solver(blocks, root)
-    solver.update(settings)
-
-    def full(_: int) -> None:
-        solver.forget()
-        solver.update(settings)
-
-    end = NodeId(int(blocks[far].neighbors[3]))
-    rates = [with_capacity(blocks[far], end, RATE / (n + 3)) for n in range(REPEAT)]
-
-    def capacity(number: int) -> None:
-        solver.ted.put(rates[number])
-        solver.update(settings)
-
-    found = [
-        _limit(f"{name} FULL", best(full), full_limit),
-        _limit(f"{name} capacity change", best(capacity), capacity_limit),
-    ]
-    times: dict[str, list[float]] = {}
-    for _ in range(5):
-        for what, block in (
-            ("link lost, first end", without(blocks[far], end)),
-            ("link lost, second end", without(blocks[end], far)),
-            ("link restored, first end", blocks[far]),
-            ("link restored, second end", blocks[end]),
-        ):
-            start = time.process_time()
-            solver.ted.put(block)
-            solver.ted.graph()
-            times.setdefault(what, []).append((time.process_time() - start) * 1e3)
-    found += [
-        Row(f"{name} {what}: block to graph", min(spent), None, None, "-", met=True)
-        for what, spent in times.items()
-    ]
-    return found
-
-
-def _ratio(name: str, ours: float, other: float, least: float | None) -> Row:
+def beside(name: str, ours: float, other: float, least: float | None = None) -> Row:
+    """A time that should be so many times shorter than the other."""
     ratio = other / ours
     goal = "-" if least is None else f">= {least:g}x"
     return Row(name, ours, other, ratio, goal, met=least is None or ratio >= least)
 
 
-def _limit(name: str, ours: float, limit: float) -> Row:
-    return Row(name, ours, None, None, f"<= {limit:g} ms", met=ours <= limit)
+def area_solver(ted: Ted, root: NodeId) -> AreaSolver:
+    solver = AreaSolver(root)
+    solver.ted = ted
+    block = ted.block(root)
+    assert block is not None
+    solver.links = local_links(block)
+    return solver
 
 
-def solver_rows(spines: int, leaves: int, label: str, *, link_prefixes: bool) -> list[Row]:
-    """``RouteSolver.solve`` after one change, with the block's arrival."""
-    slow = 0.01 if spines > 4 else 0.0
-    blocks, root = fabric(spines, leaves, link_prefixes=link_prefixes, slow=slow), leaf(0)
-    solver = RouteSolver(root, SolverSettings())
+def database(blocks: Blocks) -> Ted:
+    ted = Ted()
+    for block in blocks.values():
+        ted.put(block)
+    return ted
+
+
+def rows() -> list[Row]:
+    """All measurements of route computation."""
+    found: list[Row] = []
+    for shape in SHAPES:
+        found += shape_rows(shape)
+        gc.collect()
+    for spines, leaves, label, link_prefixes in (
+        (4, 8, "all prefixes", True),
+        (64, 512, "all prefixes", True),
+        (64, 512, "loopback and leaf prefixes", False),
+        (128, 1024, "loopback and leaf prefixes", False),
+    ):
+        slow = 0.01 if spines > 4 else 0.0
+        blocks = fabric(spines, leaves, link_prefixes=link_prefixes, slow=slow)
+        found += reaction_rows(f"{spines}x{leaves}, {label}", blocks, THREE)
+    found += reaction_rows("32 pods", pods(32, 32, 16, 16), (spine(17), leaf(34)))
+    found += reaction_rows("96 pods", pods(96, 64, 32, 24), (spine(33), leaf(66)))
+    return found
+
+
+def shape_rows(shape: Shape) -> list[Row]:
+    """One fabric: its graph, and what each kind of router computes on it."""
+    blocks = shape.make()
+    start = time.process_time()
+    ted = database(blocks)
+    taken = (time.process_time() - start) * 1e3
+    start = time.process_time()
+    graph = ted.graph()
+    first = (time.process_time() - start) * 1e3
+    name, links = shape.name, len(graph.src)
+    repeat = OFTEN if links <= SMALL else REPEAT if links < BIG else 7
+    found = [
+        Row(f"{name} ({len(graph.nodes)} routers, {links} directed links) blocks taken in", taken),
+        Row(f"{name} blocks to graph, the first time", first),
+    ]
+    end = shape.degraded[1]
+
+    def again(_: int) -> None:
+        ted.remove(end)
+        ted.put(blocks[end])
+        ted.graph()
+
+    anew = best(again, repeat)
+    found.append(limited(f"{name} blocks to graph, a router gone and back", anew, shape.graph))
+    found += link_rows(name, ted, blocks, shape.degraded, anew)
+    networkx = networkx_ms(ted, leaf(0), 1 if links >= BIG else 3)
+    at_leaf = area_solver(ted, leaf(0))
+    found += view_rows(shape, "leaf", at_leaf, blocks, repeat=repeat, networkx=networkx)
+    stubs = database(stub_leaves(blocks))
+    views = [("spine", spine(0))]
+    views += [("superspine", spine(SUPERS))] if shape.levels > 3 else []
+    for label, root in views:
+        for leaves, base in (("leaves transit", ted), ("leaves stub", stubs)):
+            there = blocks if base is ted else stub_leaves(blocks)
+            repeat = repeat if links < BIG else 3
+            what = f"{label}, {leaves}"
+            found += view_rows(shape, what, area_solver(base, root), there, repeat=repeat)
+    return found
+
+
+def link_rows(
+    name: str, ted: Ted, blocks: Blocks, ends: tuple[NodeId, NodeId], anew: float
+) -> list[Row]:
+    """A link that goes and comes back, told by both ends, beside making the graph anew."""
+    far, end = ends
+
+    def told(*news: NodeBlock) -> None:
+        for block in news:
+            ted.put(block)
+            ted.graph()
+
+    times = in_turn(
+        {
+            "link lost": lambda: told(without(blocks[far], end), without(blocks[end], far)),
+            "link restored": lambda: told(blocks[far], blocks[end]),
+        },
+        7,
+    )
+    return [
+        beside(f"{name} {what}, both ends: blocks to graph / anew", spent, anew)
+        for what, spent in times.items()
+    ]
+
+
+def networkx_ms(ted: Ted, root: NodeId, repeat: int) -> float:
+    """Distances and predecessors by networkx."""
+    graph, built = ted.graph(), nx.DiGraph()
+    nodes = graph.nodes.tolist()
+    built.add_weighted_edges_from(
+        ((nodes[tail], nodes[head], COST) for tail, head in zip(graph.src, graph.dst, strict=True)),
+        weight="metric",
+    )
+    return best(
+        lambda _: nx.dijkstra_predecessor_and_distance(built, root, weight="metric"), repeat
+    )
+
+
+def view_rows(
+    shape: Shape,
+    label: str,
+    solver: AreaSolver,
+    blocks: Blocks,
+    *,
+    repeat: int,
+    networkx: float | None = None,
+) -> list[Row]:
+    """One router: everything anew, and one capacity. Goals are those of a leaf."""
+    far, end = shape.degraded
+    solver.update(SETTINGS)
+
+    def full(_: int) -> None:
+        solver.forget()
+        solver.update(SETTINGS)
+
+    full_ms = best(full, repeat)
+    rates = [with_capacity(blocks[far], end, rate) for rate in odd_rates(OFTEN)]
+
+    def capacity(number: int) -> None:
+        solver.ted.put(rates[number])
+        solver.update(SETTINGS)
+
+    capacity_ms = best(capacity, max(repeat, REPEAT))
+    solver.ted.put(blocks[far])
+    at_leaf = networkx is not None
+    name = f"{shape.name} {label}:"
+    found = [
+        limited(f"{name} FULL", full_ms, shape.full if at_leaf else None),
+        limited(f"{name} capacity change", capacity_ms, shape.capacity if at_leaf else None),
+        beside(f"{name} capacity change / FULL", capacity_ms, full_ms),
+    ]
+    if networkx is None:
+        return found
+    least_full, least_capacity = shape.ratios or (None, None)
+    return [
+        *found,
+        beside(f"{name} FULL / networkx SPF", full_ms, networkx, least_full),
+        beside(f"{name} capacity change / networkx SPF", capacity_ms, networkx, least_capacity),
+    ]
+
+
+def reaction_rows(name: str, blocks: Blocks, ends: tuple[NodeId, NodeId]) -> list[Row]:
+    """``RouteSolver`` of a leaf: blocks that arrive, routes of all prefixes that change."""
+    root, (far, end) = leaf(0), ends
+    solver = RouteSolver(root, SolverSettings(max_paths=128))
     for node, block in blocks.items():
         solver.put_block(AREA, node, block)
     solver.set_local_links(AREA, local_links(blocks[root]))
     start = time.process_time()
     solver.solve()
     first = (time.process_time() - start) * 1e3
-    one, far = spine(1), leaf(2)
-    rates = [with_capacity(blocks[one], far, RATE / (n + 3)) for n in range(REPEAT)]
+    uplink = NodeId(int(blocks[root].neighbors[1]))
 
-    def degrade(number: int) -> None:
-        solver.put_block(AREA, one, rates[number])
-        solver.solve()
-
-    capacity = best(degrade)
-    mine = [with_capacity(blocks[root], one, RATE / (n + 3)) for n in range(REPEAT)]
-
-    def degrade_mine(number: int) -> None:
-        solver.put_block(AREA, root, mine[number])
-        solver.solve()
-
-    uplink = best(degrade_mine)
-
-    def change(near: NodeBlock, other: NodeBlock) -> Callable[[int], None]:
-        def run(_: int) -> None:
-            for block in (near, other):
-                solver.put_block(AREA, block.node, block)
+    def told(*news: NodeBlock, each: bool = False) -> None:
+        for block in news:
+            solver.put_block(AREA, block.node, block)
+            if each:
                 solver.solve()
+        if not each:
+            solver.solve()
 
-        return run
+    def capacity(near: NodeId, to: NodeId) -> float:
+        rates = [with_capacity(blocks[near], to, rate) for rate in odd_rates(REPEAT)]
+        spent = best(lambda number: told(rates[number]))
+        told(blocks[near])
+        return spent
 
-    end = leaf(5)
-    lose = change(without(blocks[one], end), without(blocks[end], one))
-    restore = change(blocks[one], blocks[end])
-    removal, restored = [], []
-    for _ in range(REPEAT):
-        removal.append(best(lose, 1))
-        restored.append(best(restore, 1))
-    name = f"{spines}x{leaves} solve(), {label}:"
-    return [
-        Row(f"{name} {what}", spent, None, None, "-", met=True)
-        for what, spent in (
-            ("first", first),
-            ("remote capacity change", capacity),
-            ("own uplink capacity change", uplink),
-            ("link lost, told by both ends", min(removal)),
-            ("link restored, told by both ends", min(restored)),
+    remote, mine = capacity(far, end), capacity(root, uplink)
+    lost = without(blocks[far], end), without(blocks[end], far)
+    links = in_turn(
+        {
+            "link lost, told by both ends": lambda: told(*lost, each=True),
+            "link restored, told by both ends": lambda: told(blocks[far], blocks[end], each=True),
+        },
+        7,
+    )
+    found = [
+        Row(f"reaction {name}: first routes", first),
+        Row(f"reaction {name}: capacity of a far downlink", remote),
+        Row(f"reaction {name}: capacity of an own uplink", mine),
+        *(Row(f"reaction {name}: {what}", spent) for what, spent in links.items()),
+    ]
+    batches = [batch(blocks, root, number) for number in range(8)]
+    if len(batches[0]) == BATCH:
+        one_by_one = best(lambda number: told(*batches[number], each=True), 3)
+        together = best(lambda number: told(*batches[number + 3]), 5)
+        found.append(
+            beside(f"reaction {name}: {BATCH} capacities at once / singly", together, one_by_one)
         )
+    return found
+
+
+def batch(blocks: Blocks, root: NodeId, number: int) -> list[NodeBlock]:
+    """Changes of one capacity each at so many routers."""
+    rates = odd_rates(BATCH)
+    others = [block for node, block in blocks.items() if node != root][-BATCH:]
+    return [
+        with_capacity(block, int(block.neighbors[number % len(block.neighbors)]), rate / 2)
+        for block, rate in zip(others, rates, strict=False)
     ]
 
 

@@ -59,6 +59,7 @@ FAMILIES = (
     Family("link_capacity_bytes_per_second", "What a link can carry", ("interface",)),
     Family("link_available_bytes_per_second", "What a link has left to give", ("interface",)),
     Family("link_utilization_ratio", "Outbound load over capacity", ("interface",)),
+    Family("load_samples", "Measurements of the load of all links", ("result",), counter=True),
     Family("weight_changes", "Next-hop groups rewritten", ("reason",), counter=True),
     Family("weight_quantization_error_ratio", "Largest throughput loss to integer weights"),
     Family("event_loop_lag_seconds", "How late the event loop runs its timers"),
@@ -89,6 +90,7 @@ class MetricValues:
     link_capacity_bytes_per_second: Labelled = field(default_factory=dict)
     link_available_bytes_per_second: Labelled = field(default_factory=dict)
     link_utilization_ratio: Labelled = field(default_factory=dict)
+    load_samples: Labelled = field(default_factory=dict)
     weight_changes: Labelled = field(default_factory=dict)
     weight_quantization_error_ratio: float = 0.0
     event_loop_lag_seconds: float = 0.0

@@ -26,6 +26,7 @@ def _interfaces(document: Json, out: Console, _now: float) -> None:
             ">Metric" if isis else ">Cost",
             ">Capacity",
             ">Load",
+            ">Free",
             ">Up" if isis else ">Full",
             ">Flaps",
         )
@@ -48,6 +49,7 @@ def _interface(entry: Json, grid: Table) -> None:
         str(entry["cost"]),
         human.bandwidth(entry["bandwidth"]),
         _load(entry["utilized"], entry["bandwidth"]),
+        human.bandwidth(entry["available"]),
         human.DASH if entry["passive"] else f"{entry['full']}/{entry['neighbors']}",
         str(entry["flaps"]),
     )

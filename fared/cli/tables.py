@@ -246,6 +246,7 @@ def _areas(ospf: Json, out: Console) -> None:
             area["checksum"],
         )
     emit(out, grid)
+    _flooding(ospf, out)
 
 
 def _levels(isis: Json, out: Console) -> None:
@@ -265,6 +266,15 @@ def _levels(isis: Json, out: Console) -> None:
     bits = [name for name in ("overloaded", "attached") if isis[name]]
     if bits:
         out.print(Text(f"our LSPs say: {', '.join(bits)}", style="yellow"))
+    _flooding(isis, out)
+
+
+def _flooding(protocol: Json, out: Console) -> None:
+    """A line only where it is not the usual way."""
+    flooding = protocol["flooding"]
+    if flooding["reduction"] != "none":
+        how = f"floods as a {flooding['reduction']}: what one neighbor sent, to others within "
+        out.print(how + human.duration(flooding["delay"]), highlight=False)
 
 
 # -- timers, counters, logs, configuration ---------------------------------------------------

@@ -56,6 +56,7 @@ def to_ospf_settings(config: Config, router_id: int, hostname: str | None) -> Os
         stub_router=config.ospf.stub_router,
         redistribute=_redistribution(config.ospf.redistribute),
         path_capacity_code=config.ospf.path_capacity_sub_tlv or None,
+        reduction=config.ospf.flooding.settings(),
         announce=AnnounceSettings(threshold=config.adaptive.announce_threshold),
     )
 
@@ -134,6 +135,7 @@ def to_isis_settings(config: Config, router_id: int, hostname: str | None) -> Is
         lsp_refresh_interval=section.lsp_refresh,
         announce=AnnounceSettings(threshold=config.adaptive.announce_threshold),
         path_capacity_code=section.path_capacity_sub_tlv or None,
+        reduction=section.flooding.settings(),
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

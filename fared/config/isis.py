@@ -16,6 +16,7 @@ from pydantic import (
 
 from fared.config import values
 from fared.config.authentication import IsisAuthentication
+from fared.config.flooding import FloodingOptions
 from fared.config.redistribute import IsisRedistribute, LevelName
 from fared.config.section import Section
 from fared.config.spf import SpfBackoff
@@ -155,6 +156,7 @@ class Isis(Section):
     preference: Annotated[int, values.Whole(1, 255)] = 115
     max_paths: Annotated[int, values.Whole(1, 1024)] = 64
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 255)] = PATH_CAPACITY
+    flooding: FloodingOptions = FloodingOptions()
     spf: SpfBackoff = SpfBackoff()
     interfaces: Annotated[dict[values.InterfaceGlob, IsisInterface], EmptyIsMapping] = Field(
         default={}

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
+from fared.config.flooding import FloodingOptions
 from fared.config.isis import Isis, IsisInterface
 from fared.config.redistribute import Redistribute
 from fared.config.secrets import COMPARING
@@ -112,14 +113,16 @@ class Ospf(Section):
     stub_router: bool = False
     path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
     redistribute: Redistribute = Redistribute()
+    flooding: FloodingOptions = FloodingOptions()
     spf: SpfBackoff = SpfBackoff()
 
 
 class Adaptive(Section):
-    """Weighing. ``time_constant`` seconds, 0 undamped; thresholds are ratios 0..1."""
+    """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1."""
 
     enabled: bool = True
     metric: Literal["capacity", "available"] = "capacity"
+    measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03
     dead_band: values.Ratio = 0.05

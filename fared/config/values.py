@@ -130,6 +130,13 @@ def _parse_seconds(value: str | float) -> float:
     return seconds
 
 
+def _parse_period(value: str | float) -> float:
+    seconds = parse_duration(value)
+    if not 0.01 <= seconds <= 3600:
+        raise ValueError
+    return seconds
+
+
 def _parse_ratio(value: str | float) -> float:
     if isinstance(value, str):
         match = _PERCENT.match(value)
@@ -235,6 +242,13 @@ Duration = Annotated[
     WithJsonSchema({"type": ["string", "number"], "examples": ["50ms", "2s"]}),
 ]
 """Seconds."""
+Period = Annotated[
+    float,
+    BeforeValidator(_scalar(_parse_period, "10ms to 1h")),
+    PlainSerializer(_show_duration),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["100ms", "1s"]}),
+]
+"""Seconds, of what is done again and again."""
 Seconds = Annotated[
     float,
     BeforeValidator(_scalar(_parse_seconds, "seconds, 1ms to 1h")),

@@ -18,10 +18,13 @@ class LinkRemoved:
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasured:
-    """Outbound load of a link averaged over the last window, bytes/s."""
+    """Outbound load of a link averaged over the last window, bytes/s.
+
+    None: what was measured last is too old to stand for anything, and nothing newer is known.
+    """
 
     ifindex: int
-    utilized: float
+    utilized: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ def counters_of(
     packets: Mapping[str, int],
     frames: Mapping[str, int],
     operations: Mapping[str, int],
+    loads: Mapping[str, int],
 ) -> dict[str, Groups]:
     """Gather them; ``packets`` and ``frames`` are counted by the sockets of each protocol.
 
-    ``operations`` on the kernel by kind and result. What is of no protocol is under the empty
+    ``operations`` on the kernel by kind and result; ``loads``: measurements by result. What is of no protocol is under the empty
     name.
     """
     found: dict[str, Groups] = {}
@@ -32,9 +33,10 @@ def counters_of(
         found[ISIS] = _isis(router.isis) | {"isis-sockets": dict(frames)}
     found[_NO_PROTOCOL] = {
         "computations": {
-            name: router.journal.counts[name] for name in ("spf", "capacity", "drift")
+            name: router.journal.counts[name] for name in ("spf", "capacity", "adaptation", "drift")
         },
-        "fib": dict(router.planner.counters),
+        "load-samples": {result: loads[result] for result in ("ok", "failed")},
+        "fib": {"group-rewrite": 0, **router.planner.counters},
         "kernel": dict(operations),
     }
     return found

@@ -32,6 +32,7 @@ from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
 from fared.daemon.settings import (
+    fib_settings,
     named_interfaces,
     router_id_of,
     router_settings,
@@ -107,13 +108,13 @@ class Daemon:
         http = None
         try:
             self._open()
-            health_tasks = health.Health(self)
+            self.health = health.Health(self)
             self._install_signals()
             self._begin()
             http = await self._start_http()
-            health_tasks.start()
+            self.health.start()
             await self._stop.wait()
-            health_tasks.stop()
+            self.health.stop()
             if self._failure is not None:
                 raise DaemonError(
                     f"internal error: {self._failure!r}; our routes stay in the kernel,"
@@ -131,7 +132,10 @@ class Daemon:
         loop = asyncio.get_running_loop()
         fib = self.config.fib
         self.fib = KernelFib(
-            table=fib.table, protocol=fib.protocol, metric=fib.metric, buckets=fib.buckets
+            table=fib.table,
+            protocol=fib.protocol,
+            metric=fib.metric,
+            settings=fib_settings(self.config),
         )
         self.monitor = monitor.KernelMonitor(
             self._kernel_event, protocol=fib.protocol, fib_port=self.fib.port_id
@@ -351,6 +355,7 @@ class Daemon:
             packets=self.sockets.counters,
             frames=self.frames.counters,
             operations=self.runner.counts,
+            loads=self.runtime.load_samples,
         )
 
     # -- commands ---------------------------------------------------------------------------
@@ -385,6 +390,7 @@ class Daemon:
         settings = with_clock(settings, time.time_ns(), asyncio.get_running_loop().time())
         self._epoch = settings.epoch
         self.runner.feed(events.RouterSettingsApplied(settings))
+        self.health.reconfigured()
 
     def check_clock(self) -> None:
         """Follow a wall clock that was set: key lifetimes count in it."""

@@ -82,6 +82,7 @@ def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValue
         },
         fib_drift_routes=float(router.journal.counts["last-drift"]),
         fib_resyncs={(reason,): n for reason, n in runtime.resyncs.items()},
+        load_samples={(result,): runtime.load_samples[result] for result in ("ok", "failed")},
         weight_changes={("group-rewrite",): router.planner.counters["group-rewrite"]},
         event_loop_lag_seconds=runtime.event_loop_lag,
         config_last_reload_success=0.0 if runtime.last_reload_ok is False else 1.0,
@@ -97,7 +98,7 @@ def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValue
     sets = {r.nexthops: p for p, r in context.routes.items() if r.nexthops is not None}
     values.weight_quantization_error_ratio = max(
         (
-            quantization_error(hops, programmed_shares(context, prefix, hops))
+            quantization_error(context, hops, programmed_shares(context, prefix, hops))
             for hops, prefix in sets.items()
             if hops.hops
         ),

@@ -14,12 +14,14 @@ from fared.fib.settings import FibSettings
 from fared.kernel.sysctl import Wanted, wanted_sysctls
 from fared.rib.settings import SolverSettings
 from fared.router.settings import PREFERENCES, RouterSettings
-from fared.te.announce import AnnounceSettings
+from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
 COARSE = AnnounceSettings(threshold=0.25, minimum_interval=30.0)
 """Announcing load where no weight follows it: rarely, for those who look at the database."""
+LEAST_STALE, STALE_PERIODS = 10.0, 5
+"""A load stands for at least so many seconds, and for so many measuring periods."""
 LOOPBACK_NET = 127 << 24
 
 
@@ -46,7 +48,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             floor=config.adaptive.floor,
             adaptation=adaptation_settings(config),
         ),
-        fib=FibSettings(resilient=config.fib.group_type == "resilient"),
+        fib=fib_settings(config),
         backoff=BackoffSettings(
             initial_delay=spf.initial_delay,
             short_delay=spf.short_delay,
@@ -62,11 +64,21 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
     )
 
 
+def fib_settings(config: Config) -> FibSettings:
+    """What kind of groups there are in the kernel."""
+    return FibSettings(resilient=config.fib.group_type == "resilient", buckets=config.fib.buckets)
+
+
 def adaptation_settings(config: Config) -> AdaptationSettings:
     """How weights follow load, where they do."""
     adaptive = config.adaptive
     return AdaptationSettings(
-        time_constant=adaptive.time_constant, dead_band=adaptive.dead_band, floor=adaptive.floor
+        time_constant=adaptive.time_constant,
+        dead_band=adaptive.dead_band,
+        floor=adaptive.floor,
+        measure_period=adaptive.measure_period,
+        announce_interval=DEFAULT_ANNOUNCE.minimum_interval,
+        stale_after=max(LEAST_STALE, STALE_PERIODS * adaptive.measure_period),
     )
 
 

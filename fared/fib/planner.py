@@ -50,6 +50,7 @@ from fared.fib.model import (
 from fared.fib.plan import Plan
 from fared.fib.settings import FibSettings
 from fared.rib.model import HopKey, NextHopSet, Route
+from fared.weights.quantise import divide_buckets
 
 MAX_WEIGHT = 65535
 _K = TypeVar("_K")
@@ -252,7 +253,19 @@ class FibPlanner:
             if hop_id in weights:  # two neighbors behind one next hop
                 weight = min(weights[hop_id] + weight, MAX_WEIGHT)  # noqa: PLW2901
             weights[hop_id] = weight
+        if self.settings.resilient and len(weights) > 1:
+            weights = self._in_buckets(weights)
         return self._belief.intern(tuple(map(Member._make, sorted(weights.items()))))
+
+    def _in_buckets(self, weights: dict[int, int]) -> dict[int, int]:
+        """Weights that a resilient group takes as they are: whole buckets of each member.
+
+        The kernel would round others to buckets by their order; vectors that come to the same
+        buckets are one, and no group is rewritten between them. A member with less than its
+        first bucket gets none.
+        """
+        shares = divide_buckets(tuple(weights.values()), self.settings.buckets_of(len(weights)))
+        return {hop_id: n for hop_id, n in zip(weights, shares, strict=True) if n}
 
     def _touch(self, now: float) -> None:
         """Something changed: housekeeping waits for quiet, but not for ever."""

@@ -11,12 +11,15 @@ ID_BASE = 0x0FA0_0000
 by default, below 2^31 so that every tool prints it as a positive number.
 """
 ID_COUNT = 0x0010_0000
+_BUCKETS_PER_MEMBER = 4
+_MAX_BUCKETS = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class FibSettings:
     """How the planner lays out next hops and groups; times are seconds.
 
+    ``resilient``: what kind of groups, ``buckets``: of how many buckets a resilient one is made.
     ``id_base``/``id_count``: the id range; the lower half is for next hops, the upper for groups.
     ``coalesce_delay``: quiet time before identical groups are merged and unused objects removed.
     ``coalesce_limit``: how long constant change may put that off.
@@ -26,10 +29,16 @@ class FibSettings:
     id_base: int = ID_BASE
     id_count: int = ID_COUNT
     resilient: bool = False
+    buckets: int = 512
     coalesce_delay: float = 5.0
     coalesce_limit: float = 30.0
     retry_initial: float = 1.0
     retry_limit: float = 30.0
+
+    def buckets_of(self, members: int) -> int:
+        """Buckets of a resilient group with so many members: too few leave some without traffic."""
+        least = 1 << (_BUCKETS_PER_MEMBER * members - 1).bit_length()
+        return min(max(self.buckets, least), _MAX_BUCKETS)
 
     @property
     def group_base(self) -> int:

@@ -108,7 +108,7 @@ class Circuit:
         self.hello_credit = 0.0
         self.flaps: dict[tuple[int, int], int] = {}
         """How often adjacencies were lost, by (system id, SNPA; 0 on point-to-point circuits)."""
-        self.utilized = 0.0
+        self.utilized: float | None = 0.0
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None
 

@@ -236,14 +236,15 @@ def te_attributes(circuit: Circuit) -> TeAttributes:
     te_metric = min(circuit.settings.metric, _MAX_TE_METRIC)
     if capacity is None:
         return TeAttributes(te_metric=te_metric)
+    available, utilized = bandwidth.told
     return TeAttributes(
         te_metric=te_metric,
         max_bandwidth=capacity,
         max_reservable_bandwidth=capacity,
         unreserved_bandwidth=(capacity,) * _PRIORITIES,
         residual_bandwidth=capacity,
-        available_bandwidth=bandwidth.available,
-        utilized_bandwidth=bandwidth.utilized,
+        available_bandwidth=available,
+        utilized_bandwidth=utilized,
     )
 
 

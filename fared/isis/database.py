@@ -131,15 +131,34 @@ class Database:
                     self._watcher.own_lsp_refresh(level, entry.lsp_id)
 
     def _install(self, level: Level, entry: StoredLsp, source: OutletLevel | None) -> None:
-        previous = self._instance.databases[level].put(entry)
+        instance = self._instance
+        previous = instance.databases[level].put(entry)
         if previous is not None:
-            self._instance.timers.cancel(previous.timer)
+            instance.timers.cancel(previous.timer)
         for state in self._sender.active(level):
-            if state is not source:
+            if state is source:
+                continue
+            if source is not None and self._may_wait(state):
+                due = state.turn.due(instance.settings.reduction, instance.now, instance.rng)
+                state.defer(entry, due)
+                instance.counters.lsps["deferred"] += 1
+            else:
                 state.set_srm(entry)
-                self._sender.touch(state)
+            self._sender.touch(state)
         self._watch(level, entry)
         self._watcher.lsp_changed(level, entry, previous)
+
+    def _may_wait(self, state: OutletLevel) -> bool:
+        """Whether the neighbor is likely to get a flood from others as well (core.reduction).
+
+        Not on a LAN, nor while it and we are still comparing databases.
+        """
+        instance = self._instance
+        return (
+            instance.settings.reduction.active
+            and state.reliable
+            and state.held_until <= instance.now
+        )
 
     def _watch(self, level: Level, entry: StoredLsp) -> None:
         instance = self._instance

@@ -45,7 +45,9 @@ from fared.isis.transmit import Transmitter
 _SETTLING = 1.0
 """Seconds in which a new neighbor's database is expected to have come."""
 _HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
-_LSPS = (PduType.L1_LSP, PduType.L2_LSP)
+_LSPS = {int(kind): kind for kind in (PduType.L1_LSP, PduType.L2_LSP)}
+_TYPE = 4
+_TYPE_MASK = 0x1F
 
 
 class IsisEngine:
@@ -163,11 +165,13 @@ class IsisEngine:
         if event.source and event.source == circuit.link.hardware_address:
             return  # our own multicast, come back
         try:
-            raw = exact(event.payload)
-            kind = pdu_type(raw)
-            if kind in _LSPS and not self._flooding.wants(circuit, event.source, raw):
-                instance.counters.pdus["received", kind.label] += 1
+            payload = event.payload
+            lsp = _LSPS.get(payload[_TYPE] & _TYPE_MASK) if len(payload) > _TYPE else None
+            if lsp is not None and not self._flooding.wants(circuit, event.source, payload):
+                instance.counters.pdus["received", lsp.label] += 1
                 return
+            raw = exact(payload)
+            kind = pdu_type(raw)
             pdu = decode_pdu(raw, capacity_code=instance.settings.path_capacity_code)
             verify(raw, pdu, self._keys(circuit, kind), instance.wall)
         except DecodeError as error:
@@ -265,7 +269,7 @@ class IsisEngine:
     def _load_measured(self, event: LoadMeasured) -> None:
         circuit = self._instance.circuits.get(event.ifindex)
         if circuit is not None:
-            circuit.utilized = max(0.0, event.utilized)
+            circuit.utilized = event.utilized
             self._originator.bandwidth_changed(circuit)
 
     def _apply(self, settings: IsisSettings) -> None:

@@ -14,7 +14,7 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, StoredLsp, compare
 from fared.isis.outlet import OutletLevel
 from fared.isis.pdu.codec import exact, peek_lsp
-from fared.isis.pdu.model import Csnp, Lsp, LspEntry, Psnp
+from fared.isis.pdu.model import Csnp, Lsp, LspEntry, PduType, Psnp
 from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
 from fared.isis.settings import IsisSettings
@@ -31,6 +31,12 @@ _HURRIED_SETS = 2
 _CONTENTS = 12
 """Where the contents of an LSP begin, behind its remaining lifetime."""
 _LIFETIME = 10
+_SEQUENCE = 20
+_FIXED = 27
+_NONE_LEFT = bytes(2)
+_TYPE = 4
+_TYPE_MASK = 0x1F
+_LEVELS = {int(PduType.L1_LSP): Level.ONE, int(PduType.L2_LSP): Level.TWO}
 
 
 class Flooding:
@@ -54,24 +60,40 @@ class Flooding:
 
         False: it has been dealt with, as nobody's business here (no adjacency) or as the copy
         byte for byte of the one we have, which needs no second look at its checksum and
-        authentication: it was acknowledged, and is not sent back. Raises DecodeError if the
-        fixed header is wrong.
+        authentication: it was acknowledged, and is not sent back. ``raw`` may have bytes behind
+        the PDU. Raises DecodeError if the fixed header is wrong.
         """
-        peek = peek_lsp(raw)
-        state = self._listening(circuit, Level(peek.level), source)
+        entry = self._known(raw)
+        level = entry[0] if entry is not None else Level(peek_lsp(raw).level)
+        state = self._listening(circuit, level, source)
         if state is None:
             return False
-        entry = state.database.get(peek.lsp_id)
-        if (
-            entry is None
-            or (peek.remaining_lifetime == 0) != entry.purged
-            or raw[_CONTENTS : len(entry.raw)] != entry.raw[_CONTENTS:]
-            or raw[:_LIFETIME] != entry.raw[:_LIFETIME]
-        ):
+        if entry is None:
             return True
         self._instance.counters.lsps["received"] += 1
-        self._same(state, entry)
+        self._same(state, entry[1])
         return False
+
+    def _known(self, raw: bytes) -> tuple[Level, StoredLsp] | None:
+        """The LSP that we have of which this is a copy: a look-up, and two comparisons of bytes.
+
+        In a dense fabric that is what happens most, so nothing is parsed for it.
+        """
+        if len(raw) < _FIXED:
+            return None
+        level = _LEVELS.get(raw[_TYPE] & _TYPE_MASK)
+        database = None if level is None else self._instance.databases.get(level)
+        if level is None or database is None:
+            return None
+        entry = database.get(LspId(int.from_bytes(raw[_CONTENTS:_SEQUENCE], "big")))
+        if (
+            entry is None
+            or raw[_CONTENTS : len(entry.raw)] != entry.raw[_CONTENTS:]
+            or raw[:_LIFETIME] != entry.raw[:_LIFETIME]
+            or (raw[_LIFETIME:_CONTENTS] == _NONE_LEFT) != entry.purged
+        ):
+            return None
+        return level, entry
 
     def receive_lsp(self, circuit: Circuit, source: int, lsp: Lsp, raw: bytes) -> None:
         """Process an LSP (§7.3.15.1) that was decoded, with a look at its checksum, and verified.
@@ -271,9 +293,10 @@ class Flooding:
     def _same(self, state: OutletLevel, entry: StoredLsp) -> None:
         """§7.3.15.1 e) 2)."""
         self._instance.counters.lsps["duplicates"] += 1
-        state.clear_srm(entry)
+        sent = state.clear_srm(entry)
         state.requests.pop(entry.lsp_id, None)
-        if state.reliable:
+        # Copies that cross acknowledge each other: the neighbor clears its SRM for ours.
+        if state.reliable and not sent:
             state.set_ssn(entry.lsp_id, entry)
             self._sender.touch(state)
 

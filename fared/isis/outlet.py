@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from fared.core.reduction import Turn
 from fared.core.timers import Timer
 from fared.isis.circuit import Circuit
 from fared.isis.ids import FIRST_LSP, Level, LspId
@@ -28,7 +29,8 @@ class OutletLevel:
     ``pending``: SRM is set, to be sent with the next burst. ``unacknowledged``: sent on a
     point-to-point circuit, with the time of the next transmission; SRM is still set. ``acks``:
     SSN is set; the value is what to say of an LSP that is not in the database. ``requests``:
-    LSPs that the other side has newer than we, with how often we asked.
+    LSPs that the other side has newer than we, with how often we asked. ``deferred``: SRM is set,
+    and they become pending at their time if the neighbor has not shown by then that it has them.
     """
 
     circuit: Circuit
@@ -38,6 +40,10 @@ class OutletLevel:
     unacknowledged: dict[LspId, float] = field(default_factory=dict)
     acks: dict[LspId, LspEntry | None] = field(default_factory=dict)
     requests: dict[LspId, int] = field(default_factory=dict)
+    deferred: dict[LspId, float] = field(default_factory=dict)
+    deferred_due: float = math.inf
+    """Not after the first of these times."""
+    turn: Turn = field(default_factory=Turn)
     held_until: float = -math.inf
     """Until then LSPs wait: for the neighbor's CSNP, or on a LAN for somebody quicker."""
     acks_due: float = math.inf
@@ -60,9 +66,26 @@ class OutletLevel:
         self.unacknowledged.pop(lsp_id, None)
         self.acks.pop(lsp_id, None)
         self.requests.pop(lsp_id, None)
+        self.deferred.pop(lsp_id, None)
         self.pending[lsp_id] = None
         entry.srm.add(self.circuit.ifindex)
         entry.ssn.discard(self.circuit.ifindex)
+
+    def defer(self, entry: StoredLsp, due: float) -> None:
+        """Send this LSP at a time, unless the other side is known by then to have it."""
+        self.set_srm(entry)
+        del self.pending[entry.lsp_id]
+        self.deferred[entry.lsp_id] = due
+        self.deferred_due = min(self.deferred_due, due)
+
+    def end_deferral(self, now: float) -> int:
+        """What has waited long enough becomes pending; returns how many."""
+        ripe = [lsp_id for lsp_id, due in self.deferred.items() if due <= now]
+        for lsp_id in ripe:
+            del self.deferred[lsp_id]
+            self.pending[lsp_id] = None
+        self.deferred_due = min(self.deferred.values(), default=math.inf)
+        return len(ripe)
 
     def repeat(self, entry: StoredLsp, now: float) -> None:
         """Send an LSP that the other side turned out not to have, unless it is on the way."""
@@ -77,6 +100,7 @@ class OutletLevel:
         """Send it no more. Returns whether it had been sent before."""
         entry.srm.discard(self.circuit.ifindex)
         self.pending.pop(entry.lsp_id, None)
+        self.deferred.pop(entry.lsp_id, None)
         return self.unacknowledged.pop(entry.lsp_id, None) is not None
 
     def set_ssn(
@@ -105,6 +129,7 @@ class OutletLevel:
         """A new instance came from here: nothing that was to be said of the old one counts."""
         self.pending.pop(lsp_id, None)
         self.unacknowledged.pop(lsp_id, None)
+        self.deferred.pop(lsp_id, None)
         self.acks.pop(lsp_id, None)
         self.requests.pop(lsp_id, None)
 
@@ -121,7 +146,7 @@ class OutletLevel:
     def close(self) -> None:
         """Take all flags of this circuit off the LSPs."""
         ifindex = self.circuit.ifindex
-        for lsp_id in (*self.pending, *self.unacknowledged, *self.acks):
+        for lsp_id in (*self.pending, *self.unacknowledged, *self.deferred, *self.acks):
             entry = self.database.get(lsp_id)
             if entry is not None:
                 entry.srm.discard(ifindex)

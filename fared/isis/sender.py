@@ -2,8 +2,9 @@
 
 The first burst out of a circuit goes at once, the next ones ``flood_pacing`` later, so that what
 arrives over many links within moments is sent once, and what the neighbor sends us meanwhile not
-at all. Acknowledgments wait a few milliseconds for company; while many LSPs lie unacknowledged
-the pace slows down to what a neighbor with a small receive buffer can take.
+at all. Acknowledgments wait a moment for company, on all circuits for the same one; while many
+LSPs lie unacknowledged the pace slows down to what a neighbor with a small receive buffer can
+take.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ BURST = 20
 WINDOW = 200
 """So many LSPs unacknowledged, and the gap between bursts is ``SLOW_GAP``."""
 SLOW_GAP = 0.05
-ACK_DELAY = 0.005
 HURRIED_CSNP = 1.2
 """Seconds between CSNPs while somebody is new on the LAN: his adjacency may not be up yet."""
 MOST_ASKED = 3
@@ -42,6 +42,7 @@ class Sender:
         self._instance = instance
         self._transmitter = transmitter
         self._dirty: dict[int, Outlet] = {}
+        self._ack_round = -math.inf
         self.outlets: dict[int, Outlet] = {}
         """By ifindex."""
 
@@ -89,8 +90,9 @@ class Sender:
         """Something of this level was flagged."""
         now = self._instance.now
         if state.acks and state.acks_due == math.inf:
-            delay = min(ACK_DELAY, state.circuit.settings.psnp_interval)
-            state.acks_due = now + delay
+            if self._ack_round <= now:
+                self._ack_round = now + self._instance.settings.ack_delay
+            state.acks_due = min(self._ack_round, now + state.circuit.settings.psnp_interval)
         self.wake(self.outlets[state.circuit.ifindex])
 
     def flush(self, *, force: bool = False) -> None:
@@ -121,6 +123,8 @@ class Sender:
         if now >= state.csnp_due and state.csnp_next is None:
             state.begin_csnp()
             state.csnp_due = now + self._csnp_interval(state)
+        if now >= state.deferred_due:
+            self._instance.counters.lsps["deferred-sent"] += state.end_deferral(now)
         horizon = now + state.circuit.settings.lsp_retransmit_interval * _SLACK
         if next(iter(state.unacknowledged.values()), math.inf) > now:
             return
@@ -278,6 +282,8 @@ class Sender:
         wanted = min(state.acks_due, state.requests_due, csnp)
         if state.pending:
             wanted = min(wanted, max(outlet.paced_until, state.held_until))
+        if state.deferred:
+            wanted = min(wanted, state.deferred_due)
         return min(wanted, next(iter(state.unacknowledged.values()), math.inf))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fared.core.ids import Prefix, SystemId
 from fared.core.keys import Keyring
+from fared.core.reduction import ReductionSettings
 from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import LevelSet
@@ -117,6 +118,9 @@ class IsisSettings:
     lsp_refresh_interval: int = 900
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
+    ack_delay: float = 0.1
+    """Seconds for which acknowledgments wait for company: below any retransmission interval."""
+    reduction: ReductionSettings = field(default_factory=ReductionSettings)
     throttle: ThrottleSettings = field(default_factory=lambda: ThrottleSettings(maximum=1.0))
     """A fragment holds many links and prefixes, and one event may change it several times: what
     is one LSA each in OSPF shares one back-off here, so that it must end sooner."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fared.core.keys import Keyring, accept_keys, send_key
+from fared.core.reduction import ReductionSettings
 from fared.isis.adjacency import all_adjacencies
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
@@ -84,7 +85,7 @@ class CircuitView:
     hello_multiplier: int
     hello_in: float | None
     capacity: float | None
-    utilized: float
+    utilized: float | None
     announced_capacity: float | None
     announced_available: float | None
     lans: tuple[LanView, ...]
@@ -137,6 +138,7 @@ class IsisSnapshot:
     levels: LevelSet
     families: tuple[int, ...]
     multi_topology: bool
+    reduction: ReductionSettings
     overloaded: bool
     attached: bool
     circuits: tuple[CircuitView, ...]
@@ -182,6 +184,7 @@ def take_snapshot(
         levels=settings.levels,
         families=settings.families,
         multi_topology=settings.multi_topology,
+        reduction=settings.reduction,
         overloaded=overloaded,
         attached=attached,
         circuits=tuple(

@@ -10,11 +10,12 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, compare
 from fared.isis.outlet import OutletLevel
 from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, Psnp, of_type
-from fared.isis.sender import ACK_DELAY, Sender
+from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
 
 LAN_JITTER = 0.02
 """Seconds within which the routers of a LAN answer a CSNP: what one has sent, others need not."""
+_ASK_SOON = 0.005
 _EARLY = 1.0
 _MOST_EARLY = 256
 
@@ -102,7 +103,7 @@ class SnpReader:
 
     def _ask(self, state: OutletLevel, heard: LspEntry) -> None:
         # On a point-to-point circuit it comes by itself, since SRM is set there as well.
-        delay = state.circuit.settings.psnp_interval if state.reliable else ACK_DELAY
+        delay = state.circuit.settings.psnp_interval if state.reliable else _ASK_SOON
         state.ask(heard.lsp_id, self._instance.now + delay)
 
     def _unlisted(self, state: OutletLevel, csnp: Csnp, listed: dict[LspId, LspEntry]) -> None:

@@ -1,8 +1,9 @@
 """What a link can carry by the kernel's account: its speed, and the shaper at its root.
 
-The kernel announces a changed tbf or htb rate at once (RTNLGRP_TC), but never a changed speed:
-that is polled. Speeds come by ethtool netlink, which follows the namespace of the socket; the
-files in /sys follow the mount.
+The kernel announces a changed tbf or htb rate at once (RTNLGRP_TC). Of speeds it announces by
+ethtool netlink what an operator sets, but not what a driver or a bond comes to by itself: so they
+are polled as well. Ethtool netlink follows the namespace of the socket; the files in /sys follow
+the mount.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class LinkSpeeds:
 
     def __init__(self) -> None:
         self._netlink = RequestSocket(netlink.NETLINK_GENERIC)
-        self._family = self._resolve()
+        self._family: int | None = None
+        self.monitor_group: int | None = None
+        """The group of generic netlink in which changed settings are told; None: there is none."""
+        self._resolve()
 
     def close(self) -> None:
         """Close the socket."""
@@ -128,13 +132,11 @@ class LinkSpeeds:
             return None
         return _speeds(answers).get(ifindex)
 
-    def _resolve(self) -> int | None:
-        try:
-            answers = self._netlink.query(GENL_ID_CTRL, rtnl.ethtool_family())
-        except NetlinkError:
-            return None
-        families = (rtnl.read_family(kind, body) for kind, body in answers)
-        return next((family for family in families if family is not None), None)
+    def _resolve(self) -> None:
+        with contextlib.suppress(NetlinkError):
+            for kind, body in self._netlink.query(GENL_ID_CTRL, rtnl.ethtool_family()):
+                self._family = rtnl.read_family(kind, body) or self._family
+                self.monitor_group = rtnl.read_monitor_group(kind, body) or self.monitor_group
 
 
 def _speeds(answers: list[tuple[int, bytes]]) -> dict[int, float]:

@@ -1,11 +1,13 @@
-"""Traffic counters of all interfaces in one cheap question, and the rates they mean.
+"""Traffic counters of all interfaces in one cheap question, and the loads they mean.
 
 ``RTM_GETSTATS`` with only the 64-bit link counters costs 25 microseconds for 65 interfaces, a
-hundredth of reading whole links, so load can be sampled ten times a second.
+hundredth of reading whole links, so load can be sampled ten times a second. Only what goes out
+is read: each end of a link measures and announces its own direction.
 """
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,33 +18,28 @@ from fared.kernel.netlink import RequestSocket, attributes
 _RTM_NEWSTATS, _RTM_GETSTATS = 92, 94
 _IFLA_STATS_LINK_64 = 1
 _STATS_MSG = struct.Struct("=BBHII")
-_COUNTERS = struct.Struct("=QQQQ")
+_COUNTERS = struct.Struct("=8xQ8xQ")
+_PLAIN = struct.Struct("=4xI4xHH8xQ8xQ")
+"""Interface, filter, and the counters as the first attribute: how the kernel answers."""
 _REQUEST = _STATS_MSG.pack(0, 0, 0, 0, 1 << (_IFLA_STATS_LINK_64 - 1))
 _WRAPS = (1 << 32, 1 << 64)
-DEFAULT_LIMIT = 1.25e12
+MAX_LOAD = 1.25e12
 """10 Tbit/s in bytes/s: what claims to be faster is no load but a counter that was reset."""
 
 
-class Bytes(NamedTuple):
-    """Bytes received and sent by an interface since some time in the past."""
+class Sent(NamedTuple):
+    """Packets and bytes that went out of an interface since some time in the past."""
 
-    received: int
-    sent: int
+    packets: int
+    octets: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """All byte counters by ifindex, read at ``time`` (seconds, any monotonic clock)."""
+    """All counters by ifindex, read at ``time`` (seconds, any monotonic clock)."""
 
     time: float
-    counters: Mapping[int, Bytes]
-
-
-class Load(NamedTuple):
-    """Bytes/s received and sent; None where the counters gave no sense."""
-
-    received: float | None
-    sent: float | None
+    counters: Mapping[int, Sent]
 
 
 class LinkCounters:
@@ -56,58 +53,127 @@ class LinkCounters:
         self._netlink.close()
 
     def sample(self, now: float) -> Sample:
-        """Read all interfaces at once."""
-        counters: dict[int, Bytes] = {}
+        """Read all interfaces at once. Raises OSError if the kernel gives no whole answer."""
+        counters: dict[int, Sent] = {}
         for kind, body in self._netlink.dump(_RTM_GETSTATS, _REQUEST):
-            stats = attributes(body, _STATS_MSG.size).get(_IFLA_STATS_LINK_64, b"")
-            if kind == _RTM_NEWSTATS and len(stats) >= _COUNTERS.size:
-                _, _, received, sent = _COUNTERS.unpack_from(stats)
-                counters[_STATS_MSG.unpack_from(body)[3]] = Bytes(received, sent)
+            if kind == _RTM_NEWSTATS:
+                _read(body, counters)
         return Sample(now, counters)
 
 
-def load_between(
-    previous: Sample, current: Sample, limits: Mapping[int, float] | None = None
-) -> dict[int, Load]:
-    """Average load of every interface that is in both samples.
+def _read(body: bytes, counters: dict[int, Sent]) -> None:
+    if len(body) >= _PLAIN.size:
+        ifindex, _, attribute, packets, octets = _PLAIN.unpack_from(body)
+        if attribute == _IFLA_STATS_LINK_64:
+            counters[ifindex] = Sent(packets, octets)
+            return
+    stats = attributes(body, _STATS_MSG.size).get(_IFLA_STATS_LINK_64, b"")
+    if len(stats) >= _COUNTERS.size:
+        counters[_STATS_MSG.unpack_from(body)[3]] = Sent(*_COUNTERS.unpack_from(stats))
 
-    A counter that went backwards wrapped at 32 or 64 bits if it was near the top before, is near
-    the bottom now, and the rate that this makes is below the link's limit (bytes/s); else it
-    was reset, and the load of this interval is unknown. So is one above the limit by half.
+
+def load_between(previous: Sample, current: Sample) -> dict[int, float | None]:
+    """Average outbound load (bytes/s) of every interface that is in both samples.
+
+    None: unknown, because the counters began anew in between. Then packets, too, went backwards,
+    while a byte counter that wraps at 32 or 64 bits does so alone, from near its top.
     """
     interval = current.time - previous.time
     if interval <= 0:
         return {}
-    loads: dict[int, Load] = {}
-    for ifindex, now in current.counters.items():
-        before = previous.counters.get(ifindex)
-        if before is not None:
-            limit = (limits or {}).get(ifindex, DEFAULT_LIMIT) * 1.5
-            loads[ifindex] = Load(
-                _rate(before.received, now.received, interval, limit),
-                _rate(before.sent, now.sent, interval, limit),
-            )
-    return loads
+    before = previous.counters
+    return {
+        ifindex: _rate(before[ifindex], now, interval)
+        for ifindex, now in current.counters.items()
+        if ifindex in before
+    }
 
 
-def _rate(before: int, now: int, interval: float, limit: float) -> float | None:
-    moved = now - before
+def _rate(before: Sent, now: Sent, interval: float) -> float | None:
+    moved = now.octets - before.octets
+    if now.packets < before.packets:
+        return None
     if moved < 0:
-        wrap = _WRAPS[before >= _WRAPS[0]]
-        if before < wrap - wrap // 4 or now > wrap // 4:
+        wrap = _WRAPS[before.octets >= _WRAPS[0]]
+        if before.octets < wrap - wrap // 4 or now.octets > wrap // 4:
             return None
         moved += wrap
     rate = moved / interval
-    return rate if rate <= limit else None
+    return rate if rate <= MAX_LOAD else None
 
 
 class LoadMeter:
-    """Keeps the last sample and turns each new one into loads."""
+    """Keeps the last sample, turns each new one into loads, and knows which have become too old.
+
+    A load stands until the next one, but not longer than ``stale_after`` seconds.
+    """
 
     def __init__(self) -> None:
         self._last: Sample | None = None
+        self._standing: set[int] = set()
+        self._unknown_since: dict[int, float] = {}
 
-    def update(self, sample: Sample, limits: Mapping[int, float] | None = None) -> dict[int, Load]:
-        """Loads since the sample before; empty at the first."""
+    def update(self, sample: Sample) -> dict[int, float]:
+        """Loads since the sample before, where they are known; empty at the first."""
         last, self._last = self._last, sample
-        return load_between(last, sample, limits) if last is not None else {}
+        self._standing &= sample.counters.keys()
+        if last is None:
+            return {}
+        found = load_between(last, sample)
+        loads = {ifindex: load for ifindex, load in found.items() if load is not None}
+        if len(loads) < len(found):
+            for ifindex in found.keys() - loads.keys():
+                self._unknown_since.setdefault(ifindex, last.time)
+        if self._unknown_since:
+            for ifindex in self._unknown_since.keys() & loads.keys():
+                del self._unknown_since[ifindex]
+            for ifindex in self._unknown_since.keys() - sample.counters.keys():
+                del self._unknown_since[ifindex]
+        self._standing |= loads.keys()
+        return loads
+
+    def expired(self, now: float, stale_after: float) -> list[int]:
+        """Interfaces whose load has not been known for too long: each once, until it is again."""
+        if self._last is None:
+            return []
+        if now - self._last.time > stale_after:
+            gone = set(self._standing)
+        else:
+            since = self._unknown_since
+            gone = {i for i in self._standing & since.keys() if now - since[i] > stale_after}
+        self._standing -= gone
+        return sorted(gone)
+
+
+class LoadSource:
+    """Measures the loads of the namespace it was made in, whatever happens to its socket."""
+
+    def __init__(self) -> None:
+        self._counters: LinkCounters | None = LinkCounters()
+        self._meter = LoadMeter()
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._counters is not None:
+            self._counters.close()
+            self._counters = None
+
+    def measure(self, now: float) -> dict[int, float]:
+        """Outbound loads (bytes/s) by ifindex since the time before. Raises OSError.
+
+        After a failure the next attempt has a socket of its own, and the loads it finds are
+        averages over all of the time between.
+        """
+        try:
+            if self._counters is None:
+                self._counters = LinkCounters()
+            sample = self._counters.sample(now)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.close()
+            raise
+        return self._meter.update(sample)
+
+    def expired(self, now: float, stale_after: float) -> list[int]:
+        """Interfaces whose load has not been known for so long, each once."""
+        return self._meter.expired(now, stale_after)

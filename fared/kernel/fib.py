@@ -70,7 +70,6 @@ _ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
 _ROUTE6 = struct.Struct("=BBBBBBBBI HH16s HHI HHI")
 _ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")
 """Ends with RTA_CACHEINFO and RTA_PREF, which say nothing of use here."""
-_BUCKETS_PER_MEMBER = 4
 _MAX_WEIGHT = 65535
 _BYTE = 256
 _DEFAULT_METRIC6 = 1024
@@ -80,10 +79,10 @@ _DEFAULT_METRIC6 = 1024
 class KernelFib:
     """Carries out FIB operations in the namespace it was made in.
 
-    ``table``, ``protocol`` and ``metric`` as in ``ip route``; ``buckets`` and the timers
-    (seconds) are for resilient groups: with ``idle_timer`` 0 a change of weight acts at once and
-    moves the fewest flows, while the kernel's default would never move busy ones. A ``metric`` of
-    0 is 1024 for IPv6 routes, as everywhere in Linux.
+    ``table``, ``protocol`` and ``metric`` as in ``ip route``; the timers (seconds) are for
+    resilient groups: with ``idle_timer`` 0 a change of weight acts at once and moves the fewest
+    flows, while the kernel's default would never move busy ones. A ``metric`` of 0 is 1024 for
+    IPv6 routes, as everywhere in Linux.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class KernelFib:
         protocol: int = 201,
         metric: int = 20,
         settings: FibSettings | None = None,
-        buckets: int = 512,
         idle_timer: float = 0.0,
         unbalanced_timer: float = 0.0,
     ) -> None:
@@ -104,7 +102,6 @@ class KernelFib:
         self._neighbors = Neighbors(self._netlink, protocol)
         self._hops: dict[int, HopKey] = {}
         self._settings = settings or FibSettings()
-        self._buckets = buckets
         self._timers = u32_attribute(_RES_IDLE, round(idle_timer * 100)) + u32_attribute(
             _RES_UNBALANCED, round(unbalanced_timer * 100)
         )
@@ -235,10 +232,9 @@ class KernelFib:
             return body
         nested = self._timers
         if not operation.replace:
-            # The number is fixed for life, and too few would leave members without traffic.
-            least = 1 << (_BUCKETS_PER_MEMBER * len(operation.members) - 1).bit_length()
-            buckets = max(self._buckets, least)
-            nested = attribute(_RES_BUCKETS, struct.pack("=H", min(buckets, 65535))) + nested
+            # The number is fixed for life.
+            buckets = self._settings.buckets_of(len(operation.members))
+            nested = attribute(_RES_BUCKETS, struct.pack("=H", buckets)) + nested
         body += attribute(_NHA_GROUP_TYPE, struct.pack("=H", _GROUP_TYPE_RESILIENT))
         return body + attribute(_NHA_RES_GROUP | netlink.NLA_F_NESTED, nested)
 

@@ -31,7 +31,7 @@ from pyroute2.netlink.rtnl import (
 )
 
 from fared.core.links import Link
-from fared.kernel import rtnl
+from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
 from fared.kernel.netlink import RequestSocket, messages, open_socket
@@ -52,6 +52,8 @@ _PROTOCOL_OFFSET = {
 _RECEIVE_SIZE = 1 << 16
 _BUFFER = 16 << 20
 _DRAIN = 64
+_SPEED_DELAY = 0.2
+"""After a link went or came, so soon is asked what that did to the speed of a bond above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,10 @@ class KernelMonitor:
         # Subscribed before the tables are read: what changes meanwhile is seen twice, not never.
         self._link_socket = _subscribe(_LINK_GROUPS)
         self._fib_socket = _subscribe(_FIB_GROUPS, fib_port)
+        group = self._speeds.monitor_group
+        groups = () if group is None else (group,)
+        self._speed_socket = _subscribe(groups, protocol=netlink.NETLINK_GENERIC)
+        self._speed_timer: asyncio.TimerHandle | None = None
         self._read_all()
 
     @property
@@ -124,6 +130,7 @@ class KernelMonitor:
         self._loop = loop or asyncio.get_running_loop()
         self._loop.add_reader(self._link_socket, self._links_readable)
         self._loop.add_reader(self._fib_socket, self._fib_readable)
+        self._loop.add_reader(self._speed_socket, self._speeds_readable)
         self._local_routes.start(self._loop)
 
     def close(self) -> None:
@@ -131,20 +138,35 @@ class KernelMonitor:
         if self._loop is not None:
             self._loop.remove_reader(self._link_socket)
             self._loop.remove_reader(self._fib_socket)
+            self._loop.remove_reader(self._speed_socket)
+        if self._speed_timer is not None:
+            self._speed_timer.cancel()
         self._local_routes.close()
-        for closable in (self._link_socket, self._fib_socket, self._request, self._speeds):
-            closable.close()
+        for sock in (self._link_socket, self._fib_socket, self._speed_socket):
+            sock.close()
+        self._request.close()
+        self._speeds.close()
 
     def watch_routes(self, *, wanted: bool) -> None:
         """Report connected and static routes (``LocalRoutesChanged``), or no more."""
         self._local_routes.want(wanted=wanted)
 
-    def refresh_speeds(self) -> None:
+    def refresh(self) -> None:
         """Ask for what the kernel announces no change of; report what changed.
 
-        That is all speeds, and routes that went with an address or a next-hop object. Links that are down keep what they had: hardware tells nothing without carrier.
+        That is all speeds, and routes that went with an address or a next-hop object.
         """
         self._local_routes.touch()
+        self.refresh_speeds()
+
+    def refresh_speeds(self) -> None:
+        """Ask for all speeds, report what changed.
+
+        Links that are down keep what they had: hardware tells nothing without carrier.
+        """
+        if self._speed_timer is not None:
+            self._speed_timer.cancel()
+            self._speed_timer = None
         speeds = self._speeds.all()
         for ifindex, link in list(self._table.links.items()):
             speed = speeds.get(ifindex)
@@ -213,6 +235,24 @@ class KernelMonitor:
             link = links[ifindex]
         if link != previous:
             self._callback(LinkChanged(link, previous))
+        if previous is not None and link.up != previous.up:
+            self._ask_speeds_soon()
+
+    def _ask_speeds_soon(self) -> None:
+        if self._speed_timer is None and self._loop is not None:
+            self._speed_timer = self._loop.call_later(_SPEED_DELAY, self.refresh_speeds)
+
+    def _speeds_readable(self) -> None:
+        """Somebody set something of an interface: look at once, whatever it was."""
+        for _ in range(_DRAIN):
+            try:
+                self._speed_socket.recv(_RECEIVE_SIZE)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+        self.refresh_speeds()
 
     def _fib_readable(self) -> None:
         disturbed, local = 0, False
@@ -237,8 +277,12 @@ class KernelMonitor:
             self._callback(FibDisturbed(disturbed))
 
 
-def _subscribe(groups: tuple[int, ...], ignored_port: int | None = None) -> socket.socket:
-    sock = open_socket(receive_buffer=_BUFFER)
+def _subscribe(
+    groups: tuple[int, ...],
+    ignored_port: int | None = None,
+    protocol: int = netlink.NETLINK_ROUTE,
+) -> socket.socket:
+    sock = open_socket(protocol, receive_buffer=_BUFFER)
     sock.setblocking(False)
     if ignored_port is not None:
         _drop_echoes(sock, ignored_port)

@@ -32,6 +32,7 @@ from fared.kernel.netlink import HEADER, attributes, u32
 
 _FLAG_COMPACT_BITSETS = 1  # ETHTOOL_FLAG_COMPACT_BITSETS: numbers, not names
 _SPEED_UNKNOWN = 0xFFFFFFFF
+_MONITOR_GROUP = "monitor"
 _MBIT = 1e6 / 8
 _ETHERNET = 1  # ARPHRD_ETHER
 _LINK_HEAD = struct.Struct("=BxHiI4x")  # struct ifinfomsg
@@ -167,6 +168,18 @@ def read_family(kind: int, body: bytes) -> int | None:
     message = _decode(ctrlmsg, kind, body)
     family = message.get_attr("CTRL_ATTR_FAMILY_ID") if message is not None else None
     return family if isinstance(family, int) else None
+
+
+def read_monitor_group(kind: int, body: bytes) -> int | None:
+    """Decode the same answer: the multicast group in which changed settings are told."""
+    message = _decode(ctrlmsg, kind, body)
+    groups = message.get_attr("CTRL_ATTR_MCAST_GROUPS") if message is not None else None
+    for group in groups if isinstance(groups, list) else ():
+        found = dict(group["attrs"])
+        if found.get("CTRL_ATTR_MCAST_GRP_NAME") == _MONITOR_GROUP:
+            number = found.get("CTRL_ATTR_MCAST_GRP_ID")
+            return number if isinstance(number, int) else None
+    return None
 
 
 def all_links() -> bytes:

@@ -173,12 +173,13 @@ def _te_attributes(interface: Interface) -> TeAttributes:
     capacity = bandwidth.capacity
     if capacity is None:
         return TeAttributes(te_metric=interface.settings.cost)
+    available, utilized = bandwidth.told
     return TeAttributes(
         te_metric=interface.settings.cost,
         max_bandwidth=capacity,
         max_reservable_bandwidth=capacity,
         unreserved_bandwidth=(capacity,) * _PRIORITIES,
         residual_bandwidth=capacity,
-        available_bandwidth=bandwidth.available,
-        utilized_bandwidth=bandwidth.utilized,
+        available_bandwidth=available,
+        utilized_bandwidth=utilized,
     )

@@ -14,6 +14,7 @@ from fared.ospf.neighbor import Neighbor, NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
     MAX_AGE,
+    MAX_AGE_DIFF,
     MAX_SEQUENCE_NUMBER,
     Lsa,
     LsaHeader,
@@ -115,9 +116,13 @@ class Flooding:
         for interface in self._eligible(entry):
             wanted = False
             for neighbor in list(interface.neighbors.values()):
-                if self._wants(neighbor, entry, sender):
-                    self._retransmitter.enlist(neighbor, entry)
-                    wanted = True
+                if not self._wants(neighbor, entry, sender):
+                    continue
+                if sender is not None and self._may_wait(neighbor):
+                    self._retransmitter.defer(neighbor, entry)
+                    continue
+                self._retransmitter.enlist(neighbor, entry)
+                wanted = True
             if not wanted or (sender is not None and _left_to_others(interface, sender)):
                 continue
             back = back or (sender is not None and sender.interface is interface)
@@ -169,6 +174,17 @@ class Flooding:
         # RFC 5250 §3.1: opaque LSAs only to those who understand them
         return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
 
+    def _may_wait(self, neighbor: Neighbor) -> bool:
+        """Whether a neighbor is likely to get a flood from others as well (core.reduction).
+
+        Not one that is still learning the database, nor a LAN, which has its own order.
+        """
+        return (
+            self._instance.settings.reduction.active
+            and neighbor.state is NeighborState.FULL
+            and not neighbor.interface.broadcast
+        )
+
     def _receive(self, neighbor: Neighbor, lsa: Lsa) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""
         lsdb = self.lsdb_for(lsa.header.ls_type, neighbor.interface)
@@ -188,6 +204,8 @@ class Flooding:
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
             self._ack_directly(neighbor, header)
             return True
+        if known and entry is not None and _same_age(header.ls_age, entry.age(self._instance.now)):
+            return self._decline(neighbor, entry, lsa, 0)
         order = 1 if entry is None else compare(header, entry.header(self._instance.now))
         if order > 0:
             self._accept(neighbor, lsdb, entry, lsa)
@@ -229,7 +247,8 @@ class Flooding:
         # (7)
         if order == 0:
             self._instance.counters.lsas["duplicate"] += 1
-            if self._retransmitter.delist(neighbor, entry.key) is None:
+            listed = self._retransmitter.delist(neighbor, entry.key)
+            if listed is None or listed.deferred:
                 self._ack_directly(neighbor, lsa.header)
             elif neighbor.interface.broadcast:
                 if neighbor.interface.state is InterfaceState.BACKUP:
@@ -289,6 +308,11 @@ class Flooding:
             link_state_id=lsa.header.link_state_id,
             advertising_router=lsa.header.advertising_router,
         )
+
+
+def _same_age(a: int, b: int) -> bool:
+    """Whether two copies with the same contents are the same instance (RFC 2328 §13.1)."""
+    return a < MAX_AGE and b < MAX_AGE and abs(a - b) <= MAX_AGE_DIFF
 
 
 def _left_to_others(interface: Interface, sender: Neighbor) -> bool:

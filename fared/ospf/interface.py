@@ -93,10 +93,12 @@ class Interface:
         self.queue: list[tuple[int, PacketBody]] = []
         self.updates: dict[LsaKey, LsaEntry] = {}
         self.acks: dict[LsaKey, LsaHeader] = {}
+        self.acks_ripe = False
+        """Whether acks have waited long enough for company (Transmitter)."""
         self.paced_until = float("-inf")
-        """Until then floods and acks wait for company (Transmitter)."""
+        """Until then floods wait for company (Transmitter)."""
         self.pacing_timer: Timer | None = None
-        self.utilized = 0.0
+        self.utilized: float | None = 0.0
         self.announced: Announced | None = None
         self.announce_timer: Timer | None = None
         self.flaps: dict[int, int] = {}

@@ -114,11 +114,11 @@ class LinkManager:
                 self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
             self._follow(interface)
 
-    def load_measured(self, ifindex: int, utilized: float) -> None:
-        """Note the outbound load of a link, bytes/s."""
+    def load_measured(self, ifindex: int, utilized: float | None) -> None:
+        """Note the outbound load of a link, bytes/s; None: no longer known."""
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
-            interface.utilized = max(0.0, utilized)
+            interface.utilized = utilized
             self._originator.bandwidth_changed(interface)
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fared.core.fsm import Row, TransitionTable
+from fared.core.reduction import Turn
 from fared.core.timers import Timer
 from fared.ospf.interface import Interface
 from fared.ospf.lsdb import LsaEntry
@@ -94,10 +95,14 @@ NEIGHBOR_TABLE: TransitionTable[NeighborState, NeighborEvent, NeighborAction] = 
 
 @dataclass(slots=True)
 class Retransmission:
-    """One LSA a neighbor has not acknowledged, and when to send it again."""
+    """One LSA a neighbor has not acknowledged, and when to send it again.
+
+    ``deferred``: it has not been sent yet, since the neighbor may get it from somebody else.
+    """
 
     entry: LsaEntry
     due: float
+    deferred: bool = False
 
 
 class Neighbor:
@@ -137,6 +142,7 @@ class Neighbor:
         self.request_timer: Timer | None = None
         self.retransmissions: dict[LsaKey, Retransmission] = {}
         self.retransmission_timer: Timer | None = None
+        self.turn = Turn()
         self.answered: dict[LsaKey, float] = {}
         self.direct: dict[LsaKey, LsaEntry] = {}
         self.acks: dict[LsaKey, LsaHeader] = {}

@@ -28,14 +28,14 @@ class Retransmitter:
         A neighbor with RFC 2328's MinLSArrival silently drops an instance that follows its
         predecessor within a second; such a one is repeated soon after that second.
         """
-        self.delist(neighbor, entry.key)
-        wait = neighbor.interface.settings.rxmt_interval
-        if entry.hurried or self._newly_full(neighbor):
-            wait = min(wait, _HURRIED_WAIT)
-        due = self._instance.now + wait
-        neighbor.retransmissions[entry.key] = Retransmission(entry, due)
-        entry.retransmissions += 1
-        self._arm(neighbor, due)
+        self._list(neighbor, Retransmission(entry, self._first_repeat(neighbor, entry)))
+
+    def defer(self, neighbor: Neighbor, entry: LsaEntry) -> None:
+        """Send ``entry`` only when the neighbor has not shown by its turn that it has it."""
+        instance = self._instance
+        due = neighbor.turn.due(instance.settings.reduction, instance.now, instance.rng)
+        self._list(neighbor, Retransmission(entry, due, deferred=True))
+        instance.counters.lsas["deferred"] += 1
 
     def delist(self, neighbor: Neighbor, key: LsaKey) -> Retransmission | None:
         """Stop repeating; return what was on the list."""
@@ -62,6 +62,18 @@ class Retransmitter:
         for key in list(neighbor.retransmissions):
             self.delist(neighbor, key)
 
+    def _list(self, neighbor: Neighbor, item: Retransmission) -> None:
+        self.delist(neighbor, item.entry.key)
+        neighbor.retransmissions[item.entry.key] = item
+        item.entry.retransmissions += 1
+        self._arm(neighbor, item.due)
+
+    def _first_repeat(self, neighbor: Neighbor, entry: LsaEntry) -> float:
+        wait = neighbor.interface.settings.rxmt_interval
+        if entry.hurried or self._newly_full(neighbor):
+            wait = min(wait, _HURRIED_WAIT)
+        return self._instance.now + wait
+
     def _newly_full(self, neighbor: Neighbor) -> bool:
         """Whether the neighbor may have got the predecessor a moment ago, by asking for it."""
         return neighbor.state < NeighborState.FULL or self._instance.now - neighbor.since < HURRIED
@@ -80,12 +92,22 @@ class Retransmitter:
         now = self._instance.now
         interval = neighbor.interface.settings.rxmt_interval
         horizon = now + interval * _SLACK
-        ready = [item for item in neighbor.retransmissions.values() if item.due <= horizon]
+        ready = [
+            item
+            for item in neighbor.retransmissions.values()
+            if item.due <= (now if item.deferred else horizon)
+        ]
+        counters = self._instance.counters.lsas
         for item in ready[:_BATCH]:
-            item.due = now + interval
+            if item.deferred:
+                item.deferred = False
+                item.due = self._first_repeat(neighbor, item.entry)
+                counters["deferred-sent"] += 1
+            else:
+                item.due = now + interval
+                counters["retransmitted"] += 1
             neighbor.direct[item.entry.key] = item.entry
         self._instance.unsent[neighbor.interface.ifindex] = neighbor.interface
-        self._instance.counters.lsas["retransmitted"] += min(len(ready), _BATCH)
         if len(ready) > _BATCH:
             self._arm(neighbor, now + _BATCH_GAP)
         elif neighbor.retransmissions:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
+from fared.core.reduction import ReductionSettings
 from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
@@ -119,6 +120,9 @@ class OspfSettings:
     """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
     flood_pacing: float = 0.005
     """Least gap between two floods out of one interface, in seconds; the first never waits."""
+    ack_delay: float = 0.1
+    """Seconds for which acknowledgments wait for company: well below any RxmtInterval (§13.5)."""
+    reduction: ReductionSettings = field(default_factory=ReductionSettings)
     min_ls_arrival: float = 0.0
     """RFC 2328 says 1 s; with an exponential origination throttle it only costs retransmissions."""
     epoch: float = 0.0

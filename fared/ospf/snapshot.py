@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fared.core.ids import AreaId
 from fared.core.keys import accept_keys
+from fared.core.reduction import ReductionSettings
 from fared.ospf.authenticate import sending_key
 from fared.ospf.contents import next_hop_neighbors
 from fared.ospf.instance import Area, Instance
@@ -76,7 +77,7 @@ class InterfaceView:
     router_dead_interval: int
     rxmt_interval: float
     capacity: float | None
-    utilized: float
+    utilized: float | None
     announced_capacity: float | None
     announced_available: float | None
     hello_in: float | None
@@ -109,12 +110,14 @@ class OspfSnapshot:
     """The whole process. Counters are (labels..., count) tuples in order of first occurrence.
 
     ``packets``: (direction, type); ``errors``: reason; ``transitions``: (from, to); ``lsas``:
-    originated, flooded, retransmitted, duplicate, too-soon.
+    originated, flooded, retransmitted, duplicate, too-soon, deferred (not flooded at once since
+    others may deliver it), deferred-sent (nobody did).
     """
 
     router_id: int
     hostname: str | None
     stub_router: bool
+    reduction: ReductionSettings
     interfaces: tuple[InterfaceView, ...]
     databases: tuple[DatabaseView, ...]
     packets: tuple[tuple[str, str, int], ...]
@@ -145,6 +148,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
         router_id=instance.router_id,
         hostname=instance.settings.hostname,
         stub_router=instance.settings.stub_router,
+        reduction=instance.settings.reduction,
         interfaces=tuple(_interface(instance, i, now) for i in interfaces),
         databases=(
             *(_area(area, now) for _, area in sorted(instance.areas.items())),

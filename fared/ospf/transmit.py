@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from fared.core.ids import IPv4
+from fared.core.timers import Timer
 from fared.ospf.auth import overhead
 from fared.ospf.authenticate import signed
 from fared.ospf.events import SendPacket
@@ -42,6 +43,8 @@ class Transmitter:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._encoded: dict[tuple[object, ...], list[bytes]] = {}
+        self._ack_timer: Timer | None = None
+        self._ack_round: dict[int, Interface] = {}
 
     def flush(self) -> None:
         """Encode and emit all that is queued. Floods out of many interfaces are encoded once."""
@@ -92,8 +95,7 @@ class Transmitter:
         for destination, body in queue:
             self._emit(interface, self._encode(interface, body), destination)
         updates: dict[LsaKey, LsaEntry] = {}
-        waiting = bool(interface.updates or interface.acks)
-        paced = waiting and not force and self._paced(interface)
+        paced = bool(interface.updates) and not force and self._paced(interface)
         if not paced:
             updates, interface.updates = interface.updates, {}
         everybody = _flood_destination(interface)
@@ -107,12 +109,13 @@ class Transmitter:
             )
             acks, neighbor.acks = neighbor.acks, {}
             self._send_acks(interface, tuple(acks.values()), _address_of(neighbor))
-        if not paced:
+        if interface.acks and (force or self._acks_ripe(interface)):
             acks, interface.acks = interface.acks, {}
+            interface.acks_ripe = False
             self._send_acks(interface, tuple(acks.values()), everybody)
 
     def _paced(self, interface: Interface) -> bool:
-        """Whether floods and acks must wait: what comes within a few milliseconds travels together.
+        """Whether floods must wait: what comes within a few milliseconds travels together.
 
         The first of a burst goes out at once. In a dense fabric every LSA arrives over many
         links within moments: what is collected meanwhile is sent in full packets, and what the
@@ -127,6 +130,28 @@ class Transmitter:
             wake = partial(self._wake, interface)
             interface.pacing_timer = instance.timers.arm(interface.paced_until, wake)
         return True
+
+    def _acks_ripe(self, interface: Interface) -> bool:
+        """Whether acks go now: a packet is full, or the first has waited for ``ack_delay`` (§13.5).
+
+        All interfaces wait for the same moment, so that a flood in a dense fabric wakes this
+        router once to acknowledge it, and both ends of a failed link are answered in one packet.
+        """
+        if interface.acks_ripe or len(interface.acks) >= _acks_per_packet(interface):
+            return True
+        instance = self._instance
+        self._ack_round[interface.ifindex] = interface
+        if self._ack_timer is None or not self._ack_timer.active:
+            due = instance.now + instance.settings.ack_delay
+            self._ack_timer = instance.timers.arm(due, self._end_ack_round)
+        return False
+
+    def _end_ack_round(self) -> None:
+        waiting, self._ack_round = self._ack_round, {}
+        for interface in waiting.values():
+            interface.acks_ripe = bool(interface.acks)
+            if interface.acks:
+                self._wake(interface)
 
     def _wake(self, interface: Interface) -> None:
         self._instance.unsent[interface.ifindex] = interface
@@ -160,7 +185,7 @@ class Transmitter:
     def _send_acks(
         self, interface: Interface, acks: tuple[LsaHeader, ...], destination: int
     ) -> None:
-        step = body_space(interface) // LSA_HEADER_SIZE
+        step = _acks_per_packet(interface)
         for start in range(0, len(acks), step):
             body = LsAck(acks[start : start + step])
             self._emit(interface, self._encode(interface, body), destination)
@@ -182,6 +207,10 @@ class Transmitter:
 def _address_of(neighbor: Neighbor) -> int:
     """Where packets for one neighbor go (§8.1): on point-to-point links always to all."""
     return neighbor.address if neighbor.interface.broadcast else ALL_SPF_ROUTERS
+
+
+def _acks_per_packet(interface: Interface) -> int:
+    return body_space(interface) // LSA_HEADER_SIZE
 
 
 def _flood_destination(interface: Interface) -> int:

@@ -59,8 +59,8 @@ class Solution:
     """All that is known of one area at one time.
 
     ``capacity`` (E,) in the mode of the settings; ``flow`` per slot before and ``packed`` (S,)
-    after the root's own links; ``sets`` (N,) of NextHopSet or None, valid at the nodes that
-    stand for a row.
+    after the root's own links, of which ``limit`` (S,) is what they can carry, NaN unknown;
+    ``sets`` (N,) of NextHopSet or None, valid at the nodes that stand for a row.
     """
 
     plan: Plan
@@ -69,6 +69,7 @@ class Solution:
     members: Members
     packed: NDArray[np.float64]
     sets: NDArray[np.object_]
+    limit: NDArray[np.float64]
 
 
 class AreaSolver:
@@ -166,24 +167,30 @@ class AreaSolver:
         """Sweep, find the rows that differ, renew their sets; return the nodes touched (N,)."""
         old = self.solution
         flow = propagate(plan, capacity)
-        packed = _packed(plan, flow, members.local)
         if old is None or old.plan is not plan or self._solved_by is not builder:
+            limit = members.local[plan.slot_hop]
+            packed = _packed(flow, limit)
             nodes = ((plan.row_of == np.arange(len(plan.row_of))) & (plan.slot_count > 0)).nonzero()
             sets = np.full(len(plan.row_of), None, object)
             sets[nodes] = builder.build(_matrix(plan, nodes[0], packed, members.usable))
-            self._keep(Solution(plan, capacity, flow, members, packed, sets), builder)
+            self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
             return self._changed(old)
-        mask = np.zeros(len(plan.row_of), bool)
-        mask[plan.slot_node[packed != old.packed]] = True
-        nodes = (mask & (plan.row_of == np.arange(len(mask)))).nonzero()
+        limit = old.limit if members is old.members else members.local[plan.slot_hop]
+        packed = _packed(flow, limit)
+        changed = np.zeros(len(plan.row_of), bool)
+        slots = (packed != old.packed).nonzero()[0]
         sets = old.sets
+        self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
+        if not len(slots):
+            return changed
+        changed[plan.slot_node[slots]] = True
+        nodes = changed.nonzero()[0]
+        nodes = nodes[plan.row_of[nodes] == nodes]
         before = sets[nodes]
-        if len(before):
-            sets[nodes] = builder.build(_matrix(plan, nodes[0], packed, members.usable))
-        self._keep(Solution(plan, capacity, flow, members, packed, sets), builder)
-        mask[:] = False
-        mask[nodes] = _renewed(before, sets[nodes])
-        return mask[plan.row_of]
+        sets[nodes] = builder.build(_matrix(plan, nodes, packed, members.usable))
+        changed[:] = False
+        changed[nodes] = _renewed(before, sets[nodes])
+        return changed[plan.row_of]
 
     def _keep(self, solution: Solution, builder: SetBuilder) -> None:
         self.solution, self._solved_by = solution, builder
@@ -258,15 +265,13 @@ def _renewed(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray
     return np.array(list(map(operator.is_not, before.tolist(), after.tolist())), bool)
 
 
-def _packed(plan: Plan, flow: Flow, local: NDArray[np.float64]) -> NDArray[np.float64]:
+def _packed(flow: Flow, limit: NDArray[np.float64]) -> NDArray[np.float64]:
     """What each slot carries, the root's own links included, as of ``pack`` (S,)."""
-    nowhere = np.isnan(local)
-    doubtful = bool(nowhere.any())
-    limit = np.where(nowhere, np.inf, local) if doubtful else local
-    packed = np.minimum(flow.bound, limit[plan.slot_hop])
-    if flow.unknown is None and not doubtful:
+    packed = np.minimum(flow.bound, limit)
+    if flow.unknown is None and not np.isnan(packed.min(initial=np.inf)):
         return packed
-    unknown = nowhere[plan.slot_hop]
+    unknown = np.isnan(limit)
+    packed = np.where(unknown, flow.bound, packed)
     if flow.unknown is not None:
         unknown |= flow.unknown
     return np.where(unknown, -2.0 - packed, packed)

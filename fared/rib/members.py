@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.model import HopKey, NextHop, NextHopSet
-from fared.ted.assemble import snap
+from fared.ted.rows import snap
 from fared.weights.path_capacity import Row, WeightMode, fill_unknown
 from fared.weights.quantise import quantise_rows
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from fared.rib.settings import SolverSettings
     from fared.spf.plan import Plan
-    from fared.ted.assemble import Rows
     from fared.ted.model import LocalLink
+    from fared.ted.rows import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +48,13 @@ class Members:
     output: NDArray[np.int64]
     keys: list[HopKey]
 
+    @property
+    def plain(self) -> bool:
+        """Whether there is just one link to each first hop, in the same order."""
+        return len(self.column) == len(self.local) and bool(
+            (self.column[1:] > self.column[:-1]).all()
+        )
+
     def identity(self) -> tuple[object, ...]:
         """Equal for tables that turn equal rows into equal next hops."""
         return (self.links, self.column.tobytes(), self.share.tobytes())
@@ -61,13 +68,7 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
     not described are matched by neighbor.
     """
     names = plan.graph.nodes
-    ids: dict[int, list[int]] = {}
-    cheapest: dict[int, int] = {}
-    for neighbor, metric, local_id in zip(
-        rows.neighbors.tolist(), rows.metrics.tolist(), rows.local_ids.tolist(), strict=True
-    ):  # ascending by metric for each neighbor
-        if metric == cheapest.setdefault(neighbor, metric):
-            ids.setdefault(neighbor, []).append(local_id)
+    ids = _described(rows)
     by_id: dict[tuple[int, int], int] = {}
     by_neighbor: dict[int, int] = {}
     ends = names[plan.hops].tolist(), names[plan.graph.dst[plan.via]].tolist()
@@ -90,6 +91,24 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
             if found[at] < 0 and link.local_id not in described and least:
                 found[at] = by_neighbor.get(link.neighbor, -1)
     return found
+
+
+def _described(rows: Rows) -> dict[int, list[int]]:
+    """The ids of the cheapest links to each neighbor."""
+    neighbors, local_ids = rows.neighbors.tolist(), rows.local_ids.tolist()
+    ids: dict[int, list[int]] = {
+        neighbor: [local_id] for neighbor, local_id in zip(neighbors, local_ids, strict=True)
+    }
+    if len(ids) == len(neighbors):
+        return ids
+    ids = {}
+    cheapest: dict[int, int] = {}
+    for neighbor, metric, local_id in zip(
+        neighbors, rows.metrics.tolist(), local_ids, strict=True
+    ):  # ascending by metric for each neighbor
+        if metric == cheapest.setdefault(neighbor, metric):
+            ids.setdefault(neighbor, []).append(local_id)
+    return ids
 
 
 def _own_capacities(
@@ -175,8 +194,6 @@ def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
 
     In a healthy fabric most rows are the same: only those that differ from one are hashed.
     """
-    if len(rows) <= _FEW_ROWS:
-        return np.arange(len(rows)), np.arange(len(rows))
     usual = len(rows) // 2
     odd = (rows != rows[usual]).any(axis=1).nonzero()[0]
     first, odd_as = _hashed(rows[odd])
@@ -269,8 +286,10 @@ class SetBuilder:
         """
         if not packed.size:
             return np.full(len(packed), None, object)
-        first, same_as = _distinct(packed)
-        rows = packed[first]
+        rows, same_as = packed, None
+        if len(packed) > _FEW_ROWS:
+            first, same_as = _distinct(packed)
+            rows = packed[first]
         data, width = rows.tobytes(), rows.itemsize * rows.shape[1]
         suffix = b"" if math.isinf(limit) else str(limit).encode()
         keys = [data[at : at + width] + suffix for at in range(0, len(data), width)]
@@ -279,24 +298,40 @@ class SetBuilder:
         if fresh:
             new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
             sets.update(zip(fresh, self._make(new, limit), strict=True))
-        return np.fromiter((sets[key] for key in keys), object, len(keys))[same_as]
+        found = np.fromiter((sets[key] for key in keys), object, len(keys))
+        return found if same_as is None else found[same_as]
 
     def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
-        members = self.members
+        if packed.min() >= 0.0:  # every first hop usable, everything known
+            return self._laid_out(packed, np.ones(packed.shape, bool), limit, None)
         present, unknown = packed != ABSENT, packed < ABSENT
         values = np.where(present, packed, 0.0)
         doubtful = np.flatnonzero(unknown.any(axis=1))
-        if len(doubtful):
-            values = np.where(unknown, -2.0 - values, values)
-            for row in doubtful.tolist():
-                values[row] = fill_unknown(Row(values[row], unknown[row], present[row]))
-        capacity = values.take(members.column, 1) * members.share
-        present = present.take(members.column, 1)
+        if not len(doubtful):
+            return self._laid_out(values, present, limit, None)
+        values = np.where(unknown, -2.0 - values, values)
+        for row in doubtful.tolist():
+            values[row] = fill_unknown(Row(values[row], unknown[row], present[row]))
+        return self._laid_out(values, present, limit, unknown)
+
+    def _laid_out(
+        self,
+        values: NDArray[np.float64],
+        present: NDArray[np.bool_],
+        limit: float,
+        unknown: NDArray[np.bool_] | None,
+    ) -> list[NextHopSet | None]:
+        """Sets of rows over first hops (K, H): what each can carry, whether it is one, known."""
+        members = self.members
+        capacity = values
+        if not members.plain:
+            present = present.take(members.column, 1)
+            capacity = values.take(members.column, 1) * members.share
         weights = self.weigh(capacity, present)
-        shown = np.minimum(capacity, limit)
-        if len(doubtful):
-            shown[unknown.take(members.column, 1)] = np.nan
-        usable = present.any(axis=1).tolist()
+        shown = capacity if math.isinf(limit) else np.minimum(capacity, limit)
+        if unknown is not None:
+            shown = np.where(unknown.take(members.column, 1), np.nan, shown)
+        usable = np.logical_or.reduce(present, axis=1).tolist()
         return [
             SolvedHops(members, row, shares) if some else None
             for row, shares, some in zip(shown, weights, usable, strict=True)

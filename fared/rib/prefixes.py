@@ -110,6 +110,7 @@ class PrefixTable:
         self._owner_number: dict[tuple[int, NodeId], int] = {}
         self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
         self._arrays: dict[int, _Announcements] = {}
+        self._live = 0
         self._added: set[int] = set()
         self._all: _Announcements | None = None
         self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
@@ -141,7 +142,7 @@ class PrefixTable:
     def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
         """Replace what a node announces in an area."""
         owner = self._number(area, node)
-        self._announced.pop(owner, None)
+        self._live += len(prefixes) - len(self._announced.pop(owner, ()))
         self._arrays.pop(owner, None)
         if prefixes:
             self._announced[owner] = prefixes
@@ -156,9 +157,8 @@ class PrefixTable:
 
     def compact(self) -> bool:
         """Number everything afresh if most numbers are of prefixes and owners long gone."""
-        live = sum(len(prefixes) for prefixes in self._announced.values())
         stale_owners = len(self.owners) > 2 * len(self._announced) + _COMPACT_ABOVE
-        if len(self.prefixes) <= live + _COMPACT_ABOVE and not stale_owners:
+        if len(self.prefixes) <= self._live + _COMPACT_ABOVE and not stale_owners:
             return False
         announced = {self.owners[owner]: what for owner, what in sorted(self._announced.items())}
         PrefixTable.__init__(self)

@@ -172,7 +172,7 @@ class Router:
                 self._link_state(ifindex, now, up=False)
                 self._tell_all(event, now)
             case LoadMeasured() | ShutdownRequested() | ExternalRoutes():
-                if isinstance(event, LoadMeasured):
+                if isinstance(event, LoadMeasured) and event.utilized is not None:
                     self.adaptation.measured(now)
                 self._tell_all(event, now)
 

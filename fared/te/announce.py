@@ -30,15 +30,27 @@ DEFAULT_ANNOUNCE = AnnounceSettings()
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """Capacity and outbound load of one link, bytes/s. ``capacity`` None: not known."""
+    """Capacity and outbound load of one link, bytes/s; None: not known."""
 
     capacity: float | None
-    utilized: float = 0.0
+    utilized: float | None = 0.0
 
     @property
     def available(self) -> float | None:
-        """What is left of the capacity (RFC 7471 §4.6); never below zero."""
-        return None if self.capacity is None else max(0.0, self.capacity - self.utilized)
+        """What is left of the capacity (RFC 7471 §4.6); never below zero.
+
+        All of it while the load is not known: a load of long ago would keep traffic away for ever.
+        """
+        if self.capacity is None:
+            return None
+        return max(0.0, self.capacity - (self.utilized or 0.0))
+
+    @property
+    def told(self) -> tuple[float | None, float | None]:
+        """Available and utilized bandwidth as they are flooded: nothing while no load is known."""
+        if self.utilized is None or self.capacity is None:
+            return None, None
+        return self.available, self.utilized
 
 
 @dataclass(frozen=True, slots=True)

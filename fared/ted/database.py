@@ -1,9 +1,10 @@
 """The traffic engineering database of one area or level: router blocks in, a graph out.
 
-Three speeds: a block whose links are the same writes floats into the graph that is already
-there and counts ``capacity_generation``; one that lost its links to one neighbor leaves out
-edges, if the other end has not been first to do so; anything else drops the graph, which is
-built again at the next call of ``graph()``. The latter two count ``generation``.
+Blocks are only taken note of; the next call of ``graph()`` brings the graph up to date with
+all of them at once. Three speeds: blocks whose links are the same have their floats written
+into the graph that is already there (``capacity_generation`` counts these); links that came,
+went or changed their cost are cut out and pasted in; anything else, a new router above all,
+makes it anew (``generation`` counts both).
 """
 
 from __future__ import annotations
@@ -11,20 +12,17 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fared.ted.assemble import Assembly, Rows, assemble, snap, spliced
+from fared.ted.assemble import Partners, assemble, refresh
+from fared.ted.rows import Rows, same_links
+from fared.ted.splice import respliced
+from fared.ted.store import LinkStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from fared.core.ids import NodeId
     from fared.ted.graph import Graph
     from fared.ted.model import NodeBlock
-
-_COMPACT_ABOVE = 1024
 
 
 class Change(enum.Flag):
@@ -37,85 +35,6 @@ class Change(enum.Flag):
     TOPOLOGY = enum.auto()
 
 
-def _same_links(old: NodeBlock, new: NodeBlock) -> bool:
-    """Whether only floats can differ; what is unknown must stay unknown, too."""
-    return (
-        old.transit == new.transit
-        and old.network == new.network
-        and _same(old.neighbors, new.neighbors)
-        and _same(old.metrics, new.metrics)
-        and _same(old.local_ids, new.local_ids)
-        and _same(old.remote_ids, new.remote_ids)
-        and _same(np.isnan(old.capacities), np.isnan(new.capacities))
-    )
-
-
-def _same(old: NDArray[np.generic], new: NDArray[np.generic]) -> bool:
-    return old is new or (len(old) == len(new) and bool((old == new).all()))
-
-
-def _renewed(old: NodeBlock, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Capacities and availables, sorted and snapped, of a block with the links of ``old``.
-
-    Those that are the same as before are the same array.
-    """
-    new, order = rows.block, rows.order
-    first = (new.capacities != old.capacities)[order].nonzero()[0]
-    second = (new.availables != old.availables)[order].nonzero()[0]
-    values = snap(np.concatenate((new.capacities[order[first]], new.availables[order[second]])))
-    return (
-        _replaced(rows.capacities, first, values[: len(first)]),
-        _replaced(rows.availables, second, values[len(first) :]),
-    )
-
-
-def _replaced(
-    kept: NDArray[np.float64], places: NDArray[np.int64], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """``kept`` itself if it has these values there, else a copy that has."""
-    before = kept[places]
-    if ((values == before) | (np.isnan(values) & np.isnan(before))).all():
-        return kept
-    result = kept.copy()
-    result[places] = values
-    return result
-
-
-def _lost(old: Rows, new: Rows) -> slice | None:
-    """The rows of ``old`` that ``new`` lacks, if they are all rows to one neighbor.
-
-    None if anything else changed, capacities aside.
-    """
-    count = len(new.neighbors)
-    fewer = len(old.neighbors) - count
-    kind = (old.block.transit, old.block.network)
-    if fewer <= 0 or new.doubtful or kind != (new.block.transit, new.block.network):
-        return None
-    differ = (old.neighbors[:count] != new.neighbors).nonzero()[0]
-    first = int(differ[0]) if len(differ) else count
-    gone, end = slice(first, first + fewer), old.neighbors[first]
-    if (old.neighbors[gone] != end).any() or (new.neighbors == end).any():
-        return None
-    columns = (
-        (old.neighbors, new.neighbors),
-        (old.metrics, new.metrics),
-        (old.local_ids, new.local_ids),
-        (old.remote_ids, new.remote_ids),
-    )
-    return gone if all((spliced(a, gone) == b).all() for a, b in columns) else None
-
-
-def _reduced(assembly: Assembly, old: Rows, new: Rows) -> Assembly | None:
-    """The assembly with one router's new rows, if that takes no more than leaving out edges."""
-    lost, index = _lost(old, new), assembly.graph.index(new.block.node)
-    if lost is None or index is None:
-        return None
-    reduced = assembly.without(index, lost)
-    if reduced is not None:
-        reduced.write(index, new)
-    return reduced
-
-
 class Ted:
     """The database of one area. Iteration orders and results do not depend on arrival order."""
 
@@ -123,8 +42,11 @@ class Ted:
         self.generation = 0
         self.capacity_generation = 0
         self._rows: dict[NodeId, Rows] = {}
-        self._slots: dict[int, int] = {}
-        self._assembly: Assembly | None = None
+        self._store = LinkStore()
+        self._graph: Graph | None = None
+        self._partners: Partners | None = None
+        self._reshaped: dict[NodeId, None] = {}
+        self._rewritten: dict[NodeId, None] = {}
 
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
@@ -142,84 +64,72 @@ class Ted:
 
     def put(self, block: NodeBlock) -> Change:
         """Take the newest block of a node; say what it changed."""
-        old = self._rows.get(block.node)
-        if old is None:
+        rows = self._rows.get(block.node)
+        if rows is None:
             self._insert(block)
-            self._touch()
+            self._graph = None
             return Change.TOPOLOGY | Change.PREFIXES
-        prefixes = Change.NONE if block.prefixes == old.block.prefixes else Change.PREFIXES
-        if _same_links(old.block, block):
-            return self._write(old, block) | prefixes
-        rows, assembly = self._insert(block), self._assembly
-        self._touch()
-        self._assembly = None if assembly is None else _reduced(assembly, old, rows)
+        old = rows.block
+        prefixes = Change.PREFIXES
+        if block.prefixes is old.prefixes or block.prefixes == old.prefixes:
+            prefixes = Change.NONE
+        if same_links(old, block):
+            return self._write(rows, block) | prefixes
+        renewed = self._insert(block)
+        if rows.doubtful or renewed.doubtful or self._first_load(renewed):
+            self._graph = None
+        self._reshaped[block.node] = self._rewritten[block.node] = None
         return Change.TOPOLOGY | prefixes
 
     def remove(self, node: NodeId) -> Change:
         """Forget a node."""
         if self._rows.pop(node, None) is None:
             return Change.NONE
-        self._touch()
+        self._store.remove(node)
+        self._graph = None
+        self.generation += 1
         return Change.TOPOLOGY | Change.PREFIXES
 
     def graph(self) -> Graph:
         """The graph of the present blocks; the same object until its edges change."""
-        if self._assembly is None:
-            if len(self._slots) > 2 * len(self._rows) + _COMPACT_ABOVE:
-                self._renumber()
-            nodes = sorted(self._rows)
-            slots = np.array([self._slots[node] for node in nodes], np.int64)
-            routers = [self._rows[node] for node in nodes]
-            self._assembly = assemble(routers, slots, len(self._slots))
-        return self._assembly.graph
+        graph = self._graph
+        if graph is not None and self._reshaped:
+            graph = respliced(graph, self._reshaped, self._rows) if not self._partners else None
+        if graph is None:
+            graph, self._partners = assemble(self._store.lay(), self._rows)
+        else:
+            for node in self._rewritten:
+                self._refresh(graph, node)
+        self._graph = graph
+        self._reshaped.clear()
+        self._rewritten.clear()
+        return graph
 
-    def _touch(self) -> None:
-        self._assembly = None
-        self.generation += 1
-
-    def _slot(self, node: int) -> int:
-        return self._slots.setdefault(node, len(self._slots))
-
-    def _neighbor_slots(self, neighbors: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.array([self._slot(node) for node in neighbors.tolist()], np.int64)
+    def _refresh(self, graph: Graph, node: NodeId) -> None:
+        index, rows = graph.index(node), self._rows[node]
+        assert index is not None
+        if self._partners is None:
+            refresh(graph, index, rows)
+        else:
+            self._partners.write(graph, index, rows)
 
     def _insert(self, block: NodeBlock) -> Rows:
-        self._slot(block.node)
-        order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
-        neighbors = block.neighbors[order]
-        capacities, availables = snap(np.stack((block.capacities, block.availables))[:, order])
-        rows = self._rows[block.node] = Rows(
-            block=block,
-            order=order,
-            neighbors=neighbors,
-            slots=self._neighbor_slots(neighbors),
-            metrics=block.metrics[order],
-            local_ids=block.local_ids[order],
-            remote_ids=block.remote_ids[order],
-            capacities=capacities,
-            availables=availables,
-            doubtful=bool(np.isnan(block.capacities).any()),
-        )
+        rows = self._rows[block.node] = Rows.of(block)
+        self._store.put(rows)
+        self.generation += 1
         return rows
 
-    def _write(self, rows: Rows, block: NodeBlock) -> Change:
-        old, rows.block = rows.block, block
-        capacities, availables = _renewed(old, rows)
-        if capacities is rows.capacities and availables is rows.availables:
-            return Change.NONE
-        change = Change.LOAD if capacities is rows.capacities else Change.CAPACITY
-        rows.capacities, rows.availables = capacities, availables
-        if self._assembly is not None:
-            index = self._assembly.graph.index(block.node)
-            if index is not None:
-                self._assembly.write(index, rows)
-        self.capacity_generation += 1
-        return change
+    def _first_load(self, rows: Rows) -> bool:
+        """Whether this router tells what is available, and the graph has no room for it."""
+        return rows.loaded and self._graph is not None and self._graph.loadless
 
-    def _renumber(self) -> None:
-        """Forget the numbers of nodes that nobody lists any more."""
-        self._slots = {}
-        for node in sorted(self._rows):
-            self._slot(node)
-        for rows in self._rows.values():
-            rows.slots = self._neighbor_slots(rows.neighbors)
+    def _write(self, rows: Rows, block: NodeBlock) -> Change:
+        capacity, available = rows.renew(block)
+        if not capacity and not available:
+            return Change.NONE
+        self._store.write(rows)
+        if self._first_load(rows):
+            self._graph = None
+        self._rewritten[block.node] = None
+        self.capacity_generation += 1
+        return Change.CAPACITY if capacity else Change.LOAD

@@ -8,14 +8,12 @@ granularity): the least metric, and the capacities of those links that have it s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +24,8 @@ class Graph:
     ``metric``, ``reverse`` (E,), edges sorted by (src, dst), ``reverse[e]`` the opposite edge.
     ``capacity`` and ``available`` (E,) are bytes/s, NaN unknown, infinite out of a transit
     network; the owner writes them in place, everything else never changes.
-    ``uniform`` is the metric that all edges share, 0 if they differ.
+    ``uniform`` is the metric that all edges share, 0 if they differ. ``available`` may be
+    ``capacity`` itself while no router tells what is available.
     """
 
     nodes: NDArray[np.int64]
@@ -40,6 +39,11 @@ class Graph:
     transit: NDArray[np.bool_]
     network: NDArray[np.bool_]
     uniform: int
+
+    @property
+    def loadless(self) -> bool:
+        """Whether nobody tells what is available."""
+        return self.available is self.capacity
 
     def index(self, node: int) -> int | None:
         """The index of a node id, or None."""
@@ -69,42 +73,15 @@ class Graph:
         beyond = (at for at in into.tolist() if self.edge(int(self.dst[at]), head) is not None)
         return next(beyond, None)
 
-    def without(self, one: int, other: int) -> Graph:
-        """Copy the graph, leaving out an edge and its opposite."""
-        low, high = sorted((one, other))
-        indptr = self.indptr.copy()
-        indptr[self.src[low] + 1 :] -= 1
-        indptr[self.src[high] + 1 :] -= 1
-        metric, reverse = (_without(a, low, high) for a in (self.metric, self.reverse))
-        renumber(reverse, low, high)
-        return Graph(
-            nodes=self.nodes,
-            indptr=indptr,
-            src=_without(self.src, low, high),
-            dst=_without(self.dst, low, high),
-            metric=metric,
-            reverse=reverse,
-            capacity=_without(self.capacity, low, high),
-            available=_without(self.available, low, high),
-            transit=self.transit,
-            network=self.network,
-            uniform=common(metric),
-        )
-
-
-def _without(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
-    return np.concatenate((values[:low], values[low + 1 : high], values[high + 1 :]))
-
-
-def renumber(edges: NDArray[np.int64], low: int, high: int) -> None:
-    """Edge numbers, in place, as they are once ``low`` and ``high`` are left out."""
-    edges -= edges > high
-    edges -= edges > low
-
 
 def common(metric: NDArray[np.int64]) -> int:
     """The metric that all edges share, 0 if they differ or there are none."""
     return int(metric[0]) if len(metric) and (metric == metric[0]).all() else 0
+
+
+def same_metric(metric: int, size: int) -> NDArray[np.int64]:
+    """One metric for all edges, to be read only: it takes no room."""
+    return np.broadcast_to(np.int64(metric), size)
 
 
 def out_edges(indptr: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -58,9 +58,9 @@ def link_capacities(graph: Graph, mode: WeightMode, floor: float) -> NDArray[np.
 def propagate(plan: Plan, capacity: NDArray[np.float64]) -> Flow:
     """Sweep the plan once: F of every slot."""
     flow = _sweep(plan, capacity)
-    unknown = np.isnan(flow)
-    if not unknown.any():
+    if not np.isnan(flow.min(initial=np.inf)):
         return Flow(flow, None)
+    unknown = np.isnan(flow)
     return Flow(_sweep(plan, np.where(np.isnan(capacity), np.inf, capacity)), unknown)
 
 

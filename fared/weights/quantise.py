@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 DEFAULT_MAX_WEIGHT = 256
 DEFAULT_TOLERANCE = 0.005
 _SEARCH_EFFORT = 4096
+_FEW_VALUES = 128
 _FINE_UNITS = ((8e9, 1e3), (8e6, 1.0))
 
 
@@ -50,6 +53,9 @@ def quantise_rows(
     ``search_up_to`` members are searched for the smallest vector within ``tolerance`` of the
     optimum, the rest floored; the result of a row never depends on the other rows.
     """
+    if rows.size <= _FEW_VALUES and np.isfinite(rows.sum()):
+        few = [_quantised(r, max_weight, tolerance, search_up_to) for r in rows.tolist()]
+        return np.array(few, np.int64).reshape(rows.shape)
     units = to_units(rows)
     divisor = np.gcd.reduce(units, axis=1) if units.shape[1] else np.zeros(len(units), np.int64)
     units //= np.maximum(divisor, 1)[:, None]
@@ -66,6 +72,30 @@ def quantise_rows(
     for row in coarse[few].tolist():
         units[row] = reduce_weights(tuple(units[row].tolist()), max_weight, tolerance)
     return units
+
+
+def _quantised(
+    row: list[float], max_weight: int, tolerance: float, search_up_to: int
+) -> tuple[int, ...] | list[int]:
+    """One row the same way, quicker for a few values than arrays are."""
+    bits = [value * 8.0 for value in row]
+    highest = max(bits, default=0.0)
+    unit = 1e6
+    for below, size in _FINE_UNITS:
+        if highest < below:
+            unit = size
+    units = [round(value / unit) for value in bits]
+    divisor = math.gcd(*units) or 1
+    if divisor > 1:
+        units = [value // divisor for value in units]
+    largest = max(units, default=0)
+    if largest <= max_weight:
+        return units
+    if sum(value > 0 for value in units) <= search_up_to:
+        return reduce_weights(tuple(units), max_weight, tolerance)
+    units = [value * max_weight // largest for value in units]
+    divisor = math.gcd(*units)
+    return [value // divisor for value in units]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -86,25 +116,35 @@ def reduce_weights(
     largest = max(positive) // divisor
     if largest <= max_weight:
         return tuple(w // divisor for w in weights)
-    exact = np.array([w // divisor for w in weights], np.int64)
-    distinct = sorted({w // divisor for w in positive})
-    bases = distinct if len(distinct) * max_weight <= _SEARCH_EFFORT else [largest]
+    values = sorted({w // divisor for w in positive})
+    found = _search(values, [weights.count(v * divisor) for v in values], max_weight, tolerance)
+    weight_of = dict(zip(values, found, strict=True))
+    return tuple(weight_of[w // divisor] if w > 0 else 0 for w in weights)
+
+
+def _search(
+    values: list[int], counts: list[int], max_weight: int, tolerance: float
+) -> tuple[int, ...]:
+    """The weights of distinct values, ascending, each ``counts`` times there; see above."""
+    largest = values[-1]
+    bases = values if len(values) * max_weight <= _SEARCH_EFFORT else [largest]
     tried = [
-        exact[:, None] * np.arange(1, max(max_weight * base // largest, 1) + 1) // base
+        (base, max(max_weight * base // largest, 1))
         for base in bases
+        if largest // base <= max_weight
     ]
-    candidates = np.concatenate(tried, axis=1)  # one a column
-    candidates = candidates[:, candidates.max(axis=0) <= max_weight]
-    best = candidates[:, _best(candidates, exact, tolerance)]
-    return tuple((best // np.gcd.reduce(best)).tolist())
-
-
-def _best(candidates: NDArray[np.int64], exact: NDArray[np.int64], tolerance: float) -> int:
-    total = candidates.sum(axis=0)
-    load = (candidates / np.maximum(exact, 1)[:, None]).max(axis=0)
-    achieved = total / load
-    good = (achieved >= (1.0 - tolerance) * exact.sum() * (1.0 - 1e-12)).nonzero()[0]
-    return int(good[total[good].argmin()]) if len(good) else int(achieved.argmax())
+    multiple = np.concatenate([np.arange(1, last + 1) for _, last in tried])
+    base = np.array([base for base, _ in tried]).repeat([last for _, last in tried])
+    exact = np.array(values)[:, None]
+    candidates = exact * multiple // base  # one a column
+    total = np.array(counts) @ candidates
+    achieved = total / (candidates / exact).max(axis=0)
+    wanted = sum(v * c for v, c in zip(values, counts, strict=True))
+    good = (achieved >= (1.0 - tolerance) * wanted * (1.0 - 1e-12)).nonzero()[0]
+    best = int(good[total[good].argmin()]) if len(good) else int(achieved.argmax())
+    found = candidates[:, best].tolist()
+    divisor = math.gcd(*found)
+    return tuple(q // divisor for q in found)
 
 
 def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> float:
@@ -113,7 +153,15 @@ def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> f
     return sum(weights) / load / sum(capacities) if load else 0.0
 
 
-def dhondt(weights: tuple[float, ...], buckets: int) -> tuple[int, ...]:
+@functools.lru_cache(maxsize=4096)
+def divide_buckets(weights: tuple[int, ...], buckets: int) -> tuple[int, ...]:
+    """Smallest integer weights that give the members of a resilient group D'Hondt's buckets."""
+    shares = dhondt(weights, buckets)
+    divisor = math.gcd(*shares) or 1
+    return tuple(share // divisor for share in shares)
+
+
+def dhondt(weights: Sequence[float], buckets: int) -> tuple[int, ...]:
     """Divide the buckets of a resilient group by D'Hondt: the sum is ``buckets`` exactly.
 
     Each bucket goes to the member whose load per capacity stays least, which again never

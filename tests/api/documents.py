@@ -49,6 +49,7 @@ STATUS: Json = {
     },
     "ospf": {
         "stub_router": False,
+        "flooding": {"reduction": "none", "delay": 0.2},
         "areas": [
             {
                 "area": "0.0.0.0",
@@ -109,6 +110,7 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "bandwidth_source": "speed",
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
+        "announced_available": 280 * GBIT,
         "hello_interval": 1,
         "dead_interval": 4,
         "neighbors": 1,
@@ -134,16 +136,33 @@ INTERFACES: Json = {
             bandwidth_source=None,
             utilized=None,
             available=None,
+            announced_available=None,
             neighbors=0,
             full=0,
             cost=0,
             addresses=["10.255.0.5/32"],
         ),
         interface(
-            "swp1", 2, bandwidth=100 * GBIT, bandwidth_source="shaper", utilized=88 * GBIT, flaps=3
+            "swp1",
+            2,
+            bandwidth=100 * GBIT,
+            bandwidth_source="shaper",
+            utilized=88 * GBIT,
+            available=12 * GBIT,
+            announced_available=12 * GBIT,
+            flaps=3,
         ),
         interface("swp2", 3),
-        interface("swp3", 4, up=False, state="Down", full=0, neighbors=0, utilized=0.0),
+        interface(
+            "swp3",
+            4,
+            up=False,
+            state="Down",
+            full=0,
+            neighbors=0,
+            utilized=0.0,
+            available=400 * GBIT,
+        ),
     ],
 }
 

@@ -33,6 +33,7 @@ LEVELS: Json = {
     "families": ["ipv4", "ipv6"],
     "overloaded": True,
     "attached": True,
+    "flooding": {"reduction": "leaf", "delay": 0.2},
     "levels": [
         {
             "level": "level-1",
@@ -86,6 +87,7 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "bandwidth_source": "speed",
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
+        "announced_available": 280 * GBIT,
         "hello_interval": 1.0,
         "hello_multiplier": 4,
         "dead_interval": 4.0,
@@ -114,6 +116,8 @@ ISIS_INTERFACES: Json = {
             passive=True,
             bandwidth=None,
             utilized=None,
+            available=None,
+            announced_available=None,
             neighbors=0,
             full=0,
         ),

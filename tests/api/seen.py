@@ -1,7 +1,7 @@
 """A simulated router as its views see it."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from types import SimpleNamespace
 
 from fared.api.views.context import Runtime, ViewContext
@@ -32,5 +32,5 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
             port.ifindex: SimpleNamespace(name=port.name, up=port.up, shaped=None)
             for port in node.ports.values()
         },
-        counters=lambda: counters_of(router, packets={}, frames={}, operations={}),
+        counters=lambda: counters_of(router, packets={}, frames={}, operations={}, loads=Counter()),
     )

@@ -35,6 +35,7 @@ def test_a_cost_is_updated_in_place():
         ("log: {level: debug}\n" + BASE, Action.UPDATE_IN_PLACE),
         ("interfaces: {swp1: {bandwidth: 10G}}\n" + BASE, Action.UPDATE_IN_PLACE),
         ("adaptive: {enabled: false}\n" + BASE, Action.UPDATE_IN_PLACE),
+        ("adaptive: {measure-period: 100ms}\n" + BASE, Action.UPDATE_IN_PLACE),
         ("fib: {on-exit: keep}\n" + BASE, Action.UPDATE_IN_PLACE),
         ("ospf: {areas: {0: {interfaces: {swp1: , swp2: }}}}", Action.UPDATE_IN_PLACE),
         ("ospf: {areas: {0: {interfaces: {swp1: }}, 1: {}}}", Action.UPDATE_IN_PLACE),

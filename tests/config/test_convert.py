@@ -6,6 +6,7 @@ import yaml
 from fared.config import load_text
 from fared.config.convert import interface_settings, to_ospf_settings
 from fared.core.ids import AreaId, RouterId, ipv4_prefix, parse_prefix
+from fared.core.reduction import Reduction, ReductionSettings
 from fared.ospf.settings import (
     AreaSettings,
     InterfaceSettings,
@@ -18,6 +19,7 @@ CONFIG = load_text("""
 interfaces: {"swp*": {bandwidth: 100G}}
 ospf:
   stub-router: true
+  flooding: {reduction: leaf, delay: 300ms}
   areas:
     1: {type: stub, interfaces: {"swp*": {cost: 7, hello-interval: 2, mtu-ignore: true}}}
     0: {interfaces: {lo: {passive: true}}}
@@ -32,6 +34,7 @@ def test_engine_settings_carry_the_resolved_identity():
     assert settings.hostname == "leaf1"
     assert settings.areas == (AreaSettings(AreaId(0)), AreaSettings(AreaId(1), stub=True))
     assert settings.stub_router
+    assert settings.reduction == ReductionSettings(Reduction.LEAF, 0.3)
     assert settings.announce.threshold == 0.04
 
 

@@ -224,6 +224,8 @@ adaptive: {metric: speed, floor: 200%}
         ("ospf: {max-paths: 0}", "ospf.max-paths", "1..1024"),
         ("ospf: {spf: {holddown: 100ms}}", "ospf.spf.holddown", "time-to-learn"),
         ("ospf: {spf: {long-delay: 1ms}}", "ospf.spf.long-delay", "short-delay"),
+        ("ospf: {flooding: {reduction: spine}}", "ospf.flooding.reduction", "none"),
+        ("ospf: {flooding: {delay: 2s}}", "ospf.flooding.delay", "10ms to 1s"),
         ("ospf: {stub-router: 1}", "ospf.stub-router", "true or false"),
         ("interfaces: {averyveryverylongname: {}}", "interfaces.averyveryverylongname", "15"),
         ("interfaces: {swp1: {bandwidth: 0}}", "interfaces.swp1.bandwidth", "bits/s"),
@@ -368,3 +370,18 @@ def test_the_schema_describes_the_file_as_written():
     assert schema["$defs"]["SpfBackoff"]["properties"]["short-delay"]["default"] == "50ms"
     names = itertools.chain.from_iterable(d["properties"] for d in schema["$defs"].values())
     assert not [name for name in names if "_" in name]
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("100ms", 0.1), ("10ms", 0.01), ("1h", 3600.0), (2, 2.0)]
+)
+def test_load_is_measured_as_often_as_the_file_says(written, seconds):
+    adaptive = load_text(f"adaptive: {{measure-period: {written}}}").adaptive
+    assert adaptive.measure_period == seconds
+    assert load_text("{}").adaptive.measure_period == 1.0
+
+
+@pytest.mark.parametrize("written", ["0s", "9ms", "2h", "often", "-1"])
+def test_a_period_that_is_none_is_refused(written):
+    (error,) = errors_of(f"adaptive: {{measure-period: {written}}}")
+    assert (error.path, error.expected) == ("adaptive.measure-period", "10ms to 1h")

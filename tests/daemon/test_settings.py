@@ -4,7 +4,7 @@ import pytest
 
 from fared.config import load_text
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.settings import router_settings, sysctls_of, with_clock
+from fared.daemon.settings import fib_settings, router_settings, sysctls_of, with_clock
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
 WALL_NS = 1_800_000_000_500_000_000
@@ -44,3 +44,25 @@ def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_
     wanted = {w.path: w.value for w in sysctls_of(load_text(text), 1, [LO, link])}
     assert ("net/ipv6/conf/swp1/disable_ipv6" in wanted) is ipv6
     assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter
+
+
+@pytest.mark.parametrize(
+    ("written", "period", "loop_delay", "stale_after"),
+    [("100ms", 0.1, 1.1, 10.0), ("1s", 1.0, 1.55, 10.0), ("10s", 10.0, 6.05, 50.0)],
+)
+def test_the_loop_knows_how_often_load_is_measured(written, period, loop_delay, stale_after):
+    """Its delay decides how slow weights must be; a slow measurement does not look stale."""
+    text = OSPF + f"\nadaptive: {{metric: available, measure-period: {written}}}"
+    adaptation = router_settings(load_text(text), 1, "leaf1").solver.adaptation
+    assert adaptation.measure_period == period
+    assert adaptation.loop_delay == pytest.approx(loop_delay)
+    assert adaptation.stale_after == stale_after
+    assert adaptation.tau == pytest.approx(max(20.0, 10 * loop_delay))
+
+
+def test_groups_in_the_kernel_are_of_the_kind_and_size_that_the_file_says():
+    text = OSPF + "\nfib: {group-type: resilient, buckets: 128}"
+    settings = fib_settings(load_text(text))
+    assert (settings.resilient, settings.buckets) == (True, 128)
+    assert router_settings(load_text(text), 1, "leaf1").fib == settings
+    assert not fib_settings(load_text(OSPF)).resilient

@@ -85,15 +85,14 @@ def test_pdus_go_to_all_intermediate_systems_on_links_and_to_those_of_the_level_
     assert addresses[2, 2] == ALL_L2_ISS
 
 
-def test_acknowledgments_travel_together_within_milliseconds():
+def test_acknowledgments_travel_together_within_a_tenth_of_a_second():
     net = line(2)
     for fragment in range(10):
         net.say(1, "x", fragment)
-    net.run(0.1)
+    net.run(0.2)
     acks = net.pdus(PSNP, by=2)
-    assert sum(len(listed(pdu)) for _, _, pdu in acks) == 10
-    assert len(acks) <= 2
-    assert acks[0][0] - net.sent[0][0] < 0.01
+    assert [len(listed(pdu)) for _, _, pdu in acks] == [10]
+    assert acks[0][0] - net.sent[0][0] < 0.11
     assert net[1].counts["acked"] == 10
 
 

@@ -209,6 +209,20 @@ def test_more_bandwidth_may_wait(loaded):
     assert announced(loaded) == pytest.approx(12.5e6)
 
 
+def test_a_load_that_is_no_longer_known_is_taken_back(loaded):
+    """No load is told then, and others weigh the link by its capacity."""
+    loaded.input(1, LoadMeasured(2, 2.5e6))
+    loaded.run(2)
+    assert announced(loaded) == pytest.approx(10e6)
+    loaded.input(1, LoadMeasured(2, None))
+    loaded.run(2)
+    (link,) = neighbors(loaded.lsp(2, 1))
+    assert link.attributes.residual_bandwidth == pytest.approx(12.5e6)
+    assert link.attributes.available_bandwidth is None
+    assert link.attributes.utilized_bandwidth is None
+    assert link.attributes.available == pytest.approx(12.5e6)
+
+
 def test_a_changed_capacity_is_told_at_once(loaded):
     """It is a fact about the link and not load."""
     link, settings = loaded.nodes[1].links[2]

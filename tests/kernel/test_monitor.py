@@ -1,7 +1,11 @@
 """What the monitor reports when interfaces, addresses, shapers and FIB objects change."""
 
 import asyncio
+import contextlib
+import fcntl
+import shutil
 import socket
+import struct
 import subprocess
 import time
 
@@ -25,6 +29,7 @@ from tests.kernel.waiting import until
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
 GBIT = 1e9 / 8
+_TUNSETIFF, _IFF_TAP = 0x400454CA, 0x1002
 
 
 class Watched:
@@ -231,5 +236,43 @@ async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
 async def test_speeds_are_asked_for_again_on_request(watched):
     await watched.run("ip tuntap add mode tap name t0")
     await until(lambda: any(link.name == "t0" for link in watched.monitor.links.values()))
-    watched.monitor.refresh_speeds()
+    watched.monitor.refresh()
+    assert watched.link.speed == 10 * GBIT
+
+
+@contextlib.contextmanager
+def tap(namespace: str, name: str):
+    """A tap device with carrier, for as long as its file is open; its speed can be set."""
+    with inside(namespace), open("/dev/net/tun", "r+b", buffering=0) as device:  # noqa: PTH123
+        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP))
+        run(f"ip link set {name} up", namespace)
+        yield
+
+
+@pytest.mark.skipif(shutil.which("ethtool") is None, reason="needs ethtool")
+async def test_a_speed_that_is_set_is_noticed_at_once(watched):
+    """The kernel tells by ethtool netlink, not by rtnetlink; nothing is polled here."""
+    with tap(watched.name, "t1"):
+        await until(lambda: _named(watched, "t1")["up"])
+        await watched.run("ethtool -s t1 speed 40000 duplex full autoneg off")
+        await until(lambda: _named(watched, "t1")["speed"] == 40 * GBIT)
+        await watched.run("ethtool -s t1 speed 100000 duplex full autoneg off")
+        await until(lambda: _named(watched, "t1")["speed"] == 100 * GBIT)
+    last = [e for e in watched.events if isinstance(e, LinkChanged) and e.link.name == "t1"]
+    assert [e.link.speed for e in last if e.link.up][-1] == 100 * GBIT
+
+
+def _named(watched, name: str) -> dict[str, object]:
+    links = [link for link in watched.monitor.links.values() if link.name == name]
+    return {"up": links[0].up, "speed": links[0].speed} if links else {"up": False, "speed": None}
+
+
+async def test_after_a_link_went_all_speeds_are_asked_for_again(watched):
+    """That of a bond above it is another one now, which nobody tells."""
+    asked = []
+    known = watched.monitor._speeds.all
+    watched.monitor._speeds.all = lambda: asked.append(True) or known()
+    await watched.run("ip link set e0 down")
+    await until(lambda: asked)
+    assert not watched.link.up
     assert watched.link.speed == 10 * GBIT

@@ -83,6 +83,11 @@ class Scripted:
         taken, self._inbox = self._inbox, []
         return [b for b in taken if kind is None or isinstance(b, kind)]
 
+    def acks(self) -> list[LsAck]:
+        """The acknowledgments it sends when they have waited for company."""
+        self.at(self.now + self.engine._instance.settings.ack_delay + 0.001)
+        return self.got(LsAck)
+
     def hello(self, *heard: int, **changes) -> Hello:
         hello = Hello(
             network_mask=0xFFFFFFFE,

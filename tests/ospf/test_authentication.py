@@ -79,6 +79,7 @@ def test_with_the_same_key_at_both_ends_they_become_full(key):
     """Every packet on the wire is under that key; nothing is refused."""
     net = joined(keyed(key), keyed(key))
     assert net.until(lambda: net.all_full() and net.in_sync()) < 0.020
+    net.run(0.2)
     assert {packet.payload[1] for _, _, packet in net.trace} == set(PacketType)
     for _, number, packet in net.trace:
         source = net.nodes[number].links[2][0].addresses[0].address

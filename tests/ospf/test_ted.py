@@ -123,6 +123,47 @@ def test_load_beyond_the_threshold_is_announced(net):
     assert net.blocks(2)[A].capacities.tolist() == [12.5e6]
 
 
+def test_a_load_that_is_no_longer_known_is_taken_back(net):
+    """Others weigh the link by its capacity, and are told no load."""
+    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.run(2)
+    net.input(1, LoadMeasured(2, None))
+    net.run(2)
+    assert net.blocks(2)[A].availables.tolist() == [12.5e6]
+    (te,) = (b for b in _bodies_of_a(net) if isinstance(b, TeLink))
+    assert te.attributes.residual_bandwidth == 12.5e6
+    assert te.attributes.available_bandwidth is None
+    assert te.attributes.utilized_bandwidth is None
+    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.run(2)
+    assert net.blocks(2)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
+
+
+def test_each_router_tells_of_its_own_direction(net):
+    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.run(1)
+    assert net.blocks(1)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
+    assert net.blocks(1)[B].availables.tolist() == [12.5e6]
+
+
+def test_a_link_that_was_down_comes_back_with_the_load_of_then(net):
+    """What it carried before the failure is not told again."""
+    net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
+    net.run(1)
+    net.set_up(net.cables[0], up=False)
+    net.input(1, LoadMeasured(2, 0.0))
+    net.run(5)
+    net.set_up(net.cables[0], up=True)
+    net.until(net.all_full)
+    net.run(1)
+    assert net.blocks(2)[A].availables.tolist() == [12.5e6]
+
+
+def _bodies_of_a(net):
+    views = net.nodes[2].engine.snapshot(net.now).area(BACKBONE).lsas
+    return [decode_body(v.lsa) for v in views if v.lsa.header.advertising_router == A]
+
+
 def test_a_raise_waits_for_the_minimum_interval_and_tells_the_newest():
     net = pair()
     net.until(net.all_full)
@@ -149,9 +190,7 @@ def test_a_raise_waits_for_the_minimum_interval_and_tells_the_newest():
 def test_what_we_announce_of_a_link():
     net = pair()
     net.until(lambda: net.all_full() and len(net.database(2)) == 8)
-    views = net.nodes[2].engine.snapshot(net.now).area(BACKBONE).lsas
-    bodies = [decode_body(v.lsa) for v in views if v.lsa.header.advertising_router == A]
-    (te,) = (b for b in bodies if isinstance(b, TeLink))
+    (te,) = (b for b in _bodies_of_a(net) if isinstance(b, TeLink))
     assert (te.link_type, te.link_id) == (1, B)
     assert (te.local_addresses, te.remote_addresses) == ((OURS,), (THEIRS,))
     assert te.attributes.te_metric == 10

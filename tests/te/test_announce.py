@@ -48,3 +48,17 @@ def test_load_on_a_link_of_unknown_capacity_is_never_announced():
 def test_overload_counts_as_nothing_available():
     assert Bandwidth(C, 130.0).available == 0.0
     assert at(100.0, 150.0) is None
+
+
+def test_while_no_load_is_known_all_of_the_capacity_counts_and_no_load_is_told():
+    unknown = Bandwidth(C, None)
+    assert unknown.available == C
+    assert unknown.told == (None, None)
+    assert Bandwidth(C, 30.0).told == (70.0, 30.0)
+    assert Bandwidth(None, 30.0).told == (None, None)
+
+
+def test_a_load_that_is_no_longer_known_is_taken_back_like_one_that_is_gone():
+    assert at(50.0, None, announced_at=3.0) == 10.0
+    assert at(50.0, None, announced_at=9.5) == 10.5
+    assert at(2.0, None) is None

@@ -8,9 +8,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fared.ted.assemble import snap
 from fared.ted.database import Change, Ted
 from fared.ted.export import to_graphml, to_json, to_networkx
+from fared.ted.rows import snap
 from tests.ted.fabrics import GBPS, Fabric, three_stage
 
 

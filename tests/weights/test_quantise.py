@@ -99,3 +99,20 @@ def test_buckets_are_all_given_out_and_proportional(values, buckets):
 def test_buckets_of_nothing():
     assert dhondt((0.0, 0.0), 8) == (0, 0)
     assert reduce_weights((0, 0)) == (0, 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([0.0, 1e9, 2.5e9, 3.1e9, 12.5e9, 50e9, 49999998976.0, 125e3, 33.0]),
+        min_size=1,
+        max_size=24,
+    ),
+    st.sampled_from([1, 7, 256]),
+    st.sampled_from([0.0, 0.005]),
+)
+def test_a_few_rows_come_out_as_they_would_among_many(row, max_weight, tolerance):
+    """Few values are worked on one by one, many as arrays: to the same end."""
+    alone = quantise_rows(np.array([row]), max_weight, tolerance)
+    among = quantise_rows(np.array([row] * 200), max_weight, tolerance)
+    assert (among == alone[0]).all()

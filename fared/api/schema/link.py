@@ -11,7 +11,8 @@ class LinkFacts(TypedDict):
     """``bandwidth`` is what the link can carry, ``bandwidth_source`` where that comes from.
 
     That is config, shaper, speed, or None. ``utilized`` and ``available`` are measured outbound
-    load and what is left.
+    load and what is left, ``announced_available`` what others were told last: load that changes
+    by less than the announce threshold is not.
     """
 
     up: bool
@@ -19,6 +20,7 @@ class LinkFacts(TypedDict):
     bandwidth_source: str | None
     utilized: BytesPerSecond
     available: BytesPerSecond
+    announced_available: BytesPerSecond
 
 
 class Authentication(TypedDict):

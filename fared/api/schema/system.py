@@ -26,10 +26,18 @@ class AreaStatus(TypedDict):
     checksum: str
 
 
+class FloodingStatus(TypedDict):
+    """How floods are passed on. ``reduction`` is none or leaf; ``delay``: seconds at most."""
+
+    reduction: str
+    delay: Seconds
+
+
 class OspfStatus(TypedDict):
     """OSPF in short."""
 
     stub_router: bool
+    flooding: FloodingStatus
     areas: list[AreaStatus]
 
 
@@ -52,6 +60,7 @@ class IsisStatus(TypedDict):
     families: list[str]
     overloaded: bool
     attached: bool
+    flooding: FloodingStatus
     levels: list[LevelStatus]
 
 

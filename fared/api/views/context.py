@@ -50,6 +50,8 @@ class Runtime:
     sysctls: list[dict[str, Any]] = field(default_factory=list)
     utilized: dict[int, float] = field(default_factory=dict)
     """Outbound load by interface index, bytes/s."""
+    load_samples: Counter[str] = field(default_factory=Counter)
+    """How often loads were measured, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str] = field(default_factory=dict)
     """Why each neighbor (ifindex, node id) last changed its state."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fared.api.schema import isis as schema
 from fared.api.schema.link import Authentication
-from fared.api.views.context import ViewContext, finite
+from fared.api.views.context import ViewContext
 from fared.api.views.link import link_facts
 from fared.api.views.ospf import checksum_text
 from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
@@ -57,7 +57,7 @@ def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
             for family, address, length in view.addresses
         ],
         "unnumbered": not any(family == FAMILY_IPV4 for family, _, _ in view.addresses),
-        **link_facts(context, view.ifindex, view.name, finite(view.capacity)),
+        **link_facts(context, view),
         "hello_interval": view.hello_interval,
         "hello_multiplier": view.hello_multiplier,
         "dead_interval": view.hello_interval * view.hello_multiplier,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from fared.api.schema.link import LinkFacts
 from fared.api.views.context import ViewContext, finite
+from fared.isis.snapshot import CircuitView
+from fared.ospf.snapshot import InterfaceView
 
 
-def link_facts(context: ViewContext, ifindex: int, name: str, capacity: float | None) -> LinkFacts:
-    """Gather them; ``capacity`` as the protocol takes it, bytes/s."""
-    link = context.links.get(ifindex)
-    utilized = context.runtime.utilized.get(ifindex)
-    bandwidth = finite(capacity)
+def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkFacts:
+    """Gather them; ``view`` is the interface as the protocol has it."""
+    name = view.name
+    link = context.links.get(view.ifindex)
+    utilized = context.runtime.utilized.get(view.ifindex)
+    bandwidth = finite(view.capacity)
     available = None
     if bandwidth is not None and utilized is not None:
         available = max(0.0, bandwidth - utilized)
@@ -25,4 +28,5 @@ def link_facts(context: ViewContext, ifindex: int, name: str, capacity: float | 
         "bandwidth_source": source,
         "utilized": utilized,
         "available": available,
+        "announced_available": finite(view.announced_available),
     }

@@ -47,7 +47,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "mtu": view.mtu,
         "addresses": [f"{dotted(address)}/{length}" for address, length in view.addresses],
         "unnumbered": view.unnumbered,
-        **link_facts(context, view.ifindex, view.name, view.capacity),
+        **link_facts(context, view),
         "hello_interval": float(view.hello_interval),
         "dead_interval": float(view.router_dead_interval),
         "neighbors": len(view.neighbors),

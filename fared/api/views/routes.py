@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fared.api.schema import routes as schema
@@ -20,6 +21,7 @@ from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
+from fared.weights.quantise import divide_buckets
 
 MAX_EXAMPLES = 3
 
@@ -47,7 +49,8 @@ def _chosen(context: ViewContext, prefix: str | None, family: int | None) -> lis
 
 def _route(context: ViewContext, route: Route) -> schema.Route:
     hops = () if route.nexthops is None or route.discard else route.nexthops.hops
-    total = sum(hop.weight for hop in hops)
+    written = written_weights(context, hops)
+    total = sum(written)
     proto = context.speaker_of(route.prefix).name
     return {
         "prefix": str(route.prefix),
@@ -59,11 +62,22 @@ def _route(context: ViewContext, route: Route) -> schema.Route:
         "connected": route.nexthops is None,
         "redistributed": route.nexthops is None and route.path_type in EXTERNAL,
         "discard": route.discard,
-        "nexthops": [_hop(context, hop, total) for hop in hops],
+        "nexthops": [
+            _hop(context, hop, weight, total) for hop, weight in zip(hops, written, strict=True)
+        ],
     }
 
 
-def _hop(context: ViewContext, hop: NextHop, total: int) -> schema.RouteNextHop:
+def written_weights(context: ViewContext, hops: Sequence[NextHop]) -> tuple[int, ...]:
+    """The weights of next hops as they stand in the kernel: in resilient groups whole buckets."""
+    weights = tuple(hop.weight for hop in hops)
+    settings = context.router.settings.fib
+    if not settings.resilient or len(weights) < 2:
+        return weights
+    return divide_buckets(weights, settings.buckets_of(len(weights)))
+
+
+def _hop(context: ViewContext, hop: NextHop, weight: int, total: int) -> schema.RouteNextHop:
     return {
         "interface": hop.interface,
         "address": gateway(hop.family, hop.gateway),
@@ -71,8 +85,8 @@ def _hop(context: ViewContext, hop: NextHop, total: int) -> schema.RouteNextHop:
         "hostname": context.hostnames.get(hop.neighbor),
         "bandwidth": finite(hop.bandwidth),
         "capacity": finite(hop.capacity),
-        "weight": hop.weight,
-        "share": round(hop.weight / total, 4),
+        "weight": weight,
+        "share": round(weight / total, 4),
     }
 
 
@@ -104,11 +118,12 @@ def weights(
 
 def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schema.WeightVector:
     wanted = programmed_shares(context, users[0].prefix, hops) or wanted_shares(hops)
-    total = hops.total_weight
+    written = written_weights(context, hops.hops)
+    total = sum(written)
     members: list[schema.WeightMember] = []
-    for hop, want in zip(hops.hops, wanted, strict=True):
-        shown = _hop(context, hop, total)
-        share = hop.weight / total
+    for hop, weight, want in zip(hops.hops, written, wanted, strict=True):
+        shown = _hop(context, hop, weight, total)
+        share = weight / total
         members.append(
             {
                 "interface": shown["interface"],
@@ -117,7 +132,7 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
                 "hostname": shown["hostname"],
                 "bandwidth": shown["bandwidth"],
                 "capacity": shown["capacity"],
-                "weight": hop.weight,
+                "weight": weight,
                 "wanted_share": round(want, 6),
                 "share": round(share, 6),
                 "ecmp_share": round(1 / len(hops.hops), 6),
@@ -131,7 +146,7 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
         "prefixes": len(users),
         "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
         "destinations": [context.name(node) for node in destinations],
-        "quantization_error": round(quantization_error(hops, wanted), 6),
+        "quantization_error": round(quantization_error(context, hops, wanted), 6),
         "members": members,
         "adaptation": state(context, users[0].prefix),
     }
@@ -146,11 +161,14 @@ def wanted_shares(hops: NextHopSet) -> list[float]:
     return [capacity / sum(known) for capacity in known]
 
 
-def quantization_error(hops: NextHopSet, wanted: list[float] | None = None) -> float:
+def quantization_error(
+    context: ViewContext, hops: NextHopSet, wanted: list[float] | None = None
+) -> float:
     """Throughput lost to integer weights (algorithm: sum(q) / max(q/w) against sum(w))."""
-    pairs = list(zip(wanted or wanted_shares(hops), (hop.weight for hop in hops.hops), strict=True))
+    written = written_weights(context, hops.hops)
+    pairs = zip(wanted or wanted_shares(hops), written, strict=True)
     worst = max((weight / want for want, weight in pairs if want), default=0.0)
-    return max(0.0, 1 - hops.total_weight / worst) if worst else 0.0
+    return max(0.0, 1 - sum(written) / worst) if worst else 0.0
 
 
 def explain(context: ViewContext, prefix: str) -> schema.Explain:
@@ -185,9 +203,11 @@ def _explained(
     context: ViewContext, prefix: Prefix, explained: ExplainedHop
 ) -> schema.ExplainNextHop:
     hop = explained.hop
-    shown = _hop(context, hop, 1)
+    shown = _hop(context, hop, hop.weight, 1)
     used = context.routes[prefix].nexthops
-    programmed = {} if used is None else {other.hop_key: other.weight for other in used.hops}
+    others = () if used is None else used.hops
+    written = written_weights(context, others)
+    programmed = {o.hop_key: weight for o, weight in zip(others, written, strict=True)}
     weight = programmed.get(hop.hop_key, 0) if programmed else hop.weight
     limit: schema.LimitingLink | None = None
     if len(explained.limits) == 1:

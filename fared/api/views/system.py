@@ -10,6 +10,7 @@ from fared.api.views.context import EXTERNAL, ViewContext, family_name
 from fared.api.views.kernel import differences
 from fared.api.views.ospf import checksum_text
 from fared.core.ids import dotted, format_system_id
+from fared.core.reduction import ReductionSettings
 from fared.fib.model import FibState
 from fared.isis.ids import Level
 from fared.isis.pdu.render import format_area
@@ -108,7 +109,15 @@ def _ospf(context: ViewContext) -> schema.OspfStatus:
                 "checksum": checksum_text(view.checksum),
             }
         )
-    return {"stub_router": snapshot.stub_router, "areas": areas}
+    return {
+        "stub_router": snapshot.stub_router,
+        "flooding": _flooding(snapshot.reduction),
+        "areas": areas,
+    }
+
+
+def _flooding(reduction: ReductionSettings) -> schema.FloodingStatus:
+    return {"reduction": reduction.mode.value, "delay": reduction.delay}
 
 
 def _isis(context: ViewContext) -> schema.IsisStatus:
@@ -132,6 +141,7 @@ def _isis(context: ViewContext) -> schema.IsisStatus:
         "families": [family_name(family) for family in snapshot.families],
         "overloaded": snapshot.overloaded,
         "attached": snapshot.attached,
+        "flooding": _flooding(snapshot.reduction),
         "levels": levels,
     }
 

@@ -1,0 +1,495 @@
+"""Flooding in a dense fabric: packets and CPU for a link that fails and heals, beside FRR.
+
+Three parts. The lab: 4 spines and 8 leaves run fared as it is, fared with ``flooding: reduction:
+leaf`` on its leaves, and FRR; a link fails and heals, a socket in each spine counts what all
+links carry (the same for all), the kernel counts the CPU of all daemons. The virtual clock: the
+same events in larger fabrics of engines, with wires of unequal delay, with and without reduction.
+And what a copy costs that brings nothing new, beside the first one.
+
+``python bench/flooding.py [CYCLES [isis]]``: more failures, or the lab over IS-IS.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - bench is found by the path set below
+import gc
+import heapq
+import json
+import random
+import socket
+import statistics
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.isis_sync import contents
+from fared.core.ids import AreaId, RouterId, SystemId
+from fared.core.links import InterfaceAddress, Link
+from fared.core.reduction import Reduction, ReductionSettings
+from fared.isis import events as isis
+from fared.isis.engine import IsisEngine
+from fared.isis.ids import LevelSet, lsp_id
+from fared.isis.pdu.codec import encode_pdu
+from fared.isis.pdu.model import Lsp
+from fared.isis.settings import CircuitSettings, IsisSettings
+from fared.ospf import events as ospf
+from fared.ospf.engine import OspfEngine
+from fared.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.ospf.packet.body import encode_router_lsa
+from fared.ospf.packet.codec import encode_packet
+from fared.ospf.packet.lsa import encode_lsa
+from fared.ospf.packet.packets import LsUpdate
+from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+
+if TYPE_CHECKING:
+    from fared.lab.fabric import Fabric
+
+TOPOLOGIES = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
+RESULTS = ROOT / "build" / "bench" / "flooding.json"
+CYCLES = 2
+READY = 90.0
+FAILED, HEALED, IDLE = 2.5, 4.0, 3.0
+"""Seconds for which an event is watched: FRR acknowledges after a second."""
+ETH_P_ALL = 3
+IPV4, OSPF = 0x0800, 89
+UPDATES, ACKS = "updates", "acks"
+KINDS = {
+    4: UPDATES,
+    5: ACKS,
+    18: UPDATES,
+    20: UPDATES,
+    24: "csnps",
+    25: "csnps",
+    26: ACKS,
+    27: ACKS,
+}
+"""OSPF packet types and PDU types of IS-IS; they do not meet."""
+BACKBONE = AreaId(0)
+LEAF = ReductionSettings(Reduction.LEAF)
+NONE = ReductionSettings()
+GOAL_PACKETS = 1.0
+GOAL_DUPLICATE = 0.25
+Row = dict[str, Any]
+
+
+# -- the lab -------------------------------------------------------------------------------------
+
+
+def kind_of_frame(frame: bytes) -> str | None:
+    """What of flooding a frame carries."""
+    if int.from_bytes(frame[12:14], "big") == IPV4 and frame[23] == OSPF:
+        return KINDS.get(frame[14 + (frame[14] & 0xF) * 4 + 1])
+    if frame[14:17] == b"\xfe\xfe\x03" and frame[17] == 0x83:
+        return KINDS.get(frame[21] & 0x1F)
+    return None
+
+
+class Watch:
+    """Counts packets and CPU of a fabric from a moment on."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._sockets = []
+        for plan in fabric.plan.routers:
+            if not plan.name.startswith("S"):
+                continue
+            made = fabric.node(plan.name).netns.socket(
+                socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)
+            )
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+            made.setblocking(False)
+            self._sockets.append(made)
+
+    def cpu(self) -> float:
+        """Seconds of CPU that all daemons have had."""
+        total = 0
+        for node in self._fabric.nodes.values():
+            for process in node.processes:
+                for task in Path(f"/proc/{process.pid}/task").iterdir():
+                    total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
+
+    def take(self) -> Counter[str]:
+        """Packets and bytes since the last call, by kind."""
+        found: Counter[str] = Counter()
+        for each in self._sockets:
+            while True:
+                try:
+                    frame = each.recv(65535)
+                except BlockingIOError:
+                    break
+                kind = kind_of_frame(frame)
+                if kind is not None:
+                    found[kind] += 1
+                    found["bytes"] += len(frame)
+        return found
+
+    def during(self, action: Any, seconds: float, idle: float) -> dict[str, float]:  # noqa: ANN401
+        """What an event brings about in so many seconds, less the CPU of an idle fabric."""
+        self.take()
+        before = self.cpu()
+        action()
+        time.sleep(seconds)
+        found: dict[str, float] = dict(self.take())
+        found["cpu"] = self.cpu() - before - idle * seconds
+        return found
+
+
+def measure(kind: str, proto: str, cycles: int) -> dict[str, list[dict[str, float]]]:
+    """Run a fabric, let links fail and heal."""
+    from fared.lab.fabric import Fabric
+    from fared.lab.waiting import await_paths
+
+    topology = ROOT / "containerlab" / TOPOLOGIES[proto]
+    with Fabric.from_file(topology, as_kind="frr" if kind == "frr" else "fared") as fabric:
+        if kind == "leaf":
+            configure(fabric, proto)
+        if await_paths(fabric, READY) is None:
+            raise SystemExit(f"{kind}: not every router has all paths")
+        time.sleep(IDLE)
+        watch = Watch(fabric)
+        before = watch.cpu()
+        time.sleep(IDLE)
+        idle = (watch.cpu() - before) / IDLE
+        results: dict[str, list[dict[str, float]]] = {"fail": [], "heal": []}
+        for cycle in range(cycles):
+            ends = f"S{cycle % 4 + 1}", f"L{cycle % 8 + 1}"
+            results["fail"].append(watch.during(lambda e=ends: fabric.fail(*e), FAILED, idle))
+            results["heal"].append(watch.during(lambda e=ends: fabric.heal(*e), HEALED, idle))
+            print(kind, ends, results["fail"][-1], results["heal"][-1], file=sys.stderr, flush=True)
+    return results
+
+
+def configure(fabric: Fabric, proto: str) -> None:
+    """Restart the daemons of the leaves with flooding reduction."""
+    for plan in fabric.plan.leaves:
+        file = fabric.node(plan.name).directory / "fared.yaml"
+        config = yaml.safe_load(file.read_text("utf-8"))
+        config[proto]["flooding"] = {"reduction": "leaf"}
+        fabric.stop_node(plan.name)
+        file.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+        fabric.start_node(plan.name)
+
+
+def lab_rows(proto: str, cycles: int) -> list[Row]:
+    """One row a figure and event, beside FRR."""
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
+        return []
+    RESULTS.unlink(missing_ok=True)
+
+    def play() -> int:
+        found = {kind: measure(kind, proto, cycles) for kind in ("frr", "fared", "leaf")}
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        RESULTS.write_text(json.dumps(found), "utf-8")
+        return 0
+
+    if sandbox.run(play):
+        return []
+    found = json.loads(RESULTS.read_text("utf-8"))
+    rows = []
+    for event in ("fail", "heal"):
+        for kind, label in (("fared", ""), ("leaf", ", reduction: leaf")):
+            for figure, unit in (
+                (UPDATES, "packets"),
+                (ACKS, "packets"),
+                ("all", "packets"),
+                ("bytes", "bytes"),
+                ("cpu", "ms"),
+            ):
+                ours, other = (middle(found[k][event], figure) for k in (kind, "frr"))
+                ratio = ours / other if other else None
+                judged = figure == "all"
+                rows.append(
+                    {
+                        "name": f"4x8 lab over {proto}, a link {event}s, {figure}{label} (other: FRR)",
+                        "ours": ours,
+                        "other": other,
+                        "unit": unit,
+                        "ratio": ratio,
+                        "goal": f"<= {GOAL_PACKETS}" if judged else None,
+                        "met": ratio is not None and ratio <= GOAL_PACKETS if judged else None,
+                    }
+                )
+    return rows
+
+
+def middle(events: list[dict[str, float]], figure: str) -> float:
+    """The median of a figure over events; CPU in ms."""
+    if figure == "all":
+        return statistics.median(e.get(UPDATES, 0) + e.get(ACKS, 0) for e in events)
+    value = statistics.median(event.get(figure, 0) for event in events)
+    return value * 1e3 if figure == "cpu" else value
+
+
+# -- the virtual clock ---------------------------------------------------------------------------
+
+
+@dataclass
+class Engine:
+    """One router: an engine, and where its ports lead."""
+
+    engine: OspfEngine | IsisEngine
+    far: dict[int, tuple[int, int]] = field(default_factory=dict)
+    links: dict[int, Link] = field(default_factory=dict)
+    wake: float | None = None
+
+
+class Wires:
+    """A fabric of engines without routes or kernels, on wires of unequal and changing delay."""
+
+    def __init__(self, proto: str, spines: int, leaves: int, reduction: ReductionSettings) -> None:
+        self.now = 0.0
+        self.counts: Counter[str] = Counter()
+        self._isis = proto == "isis"
+        self._random = random.Random(1)
+        self._queue: list[tuple[float, int, int, Any]] = []
+        self._order = 0
+        self._last: dict[tuple[int, int], float] = {}
+        self.nodes = [
+            Engine(self._engine(number, reduction if number >= spines else NONE))
+            for number in range(spines + leaves)
+        ]
+        for leaf in range(spines, spines + leaves):
+            for spine in range(spines):
+                self._join(leaf, spine)
+        for number in range(len(self.nodes)):
+            self._settle(number)
+
+    def _engine(self, number: int, reduction: ReductionSettings) -> OspfEngine | IsisEngine:
+        rng, name = random.Random(number), f"r{number}"
+        if self._isis:
+            system = SystemId(number + 1)
+            return IsisEngine(
+                IsisSettings(
+                    system, (b"\x49\0\0",), LevelSet.TWO, name, number + 1, reduction=reduction
+                ),
+                rng,
+            )
+        areas = (AreaSettings(BACKBONE),)
+        router = RouterId(0x0AFF0001 + number)
+        return OspfEngine(OspfSettings(router, name, areas, reduction=reduction), rng)
+
+    def _join(self, a: int, b: int) -> None:
+        ends = [(node, len(self.nodes[node].links) + 1) for node in (a, b)]
+        base = 0x0A800000 + 2 * (sum(len(node.links) for node in self.nodes) // 2)
+        for side, (number, ifindex) in enumerate(ends):
+            address = InterfaceAddress(4, base + side, 31)
+            mac = 0x020000000000 | number << 16 | ifindex
+            link = Link(
+                ifindex, f"e{ifindex}", True, 1500, (address,), speed=1e9, hardware_address=mac
+            )
+            self.nodes[number].far[ifindex] = ends[1 - side]
+            self.tell(number, link)
+
+    def tell(self, number: int, link: Link, cost: int = 10) -> None:
+        """A link is new or differs."""
+        node = self.nodes[number]
+        node.links[link.ifindex] = link
+        if self._isis:
+            settings = CircuitSettings(levels=LevelSet.TWO, hello_padding=False, metric=cost)
+            node.engine.handle(isis.CircuitChanged(link, settings), self.now)
+        else:
+            known = InterfaceSettings(BACKBONE, hello_interval=10, cost=cost)
+            node.engine.handle(ospf.LinkChanged(link, known), self.now)
+
+    def cost(self, number: int, cost: int) -> None:
+        """Change the cost of a router's first link."""
+        self.tell(number, self.nodes[number].links[1], cost)
+        self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        node = self.nodes[number]
+        for output in node.engine.drain():
+            if isinstance(output, ospf.SendPacket):
+                kind = KINDS.get(output.payload[1])
+            elif isinstance(output, isis.SendPdu):
+                kind = KINDS.get(output.payload[4] & 0x1F)
+            else:
+                continue
+            if kind is not None:
+                self.counts[kind] += 1
+                self.counts["bytes"] += len(output.payload)
+            self._carry(node, output)
+        due = node.engine.next_deadline()
+        if due is not None and (node.wake is None or due < node.wake):
+            node.wake = max(due, self.now)
+            self._push(node.wake, number, None)
+
+    def _carry(self, node: Engine, output: Any) -> None:  # noqa: ANN401
+        number, ifindex = node.far[output.ifindex]
+        at = max(
+            self._last.get((number, ifindex), 0.0), self.now + self._random.uniform(2e-4, 5e-3)
+        )
+        self._last[number, ifindex] = at
+        link = node.links[output.ifindex]
+        if self._isis:
+            event: Any = isis.PduReceived(
+                ifindex, link.hardware_address, output.destination, output.payload
+            )
+        else:
+            source = link.addresses[0].address
+            event = ospf.PacketReceived(ifindex, source, output.destination, output.payload)
+        self._push(at, number, event)
+
+    def _push(self, at: float, number: int, event: Any) -> None:  # noqa: ANN401
+        self._order += 1
+        heapq.heappush(self._queue, (at, self._order, number, event))
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.now + seconds
+        while self._queue and self._queue[0][0] <= end:
+            self.now, _, number, event = heapq.heappop(self._queue)
+            node = self.nodes[number]
+            if event is not None:
+                node.engine.handle(event, self.now)
+            elif node.wake == self.now:
+                node.wake = None
+                node.engine.tick(self.now)
+            else:
+                continue
+            self._settle(number)
+        self.now = end
+
+
+def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -> dict[str, float]:
+    """Packets for a change at a leaf and one at a spine, means over several."""
+    wires = Wires(proto, spines, leaves, reduction)
+    wires.run(30)
+    found: dict[str, float] = {}
+    for who, number in (("leaf", spines), ("spine", 0)):
+        wires.counts.clear()
+        for step in range(4):
+            wires.cost(number + step, 20 + step)
+            wires.run(4)
+        for figure in (UPDATES, ACKS, "bytes"):
+            found[f"{who} {figure}"] = wires.counts[figure] / 4
+    return found
+
+
+def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
+    """With reduction beside without it."""
+    rows = []
+    for proto, spines, leaves in fabrics:
+        with_it, without = (copies(proto, spines, leaves, each) for each in (LEAF, NONE))
+        for who in ("leaf", "spine"):
+            for figure, unit in ((UPDATES, "packets"), (ACKS, "packets"), ("bytes", "bytes")):
+                ours, other = (found[f"{who} {figure}"] for found in (with_it, without))
+                rows.append(
+                    {
+                        "name": f"{proto} {spines}x{leaves}, a change at a {who}, "
+                        f"{figure}: leaf reduction (other: none)",
+                        "ours": ours,
+                        "other": other,
+                        "unit": unit,
+                        "ratio": ours / other if other else None,
+                    }
+                )
+    return rows
+
+
+# -- what a copy costs ---------------------------------------------------------------------------
+
+
+def duplicate_rows() -> list[Row]:
+    """One packet with a router LSA of 64 links, as the first and as one more copy, for each."""
+    rows = []
+    for proto in ("ospf", "isis"):
+        first, again = _first_and_again(proto)
+        rows.append(
+            {
+                "name": f"{proto}: a copy more of what is known (other: the first copy)",
+                "ours": again * 1e6,
+                "other": first * 1e6,
+                "unit": "us",
+                "ratio": again / first,
+                "goal": f"<= {GOAL_DUPLICATE}",
+                "met": again / first <= GOAL_DUPLICATE,
+            }
+        )
+    return rows
+
+
+def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
+    """CPU seconds for one packet, medians, drain included: at a leaf with eight neighbors.
+
+    Two of them send the same in turn; each number is sent once by either.
+    """
+    wires = Wires(proto, 8, 2, NONE)
+    wires.run(30)
+    leaf = wires.nodes[8]
+    times: tuple[list[float], list[float]] = ([], [])
+    gc.disable()
+    for sequence in range(number):
+        wires.now += 0.02
+        for spine in (0, 1):
+            far, far_index = leaf.far[spine + 1]
+            link = wires.nodes[far].links[far_index]
+            event = (_ospf_packet if proto == "ospf" else _isis_packet)(spine, link, sequence + 1)
+            begin = time.process_time_ns()
+            leaf.engine.handle(event, wires.now)
+            leaf.engine.drain()
+            times[spine].append((time.process_time_ns() - begin) / 1e9)
+        leaf.engine.tick(wires.now)
+        leaf.engine.drain()
+    gc.enable()
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _ospf_packet(spine: int, link: Link, sequence: int) -> ospf.PacketReceived:
+    """A router LSA of 64 links, as a spine floods it."""
+    links = tuple(RouterLink(1, number, 0x0A000000 + number, 10) for number in range(64))
+    lsa = encode_lsa(
+        ls_age=1,
+        options=2,
+        ls_type=1,
+        link_state_id=9,
+        advertising_router=9,
+        ls_sequence_number=sequence,
+        body=encode_router_lsa(RouterLsa(0, links)),
+    )
+    packet = encode_packet(0x0AFF0001 + spine, 0, LsUpdate((lsa,)))
+    return ospf.PacketReceived(spine + 1, link.addresses[0].address, 0xE0000005, packet)
+
+
+def _isis_packet(spine: int, link: Link, sequence: int) -> isis.PduReceived:
+    """A fragment full of TE links, as a spine floods it."""
+    system = 0x1005
+    tlvs = tuple(contents(system, list(range(1, 65)))[1])
+    raw = encode_pdu(Lsp(2, lsp_id(system, 0, 1), sequence, 1200, tlvs=tlvs, is_type=3))
+    return isis.PduReceived(spine + 1, link.hardware_address, 0x0180C2000015, raw)
+
+
+def rows(
+    cycles: int = CYCLES,
+    proto: str = "ospf",
+    fabrics: tuple[tuple[str, int, int], ...] = (("ospf", 4, 8), ("isis", 8, 16)),
+) -> list[Row]:
+    """All three parts."""
+    return [*duplicate_rows(), *virtual_rows(fabrics), *lab_rows(proto, cycles)]
+
+
+if __name__ == "__main__":
+    from bench.run import table
+
+    given = sys.argv[1:]
+    print(
+        "\n".join(
+            table(
+                rows(
+                    int(given[0]) if given else CYCLES,
+                    given[1] if len(given) > 1 else "ospf",
+                )
+            )
+        )
+    )

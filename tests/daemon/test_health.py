@@ -1,0 +1,138 @@
+"""Measuring the load by the clock: what the router is told, also when the kernel does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from fared.core.events import LoadMeasured
+from fared.daemon import health as module
+from fared.daemon.health import Health
+from fared.weights.adaptation import AdaptationSettings
+
+ENOUGH = 3
+
+
+class Source:
+    """Answers of the kernel by turns: loads, or an error."""
+
+    def __init__(self) -> None:
+        self.answers: list[dict[int, float] | OSError] = []
+        self.old: list[int] = []
+        self.asked: list[float] = []
+        self.enough = asyncio.Event()
+
+    def measure(self, now: float) -> dict[int, float]:
+        self.asked.append(now)
+        if len(self.asked) == ENOUGH:
+            self.enough.set()
+        answer = self.answers.pop(0) if self.answers else {}
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    def expired(self, now: float, stale_after: float) -> list[int]:
+        found, self.old = self.old, []
+        return found
+
+    def close(self) -> None:
+        pass
+
+
+class Host:
+    """A daemon of which only the parts that measuring touches exist."""
+
+    def __init__(self, period: float) -> None:
+        self.fed: list[LoadMeasured] = []
+        self.said: list[str] = []
+        self.runtime = SimpleNamespace(utilized={}, load_samples=Counter(), event_loop_lag=0.0)
+        self.monitor = SimpleNamespace(refresh=lambda: None)
+        self.notifier = SimpleNamespace(watchdog_interval=None)
+        self.log = SimpleNamespace(
+            info=lambda event, **_: self.said.append(event),
+            warning=lambda event, **_: self.said.append(event),
+        )
+        self.runner = SimpleNamespace(feed_all=self.fed.extend, router=None)
+        self.measure_every(period)
+
+    def audit(self, reason: str) -> None:
+        """Nothing to compare here."""
+
+    def check_clock(self) -> None:
+        """Nobody sets it."""
+
+    def measure_every(self, period: float) -> None:
+        adaptation = AdaptationSettings(measure_period=period)
+        settings = SimpleNamespace(solver=SimpleNamespace(adaptation=adaptation))
+        self.runner.router = SimpleNamespace(settings=settings)
+
+
+@pytest.fixture
+def source(monkeypatch):
+    made = Source()
+    monkeypatch.setattr(module, "LoadSource", lambda: made)
+    return made
+
+
+def measured(
+    host: Host, source: Source, *answers: dict[int, float] | OSError
+) -> list[LoadMeasured]:
+    """Measure once an answer; return what the router was told."""
+    source.answers += answers
+
+    async def work() -> None:
+        health = Health(host)
+        for _ in answers:
+            health.measure_load()
+
+    asyncio.run(work())
+    return host.fed
+
+
+def test_the_router_is_told_every_load(source):
+    host = Host(1.0)
+    told = measured(host, source, {3: 5.0, 4: 0.0})
+    assert told == [LoadMeasured(3, 5.0), LoadMeasured(4, 0.0)]
+    assert host.runtime.utilized == {3: 5.0, 4: 0.0}
+
+
+def test_a_kernel_that_does_not_answer_is_logged_once_and_ends_nothing(source):
+    host = Host(1.0)
+    full = OSError(errno.ENOBUFS, "No buffer space available")
+    told = measured(host, source, {3: 5.0}, full, full, {3: 6.0}, full)
+    assert told == [LoadMeasured(3, 5.0), LoadMeasured(3, 6.0)]
+    assert host.said == ["load-not-measured", "load-measured-again", "load-not-measured"]
+    assert host.runtime.load_samples == {"ok": 2, "failed": 3}
+    assert host.runtime.utilized == {3: 6.0}
+
+
+def test_a_load_that_is_too_old_is_taken_back(source):
+    host = Host(1.0)
+    measured(host, source, {3: 5.0, 4: 7.0})
+    source.old = [4]
+    told = measured(host, source, OSError(errno.EBUSY, "busy"))
+    assert told[2:] == [LoadMeasured(4, None)]
+    assert host.runtime.utilized == {3: 5.0}
+
+
+def test_another_period_counts_from_the_reload_on(source):
+    host = Host(3600.0)
+
+    async def work() -> None:
+        health = Health(host)
+        health.reconfigured()  # before the start there is nothing to do
+        health.start()
+        health.reconfigured()
+        assert source.asked == []
+        host.measure_every(0.01)
+        health.reconfigured()
+        async with asyncio.timeout(20):
+            await source.enough.wait()
+        health.stop()
+
+    asyncio.run(work())
+    assert all(b - a >= 0.0099 for a, b in zip(source.asked, source.asked[1:], strict=False))

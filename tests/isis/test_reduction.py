@@ -1,0 +1,168 @@
+"""Flooding reduction over IS-IS: SRM is set at once, and what it asks for waits for its turn."""
+
+import random
+
+import pytest
+
+from fared.core.reduction import Reduction, ReductionSettings
+from fared.isis.pdu.model import PduType
+from tests.isis.floodnet import TWO, Network, name
+
+DELAY = 0.2
+LEAF = ReductionSettings(Reduction.LEAF, DELAY)
+WIRE = 0.03
+"""More than all wires of a path together take, and the pacing of bursts."""
+LSP = PduType.L2_LSP
+
+
+def clos(spines: int, leaves: int, seed: int = 1, *, waiting=None, loss: float = 0.0) -> Network:
+    """Spines 1.., leaves 101.., in jittery wires; ``waiting`` have the option."""
+    net = Network(seed)
+    tops, bottoms = range(1, spines + 1), range(101, 101 + leaves)
+    waiting = bottoms if waiting is None else waiting
+    for number in (*tops, *bottoms):
+        net.add(number, **({"reduction": LEAF} if number in waiting else {}))
+    for bottom in bottoms:
+        for top in tops:
+            net.join(bottom, top, delay=0.0005, jitter=0.002, loss=loss)
+    for number in (*tops, *bottoms):
+        net.say(number, f"router {number}")
+    net.run(10)
+    assert net.agree()
+    return net
+
+
+def until_agreed(net: Network, deadline: float = 30.0) -> float:
+    """Seconds until all databases are equal."""
+    start = net.now
+    while not net.agree():
+        assert net.now - start < deadline
+        net.run(0.005)
+    return net.now - start
+
+
+def test_what_a_leaf_hears_from_every_spine_it_passes_on_to_none():
+    net = clos(4, 8)
+    since, waited = net.now, sum(net[leaf].counts["deferred-sent"] for leaf in range(101, 109))
+    net.say(101, "something else")
+    net.run(3)
+    assert net.agree()
+    assert len(net.pdus(LSP, since=since)) == 4 * 8
+    assert sum(net[leaf].counts["deferred-sent"] for leaf in range(101, 109)) == waited
+    assert all(router.flags() == 0 for router in net.routers.values())
+
+
+def test_what_a_spine_announces_some_leaf_passes_on_to_the_other_spines():
+    net = clos(4, 8)
+    since = net.now
+    net.say(1, "something else")
+    assert 0.25 * DELAY < until_agreed(net) < DELAY + WIRE
+    net.run(3)
+    assert len(net.pdus(LSP, since=since)) <= 4 * 8 + 6
+
+
+def test_without_the_option_many_copies_cross():
+    counts = []
+    for waiting in (None, ()):
+        net = clos(4, 8, waiting=waiting)
+        since = net.now
+        net.say(101, "something else")
+        net.run(3)
+        counts.append(len(net.pdus(LSP, since=since)))
+    assert counts[1] > 1.3 * counts[0]
+
+
+def test_a_spine_that_hears_from_one_leaf_only_waits_no_longer_than_the_delay():
+    net = clos(2, 3)
+    for cable in net.cables:
+        if {n for n, _ in cable.ends} in ({2, 102}, {2, 103}):
+            net.down(cable)
+    for text in "abcdefgh":
+        net.say(1, text)
+        assert until_agreed(net) < DELAY + WIRE
+        net.run(1)
+
+
+def test_an_lsp_taken_back_while_it_waits_is_purged_everywhere():
+    net = clos(2, 3)
+    net.say(1, "short-lived")
+    net.run(0.02)
+    net.unsay(1)
+    net.run(3)
+    assert all(name(1) not in router.known() for router in net.routers.values())
+    assert all(router.flags() == 0 for router in net.routers.values())
+
+
+def test_copies_that_cross_acknowledge_each_other():
+    """Who has sent an LSP and gets it needs no acknowledgment, and gives none."""
+    net = Network()
+    net.add(1, 2, 3)
+    for ends in ((1, 2), (1, 3), (2, 3)):
+        net.join(*ends)
+    net.run(5)
+    since = net.now
+    net.say(1, "to both, who tell each other")
+    net.run(8)
+    assert len(net.pdus(LSP, since=since)) == 4
+    assert len(net.pdus(PduType.L2_PSNP, since=since)) == 2
+    assert all(router.flags() == 0 for router in net.routers.values())
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.soak) for s in range(4, 60))]
+)
+def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
+    """Links and routers fail on lossy wires while everybody talks, whoever waits."""
+    rng = random.Random(seed)
+    net = clos(3, 4, seed, waiting=rng.sample([1, 2, 3, 101, 102, 103, 104], rng.randrange(1, 8)))
+    for cable in net.cables:
+        cable.loss = rng.choice((0.0, 0.0, 0.2))
+    for event in range(40):
+        kind = rng.random()
+        if kind < 0.3:
+            cable = rng.choice(net.cables)
+            (net.up if cable.cut else net.down)(cable)
+        elif kind < 0.35:
+            number = rng.choice(sorted(net.routers))
+            net.restart(number, **rng.choice(({}, {"reduction": LEAF})))
+            net.say(number, f"back {event}")
+        elif kind < 0.45:
+            number = rng.choice(sorted(net.routers))
+            if name(number, 1) in net[number].texts:
+                net.unsay(number, 1)
+        else:
+            net.say(rng.choice(sorted(net.routers)), f"event {event}", rng.randrange(2))
+        net.run(rng.choice((0.0, 0.01, 0.1, 0.5, 2.0)))
+    for cable in net.cables:
+        cable.loss = 0.0
+        if cable.cut:
+            net.up(cable)
+    until_agreed(net)
+    net.run(70)
+    assert net.agree()
+    assert all(router.flags() == 0 for router in net.routers.values())
+    assert all(
+        not outlet.deferred
+        for router in net.routers.values()
+        for outlet in router.flooding._sender.active(TWO)
+    )
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.soak) for s in range(4, 60))]
+)
+def test_in_a_damaged_fabric_a_change_is_known_within_the_delay_for_each_router_that_waits(seed):
+    rng = random.Random(seed)
+    net = clos(3, 4, seed)
+    for cable in rng.sample(net.cables, 4):
+        net.down(cable)
+    net.run(8)
+    for event in range(6):
+        net.say(rng.choice(sorted(net.routers)), f"event {event}")
+        start = net.now
+        while not net.agree() and net.now - start < 3.0:
+            net.run(0.005)
+        if not net.agree():
+            return  # cut in two
+        assert net.now - start < 4 * (DELAY + WIRE)  # no shortest path crosses more leaves
+        net.run(2)

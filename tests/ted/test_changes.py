@@ -1,0 +1,191 @@
+"""Whatever is told in whatever order: the graph kept up to date equals one built from nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fared.core.ids import NodeId
+from fared.ted import splice
+from fared.ted.assemble import opposites
+from fared.ted.database import Ted
+from fared.ted.graph import Graph
+from fared.ted.model import NodeBlock
+from fared.ted.rows import snap
+
+_NODES = 6
+_ARRAYS = ("nodes", "indptr", "src", "dst", "metric", "reverse", "transit", "network")
+
+
+@dataclass
+class Router:
+    """What a router tells: (neighbor, metric, local id, capacity, available) for each link."""
+
+    links: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    transit: bool = True
+    network: bool = False
+
+    def block(self, node: int) -> NodeBlock:
+        columns = list(zip(*self.links, strict=True)) or [()] * 5
+        ints = [np.array(column, np.int64) for column in columns[:3]]
+        return NodeBlock(
+            node=NodeId(node),
+            neighbors=ints[0],
+            metrics=ints[1],
+            capacities=np.array(columns[3], np.float64),
+            availables=np.array(columns[4], np.float64),
+            local_ids=ints[2],
+            remote_ids=np.zeros(len(self.links), np.int64),
+            transit=self.transit,
+            network=self.network,
+        )
+
+
+def rates(known: bool):
+    sure = st.sampled_from([1e9, 2.5e9, 12.5e9, 50e9])
+    return sure if known else st.one_of(sure, st.just(np.nan))
+
+
+def routers(known: bool):
+    link = st.tuples(
+        st.integers(1, _NODES + 1),
+        st.sampled_from([10, 10, 10, 20]),
+        st.integers(1, 3),
+        rates(known),
+        st.one_of(st.just(np.nan), st.just(np.nan), st.just(0.5e9)),
+    )
+    return st.builds(
+        Router,
+        links=st.lists(link, max_size=8),
+        transit=st.sampled_from([True, True, True, False]),
+        network=st.sampled_from([False] * 5 + [True]),
+    )
+
+
+def histories(known: bool):
+    """Blocks that come (a router, what it says now) and go (None), and when a graph is wanted."""
+    step = st.tuples(st.integers(1, _NODES), st.one_of(st.none(), routers(known)), st.booleans())
+    return st.lists(step, max_size=25)
+
+
+def full_mesh() -> dict[int, Router]:
+    return {
+        node: Router([(far, 10, far, 50e9, np.nan) for far in range(1, _NODES + 1) if far != node])
+        for node in range(1, _NODES + 1)
+    }
+
+
+def same_graph(ours: Graph, theirs: Graph) -> None:
+    for name in (*_ARRAYS, "capacity", "available"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
+    assert ours.uniform == theirs.uniform
+
+
+def from_nothing(ted: Ted) -> Graph:
+    other = Ted()
+    for block in ted.blocks.values():
+        other.put(block)
+    return other.graph()
+
+
+def play(history: list[tuple[int, Router | None, bool]]) -> None:
+    ted = Ted()
+    for node, router in full_mesh().items():
+        ted.put(router.block(node))
+    ted.graph()
+    for node, router, asked in history:
+        if router is None:
+            ted.remove(NodeId(node))
+        else:
+            ted.put(router.block(node))
+        if asked:
+            same_graph(ted.graph(), from_nothing(ted))
+    same_graph(ted.graph(), from_nothing(ted))
+
+
+@pytest.fixture(params=["pasted", "anew"])
+def _way(request, monkeypatch):
+    """Small graphs are made anew; here they take the way of large ones, too."""
+    if request.param == "pasted":
+        monkeypatch.setattr(splice, "_SMALL_GRAPH", 0)
+
+
+@pytest.mark.usefixtures("_way")
+@settings(max_examples=150, deadline=None)
+@given(histories(known=True))
+def test_any_history_of_routers_with_known_capacities(history):
+    play(history)
+
+
+@settings(max_examples=80, deadline=None)
+@given(histories(known=False))
+def test_any_history_of_routers_with_unknown_capacities(history):
+    play(history)
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 12], ids=["a link", "some links", "most links"])
+def test_links_that_go_and_come_back_leave_the_rest_as_it_was(pairs, monkeypatch):
+    """First told by one end, which changes nothing yet, then by the other."""
+    monkeypatch.setattr(splice, "_SMALL_GRAPH", 0)
+    whole = full_mesh()
+    ted = Ted()
+    for node, router in whole.items():
+        ted.put(router.block(node))
+    before = ted.graph()
+    ends = [(a, b) for a in whole for b in whole if a < b][:pairs]
+    for told in (ends, [(b, a) for a, b in ends]):
+        for node, far in told:
+            whole[node].links = [link for link in whole[node].links if link[0] != far]
+            ted.put(whole[node].block(node))
+        same_graph(ted.graph(), from_nothing(ted))
+    assert len(ted.graph().src) == len(before.src) - 2 * pairs
+    for node, router in full_mesh().items():
+        ted.put(router.block(node))
+    same_graph(ted.graph(), before)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda e: e[0] != e[1])))
+def test_the_opposite_of_every_edge_is_found(edges):
+    ordered = sorted(edges)
+    src, dst = (np.array([edge[at] for edge in ordered], np.int64) for at in (0, 1))
+    place = {edge: at for at, edge in enumerate(ordered)}
+    expected = [place.get((b, a), -1) for a, b in ordered]
+    assert opposites(src, dst, 10).tolist() == expected
+
+
+def test_a_router_that_flaps_for_long_takes_no_more_room():
+    """Its links keep their place; what moved away is cleared now and then."""
+    ted, whole = Ted(), full_mesh()
+    for node, router in whole.items():
+        ted.put(router.block(node))
+    for turn in range(400):
+        mine = whole[1 + turn % 3]
+        mine.links = (mine.links * 4)[: 2 + turn % 19]
+        ted.put(mine.block(1 + turn % 3))
+    assert ted._store._end < 3000
+    same_graph(ted.graph(), from_nothing(ted))
+
+
+def test_names_of_routers_long_gone_are_forgotten():
+    ted = Ted()
+    for node in range(1, 4000):
+        ted.put(Router([(node + 5000, 10, 1, 1e9, np.nan)]).block(1))
+        ted.put(Router([(1, 10, 1, 1e9, np.nan)]).block(2))
+        if node % 500 == 0:
+            ted.remove(NodeId(2))
+            ted.put(Router([(1, 10, 1, 1e9, np.nan)]).block(2))
+            ted.graph()
+    assert len(ted._store._numbers) < 2000
+    same_graph(ted.graph(), from_nothing(ted))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(1e-3, 1e13), min_size=65, max_size=80))
+def test_many_values_are_snapped_like_single_ones(values):
+    many = snap(np.array(values))
+    assert many.tolist() == [snap(np.array([value]))[0] for value in values]
