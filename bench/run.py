@@ -21,15 +21,12 @@ SECTIONS = (
     ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
     ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with one slow link, beside FRR"),
-<<<<<<< HEAD
     (
         "convergence",
         "Convergence: a link fails and heals, until the last kernel, beside FRR and BIRD",
     ),
-=======
     ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
     ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
->>>>>>> main
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
 )
 
