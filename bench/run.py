@@ -24,6 +24,10 @@ SECTIONS = (
     ("beside", "Beside C: one large database, the same events: FRR, BIRD and fared as leaf 0"),
     ("dataplane", "Data plane: real TCP over a 4x8 fabric with a slow link and more, beside FRR"),
     ("adaptive_kernel", "Weights under load that does not yield, in the kernel"),
+    (
+        "convergence",
+        "Convergence: a link fails and heals, until the last kernel, beside FRR and BIRD",
+    ),
     ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
     ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
     ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),

@@ -142,7 +142,7 @@ class Metrics:
         )
         self._convergence = Histogram(
             "fared_convergence_seconds",
-            "Time of each stage of a change: waited, computed, planned, programmed, total",
+            "Time of each stage of a change, from detected to programmed, and in total",
             ["stage"],
             registry=self._registry,
             buckets=_CONVERGENCE_BUCKETS,

@@ -353,19 +353,25 @@ def _fib_diff(document: Json, out: Console) -> None:
 def _convergence(document: Json, out: Console, now: float) -> None:
     stages = [f"{s['stage']} {human.duration(s['seconds'])}" for s in document["stages"]]
     out.print(Text(f"start-up: {', '.join(stages) or 'not begun'}\n", style="dim"))
-    grid = table(">Ago", ">Total", ">Waited", ">Computed", ">Kernel", ">Routes", ">Ops", "~Because")
+    grid = table(
+        *(">Ago", ">Total", ">Detect", ">Originate", ">Flood", ">Wait", ">SPF", ">Weights", ">FIB")
+    )
+    why = table(">Ago", ">Routes", ">Ops", "~Because")
     for change in document["changes"]:
+        ago = human.duration(now - change["at"])
+        parts = ("detected", "originated", "flooded", "waited", "spf", "weighed")
         grid.add_row(
-            human.duration(now - change["at"]),
+            ago,
             Text(human.duration(change["total"]), style="bold"),
-            human.duration(change["waited"]),
-            human.duration(change["computed"] + change["planned"]),
-            human.duration(change["programmed"]),
-            str(change["routes"]),
-            str(change["operations"]),
-            because(change["causes"]),
+            *(human.duration(change[part]) for part in parts),
+            human.duration(change["planned"] + change["programmed"]),
+        )
+        why.add_row(
+            ago, str(change["routes"]), str(change["operations"]), because(change["causes"])
         )
     emit(out, grid)
+    out.print()
+    emit(out, why)
 
 
 RENDERERS: dict[str, Renderer] = {

@@ -155,6 +155,7 @@ class Daemon:
         self.runner = Runner(router, self.fib, self.sockets, self.frames, self.log)
         self.runner.observers.append(self._observe)
         self._burst: list[events.Input] = []
+        self._burst_arrived = 0.0
 
     def _begin(self) -> None:
         """Tell the router what there is, and listen to the kernel from then on."""
@@ -254,8 +255,10 @@ class Daemon:
     def _kernel_event(self, event: monitor.KernelEvent) -> None:
         match event:
             case monitor.LinkChanged(link):
+                self._came_in(self.monitor.arrived)
                 self.runner.feed_all(self._link_events(link))
             case monitor.LinkRemoved(link):
+                self._came_in(self.monitor.arrived)
                 self.runner.feed(ospf.LinkRemoved(link.ifindex))
             case LocalRoutesChanged(changes):
                 self.runner.feed(ospf.ExternalRoutes(changes))
@@ -274,18 +277,28 @@ class Daemon:
     def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Collect the packets of one wake-up; they are worked out together."""
         if not self._burst:
-            asyncio.get_running_loop().call_soon(self._handle_burst)
+            self._expect_burst()
         self._burst.append(ospf.PacketReceived(ifindex, source, destination, payload))
 
     def _frame_received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
         """Do the same with PDUs of IS-IS."""
         if not self._burst:
-            asyncio.get_running_loop().call_soon(self._handle_burst)
+            self._expect_burst()
         self._burst.append(isis.PduReceived(ifindex, source, destination, payload))
+
+    def _expect_burst(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._burst_arrived = loop.time()
+        loop.call_soon(self._handle_burst)
 
     def _handle_burst(self) -> None:
         burst, self._burst = self._burst, []
+        self._came_in(self._burst_arrived)
         self.runner.feed_all(burst)
+
+    def _came_in(self, arrived: float) -> None:
+        """Say since when the coming inputs have been here."""
+        self.runner.router.detected(asyncio.get_running_loop().time() - arrived)
 
     def audit(self, reason: str) -> None:
         """Compare the kernel with what should be there, and repair."""

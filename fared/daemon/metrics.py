@@ -18,7 +18,18 @@ from fared.isis.ids import Level
 from fared.router import events
 from fared.router.speaker import ISIS, OSPF
 
-STAGES = ("waited", "computed", "planned", "programmed", "total")
+STAGES = (
+    "detected",
+    "originated",
+    "flooded",
+    "waited",
+    "computed",
+    "spf",
+    "weighed",
+    "planned",
+    "programmed",
+    "total",
+)
 
 
 class Host(Protocol):

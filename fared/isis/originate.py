@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from fared.core.ids import Prefix
+from fared.core.timers import Timer
 from fared.isis import contents
 from fared.isis.auth import keyring_size
 from fared.isis.circuit import Circuit
@@ -25,6 +26,8 @@ from fared.te.announce import announce_now
 
 _LSP_HEADER = 27
 _ROUTER = 0
+_ADJACENCY_SOON = 0.5
+"""Seconds within which a link that came up mostly has an adjacency."""
 
 
 class _Router:
@@ -59,6 +62,9 @@ class Originator:
         self._dirty: dict[tuple[Level, int], None] = {}
         self._headers: set[Level] = set(instance.databases)
         self._omitted: dict[tuple[Level, int], int] = {}
+        self._speaking: set[int] = set()
+        self._awaited: dict[int, Timer] = {}
+        """Circuits that came up and on which an adjacency is waited for."""
         self._starting = False
         self._started = False
         self._attached = False
@@ -93,6 +99,11 @@ class Originator:
 
     def circuit_changed(self, circuit: Circuit, level: Level | None = None) -> None:
         """Adjacencies, addresses, metric or state of a circuit may read differently now."""
+        if level is None and self._waits(circuit):
+            return
+        if circuit.ifindex in self._awaited:
+            self._instance.timers.cancel(self._awaited.pop(circuit.ifindex))
+            level = None
         for known in self._routers if level is None else (level,):
             self._dirty[known, circuit.ifindex] = None
             if circuit.loopback or level is None:
@@ -103,6 +114,33 @@ class Originator:
             for other in self._instance.circuits.values():
                 for known in self._routers:
                     self._dirty[known, other.ifindex] = None
+
+    def _waits(self, circuit: Circuit) -> bool:
+        """Whether to be silent of a circuit that came up, since an adjacency is about to.
+
+        Announcing the bare subnet first would be two LSPs in the place of one, of which the
+        second, the one that matters, then waits for the throttle.
+        """
+        ifindex = circuit.ifindex
+        if circuit.broadcast or not circuit.speaks:
+            self._speaking.discard(ifindex)
+            return False
+        if ifindex in self._speaking:
+            return ifindex in self._awaited
+        self._speaking.add(ifindex)
+        own = lsp_id(self._instance.system_id)
+        databases = self._instance.databases
+        fresh = not any(own in database.entries for database in databases.values())
+        if fresh or any(circuit.adjacencies(known) for known in databases):
+            return False
+        until = self._instance.now + _ADJACENCY_SOON
+        told = partial(self._no_longer_awaited, circuit)
+        self._awaited[ifindex] = self._instance.timers.arm(until, told)
+        return True
+
+    def _no_longer_awaited(self, circuit: Circuit) -> None:
+        self._awaited.pop(circuit.ifindex, None)
+        self.circuit_changed(circuit)
 
     def circuit_removed(self, circuit: Circuit) -> None:
         """A circuit is gone."""

@@ -22,7 +22,7 @@ from pyroute2.netlink.rtnl.ifinfmsg import IFF_LOOPBACK, IFF_LOWER_UP, IFF_RUNNI
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
-from fared.kernel.rtnl import read_address, read_flags, read_link
+from fared.kernel.rtnl import read_address, read_link
 
 _WORKING = IFF_UP | IFF_RUNNING | IFF_LOWER_UP
 _FAMILY = {int(socket.AF_INET): FAMILY_IPV4, int(socket.AF_INET6): FAMILY_IPV6}
@@ -70,19 +70,6 @@ class LinkTable:
         if ifindex is None:
             return None
         previous = self.links.get(ifindex)
-        self._rebuild(ifindex)
-        return Taken(ifindex, previous)
-
-    def take_flags(self, kind: int, body: bytes) -> Taken | None:
-        """Take in only whether a known link is up, before all else that ``take`` would decode."""
-        head = read_flags(kind, body) if kind == RTM_NEWLINK else None
-        if head is None:
-            return None
-        ifindex, family, flags = head
-        parts, previous = self._parts.get(ifindex), self.links.get(ifindex)
-        if family or parts is None or (parts.flags ^ flags) & _WORKING == 0:
-            return None
-        parts.flags = flags
         self._rebuild(ifindex)
         return Taken(ifindex, previous)
 

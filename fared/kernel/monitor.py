@@ -105,6 +105,8 @@ class KernelMonitor:
         self._callback = callback
         self._mark = bytes([protocol])
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.arrived = 0.0
+        """When, on the loop's clock, what is being reported of links was found readable."""
         self._table = LinkTable()
         self._request = RequestSocket()
         self._speeds = LinkSpeeds()
@@ -200,6 +202,8 @@ class KernelMonitor:
         self._table = table
 
     def _links_readable(self) -> None:
+        assert self._loop is not None
+        self.arrived = self._loop.time()
         for _ in range(_DRAIN):
             try:
                 received = self._link_socket.recv(_RECEIVE_SIZE)
@@ -212,9 +216,6 @@ class KernelMonitor:
                 self._callback(Overflow("links"))
                 continue
             for kind, _, _, _, body in messages(received):
-                # To decode a whole link takes twice as long as all else between a lost carrier
-                # and its report.
-                self._report(self._table.take_flags(kind, body))
                 self._report(self._table.take(kind, body))
 
     def _report(self, taken: Taken | None) -> None:

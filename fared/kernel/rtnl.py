@@ -2,8 +2,8 @@
 
 Only its message classes are used. Its sockets are dead after one ENOBUFS and its ``Ethtool``
 asks for one interface at a time from an event loop of its own, so the bytes travel through the
-sockets of ``netlink``. What it does not express (next hops) or is too slow at (routes, counters)
-is packed by hand in ``fib`` and ``counters``.
+sockets of ``netlink``. What it does not express (next hops) or is too slow at (routes, counters,
+and the state of a link) is packed and read by hand here, in ``fib`` and ``counters``.
 Decoding never raises: bytes that make no sense are None.
 """
 
@@ -22,18 +22,22 @@ from pyroute2.netlink.generic.ethtool import (
     ETHTOOL_MSG_LINKMODES_GET,
     ethtool_linkmode_msg,
 )
+from pyroute2.netlink.rtnl import RTM_DELLINK, RTM_NEWLINK
 from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.tcmsg import sched_tbf, tcmsg
 from pyroute2.netlink.rtnl.tcmsg.common import nla_plus_rtab
 
-from fared.kernel.netlink import HEADER
+from fared.kernel.netlink import HEADER, attributes, u32
 
 _FLAG_COMPACT_BITSETS = 1  # ETHTOOL_FLAG_COMPACT_BITSETS: numbers, not names
 _SPEED_UNKNOWN = 0xFFFFFFFF
 _MONITOR_GROUP = "monitor"
 _MBIT = 1e6 / 8
 _ETHERNET = 1  # ARPHRD_ETHER
+_LINK_HEAD = struct.Struct("=BxHiI4x")  # struct ifinfomsg
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU = 1, 3, 4
+_WORD, _MAC = 4, 6
 
 
 class LinkMessage(NamedTuple):
@@ -85,31 +89,24 @@ class _TbfOptions(nla_plus_rtab):  # type: ignore[misc]  # pyroute2 has no types
     )
 
 
-class _LinkHead(nlmsg):  # type: ignore[misc]
-    """What a link message begins with, without its forty attributes."""
-
-    fields = ifinfmsg.fields
-
-
-def read_flags(kind: int, body: bytes) -> tuple[int, int, int] | None:
-    """Decode (ifindex, family, flags) of a link message, in a tenth of the time of all of it."""
-    message = _decode(_LinkHead, kind, body)
-    return None if message is None else (message["index"], message["family"], message["flags"])
-
-
 def read_link(kind: int, body: bytes) -> LinkMessage | None:
-    """Decode what follows the header of a link message of type ``kind``."""
-    message = _decode(ifinfmsg, kind, body)
-    if message is None:
+    """Decode what follows the header of a link message of type ``kind``.
+
+    By hand, in a twentieth of the time: it stands between a lost carrier and its report.
+    """
+    if kind not in (RTM_NEWLINK, RTM_DELLINK) or len(body) < _LINK_HEAD.size:
         return None
-    mtu = message.get_attr("IFLA_MTU")
+    family, device, ifindex, flags = _LINK_HEAD.unpack_from(body)
+    found = attributes(body, _LINK_HEAD.size)
+    name, mtu = found.get(_IFLA_IFNAME, b""), found.get(_IFLA_MTU, b"")
+    hardware = found.get(_IFLA_ADDRESS, b"") if device == _ETHERNET else b""
     return LinkMessage(
-        message["index"],
-        message["family"],
-        message["flags"],
-        _text(message.get_attr("IFLA_IFNAME")),
-        mtu if isinstance(mtu, int) else 0,
-        _hardware_address(message),
+        ifindex,
+        family,
+        flags,
+        name.rstrip(b"\0").decode("utf-8", "replace"),
+        u32(mtu) if len(mtu) == _WORD else 0,
+        int.from_bytes(hardware, "big") if len(hardware) == _MAC else 0,
     )
 
 
@@ -249,14 +246,6 @@ def _text(value: object) -> str:
 
 def _address(text: object) -> int | None:
     return int(ip_address(text)) if isinstance(text, str) else None
-
-
-def _hardware_address(message: nlmsg) -> int:
-    """Only Ethernet's: of whatever other kinds have there, pyroute2 makes six bytes as well."""
-    text = message.get_attr("IFLA_ADDRESS")
-    if message["ifi_type"] != _ETHERNET or not isinstance(text, str):
-        return 0
-    return int(text.replace(":", ""), 16)
 
 
 def _rate(discipline: str, options: object) -> float | None:

@@ -151,8 +151,10 @@ class LinkManager:
         if reprioritised:
             self.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
         self._originator.bandwidth_changed(interface)
+        before = interface.state
         self._follow(interface)
-        self._originator.link_changed(interface)
+        if interface.state is before:
+            self._originator.link_changed(interface)
         self._ted.links_changed(settings.area, f"{interface.name} changed")
 
     def _follow(self, interface: Interface) -> None:
@@ -177,7 +179,10 @@ class LinkManager:
         if target is None or target is before:
             return
         interface.state = target
-        self._originator.link_changed(interface)
+        if target is InterfaceState.POINT_TO_POINT and interface.speaks:
+            self._originator.link_came_up(interface)
+        else:
+            self._originator.link_changed(interface)
 
     def _start(self, interface: Interface) -> InterfaceState:
         """InterfaceUp (§9.3)."""

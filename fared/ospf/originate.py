@@ -32,6 +32,8 @@ from fared.ospf.packet.packets import Options
 from fared.te.announce import announce_now
 
 _OPAQUE_ID = 0xFFFFFF
+_ADJACENCY_SOON = 0.5
+"""Seconds within which a link that came up mostly has a full adjacency."""
 
 
 class Origin:
@@ -44,6 +46,7 @@ class Origin:
     __slots__ = (
         "build",
         "forced",
+        "held_until",
         "key",
         "last_sequence_number",
         "lsdb",
@@ -70,6 +73,7 @@ class Origin:
         self.throttle = throttle
         self.build = build
         self.forced = False
+        self.held_until = 0.0
         self.requested_at: float | None = None
         self.timer: Timer | None = None
         self.last_sequence_number: int | None = None
@@ -199,6 +203,21 @@ class Originator:
         if network is not None:
             self._mark_key(network)
 
+    def link_came_up(self, interface: Interface) -> None:
+        """Hold the router LSA back until the adjacency is full, or does not become so in time.
+
+        Announcing the bare subnet first would be two LSAs in the place of one, of which the
+        second, the one that matters, then waits for the throttle. Any other change ends it.
+        """
+        rid = self._instance.router_id
+        key = (interface.settings.area, LsaKey(LsType.ROUTER, rid, rid))
+        origin = self._origins.get(key)
+        if origin is None or origin.lsdb.get(origin.key) is None:
+            return
+        if origin.requested_at is None:
+            self._mark(origin)
+            origin.held_until = self._instance.now + _ADJACENCY_SOON
+
     def everything_changed(self) -> None:
         """Settings changed: look at all origins again."""
         for (area_id, _), origin in self._origins.items():
@@ -261,13 +280,13 @@ class Originator:
         now = self._instance.now
         for origin_key, origin in list(self._marked.items()):
             assert origin.requested_at is not None
-            due = origin.throttle.due(origin.requested_at)
+            due = max(origin.throttle.due(origin.requested_at), origin.held_until)
             if due > now and not (origin.vanishes and origin.build() is None):
                 if origin.timer is None or not origin.timer.active:
                     origin.timer = self._instance.timers.arm(due, _wake)
                 continue
             del self._marked[origin_key]
-            requested, origin.requested_at = origin.requested_at, None
+            requested, origin.requested_at, origin.held_until = origin.requested_at, None, 0.0
             if self._originate(origin):
                 origin.throttle.sent(requested, now)
             origin.forced = origin.forced and origin.wrapping
@@ -340,6 +359,9 @@ class Originator:
 
     def _mark(self, origin: Origin, *, force: bool = False) -> None:
         origin.forced = origin.forced or force
+        if origin.held_until:
+            origin.held_until = 0.0
+            self._instance.timers.cancel(origin.timer)
         if origin.requested_at is None:
             origin.requested_at = self._instance.now
         self._marked[origin.lsdb.area, origin.key] = origin

@@ -29,6 +29,8 @@ from fared.weights.path_capacity import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from fared.core.ids import NodeId
@@ -81,6 +83,10 @@ class AreaSolver:
         self.loads = 0
         """Changes of the database that were only of load: nothing where weights follow none."""
         self.solution: Solution | None = None
+        self.stopwatch: Callable[[], float] = float
+        """Measures what the shortest paths take, for people; by default it stands still."""
+        self.spf_seconds = 0.0
+        """What they have taken so far: the graph, and the paths in it."""
         self._builder: SetBuilder | None = None
         self._solved_by: SetBuilder | None = None
         self._contractions: dict[tuple[int, ...], Contraction] = {}
@@ -101,6 +107,7 @@ class AreaSolver:
 
         ``known``: the plan of this root for the present graph, if another solver has it.
         """
+        started = self.stopwatch()
         graph = self.ted.graph()
         ignored = 0 if settings.mode is WeightMode.AVAILABLE else self.loads
         seen = (self.ted.generation, self.ted.capacity_generation - ignored)
@@ -116,6 +123,7 @@ class AreaSolver:
             plan = known
         else:
             plan = build_plan(graph, root) if old is None or spf_ran else old.plan
+        self.spf_seconds += self.stopwatch() - started
         capacity = link_capacities(graph, settings.mode, settings.floor)
         members, builder = self._members(plan, capacity, settings)
         return AreaChange(spf_ran, self._solve(plan, capacity, members, builder))

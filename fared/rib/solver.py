@@ -30,7 +30,7 @@ from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -60,6 +60,8 @@ class RibUpdate:
     nodes: int
     edges: int
     destinations: int
+    spf_seconds: float = 0.0
+    """What shortest paths took, where the solver was given a stopwatch."""
 
 
 class RouteSolver:
@@ -68,6 +70,7 @@ class RouteSolver:
     def __init__(self, root: NodeId, settings: SolverSettings) -> None:
         self.root = root
         self.settings = settings
+        self.stopwatch: Callable[[], float] = float
         self._areas: dict[int, AreaSolver] = {}
         self._unloaded = Unloaded(root)
         self._table = PrefixTable()
@@ -102,6 +105,7 @@ class RouteSolver:
     def _area(self, area: int) -> AreaSolver:
         if area not in self._areas:
             self._areas[area] = AreaSolver(self.root)
+            self._areas[area].stopwatch = self.stopwatch
         return self._areas[area]
 
     def put_block(self, area: int, node: NodeId, block: NodeBlock | None) -> Change:
@@ -144,6 +148,7 @@ class RouteSolver:
     def solve(self) -> RibUpdate:
         """Compute what changed since the last run."""
         changes = {}
+        before = sum(solver.spf_seconds for solver in self._areas.values())
         for area in sorted(self._areas):
             change = self._areas[area].update(self.settings)
             if change is not None:
@@ -173,6 +178,7 @@ class RouteSolver:
             nodes=sum(len(solution.plan.distance) for solution in solved),
             edges=sum(len(solution.plan.graph.src) for solution in solved),
             destinations=sum(solver.reached() for solver in self._areas.values()),
+            spf_seconds=sum(solver.spf_seconds for solver in self._areas.values()) - before,
         )
 
     def unloaded_set(self, route: Route) -> NextHopSet | None:

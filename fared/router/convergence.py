@@ -18,8 +18,11 @@ MAX_CAUSES = 8
 class ConvergenceRecord:
     """One change. Times are on the router's clock, durations in seconds.
 
-    ``waited`` is what the SPF back-off added, ``computed`` SPF, weights and RIB,
-    ``planned`` the FIB plan, ``programmed`` the kernel; ``total`` from first sign to done.
+    ``detected``: from the kernel's message, or the packet, until the engine had it;
+    ``originated``: what the engine took to understand it and to have our own LSAs, or those to
+    be passed on, ready; ``flooded``: to send them; ``waited`` is what the SPF back-off added;
+    ``computed`` is ``spf`` (shortest paths) and ``weighed`` (weights and RIB), ``planned`` the
+    FIB plan, ``programmed`` the kernel; ``total`` from first sign to done.
     """
 
     at: float
@@ -27,8 +30,13 @@ class ConvergenceRecord:
     spf_ran: bool
     routes: int
     operations: int
+    detected: float
+    originated: float
+    flooded: float
     waited: float
     computed: float
+    spf: float
+    weighed: float
     planned: float
     programmed: float
     total: float
@@ -46,6 +54,17 @@ class SpfRecord:
     routes: int
     computed: float
     backoff: str
+    spf: float = 0.0
+    """Of ``computed``: shortest paths; the rest is weights and routes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What came before the computation of a change, seconds each: see ``ConvergenceRecord``."""
+
+    detected: float = 0.0
+    originated: float = 0.0
+    flooded: float = 0.0
 
 
 @dataclass(slots=True)
@@ -53,6 +72,9 @@ class PendingChange:
     """What has been seen since the last computation."""
 
     since: float | None = None
+    detected: float = 0.0
+    originated: float = 0.0
+    flooded: float = 0.0
     causes: list[str] = field(default_factory=list)
     more: int = 0
 
@@ -65,6 +87,10 @@ class PendingChange:
             self.causes.append(cause)
         else:
             self.more += 1
+
+    def lead(self) -> Lead:
+        """What it took so far."""
+        return Lead(self.detected, self.originated, self.flooded)
 
     def summary(self) -> tuple[str, ...]:
         """The causes for people."""

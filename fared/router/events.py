@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.isis import events as isis
 from fared.ospf import events as ospf
-from fared.router.convergence import ConvergenceRecord, SpfRecord
+from fared.router.convergence import ConvergenceRecord, Lead, SpfRecord
 from fared.router.settings import RouterSettings
 
 
@@ -32,6 +32,7 @@ class Change:
     record: SpfRecord
     since: float
     planned: float
+    lead: Lead
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ turns it into routes, the FIB planner into kernel operations. This module only d
 - a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
   ``LOSS_GAP`` after the run before it;
 - a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF;
+- what only one end of a link tells of waits ``OTHER_END`` for the other end's word (``news``);
+- what is to be flooded on goes out before anything is computed;
 - where weights follow load they do so once a second, with jitter (``AdaptationClock``);
 - until start-up has the whole database, routes adopted from a previous life stay as they are.
 
@@ -39,6 +41,7 @@ from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
+from fared.router.news import News
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
@@ -46,6 +49,8 @@ from fared.ted.events import LocalLinksChanged, TedUpdated
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
+OTHER_END = 0.05
+"""How long what one end of a link says waits for the word of the other."""
 
 
 class Router:
@@ -70,7 +75,12 @@ class Router:
         self._stopwatch = stopwatch
         self._outputs: list[events.Output] = []
         self._pending = PendingChange()
-        self._capacity_at: float | None = None
+        self._detected = self._engine_seconds = 0.0
+        self._handed_out: float | None = None
+        for speaker in self.speakers.values():
+            for solver in speaker.solvers.values():
+                solver.stopwatch = stopwatch
+        self._compute_at: float | None = None
         self._last_run = float("-inf")
         self._held = False
         self._swept = False
@@ -118,6 +128,10 @@ class Router:
 
     # -- the contract -----------------------------------------------------------------------
 
+    def detected(self, seconds: float) -> None:
+        """Note how long the coming inputs have been on their way inside this process."""
+        self._detected = seconds
+
     def handle(self, event: events.Input, now: float) -> None:
         """Take one input and do everything that follows from it now."""
         match event:
@@ -136,7 +150,9 @@ class Router:
                 self._stopping = True
                 self._emit_fib(self.planner.withdraw(), "clean exit")
             case _:
+                started = self._stopwatch()
                 self._engine_input(event, now)
+                self._engine_seconds += self._stopwatch() - started
         self._now = now
 
     def _engine_input(self, event: events.EngineInput, now: float) -> None:
@@ -176,7 +192,7 @@ class Router:
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.backoff.next_deadline(), self._capacity_at, self.adaptation.next_at]
+        candidates = [self.backoff.next_deadline(), self._compute_at, self.adaptation.next_at]
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
@@ -189,10 +205,18 @@ class Router:
         """What to send, apply and log, in order.
 
         What several inputs caused is worked out here, once: a burst of packets handled before
-        one ``drain`` is flooded in full packets and computed in one run.
+        one ``drain`` is flooded in full packets and computed in one run. Packets are handed out
+        first, what is computed by the next call: call until nothing comes.
         """
+        if self._handed_out is not None:
+            self._pending.flooded += self._stopwatch() - self._handed_out
+            self._handed_out = None
         self._turn(self._now)
         outputs, self._outputs = self._outputs, []
+        if not outputs:
+            self._detected = self._engine_seconds = 0.0
+        elif self._pending.causes:
+            self._handed_out = self._stopwatch()
         return outputs
 
     def _link_state(self, ifindex: int, now: float, *, up: bool) -> None:
@@ -209,14 +233,20 @@ class Router:
     # -- the turn ---------------------------------------------------------------------------
 
     def _turn(self, now: float) -> None:
+        started = self._stopwatch()
         for speaker in self.speakers.values():
             self._drain_engine(speaker, now)
-        if self._stopping:
+        self._engine_seconds += self._stopwatch() - started
+        if self._pending.causes:
+            self._pending.detected += self._detected
+            self._pending.originated += self._engine_seconds
+            self._detected = self._engine_seconds = 0.0
+        if self._stopping or self._outputs:
             return
         if self.backoff.due(now):
             self.backoff.ran()
             self._compute(now)
-        elif self._capacity_at is not None and self._capacity_at <= now:
+        elif self._compute_at is not None and self._compute_at <= now:
             self._compute(now)
         if self.adaptation.due(now):
             self._adapt(now)
@@ -230,33 +260,39 @@ class Router:
                     self._ted_updated(speaker, output, now)
                 case LocalLinksChanged():
                     self._pending.add(output.cause, output.since)
-                    self._schedule(now, lost=speaker.local_links_changed(output))
+                    self._schedule(now, speaker.local_links_changed(output))
                 case _:
                     self._outputs.append(output)
 
     def _ted_updated(self, speaker: Speaker, update: TedUpdated, now: float) -> None:
-        lost = speaker.ted_updated(update)
+        news = speaker.ted_updated(update)
         self._pending.add(update.cause, update.since)
-        if update.topology:
-            self._schedule(now, lost=lost)
+        if news is not News.FLOATS:
+            self._schedule(now, news)
         elif speaker.only_load and self.adaptation.running:
             pass  # weights follow it at the next step
-        elif self._capacity_at is None:
-            self._capacity_at = max(now, self._last_run + CAPACITY_GAP)
+        else:
+            self._no_later(max(now, self._last_run + CAPACITY_GAP))
 
-    def _schedule(self, now: float, *, lost: bool) -> None:
-        if lost:
+    def _schedule(self, now: float, news: News) -> None:
+        if news is News.LOSS:
             self.backoff.urgent(now, self._last_run + LOSS_GAP)
+        elif news is News.ONE_SIDED:
+            self._no_later(now + OTHER_END)
         else:
             self.backoff.event(now)
+
+    def _no_later(self, at: float) -> None:
+        """Compute by then, whatever the back-off says."""
+        self._compute_at = at if self._compute_at is None else min(self._compute_at, at)
 
     def _compute(self, now: float) -> None:
         """Solve, plan, and hand the difference to the kernel."""
         pending, self._pending = self._pending, PendingChange()
-        self._capacity_at = None
+        self._compute_at = None
         self._last_run = now
         started = self._stopwatch()
-        changed, spf_ran, nodes, edges = self._solve()
+        changed, spf_ran, nodes, edges, spf = self._solve()
         solved = self._stopwatch()
         record = SpfRecord(
             at=now,
@@ -267,6 +303,7 @@ class Router:
             routes=len(changed),
             computed=solved - started,
             backoff=self.backoff.state.value,
+            spf=spf,
         )
         self.journal.spf_runs.append(record)
         self._outputs.append(events.Computed(record))
@@ -281,7 +318,7 @@ class Router:
         planned = self._stopwatch()
         if operations:
             since = now if pending.since is None else pending.since
-            change = events.Change(record, since, planned - solved)
+            change = events.Change(record, since, planned - solved, pending.lead())
             self._emit_fib(operations, "; ".join(record.causes), change)
 
     def _adapt(self, now: float) -> None:
@@ -297,10 +334,13 @@ class Router:
             self.journal.counts["adaptation"] += 1
             self._emit_fib(self.planner.update(changed, now), "load")
 
-    def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int]:
-        """Run the solvers that have something new: changed best routes, whether SPF ran, sizes."""
+    def _solve(self) -> tuple[dict[Prefix, Route | None], bool, int, int, float]:
+        """Run the solvers that have something new.
+
+        Returns the changed best routes, whether SPF ran, nodes, edges, and what SPF took.
+        """
         changed: dict[Prefix, Route | None] = {}
-        spf_ran, nodes, edges = False, 0, 0
+        spf_ran, nodes, edges, spf = False, 0, 0, 0.0
         if self._ospf is not None:
             self.speakers[OSPF].solver.set_ranges(self._ospf.ranges)
         for speaker in self.speakers.values():
@@ -313,7 +353,8 @@ class Router:
             spf_ran |= ran
             nodes += max(update.nodes for update in updates)
             edges += max(update.edges for update in updates)
-        return changed, spf_ran, nodes, edges
+            spf += sum(update.spf_seconds for update in updates)
+        return changed, spf_ran, nodes, edges, spf
 
     # -- the kernel -------------------------------------------------------------------------
 
@@ -340,8 +381,13 @@ class Router:
             spf_ran=record.spf_ran,
             routes=record.routes,
             operations=len(event.request.operations),
+            detected=change.lead.detected,
+            originated=change.lead.originated,
+            flooded=change.lead.flooded,
             waited=max(0.0, record.at - change.since),
             computed=record.computed,
+            spf=record.spf,
+            weighed=record.computed - record.spf,
             planned=change.planned,
             programmed=event.seconds,
             total=max(0.0, now - change.since),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from fared.core.ids import NodeId, Prefix
 from fared.rib.adapted import AdaptedRoutes
 from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
+from fared.router.news import News, news_of_block, news_of_links
 from fared.router.stages import AdjacencyProgress
 from fared.ted.database import Change
 from fared.ted.events import LocalLinksChanged, RouteFacts, RoutesComputed, TedUpdated
@@ -87,7 +88,6 @@ class Speaker:
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
         self.only_load = False
         """Whether the newest description told nothing but how loaded its links are."""
-        self._link_counts: dict[tuple[int, int, int], int] = {}
         self._told_asbrs: dict[NodeId, RouteFacts] = {}
 
     @property
@@ -110,34 +110,33 @@ class Speaker:
 
     # What the engine said
 
-    def ted_updated(self, update: TedUpdated) -> bool:
-        """Take the newest description of a router; whether it has fewer links than before."""
+    def ted_updated(self, update: TedUpdated) -> News:
+        """Take the newest description of a router; what it means for routes."""
         self.dirty = True
         self.only_load = False
         solver = self.solvers.get(update.family)
         if solver is None:
-            return False
+            return News.FLOATS
+        ted = solver.ted(update.area) if update.area in solver.areas else None
+        before = None if ted is None else ted.block(update.node)
         change = solver.put_block(update.area, update.node, update.block)
         self.only_load = change in (Change.LOAD, Change.NONE)
         if not update.topology:
-            return False
-        key = (update.family, update.area, update.node)
-        count = 0 if update.block is None else len(update.block.neighbors)
-        lost = count < self._link_counts.get(key, 0)
-        self._link_counts[key] = count
-        return lost
+            return News.FLOATS
+        return news_of_block(ted, before, update.block)
 
-    def local_links_changed(self, change: LocalLinksChanged) -> bool:
-        """Take this router's own full adjacencies; whether there are fewer than before."""
+    def local_links_changed(self, change: LocalLinksChanged) -> News:
+        """Take this router's own full adjacencies; what they mean for routes."""
         self.dirty = True
         solver = self.solvers.get(change.family)
         if solver is None:
-            return False
+            return News.FLOATS
         key = (change.family, change.area)
         before = self._local_links.get(key, ())
         self._local_links[key] = change.links
         solver.set_local_links(change.area, change.links)
-        return len(change.links) < len(before)
+        ted = solver.ted(change.area) if change.area in solver.areas else None
+        return news_of_links(ted, self.root, before, change.links)
 
     # What follows from it
 

@@ -43,21 +43,6 @@ def test_up_means_administratively_up_with_carrier():
         assert table.links[3].up is up
 
 
-def test_whether_a_known_link_is_up_can_be_learnt_before_all_else():
-    """The way of a lost carrier to the callback is three times as short by it."""
-    table = LinkTable()
-    assert table.take_flags(RTM_NEWLINK, link()) is None
-    table.take(RTM_NEWLINK, link())
-    assert table.take_flags(RTM_NEWLINK, link()) is None
-    assert table.take_flags(RTM_DELLINK, link(flags=0)) is None
-    assert table.take_flags(RTM_NEWLINK, link(flags=0, family=7)) is None
-    taken = table.take_flags(RTM_NEWLINK, link(name=b"new", flags=1))
-    assert taken.ifindex == 3
-    assert taken.previous.up
-    assert not table.links[3].up
-    assert table.links[3].name == "e0"
-
-
 def test_a_name_that_is_not_utf8_is_shown_all_the_same():
     table = LinkTable()
     table.take(RTM_NEWLINK, link(name=b"e\xff"))
@@ -152,7 +137,6 @@ def test_no_bytes_break_it(received):
     table = LinkTable()
     table.take(RTM_NEWLINK, link())
     for kind, body in received:
-        table.take_flags(kind, body)
         table.take(kind, body)
 
 

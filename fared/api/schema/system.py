@@ -140,8 +140,10 @@ class Status(Document):
 class ConvergenceChange(TypedDict):
     """One change from its first sign to the kernel.
 
-    ``waited`` was added by the SPF back-off, ``computed`` by SPF, weights and RIB, ``planned``
-    by the FIB plan, ``programmed`` by the kernel; ``total`` is from first sign to done.
+    ``detected`` is from the kernel's message or the packet to the engine, ``originated`` what
+    the engine made of it (our LSAs or those to pass on), ``flooded`` sending them. ``waited``
+    was added by the SPF back-off, ``computed`` is ``spf`` and ``weighed`` (weights and RIB),
+    ``planned`` the FIB plan, ``programmed`` the kernel; ``total`` is from first sign to done.
     """
 
     at: UnixTime
@@ -149,8 +151,13 @@ class ConvergenceChange(TypedDict):
     spf_ran: bool
     routes: int
     operations: int
+    detected: Seconds
+    originated: Seconds
+    flooded: Seconds
     waited: Seconds
     computed: Seconds
+    spf: Seconds
+    weighed: Seconds
     planned: Seconds
     programmed: Seconds
     total: Seconds

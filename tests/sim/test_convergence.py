@@ -1,0 +1,103 @@
+"""What a link that fails and heals costs everybody: as few LSAs, LSPs and computations as can be."""
+
+from collections import Counter
+
+import pytest
+
+from fared.isis import events as isis
+from fared.ospf import events as ospf
+from fared.router import events
+from fared.sim.fabric import Fabric, clos3
+from fared.sim.levels import clos3_isis
+from fared.sim.network import Network
+
+SETTLED = 3.0
+PROTOCOLS = {"ospf": clos3, "isis": clos3_isis}
+
+
+@pytest.fixture(params=PROTOCOLS)
+def fabric(request) -> Fabric:
+    """2 spines and 3 leaves, started and quiet."""
+    made = PROTOCOLS[request.param](2, 3, network=Network(seed=3))
+    made.network.start_all()
+    made.network.run_until_quiet(60)
+    made.network.run_for(SETTLED)
+    return made
+
+
+def originated(fabric: Fabric) -> int:
+    """How many LSAs or LSPs all routers have issued so far."""
+    return sum(
+        count
+        for router in fabric.network.routers()
+        for speaker in router.speakers.values()
+        for name, count in lsa_counts(speaker.engine).items()
+        if name == "originated"
+    )
+
+
+def lsa_counts(engine) -> Counter:
+    counters = engine.counters
+    return getattr(counters, "lsas", None) or counters.lsps
+
+
+def runs(fabric: Fabric) -> dict[str, int]:
+    """How often each router has computed."""
+    return {name: len(node.running.journal.spf_runs) for name, node in fabric.network.nodes.items()}
+
+
+def test_a_link_that_heals_is_announced_once_by_each_end_and_computed_once_by_everybody(fabric):
+    """What the first end tells changes no path: it waits for the word of the other."""
+    network = fabric.network
+    network.set_link("S1", "L1", up=False)
+    network.run_for(SETTLED)
+    issued, before = originated(fabric), runs(fabric)
+    network.set_link("S1", "L1", up=True)
+    network.run_for(SETTLED)
+    assert {name: after - before[name] for name, after in runs(fabric).items()} == dict.fromkeys(
+        before, 1
+    )
+    te_lsas = 2 if network.nodes["S1"].settings.ospf is not None else 0
+    assert originated(fabric) - issued == 2 + te_lsas
+
+
+def test_a_subnet_without_a_neighbor_is_announced_all_the_same(fabric):
+    """Half a second later: nobody came."""
+    network = fabric.network
+    network.set_link("S1", "L1", up=False)
+    network.run_for(SETTLED)
+    network.kill("S1")
+    network.run_for(6)
+    issued = originated(fabric)
+    network.set_link("S1", "L1", up=True)
+    network.run_for(0.3)
+    assert originated(fabric) == issued
+    network.run_for(0.3)
+    assert originated(fabric) == issued + 1
+
+
+def test_whoever_loses_a_link_tells_the_others_before_computing(fabric):
+    """Neighbors work while we do."""
+    network = fabric.network
+    port, node = network.find_port("S1", "L1"), network.nodes["S1"]
+    port.admin_up = False
+    node.kernel.link_down(port.ifindex)
+    router = node.running
+    if node.settings.ospf is not None:
+        router.handle(ospf.LinkChanged(port.link(), port.settings), network.now)
+    else:
+        router.handle(isis.CircuitChanged(port.link(), port.circuit), network.now)
+    kinds = [[type(output) for output in router.drain()] for _ in range(3)]
+    assert any(kind.__name__ in ("SendPacket", "SendPdu") for kind in kinds[0])
+    assert events.Computed not in kinds[0]
+    assert events.Computed in kinds[1]
+
+
+def test_what_both_ends_told_is_left_alone_by_the_second(fabric):
+    """A lost link costs everybody one computation at once; what the other end says can wait."""
+    network = fabric.network
+    before = runs(fabric)
+    network.set_link("S1", "L1", up=False)
+    network.run_for(0.04)
+    done = {name: after - before[name] for name, after in runs(fabric).items()}
+    assert done == dict.fromkeys(before, 1)
