@@ -8,6 +8,7 @@ them a moment, then remove our routes (or keep them: ``fib: on-exit: keep``).
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import random
 import signal
@@ -25,7 +26,7 @@ from fared.config import Config, ConfigErrors, diff, load_runnable
 from fared.config.convert import circuit_settings, interface_settings
 from fared.core.ids import format_node, isis_node
 from fared.core.links import Link
-from fared.daemon import commands, health, reload
+from fared.daemon import health, reload
 from fared.daemon.counters import counters_of
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
@@ -181,10 +182,13 @@ class Daemon:
         listen = self.config.api.http
         if listen is None:
             return None
+        # uvicorn and prometheus: in a thread, for neighbors are waiting for our hellos already.
+        for name in ("fared.api.http", "fared.daemon.scrape"):
+            await asyncio.to_thread(importlib.import_module, name)
         from fared import __version__  # noqa: PLC0415
-        from fared.api.http import App, HttpServer  # noqa: PLC0415 - uvicorn and prometheus
+        from fared.api.http import App, HttpServer  # noqa: PLC0415
         from fared.api.metrics import Metrics  # noqa: PLC0415
-        from fared.daemon.metrics import Source, observe  # noqa: PLC0415
+        from fared.daemon.scrape import Source, observe  # noqa: PLC0415
 
         metrics = Metrics(Source(self), __version__)
         self.runner.observers.append(lambda output: observe(metrics, output))
@@ -335,6 +339,8 @@ class Daemon:
     # -- commands ---------------------------------------------------------------------------
 
     def _command(self, command: str, args: Json) -> Mapping[str, Any]:
+        from fared.daemon import commands  # noqa: PLC0415 - views: for those who ask
+
         if command in commands.VIEWS:
             document: Mapping[str, Any] = commands.run_view(self.context(), command, args)
             return document
