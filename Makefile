@@ -17,8 +17,10 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
 
+# What computes uses every core; what listens to a kernel and to peers has the machine to itself.
 test: install
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto -m "not netns and not peers"
+	$(BIN)/pytest -m "netns or peers"
 
 check: install
 	$(BIN)/ruff check .
