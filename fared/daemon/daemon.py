@@ -55,6 +55,10 @@ from fared.router.stages import Stage
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes: what neighbors need to turn away."""
 
+VIEWS_AFTER = 10.0
+"""Seconds until what people look through is loaded unasked: a first question should find it, and
+starting neighbors should not wait for it."""
+
 CLOCK_TOLERANCE = 1.0
 """Seconds by which the wall clock may run away from the loop's before the engine is told."""
 
@@ -106,6 +110,7 @@ class Daemon:
             self._begin()
             http = await self._start_http()
             health_tasks.start()
+            asyncio.get_running_loop().call_later(VIEWS_AFTER, self._load_views)
             await self._stop.wait()
             health_tasks.stop()
             if self._failure is not None:
@@ -200,6 +205,11 @@ class Daemon:
             message = f"cannot listen on {listen.host}:{listen.port}: {error.strerror}"
             raise DaemonError(f"{message} (api: http: in {self.path})") from None
         return server
+
+    def _load_views(self) -> None:
+        """Import what the answers to people need, in a thread: the loop goes on routing."""
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, importlib.import_module, "fared.daemon.commands")
 
     def _install_signals(self) -> None:
         loop = asyncio.get_running_loop()
