@@ -1,5 +1,7 @@
 """How fast the kernel takes routes and weights from us, next to ``ip -batch`` in the same run.
 
+The last rows are of whole routers, beside FRR: see ``fib_ospf``.
+
 Needs root or a user namespace; everything happens in namespaces of its own, which are removed.
 Our times include planning objects, packing, the kernel's work and reading its answers; those of
 ``ip`` include starting it. Run alone (``python bench/fib.py``) or through the runner.
@@ -22,6 +24,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench import fib_ospf
 from fared.core.ids import Prefix, format_address
 from fared.fib.model import (
     DeleteRoute,
@@ -285,7 +288,7 @@ def rows() -> list[Row]:
         found += [capacity_row(box), dump_row(box)]
         box.fib.clear()
         found.append(asyncio.run(event_row(box)))
-    return found
+    return [*found, *fib_ospf.rows()]
 
 
 if __name__ == "__main__":

@@ -1,83 +1,216 @@
-"""All benchmarks as one page of ratios: ``make bench`` writes build/bench/report.md.
+"""All benchmarks as one page: ``make bench`` writes build/bench/report.md, with pictures beside it.
 
 Every row stands beside a peer or the older method *in the same run*: absolute times on shared
-machines are noise, ratios are not. A row is met or missed against its goal; the last line of
-the report counts both.
+machines are noise, ratios are not. A row with a goal is met or missed; the last line of the
+report counts both. Each section runs in a process of its own: one that fails, or does not end,
+is reported with the reason, counts as a missed goal and takes nothing else down.
+
+A section is a module of this directory with ``rows()``: a list of mappings with ``name`` and, as
+far as they apply, ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is ahead), ``goal`` (in
+words), ``met`` (None: no goal) and ``note`` (a few words below the table). It may offer
+``figures(rows, directory)``: pictures it drew there, as (file name, caption) pairs.
+
+``python bench/run.py [SECTION...]`` runs all sections, or those named.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
+import math
 import os
 import platform
+import re
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "build" / "bench" / "report.md"
-SECTIONS = (
-    ("compute", "Compute: SPF, weights and groups of one leaf, beside networkx Dijkstra alone"),
-    ("fib", "FIB: what the kernel takes, beside `ip -batch`"),
-    ("isis_sync", "IS-IS: a whole level-2 database learnt from one neighbor"),
-    ("adaptation", "Weights that follow load: whole fabrics on the virtual clock"),
-    ("beside", "Beside C: one large database, the same events: FRR, BIRD and fared as leaf 0"),
-    ("dataplane", "Data plane: real TCP over a 4x8 fabric with a slow link and more, beside FRR"),
-    ("adaptive_kernel", "Weights under load that does not yield, in the kernel"),
-    (
-        "convergence",
-        "Convergence: a link fails and heals, until the last kernel, beside FRR and BIRD",
-    ),
-    ("measuring", "Measuring: CPU of a daemon that measures the load of 64 links"),
-    ("flooding", "Flooding: packets and CPU for a link that fails and heals, beside FRR"),
-    ("footprint", "Footprint: memory of a leaf daemon in a running 4x8 fabric"),
-)
+OUTPUT = ROOT / "build" / "bench"
+REPORT = OUTPUT / "report.md"
+PATIENCE = 360.0
+"""Seconds after which a section is taken to hang."""
+FAREWELL = 20.0
+"""Seconds that a section gets to remove its namespaces when it is stopped."""
+ROWS_MARK = "--rows"
+SECTIONS = {
+    "compute": "Compute: SPF, weights and groups of one router",
+    "beside": "Beside C: the same database in fared, FRR and BIRD",
+    "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
+    "flooding": "Flooding: packets and CPU of an event in a dense fabric",
+    "fib": "FIB: routes and weights into the kernel",
+    "isis_sync": "IS-IS: a whole level-2 database learnt from one neighbor",
+    "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
+    "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
+    "measuring": "Measuring: what it costs to know the load of every link",
+    "adaptation": "Adaptation: weights that follow load",
+    "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
+    "adaptive_kernel": "Weights under load that does not yield, in the kernel",
+}
+INTRO = """\
+What fared costs and what it brings, beside FRR, BIRD, iproute2 or the older way of doing the same,
+measured in one run on one machine. Absolute times depend on the machine; ratios hardly do. A ratio
+above 1 means that fared is ahead. Each section says which command repeats it alone."""
 
 Row = dict[str, Any]
 
 
-def machine() -> str:
-    """Say on what this ran."""
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    return f"{os.cpu_count()} x {model}, Linux {platform.release()}, Python {platform.python_version()}"
+@dataclass
+class Section:
+    """What became of one section: its rows and pictures, or why there are none."""
+
+    name: str
+    title: str
+    seconds: float = 0.0
+    rows: list[Row] = field(default_factory=list)
+    figures: list[tuple[str, str]] = field(default_factory=list)
+    failure: str | None = None
+
+    @property
+    def verdicts(self) -> list[bool]:
+        """Whether each goal was met; a section that failed has missed one."""
+        found = [bool(row["met"]) for row in self.rows if row.get("met") is not None]
+        return found if self.failure is None else [*found, False]
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        return f"python bench/{self.name}.py"
+
+
+# -- one section, in a process of its own ------------------------------------------------------
 
 
 def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
     """Bring rows of any section into one shape; a row without a goal is neither met nor missed."""
     if isinstance(row, dict):
         return row
+    goal = row.goal.strip("-")
     return {
         "name": row.name,
         "ours": row.ours_ms,
         "other": row.other_ms,
         "ratio": row.ratio,
-        "goal": row.goal.strip("-"),
-        "met": row.met if row.goal.strip("-") else None,
+        "goal": goal or None,
+        "met": row.met if goal else None,
     }
 
 
-def table(rows: list[Row]) -> list[str]:
-    """Format rows as a markdown table."""
-    lines = [
-        "| what | fared | other | unit | ratio | goal | |",
-        "|---|--:|--:|---|--:|--:|---|",
-    ]
-    for row in rows:
-        goal = row.get("goal")
-        met = row.get("met")
-        lines.append(
-            f"| {row['name']} | {number(row.get('ours'))} | {number(row.get('other'))} "
-            f"| {row.get('unit', 'ms')} | {number(row.get('ratio'))} "
-            f"| {goal if goal is not None else ''} | {mark(met)} |"
+def measure(name: str, answer: Path) -> int:
+    """Be the process of one section: leave rows and figures in ``answer``, as JSON."""
+    sys.path.insert(0, str(ROOT))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    module = importlib.import_module(f"bench.{name}")
+    rows = [as_row(row) for row in module.rows()]
+    figures = []
+    if hasattr(module, "figures"):
+        try:
+            figures = [(str(file), caption) for file, caption in module.figures(rows, OUTPUT)]
+        except Exception:  # noqa: BLE001 - a picture less is no measurement less
+            traceback.print_exc()
+    answer.write_text(json.dumps({"rows": rows, "figures": figures}, default=plain))
+    return 0
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - NumPy's numbers have item()
+    """Turn what JSON does not know into what it does."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def run(name: str, patience: float = PATIENCE) -> Section:
+    """Run one section and collect what it found, or why it found nothing."""
+    section = Section(name, SECTIONS.get(name, name))
+    log = OUTPUT / f"{name}.log"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as directory, log.open("wb") as output:
+        answer = Path(directory) / "answer.json"
+        command = [sys.executable, str(Path(__file__).resolve()), ROWS_MARK, name, str(answer)]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
-    return lines
+        try:
+            code: int | None = process.wait(patience)
+        except subprocess.TimeoutExpired:
+            code = None
+            stop(process)
+        except BaseException:
+            stop(process)
+            raise
+        section.seconds = time.perf_counter() - started
+        if answer.exists():
+            found = json.loads(answer.read_text())
+            section.rows, section.figures = found["rows"], [tuple(x) for x in found["figures"]]
+            return section
+    section.failure = (
+        f"not over after {patience:g} s"
+        if code is None
+        else last_line(log) or f"ended with code {code} and no word"
+    )
+    return section
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a section and all it started: politely at first, so that it can tidy up."""
+    process.terminate()
+    try:
+        process.wait(FAREWELL)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of what a section said: of a traceback, the error."""
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "")
+
+
+# -- the page ----------------------------------------------------------------------------------
+
+
+def machine() -> list[str]:
+    """Say on what this ran."""
+    info = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    total = Path("/proc/meminfo").read_text().split()[1]
+    peers = [
+        f"{name} {version}"
+        for name, *command in (
+            ("FRR", "/usr/lib/frr/zebra", "-v"),
+            ("BIRD", "bird", "--version"),
+            ("iproute2", "ip", "-V"),
+        )
+        if (version := version_of(command))
+    ]
+    cores = f"{os.cpu_count()} x {names[0] if names else platform.machine()}"
+    memory = f"{int(total) / 2**20:.0f} GiB"
+    load = f"load when it began {os.getloadavg()[0]:.1f}"
+    return [
+        f"- Machine: {cores}, {memory}, Linux {platform.release()}; {load}",
+        f"- Python {platform.python_version()}; beside it {', '.join(peers) or 'nothing'}",
+    ]
+
+
+def version_of(command: list[str]) -> str | None:
+    """Return the version that a program says it has, None where it is not installed."""
+    if shutil.which(command[0]) is None:
+        return None
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    found = re.search(r"\d+\.\d+[\w.]*", done.stdout or done.stderr)
+    return found[0].rstrip(".") if found else None
 
 
 def number(value: float | None) -> str:
@@ -92,24 +225,188 @@ def mark(met: object) -> str:
     return "" if met is None else ("met" if met else "**missed**")
 
 
-def main() -> int:
-    """Run every section and write the report. A section that cannot run says why."""
-    sys.path.insert(0, str(ROOT))
-    report = ["# fared benchmarks", "", machine(), ""]
-    verdicts: list[bool] = []
-    for name, title in SECTIONS:
-        module = importlib.import_module(f"bench.{name}")
-        rows = [as_row(row) for row in module.rows()]
-        report += [f"## {title}", "", f"`python bench/{name}.py`", "", *table(rows), ""]
-        verdicts += [row["met"] for row in rows if row.get("met") is not None]
-        print(f"{title}: {len(rows)} rows", flush=True)
+def times(ratio: float | None) -> str:
+    """A ratio, and that it is one."""
+    return "" if ratio is None else f"{number(ratio)}x"
+
+
+def cells(row: Row, numeral: int | None = None) -> list[str]:
+    """One line of a table; ``numeral`` points at a note."""
+    goal = row.get("goal")
+    bare = all(row.get(key) is None for key in ("ours", "other"))
+    pointer = "" if numeral is None else f" ({numeral})"
+    return [
+        str(row["name"]).replace("|", "/") + pointer,
+        number(row.get("ours")),
+        number(row.get("other")),
+        "" if bare else str(row.get("unit", "ms")),
+        times(row.get("ratio")),
+        "" if goal is None else str(goal),
+        mark(row.get("met")),
+    ]
+
+
+HEADINGS = ["what", "fared", "other", "unit", "ratio", "goal", ""]
+RIGHT = (1, 2, 4)
+
+
+def layout(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], right: Iterable[int] = ()
+) -> list[str]:
+    """Lay out a markdown table so that it is a table to the bare eye as well."""
+    widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
+    widths = [max(width, 3) for width in widths]
+
+    def join(line: Sequence[str]) -> str:
+        padded = [
+            text.rjust(width) if i in right else text.ljust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [
+        "-" * (width - 1) + ":" if i in right else "-" * width for i, width in enumerate(widths)
+    ]
+    return [join(headings), join(rule), *(join(line) for line in lines)]
+
+
+def table(rows: list[Row]) -> list[str]:
+    """Format rows as a markdown table, their notes below it."""
+    notes: list[str] = []
+    lines = []
+    for row in rows:
+        note = row.get("note")
+        if note and note not in notes:
+            notes.append(note)
+        lines.append(cells(row, notes.index(note) + 1 if note else None))
+    found = layout(HEADINGS, lines, RIGHT)
+    if notes:
+        found += ["", *(f"({n}) {note}  " for n, note in enumerate(notes, 1))]
+    return found
+
+
+def summary(sections: list[Section]) -> list[str]:
+    """All goals in one table, and a line a section with how long it took."""
+    lines = []
+    for section in sections:
+        met = sum(section.verdicts)
+        lines.append(
+            [
+                f"[{section.title.partition(':')[0]}](#{anchor(section.title)})",
+                str(met),
+                str(len(section.verdicts) - met),
+                f"{section.seconds:.0f} s",
+                f"`{section.command}`",
+            ]
+        )
+    found = ["## Goals", ""]
+    found += layout(["section", "met", "missed", "took", "command"], lines, (1, 2, 3))
+    goals = []
+    for section in sections:
+        short = section.title.partition(":")[0]
+        goals += [[short, *cells(row)] for row in section.rows if row.get("met") is not None]
+        if section.failure is not None:
+            goals.append([short, "runs at all", *[""] * 4, "it does", mark(met=False)])
+    if goals:
+        found += ["", *layout(["section", *HEADINGS], goals, [n + 1 for n in RIGHT])]
+    return [*found, ""]
+
+
+def anchor(title: str) -> str:
+    """Where a heading can be linked to, as GitHub writes it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def page(sections: list[Section], began: datetime, seconds: float) -> str:
+    """Write the whole report; its last line counts the goals."""
+    lines = ["# fared benchmarks", "", INTRO, "", *machine()]
+    lines += [f"- {began:%Y-%m-%d %H:%M} UTC, {seconds / 60:.1f} minutes", ""]
+    lines += summary(sections)
+    for section in sections:
+        lines += [f"## {section.title}", ""]
+        lines += [f"`{section.command}`, {section.seconds:.0f} s", ""]
+        if section.failure is not None:
+            lines += [f"**Failed**: {section.failure}", ""]
+        if section.rows:
+            lines += [*table(section.rows), ""]
+        for file, caption in section.figures:
+            lines += [f"![{caption}]({file})", ""]
+    verdicts = [verdict for section in sections for verdict in section.verdicts]
     met = sum(verdicts)
-    report.append(f"{met} goals met, {len(verdicts) - met} missed")
-    REPORT.parent.mkdir(parents=True, exist_ok=True)
-    REPORT.write_text("\n".join(report) + "\n")
-    print("\n".join(report))
+    lines.append(f"{met} goals met, {len(verdicts) - met} missed")
+    return "\n".join(lines) + "\n"
+
+
+# -- pictures ----------------------------------------------------------------------------------
+
+
+def draw_ratios(section: Section) -> None:
+    """Draw how far ahead fared is in each row that has a ratio; goals met and missed in colour."""
+    rows = [row for row in section.rows if (row.get("ratio") or 0) > 0]
+    if len(rows) < 2:
+        return
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import FuncFormatter
+    except ImportError:
+        return
+    picture = Figure(figsize=(9.0, 0.9 + 0.3 * len(rows)), layout="constrained")
+    axes = picture.subplots()
+    colours = {True: "#2a7f4f", False: "#b3402e", None: "#5b7c99"}
+    for place, row in enumerate(reversed(rows)):
+        colour = colours[None if row.get("met") is None else bool(row["met"])]
+        axes.barh(place, math.log10(row["ratio"]), color=colour)
+        axes.annotate(
+            times(row["ratio"]),
+            (math.log10(row["ratio"]), place),
+            xytext=(3 if row["ratio"] >= 1 else -3, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if row["ratio"] >= 1 else "right",
+            fontsize=7,
+        )
+    axes.set_yticks(range(len(rows)), [shorten(row["name"]) for row in reversed(rows)], fontsize=7)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.margins(x=0.15)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{10**x:.3g}x"))
+    axes.set_xlabel("times ahead of the other (logarithmic); green: goal met, red: missed")
+    axes.set_title(section.title, fontsize=9)
+    file = f"{section.name}-ratios.png"
+    picture.savefig(OUTPUT / file, dpi=110)
+    section.figures.insert(0, (file, f"{section.title}: times ahead"))
+
+
+def shorten(name: str, most: int = 70) -> str:
+    """Cut what is too long for the margin of a picture."""
+    return name if len(name) <= most else name[: most - 3] + "..."
+
+
+# -- all of it ---------------------------------------------------------------------------------
+
+
+def main(arguments: list[str]) -> int:
+    """Run the sections named, or all, and write the report."""
+    if arguments[:1] == [ROWS_MARK]:
+        return measure(arguments[1], Path(arguments[2]))
+    unknown = [name for name in arguments if name not in SECTIONS]
+    if unknown:
+        print(f"no such section: {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+        return 2
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    began, started = datetime.now(UTC), time.perf_counter()
+    sections = []
+    for name in arguments or SECTIONS:
+        section = run(name)
+        draw_ratios(section)
+        sections.append(section)
+        met = sum(section.verdicts)
+        said = section.failure or f"{met} of {len(section.verdicts)} goals met"
+        print(f"{section.name}: {said}, {section.seconds:.0f} s", flush=True)
+    text = page(sections, began, time.perf_counter() - started)
+    REPORT.write_text(text)
+    print(f"\n{text}", end="")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, mode
 
 from fared.config import values
 from fared.config.section import Section
-from fared.isis.contents import MAX_PATH_METRIC
+from fared.isis.settings import MAX_PATH_METRIC
 
 LevelName = Literal["level-1", "level-2", "level-1-2"]
 

@@ -17,6 +17,7 @@ class Section(BaseModel):
         frozen=True,
         extra="forbid",
         alias_generator=_kebab,
+        defer_build=True,
         hide_input_in_errors=True,  # it may be a secret
     )
 

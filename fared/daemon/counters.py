@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from fared.isis.engine import IsisEngine
-from fared.ospf.engine import OspfEngine
 from fared.router.router import Router
 from fared.router.speaker import ISIS, OSPF
+
+if TYPE_CHECKING:
+    from fared.isis.engine import IsisEngine
+    from fared.ospf.engine import OspfEngine
 
 Groups = dict[str, Mapping[str, int]]
 _NO_PROTOCOL = ""

@@ -8,6 +8,7 @@ them a moment, then remove our routes (or keep them: ``fib: on-exit: keep``).
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import random
 import signal
@@ -25,7 +26,7 @@ from fared.config import Config, ConfigErrors, diff, load_runnable
 from fared.config.convert import circuit_settings, interface_settings
 from fared.core.ids import format_node, isis_node
 from fared.core.links import Link
-from fared.daemon import commands, garbage, health, reload
+from fared.daemon import garbage, health, reload
 from fared.daemon.counters import counters_of
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
@@ -57,6 +58,10 @@ FAREWELL = 0.3
 
 SET_ASIDE_AFTER = 2.0
 """Seconds after start-up until what was learnt is taken for lasting: nothing is urgent then."""
+
+VIEWS_AFTER = 10.0
+"""Seconds until what people look through is loaded unasked: a first question should find it, and
+starting neighbors should not wait for it."""
 
 CLOCK_TOLERANCE = 1.0
 """Seconds by which the wall clock may run away from the loop's before the engine is told."""
@@ -109,6 +114,7 @@ class Daemon:
             self._begin()
             http = await self._start_http()
             self.health.start()
+            asyncio.get_running_loop().call_later(VIEWS_AFTER, self._load_views)
             await self._stop.wait()
             self.health.stop()
             if self._failure is not None:
@@ -190,10 +196,13 @@ class Daemon:
         listen = self.config.api.http
         if listen is None:
             return None
+        # uvicorn and prometheus: in a thread, for neighbors are waiting for our hellos already.
+        for name in ("fared.api.http", "fared.daemon.scrape"):
+            await asyncio.to_thread(importlib.import_module, name)
         from fared import __version__  # noqa: PLC0415
-        from fared.api.http import App, HttpServer  # noqa: PLC0415 - uvicorn and prometheus
+        from fared.api.http import App, HttpServer  # noqa: PLC0415
         from fared.api.metrics import Metrics  # noqa: PLC0415
-        from fared.daemon.metrics import Source, observe  # noqa: PLC0415
+        from fared.daemon.scrape import Source, observe  # noqa: PLC0415
 
         metrics = Metrics(Source(self), __version__)
         self.runner.observers.append(lambda output: observe(metrics, output))
@@ -205,6 +214,12 @@ class Daemon:
             message = f"cannot listen on {listen.host}:{listen.port}: {error.strerror}"
             raise DaemonError(f"{message} (api: http: in {self.path})") from None
         return server
+
+    def _load_views(self) -> None:
+        """Import what the answers to people need, in a thread: the loop goes on routing."""
+        loop = asyncio.get_running_loop()
+        loaded = loop.run_in_executor(None, importlib.import_module, "fared.daemon.commands")
+        loaded.add_done_callback(lambda _: garbage.set_aside())
 
     def _install_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -358,6 +373,8 @@ class Daemon:
     # -- commands ---------------------------------------------------------------------------
 
     def _command(self, command: str, args: Json) -> Mapping[str, Any]:
+        from fared.daemon import commands  # noqa: PLC0415 - views: for those who ask
+
         if command in commands.VIEWS:
             document: Mapping[str, Any] = commands.run_view(self.context(), command, args)
             return document

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Protocol
 
-from fared.api.metrics import Metrics, MetricValues
+from fared.api.metrics import MetricValues
 from fared.api.views.adaptation import programmed_shares
 from fared.api.views.context import ViewContext
 from fared.api.views.isis import levels_name, lsp_type
@@ -15,52 +14,7 @@ from fared.api.views.routes import quantization_error
 from fared.api.views.system import routes_by_protocol
 from fared.core.ids import dotted
 from fared.isis.ids import Level
-from fared.router import events
 from fared.router.speaker import ISIS, OSPF
-
-STAGES = (
-    "detected",
-    "originated",
-    "flooded",
-    "waited",
-    "computed",
-    "spf",
-    "weighed",
-    "planned",
-    "programmed",
-    "total",
-)
-
-
-class Host(Protocol):
-    """What the metrics need of the daemon."""
-
-    def context(self) -> ViewContext:
-        """One moment of the daemon."""
-
-    def operations(self) -> Counter[str]:
-        """Operations on the kernel by kind and result."""
-
-
-class Source:
-    """Gives the metrics registry the values of the moment."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def metric_values(self) -> MetricValues:
-        """Read all values."""
-        return metric_values(self._host.context(), self._host.operations())
-
-
-def observe(metrics: Metrics, output: events.Output) -> None:
-    """Feed the histograms from what the router puts out."""
-    match output:
-        case events.Computed(record):
-            metrics.observe_spf(record.computed)
-        case events.Converged(record):
-            for stage in STAGES:
-                metrics.observe_convergence(stage, getattr(record, stage))
 
 
 def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValues:

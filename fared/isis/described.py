@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fared.core.ids import ISIS_NODE, Prefix
 from fared.core.units import sane_capacity
-from fared.isis.contents import FLAG_EXTERNAL, FLAG_READVERTISED, MAX_PATH_METRIC
+from fared.isis.contents import FLAG_EXTERNAL, FLAG_READVERTISED
 from fared.isis.ids import Level
 from fared.isis.pdu.model import (
     AreaAddresses,
@@ -33,6 +33,7 @@ from fared.isis.pdu.model import (
     ProtocolsSupported,
     Topology,
 )
+from fared.isis.settings import MAX_PATH_METRIC
 from fared.te.attributes import TeAttributes
 from fared.ted.model import PathType, PrefixAttachment
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fared.core.ids import Prefix
-from fared.isis.contents import FLAG_READVERTISED, MAX_PATH_METRIC
+from fared.isis.contents import FLAG_READVERTISED
 from fared.isis.described import kept_attributes
 from fared.isis.events import RouteFacts, RoutesComputed
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
 from fared.isis.originate import Originator
 from fared.isis.pdu.model import IpReach
+from fared.isis.settings import MAX_PATH_METRIC
 from fared.isis.ted import TedBuilder
 from fared.ted.model import PathType
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from fared.core.ids import NodeId, Prefix, isis_node
-from fared.isis.contents import FLAG_READVERTISED, MAX_PATH_METRIC
+from fared.isis.contents import FLAG_READVERTISED
 from fared.isis.ids import Level, LspId, fragment_of
 from fared.isis.offline import Contents, own_lsps
 from fared.isis.pdu.model import IpReach, IpReachability, Lsp, MultiTopology, Tlv
+from fared.isis.settings import MAX_PATH_METRIC
 from fared.te.announce import DEFAULT_ANNOUNCE
 from fared.ted.events import RouteFacts
 from fared.ted.model import PathType

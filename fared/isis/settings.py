@@ -19,6 +19,8 @@ from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
 
 PATH_CAPACITY = 250
 """Sub-TLV of TLVs 135, 235, 236 and 237, unassigned by IANA: path capacity of a leaked prefix."""
+MAX_PATH_METRIC = 0xFE00_0000
+"""Prefixes of a higher metric are not to be considered (RFC 5305 §4)."""
 DEFAULT_LSP_MTU = 1492
 IPV4_AND_IPV6 = (4, 6)
 

@@ -150,12 +150,19 @@ class OspfEngine:
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
-        speaking = [i for i in self._instance.interfaces.values() if i.speaks]
-        full = sum(
-            any(n.state is NeighborState.FULL for n in i.neighbors.values()) for i in speaking
-        )
-        forming = sum(_forming(n) for i in speaking for n in i.neighbors.values())
-        return len(speaking), full, forming
+        speaking = served = forming = 0
+        for interface in self._instance.interfaces.values():
+            if not interface.speaks:
+                continue
+            speaking += 1
+            full = False
+            for neighbor in interface.neighbors.values():
+                if neighbor.state is NeighborState.FULL:
+                    full = True
+                elif _forming(neighbor):
+                    forming += 1
+            served += full
+        return speaking, served, forming
 
     @property
     def in_several_areas(self) -> bool:

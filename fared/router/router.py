@@ -18,6 +18,7 @@ only measures durations for people; nothing is decided by it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fared.core.backoff import SpfBackoff
 from fared.core.events import (
@@ -32,9 +33,7 @@ from fared.core.rng import Rng
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.fib.planner import FibPlanner
 from fared.isis import events as isis
-from fared.isis.engine import IsisEngine
 from fared.ospf import events as ospf
-from fared.ospf.engine import OspfEngine
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.rib.table import RoutingTable
@@ -46,6 +45,10 @@ from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
 from fared.ted.events import LocalLinksChanged, TedUpdated
+
+if TYPE_CHECKING:
+    from fared.isis.engine import IsisEngine
+    from fared.ospf.engine import OspfEngine
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
@@ -90,12 +93,19 @@ class Router:
         self._now = now
 
     def _add_engines(self, settings: RouterSettings, rng: Rng) -> None:
-        """Make the engine of each protocol that has settings. Raises ValueError without any."""
+        """Make the engine of each protocol that has settings. Raises ValueError without any.
+
+        What is not spoken is not loaded: it is a tenth of a daemon's memory and start-up.
+        """
         if settings.ospf is not None:
+            from fared.ospf.engine import OspfEngine  # noqa: PLC0415
+
             self._ospf = OspfEngine(settings.ospf, rng)
             root = NodeId(settings.ospf.router_id)
             self.speakers[OSPF] = Speaker(OSPF, self._ospf, root, (4,), settings.solver)
         if settings.isis is not None:
+            from fared.isis.engine import IsisEngine  # noqa: PLC0415
+
             self._isis = IsisEngine(settings.isis, rng)
             root, families = isis_node(settings.isis.system_id), settings.isis.families
             self.speakers[ISIS] = Speaker(ISIS, self._isis, root, families, settings.solver)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fared.core.ids import AreaId
-from fared.ospf.settings import AreaSettings
+from fared.ospf.settings import AreaSettings, RangeSettings
 from fared.rib.settings import SolverSettings
 from fared.sim.fabric import Fabric, FabricBuilder
 from fared.sim.network import Network
@@ -27,11 +27,13 @@ def clos5_areas(
     network: Network | None = None,
     solver: SolverSettings | None = None,
     pod_area: AreaSettings | None = None,
+    summarized: bool = False,
 ) -> Fabric:
     """Build the seed's Figure 2 with PoD n as area n; names as in ``clos5``.
 
     ``pod_area`` holds what all PoD areas have in common; its area id is replaced. Loopbacks of
-    spines belong to their PoD.
+    spines belong to their PoD. ``summarized``: PoDs are addressed in blocks, and their border
+    routers tell the others of these only (area ranges, §3.5), not of every host network and link.
     """
     builder = FabricBuilder(network or Network(), solver=solver)
     common = pod_area or AreaSettings(BACKBONE)
@@ -42,6 +44,9 @@ def clos5_areas(
             builder.router(name)
     for pod in range(1, pods + 1):
         area = replace(common, area=AreaId(pod))
+        if summarized:
+            blocks = builder.align(spines + leaves, spines * leaves, leaves)
+            area = replace(area, ranges=tuple(RangeSettings(block) for block in blocks))
         spine_names = [f"p{pod}.S{k + 1}" for k in range(spines)]
         leaf_names = [f"p{pod}.L{i + 1}" for i in range(leaves)]
         builder.areas(area.area, area, AreaSettings(BACKBONE))

@@ -75,6 +75,7 @@ class FabricBuilder:
         self._start_deadline = start_deadline
         self._area = AreaId(0)
         self._lans = 0
+        self._routers = self._links = self._leaves = 0
         self._areas: tuple[AreaSettings, ...] = ()
         self._ospf = ospf
         self._isis = isis
@@ -84,10 +85,24 @@ class FabricBuilder:
         """From now on add to ``area``; new routers know these settings of areas."""
         self._area, self._areas = area, settings
 
+    def align(self, routers: int, links: int, leaves: int) -> tuple[Prefix, Prefix, Prefix]:
+        """Let so many of each that come next share a prefix: loopbacks, links, hosts."""
+        sizes = [1 << (count - 1).bit_length() for count in (routers, links, leaves)]
+        self._routers = _next_block(self._routers + 1, sizes[0]) - 1
+        self._links = _next_block(self._links, sizes[1])
+        self._leaves = _next_block(self._leaves + 1, sizes[2]) - 1
+        bits = [size.bit_length() - 1 for size in sizes]
+        return (
+            ipv4_prefix(LOOPBACKS + self._routers + 1, 32 - bits[0]),
+            ipv4_prefix(LINKS + 2 * self._links, 31 - bits[1]),
+            ipv4_prefix(HOSTS + (self._leaves + 1 << 8), 24 - bits[2]),
+        )
+
     def router(self, name: str) -> None:
         """Add a router with its loopback."""
         network = self.fabric.network
-        router_id = LOOPBACKS + len(self.fabric.router_ids) + 1
+        self._routers += 1
+        router_id = LOOPBACKS + self._routers
         self.fabric.router_ids[name] = router_id
         ospf = OspfSettings(RouterId(router_id), hostname=name, areas=self._areas)
         settings = RouterSettings(
@@ -147,7 +162,8 @@ class FabricBuilder:
 
     def link(self, a: str, b: str, capacity: float | None = DEFAULT_CAPACITY) -> None:
         """Wire two routers with a /31; call again for parallel links."""
-        base = LINKS + 2 * len(self.fabric.links)
+        base = LINKS + 2 * self._links
+        self._links += 1
         suffix = self.fabric.links.count((a, b))
         names = (b, a) if suffix == 0 else (f"{b}.{suffix}", f"{a}.{suffix}")
         left = self._port(a, base, 31, names[0], capacity)
@@ -170,7 +186,8 @@ class FabricBuilder:
 
     def hosts(self, name: str) -> None:
         """Put a /24 with the hosts of a leaf behind a passive interface."""
-        number = len(self.fabric.leaf_prefixes) + 1
+        self._leaves += 1
+        number = self._leaves
         prefix = ipv4_prefix(HOSTS + (number << 8), 24)
         prefix6 = Prefix(6, HOSTS6 | number << 64, 64)
         self.fabric.network.add_port(
@@ -232,6 +249,11 @@ def clos5(
             for top in planes[k]:
                 builder.link(spine, top)
     return builder.fabric
+
+
+def _next_block(number: int, size: int) -> int:
+    """The first multiple of ``size`` from ``number`` on."""
+    return -(-number // size) * size
 
 
 def _tiers(builder: FabricBuilder, names: Iterable[str]) -> None:

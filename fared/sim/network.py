@@ -113,6 +113,7 @@ class Node:
 
     name: str
     settings: RouterSettings
+    number: int = 0
     ports: dict[int, Port] = field(default_factory=dict)
     kernel: SimulatedFib = field(default_factory=SimulatedFib)
     local_routes: dict[RouteKey, LocalRoute] = field(default_factory=dict)
@@ -128,6 +129,9 @@ class Node:
         return self.router
 
 
+_Arrival = tuple[Port, ospf.PacketReceived | isis.PduReceived]
+
+
 class Network:
     """The virtual clock, the wires and the nodes on them."""
 
@@ -139,6 +143,7 @@ class Network:
         self.counts: Counter[str] = Counter()
         self.random = random.Random(seed)
         self._seed = seed
+        self._bursts: dict[tuple[float, str], list[_Arrival]] = {}
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
 
@@ -146,7 +151,7 @@ class Network:
 
     def add_node(self, name: str, settings: RouterSettings) -> Node:
         """Add a router; it does nothing until ``start``."""
-        node = Node(name, settings)
+        node = Node(name, settings, number=len(self.nodes))
         self.nodes[name] = node
         return node
 
@@ -177,7 +182,7 @@ class Network:
             loopback=loopback,
             circuit=circuit,
             global6=global6,
-            mac=_LOCAL_MAC | list(self.nodes).index(name) << 16 | ifindex,
+            mac=_LOCAL_MAC | node.number << 16 | ifindex,
         )
         node.ports[ifindex] = port
         return port
@@ -282,6 +287,7 @@ class Network:
                 self.now = time
                 return
             self.now, _, action = heapq.heappop(self._queue)
+            self.counts["events"] += 1
             action()
         raise RuntimeError(f"more than {MAX_EVENTS} events before {time}")
 
@@ -363,13 +369,22 @@ class Network:
         if self.loss and self.random.random() < self.loss:
             self.counts["lost"] += 1
             return
-        self.at(self.now + self.delay, lambda: self._deliver(peer, packet))
+        key = (self.now + self.delay, peer.node)
+        burst = self._bursts.get(key)
+        if burst is None:
+            self._bursts[key] = burst = []
+            self.at(key[0], lambda: self._deliver(key))
+        burst.append((peer, packet))
 
-    def _deliver(self, port: Port, packet: ospf.PacketReceived | isis.PduReceived) -> None:
-        node = self.nodes[port.node]
-        if node.router is not None and port.up:
-            node.router.handle(packet, self.now)
-            self._settle(node)
+    def _deliver(self, key: tuple[float, str]) -> None:
+        """Hand a node what arrives at one moment, as the daemon takes all that one wake-up finds."""
+        burst, node = self._bursts.pop(key), self.nodes[key[1]]
+        if node.router is None:
+            return
+        for port, packet in burst:
+            if port.up:
+                node.router.handle(packet, self.now)
+        self._settle(node)
 
     def _arm(self, node: Node) -> None:
         """Wake the router at its next deadline; an earlier armed wake-up is kept."""

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fared.api.control import CommandError
 from fared.config import Config
@@ -15,14 +15,16 @@ from fared.core.ids import Prefix, dotted, format_address, format_node, parse_pr
 from fared.core.links import Link
 from fared.fib.model import FibState
 from fared.isis.ids import Level
-from fared.isis.snapshot import IsisSnapshot
-from fared.ospf.snapshot import OspfSnapshot
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
 from fared.router.router import Router
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
+
+if TYPE_CHECKING:
+    from fared.isis.snapshot import IsisSnapshot
+    from fared.ospf.snapshot import OspfSnapshot
 
 NAMES = {OSPF: "OSPF", ISIS: "IS-IS"}
 """Protocols as people write them."""

@@ -1,0 +1,289 @@
+"""How big a fabric the virtual clock carries: start-up and ten failures, 50 to 500 routers.
+
+One process holds all routers, each the whole of a router but for sockets and kernel: engine,
+database, solver, FIB planner. The fabric is five-stage, PoDs of 4 spines and 12 leaves that are
+areas of their own and announce themselves in blocks, and grows as fabrics do, by PoDs. From
+nothing it comes up until no database and no table changes any more; then ten links fail, one
+after another, each until all is quiet again. At the end packets are walked through the simulated
+kernels. Each size runs in a process of its own, on one core; growth is fitted to CPU time, which
+others on the machine do not stretch.
+
+``python bench/sim_scale.py`` is the series of the report, ``... pods 52 1000`` and
+``... flat 50 100 200`` are sizes by choice: ``flat`` is a three-stage fabric in one area, where
+every router knows every link.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - threads are limited before NumPy is loaded
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import gc
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+import numpy as np
+
+from fared.core.ids import Prefix
+from fared.sim.areas import clos5_areas
+from fared.sim.fabric import Fabric, clos3
+from fared.sim.network import Node
+
+POD_SPINES, POD_LEAVES = 4, 12
+POD = POD_SPINES + POD_LEAVES
+PODS = "pods"
+FLAT = "flat"
+SIZES = (52, 100, 200, 500)
+FAILURES = 10
+START_DEADLINE = 120.0
+QUIET = 1.0
+WALKS = 200
+MAX_HOPS = 8
+SEED = 20
+GOAL_SECONDS = 180.0
+GC_THRESHOLD = 200_000
+Row = dict[str, Any]
+
+
+def build(kind: str, routers: int) -> Fabric:
+    """A fabric of about so many routers."""
+    if kind == FLAT:
+        return clos3(POD_SPINES, routers - POD_SPINES)
+    pods = (routers - POD_SPINES) // POD
+    supers = max(1, (routers - pods * POD) // POD_SPINES)
+    return clos5_areas(pods, POD_LEAVES, POD_SPINES, supers, summarized=True)
+
+
+def measure(kind: str, routers: int) -> dict[str, float]:
+    """Start the fabric, let ten links fail, and see that packets still arrive."""
+    # Hundreds of databases are no garbage: looking through them again and again is a fifth of it.
+    gc.set_threshold(GC_THRESHOLD)
+    fabric = build(kind, routers)
+    network, chance = fabric.network, random.Random(SEED)
+    began, began_cpu = time.perf_counter(), time.process_time()
+    network.start_all()
+    settled = network.run_until_quiet(START_DEADLINE, quiet=QUIET)
+    started, started_cpu = time.perf_counter(), time.process_time()
+    found: dict[str, float] = {
+        "routers": len(network.nodes),
+        "links": len(fabric.links),
+        "start wall": started - began,
+        "start cpu": started_cpu - began_cpu,
+        "start virtual": settled,
+        "start events": network.counts["events"],
+        "start packets": network.counts["packets"],
+        "start bytes": network.counts["bytes"],
+    }
+    virtual = []
+    for end in chance.sample(fabric.links, FAILURES):
+        failed = network.now
+        network.set_link(*end, up=False)
+        virtual.append(network.run_until_quiet(START_DEADLINE, quiet=QUIET) - failed)
+    found |= {
+        "fail wall": (time.perf_counter() - started) / FAILURES,
+        "fail cpu": (time.process_time() - started_cpu) / FAILURES,
+        "fail virtual": sorted(virtual)[FAILURES // 2],
+        "fail events": (network.counts["events"] - found["start events"]) / FAILURES,
+        "fail packets": (network.counts["packets"] - found["start packets"]) / FAILURES,
+        "wall": time.perf_counter() - began,
+        "lost walks": sum(not arrives(fabric, chance) for _ in range(WALKS)),
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "routes": sum(len(node.kernel.state.routes) for node in network.nodes.values()),
+    }
+    return found
+
+
+def arrives(fabric: Fabric, chance: random.Random) -> bool:
+    """Walk from one leaf to a host of another, by the longest match and any next hop there is."""
+    here, goal = chance.sample(sorted(fabric.leaf_prefixes), 2)
+    destination = fabric.leaf_prefixes[goal].network + 9
+    for _ in range(MAX_HOPS):
+        if here == goal:
+            return True
+        onward = ways(fabric.network.nodes[here], destination)
+        if not onward:
+            return False
+        here = chance.choice(onward)
+    return False
+
+
+def ways(node: Node, destination: int) -> list[str]:
+    """Neighbors that a node's kernel sends a packet to."""
+    state = node.kernel.state
+    for length in range(32, -1, -1):
+        target = state.routes.get(Prefix(4, destination >> 32 - length << 32 - length, length))
+        if target is not None:
+            members = state.groups.get(target)
+            ids = [target] if members is None else [member[0] for member in members]
+            ports = (node.ports.get(state.nexthops[number][0]) for number in ids)
+            return [p.peer.node for p in ports if p is not None and p.up and p.peer is not None]
+    return []
+
+
+def in_a_process(kind: str, routers: int) -> dict[str, float]:
+    """``measure`` in a process of its own, so that sizes do not warm each other up."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--one", kind, str(routers)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def exponent(points: list[dict[str, float]], what: str) -> float:
+    """The power of the number of routers by which something grows: a line through logarithms."""
+    across = np.log([point["routers"] for point in points])
+    return float(np.polyfit(across, np.log([point[what] for point in points]), 1)[0])
+
+
+def rows() -> list[Row]:
+    """The series of the report, and how each figure grows."""
+    points = [in_a_process(PODS, routers) for routers in SIZES]
+    return [*size_rows(points), *growth_rows(points), *verdict_rows(points)]
+
+
+def size_rows(points: list[dict[str, float]]) -> list[Row]:
+    """What each size took."""
+    found: list[Row] = []
+    for point in points:
+        name = f"{point['routers']:.0f} routers, {point['links']:.0f} links"
+        start = (
+            f"{point['start cpu']:.1f} s of CPU; {point['start events']:,.0f} events, {point['start packets']:,.0f} messages, "
+            f"{point['start bytes'] / 1e6:,.0f} MB on the wires, {point['start virtual']:.2f} s of "
+            f"virtual time; {point['routes']:,.0f} routes in all kernels, "
+            f"{point['memory'] / 2**20:,.0f} MiB"
+        )
+        fail = (
+            f"{point['fail cpu']:.2f} s of CPU; {point['fail events']:,.0f} events, {point['fail packets']:,.0f} messages, hellos "
+            f"included; quiet after {point['fail virtual']:.2f} s of virtual time (median)"
+        )
+        found += [
+            {"name": f"{name}: start-up", "ours": point["start wall"], "unit": "s", "note": start},
+            {"name": f"{name}: one failure", "ours": point["fail wall"], "unit": "s", "note": fail},
+        ]
+        found[-2]["points"] = point
+    return found
+
+
+GROWING = (
+    ("start cpu", "start-up: CPU"),
+    ("start events", "start-up: events"),
+    ("start packets", "start-up: messages"),
+    ("fail cpu", "a failure: CPU"),
+    ("fail events", "a failure: events"),
+    ("fail packets", "a failure: messages"),
+    ("memory", "memory"),
+)
+
+
+def growth_rows(points: list[dict[str, float]]) -> list[Row]:
+    """By which power of the number of routers each figure grows."""
+    smallest, largest = points[0]["routers"], points[-1]["routers"]
+    return [
+        {
+            "name": f"{name} grows as routers to the power of",
+            "ours": exponent(points, what),
+            "unit": "",
+            "note": f"least squares on logarithms, {smallest:.0f} to {largest:.0f} routers",
+        }
+        for what, name in GROWING
+    ]
+
+
+def verdict_rows(points: list[dict[str, float]]) -> list[Row]:
+    """The goals: the largest size in time, and no packet lost in any."""
+    largest = points[-1]
+    return [
+        {
+            "name": f"{largest['routers']:.0f} routers, start-up and {FAILURES} failures",
+            "ours": largest["wall"],
+            "unit": "s",
+            "goal": f"<= {GOAL_SECONDS:.0f} s",
+            "met": largest["wall"] <= GOAL_SECONDS,
+        },
+        {
+            "name": f"packets that do not arrive, of {WALKS} walked through the kernels of each size",
+            "ours": sum(point["lost walks"] for point in points),
+            "unit": "packets",
+            "goal": "0",
+            "met": not any(point["lost walks"] for point in points),
+        },
+    ]
+
+
+def figures(rows: list[Row], directory: Path) -> list[tuple[str, str]]:
+    """Draw the growth and the fits."""
+    points = [row.pop("points") for row in rows if "points" in row]
+    return [draw(points, directory / "sim_scale.png")]
+
+
+def draw(points: list[dict[str, float]], file: Path) -> tuple[str, str]:
+    """Draw CPU and messages over routers, with the fitted powers."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(9.0, 3.8), layout="constrained")
+    panels = (
+        ("start cpu", "fail cpu", "CPU, s"),
+        ("start packets", "fail packets", "messages"),
+    )
+    for axes, (start, fail, label) in zip(picture.subplots(1, 2), panels, strict=True):
+        across = np.array([point["routers"] for point in points])
+        for what, name, colour in (
+            (start, "start-up", "#27496d"),
+            (fail, "one failure", "#b3402e"),
+        ):
+            values = np.array([point[what] for point in points])
+            power = exponent(points, what)
+            scale = np.exp(np.mean(np.log(values) - power * np.log(across)))
+            axes.plot(across, values, "o", color=colour)
+            axes.plot(
+                across,
+                scale * across**power,
+                "-",
+                color=colour,
+                alpha=0.6,
+                label=f"{name}: routers^{power:.2f}",
+            )
+        axes.set(xscale="log", yscale="log", xlabel="routers", ylabel=label)
+        axes.set_xticks(across, [f"{x:.0f}" for x in across])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    picture.savefig(file, dpi=110)
+    return (
+        file.name,
+        "The virtual clock: cost of start-up and of a failure by size, with power-law fits",
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """One size, sizes by choice, or the series of the report."""
+    if arguments[:1] == ["--one"]:
+        print(json.dumps(measure(arguments[1], int(arguments[2]))))
+        return
+    if arguments:
+        points = []
+        for routers in arguments[1:]:
+            points.append(in_a_process(arguments[0], int(routers)))
+            print({key: round(value, 3) for key, value in points[-1].items()}, flush=True)
+        found = growth_rows(points) if len(points) > 1 else []
+    else:
+        found = rows()
+    for row in found:
+        row.pop("points", None)
+        print(row)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,109 @@
+"""The page that ``make bench`` writes: what a reader, and a script that counts, can rely on."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bench import run
+
+BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+GOOD = {"name": "routes", "ours": 1234.5, "other": 100.0, "unit": "routes/s", "ratio": 12.345}
+ROWS = [
+    {**GOOD, "goal": ">= 10x", "met": True},
+    {**GOOD, "name": "groups", "goal": ">= 20x", "met": False, "note": "the kernel's own work"},
+    {**GOOD, "name": "no goal", "met": None},
+]
+
+
+def page(*sections: run.Section) -> list[str]:
+    return run.page(list(sections), BEGAN, 60.0).splitlines()
+
+
+def test_the_last_line_counts_goals():
+    section = run.Section("fib", "FIB: routes", 3.0, ROWS)
+    assert page(section)[-1] == "1 goals met, 1 missed"
+
+
+def test_a_section_that_failed_is_a_missed_goal_with_a_reason():
+    failed = run.Section("beside", "Beside C", 1.0, failure="ImportError: no peer")
+    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS), failed)
+    assert lines[-1] == "1 goals met, 2 missed"
+    assert any("**Failed**: ImportError: no peer" in line for line in lines)
+
+
+def test_every_section_says_its_command_and_how_long_it_took():
+    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS))
+    assert "`python bench/fib.py`, 3 s" in lines
+
+
+def test_notes_stand_below_the_table():
+    lines = run.table(ROWS)
+    assert any("groups (1)" in line for line in lines)
+    assert "(1) the kernel's own work" in lines[-1]
+
+
+def test_goals_are_listed_before_the_sections():
+    text = "\n".join(page(run.Section("fib", "FIB: routes", 3.0, ROWS)))
+    head = text[: text.index("## FIB")]
+    assert "12.3x" in head
+    assert "no goal" not in head
+
+
+def test_an_unknown_section_is_refused(capsys):
+    assert run.main(["nonsense"]) == 2
+    assert "no such section: nonsense" in capsys.readouterr().out
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a bench room of its own."""
+    room = tmp_path / "bench"
+    room.mkdir()
+    (room / "run.py").write_text(Path(run.__file__).read_text())
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(run, "__file__", str(room / "run.py"))
+    monkeypatch.setattr(run, "OUTPUT", tmp_path)
+    return room
+
+
+def test_a_section_runs_in_a_process_of_its_own(bench):
+    rows = json.dumps(GOOD)
+    text = f"import os\ndef rows():\n    print('words')\n    return [{rows} | {{'pid': os.getpid()}}]\n"
+    (bench / "mine.py").write_text(text)
+    section = run.run("mine")
+    assert section.failure is None
+    assert section.rows[0]["name"] == "routes"
+    assert section.rows[0]["pid"] != run.os.getpid()
+
+
+def test_a_section_that_raises_says_why(bench):
+    (bench / "mine.py").write_text("def rows():\n    raise RuntimeError('no such luck')\n")
+    assert run.run("mine").failure == "RuntimeError: no such luck"
+
+
+def test_a_section_that_hangs_is_stopped(bench, tmp_path):
+    mark = tmp_path / "tidied"
+    (bench / "mine.py").write_text(
+        "import pathlib, time\n"
+        "def rows():\n"
+        "    try:\n"
+        f"        pathlib.Path({str(tmp_path / 'begun')!r}).touch()\n"
+        "        time.sleep(600)\n"
+        "    finally:\n"
+        f"        pathlib.Path({str(mark)!r}).touch()\n"
+    )
+    section = run.run("mine", patience=3.0)
+    assert section.failure == "not over after 3 s"
+    assert mark.exists() or not (tmp_path / "begun").exists()
+
+
+def test_pictures_are_drawn_where_there_are_ratios(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(run, "OUTPUT", tmp_path)
+    section = run.Section("fib", "FIB: routes", 3.0, ROWS)
+    run.draw_ratios(section)
+    assert (tmp_path / section.figures[0][0]).stat().st_size > 1000
+    assert sys.modules.get("matplotlib.pyplot") is None
