@@ -206,8 +206,7 @@ class Router:
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
-        if self.startup.stage in (Stage.LINKS_KNOWN, Stage.ADJACENCIES_UP):
-            candidates.append(self.startup.next_deadline())
+        candidates.append(self.startup.next_deadline(self._now))
         known = [deadline for deadline in candidates if deadline is not None]
         return min(known) if known else None
 

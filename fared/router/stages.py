@@ -91,7 +91,13 @@ class StartUp:
     def _last_call(self) -> float:
         return self.began + self.deadline + CONFIRMATION_GRACE
 
-    def next_deadline(self) -> float:
-        """When waiting ends, whatever is still missing."""
+    def next_deadline(self, now: float) -> float | None:
+        """When waiting ends, whatever is still missing.
+
+        None when that is past: then an exchange is under way, and its end is an event.
+        """
+        if self.stage not in {Stage.LINKS_KNOWN, Stage.ADJACENCIES_UP}:
+            return None
         waiting = self.stage is Stage.LINKS_KNOWN
-        return self.began + self.deadline if waiting else self._last_call
+        at = self.began + self.deadline if waiting else self._last_call
+        return at if at > now else None
