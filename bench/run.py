@@ -38,7 +38,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
-PATIENCE = 360.0
+PATIENCE = 480.0
 """Seconds after which a section is taken to hang."""
 FAREWELL = 20.0
 """Seconds that a section gets to remove its namespaces when it is stopped."""
