@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from fared.rib.settings import SolverSettings
 from fared.router import events
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.sim.levels import clos3_isis, clos5_levels
 from fared.sim.load import Demands, OnOff, Traffic, all_to_all, ring
 from fared.sim.watch import Watch, Watched
 from fared.weights.adaptation import AdaptationSettings
@@ -96,7 +97,23 @@ def five_stages(pods: int, leaves: int, spines: int) -> Kind:
 
 
 SMALL = (three_stages(4, 8), five_stages(2, 2, 4))
-LARGE = (three_stages(4, 196), five_stages(32, 2, 4))
+LARGE = (
+    Kind(
+        "3-stage, 200 routers, IS-IS",
+        lambda: clos3_isis(4, 196),
+        "S1",
+        ("S1", "L2"),
+        ("L1", "L2"),
+    ),
+    Kind(
+        "5-stage, 208 routers, IS-IS levels",
+        lambda: clos5_levels(12, 10, 4, 10),
+        "p2.S1",
+        ("p2.S1", "p2.L1"),
+        ("p1.L1", "p2.L1"),
+    ),
+)
+"""Over IS-IS, whose start costs a fabric of this size least: minutes all the same."""
 
 
 def follow(fabric: Fabric, rule: Rule) -> None:
