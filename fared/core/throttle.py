@@ -10,6 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ADJACENCY_SOON = 0.5
+"""Seconds within which a link that came up mostly has a full adjacency.
+
+What is said of it before that would use up the free origination just before the news that matters.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSettings:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from fared.core.ids import Prefix
+from fared.core.throttle import ADJACENCY_SOON
 from fared.core.timers import Timer
 from fared.isis import contents
 from fared.isis.auth import keyring_size
@@ -26,8 +27,6 @@ from fared.te.announce import announce_now
 
 _LSP_HEADER = 27
 _ROUTER = 0
-_ADJACENCY_SOON = 0.5
-"""Seconds within which a link that came up mostly has an adjacency."""
 
 
 class _Router:
@@ -133,7 +132,7 @@ class Originator:
         fresh = not any(own in database.entries for database in databases.values())
         if fresh or any(circuit.adjacencies(known) for known in databases):
             return False
-        until = self._instance.now + _ADJACENCY_SOON
+        until = self._instance.now + ADJACENCY_SOON
         told = partial(self._no_longer_awaited, circuit)
         self._awaited[ifindex] = self._instance.timers.arm(until, told)
         return True

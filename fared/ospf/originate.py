@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fared.core.ids import AreaId, dotted
-from fared.core.throttle import Throttle
+from fared.core.throttle import ADJACENCY_SOON, Throttle
 from fared.core.timers import Timer
 from fared.ospf import contents
 from fared.ospf.flooding import Flooding
@@ -32,8 +32,6 @@ from fared.ospf.packet.packets import Options
 from fared.te.announce import announce_now
 
 _OPAQUE_ID = 0xFFFFFF
-_ADJACENCY_SOON = 0.5
-"""Seconds within which a link that came up mostly has a full adjacency."""
 
 
 class Origin:
@@ -216,7 +214,7 @@ class Originator:
             return
         if origin.requested_at is None:
             self._mark(origin)
-            origin.held_until = self._instance.now + _ADJACENCY_SOON
+            origin.held_until = self._instance.now + ADJACENCY_SOON
 
     def everything_changed(self) -> None:
         """Settings changed: look at all origins again."""

@@ -34,6 +34,27 @@ class Change:
     planned: float
     lead: Lead
 
+    def done(self, operations: int, programmed: float, now: float) -> ConvergenceRecord:
+        """What it took in all, now that the kernel has answered ``operations`` of it."""
+        record = self.record
+        return ConvergenceRecord(
+            at=record.at,
+            causes=record.causes,
+            spf_ran=record.spf_ran,
+            routes=record.routes,
+            operations=operations,
+            detected=self.lead.detected,
+            originated=self.lead.originated,
+            flooded=self.lead.flooded,
+            waited=max(0.0, record.at - self.since),
+            computed=record.computed,
+            spf=record.spf,
+            weighed=record.computed - record.spf,
+            planned=self.planned,
+            programmed=programmed,
+            total=max(0.0, now - self.since),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ApplyFib:

@@ -12,6 +12,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from fared.core.ids import NodeId
+from fared.ted.compare import same_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,13 +41,7 @@ def news_of_block(ted: Ted | None, old: NodeBlock | None, new: NodeBlock | None)
         return News.TOPOLOGY if new is not None else News.LOSS
     before, after = _rows(old), _rows(new)
     ends = {row[0] for row in before ^ after}
-    same = (old.transit, old.network, old.boundary, old.leads_to) == (
-        new.transit,
-        new.network,
-        new.boundary,
-        new.leads_to,
-    )
-    if ends and same and not any(_tells_of(ted, end, new.node) for end in ends):
+    if ends and same_role(old, new) and not any(_tells_of(ted, end, new.node) for end in ends):
         return News.ONE_SIDED
     return News.LOSS if len(after) < len(before) else News.TOPOLOGY
 

@@ -39,7 +39,7 @@ from fared.rib.solver import RouteSolver
 from fared.rib.table import RoutingTable
 from fared.router import events
 from fared.router.adapting import AdaptationClock
-from fared.router.convergence import ConvergenceRecord, Journal, PendingChange, SpfRecord
+from fared.router.convergence import Journal, PendingChange, SpfRecord
 from fared.router.news import News
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
@@ -383,24 +383,7 @@ class Router:
         change = event.request.change
         if change is None:
             return
-        record = change.record
-        converged = ConvergenceRecord(
-            at=record.at,
-            causes=record.causes,
-            spf_ran=record.spf_ran,
-            routes=record.routes,
-            operations=len(event.request.operations),
-            detected=change.lead.detected,
-            originated=change.lead.originated,
-            flooded=change.lead.flooded,
-            waited=max(0.0, record.at - change.since),
-            computed=record.computed,
-            spf=record.spf,
-            weighed=record.computed - record.spf,
-            planned=change.planned,
-            programmed=event.seconds,
-            total=max(0.0, now - change.since),
-        )
+        converged = change.done(len(event.request.operations), event.seconds, now)
         self.journal.changes.append(converged)
         self._outputs.append(events.Converged(converged))
 

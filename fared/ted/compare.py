@@ -14,13 +14,22 @@ if TYPE_CHECKING:
 def same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     """Whether two blocks differ in nothing but capacities."""
     return (
-        (a.transit, a.network, a.boundary) == (b.transit, b.network, b.boundary)
-        and a.leads_to == b.leads_to
+        same_role(a, b)
         and _same_prefixes(a.prefixes, b.prefixes)
         and np.array_equal(a.neighbors, b.neighbors)
         and np.array_equal(a.metrics, b.metrics)
         and np.array_equal(a.local_ids, b.local_ids)
         and np.array_equal(a.remote_ids, b.remote_ids)
+    )
+
+
+def same_role(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks are of the same kind of router, whatever their links and prefixes."""
+    return (a.transit, a.network, a.boundary, a.leads_to) == (
+        b.transit,
+        b.network,
+        b.boundary,
+        b.leads_to,
     )
 
 
