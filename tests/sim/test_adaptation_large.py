@@ -9,7 +9,8 @@ import pytest
 
 from fared.rib.settings import SolverSettings
 from fared.router import events
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
+from fared.sim.levels import clos3_isis, clos5_levels
 from fared.sim.load import Demands, Traffic
 from fared.sim.watch import Watch
 from fared.weights.adaptation import AdaptationSettings
@@ -21,11 +22,12 @@ UPLINKS = 4 * DEFAULT_CAPACITY
 DAMPED, UNDAMPED = AdaptationSettings(), AdaptationSettings(time_constant=0.0)
 
 FABRICS: dict[str, tuple[Callable[[], Fabric], str]] = {
-    "3-stage-40": (lambda: clos3(4, 36), "S1"),
-    "5-stage-20": (lambda: clos5(2, 2, 4, 2), "p2.S1"),
-    "3-stage-200": (lambda: clos3(4, 196), "S1"),
-    "5-stage-200": (lambda: clos5(32, 2, 4, 2), "p2.S1"),
+    "3-stage-40": (lambda: clos3_isis(4, 36), "S1"),
+    "5-stage-40": (lambda: clos5_levels(2, 8, 4, 4), "p2.S1"),
+    "3-stage-200": (lambda: clos3_isis(4, 196), "S1"),
+    "5-stage-208": (lambda: clos5_levels(12, 10, 4, 10), "p2.S1"),
 }
+"""Over IS-IS: a flat OSPF area of two hundred routers takes longer to start than all the rest."""
 
 
 def follow(fabric: Fabric, adaptation: AdaptationSettings) -> None:
@@ -70,5 +72,6 @@ def test_background_load_is_avoided_without_oscillating(name: str):
     follow(fabric, UNDAMPED)
     Watch(traffic).run(3)
     seen = Watch(traffic).run(10)
-    assert seen.spread > 5
+    assert seen.swing > 10
+    assert seen.rewrites > 0.2
     assert seen.highest > 1
