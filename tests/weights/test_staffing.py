@@ -70,15 +70,15 @@ def test_a_single_path_and_equal_paths_stay_as_they_are(capacities):
 
 
 def test_weights_of_one_slow_link_of_four():
-    """The slow one is to get 5.8 of 128 flows instead of 8; told of 10,000, it is 1 to 5 again."""
+    """The slow one is to get 5.8 of 128 flows instead of 8; told of 10,000, nearly its part."""
     rows = np.array([SLOW_LINK]) * 1e6 / 8
     assert quantise_rows(lean(rows, 128))[0].tolist() == [7, 7, 7, 1]
     assert leaned(SLOW_LINK, 128)[3] / 320 * 128 == pytest.approx(5.85, abs=0.01)
-    assert quantise_rows(lean(rows, 10_000))[0] / 1 == pytest.approx([5, 5, 5, 1], rel=0.1)
+    assert quantise_rows(lean(rows, 10_000))[0].tolist() == [11, 11, 11, 2]
 
 
 @pytest.mark.parametrize(
-    ("capacities", "flows"), [(SLOW_LINK, 128), ((4, 4, 4, 4, 4, 4, 4, 1), 128), ((10, 1), 64)]
+    ("capacities", "flows"), [(SLOW_LINK, 128), ((4, 4, 4, 4, 4, 4, 4, 1), 128), ((10, 5, 5, 2, 1), 128)]
 )
 def test_flows_placed_by_chance_are_over_sooner(capacities, flows):
     """By 20,000 seeded draws, whose medians are steps: numbers of flows are whole ones."""
