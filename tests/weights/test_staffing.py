@@ -78,7 +78,8 @@ def test_weights_of_one_slow_link_of_four():
 
 
 @pytest.mark.parametrize(
-    ("capacities", "flows"), [(SLOW_LINK, 128), ((4, 4, 4, 4, 4, 4, 4, 1), 128), ((10, 5, 5, 2, 1), 128)]
+    ("capacities", "flows"),
+    [(SLOW_LINK, 128), ((4, 4, 4, 4, 4, 4, 4, 1), 128), ((10, 5, 5, 2, 1), 128)],
 )
 def test_flows_placed_by_chance_are_over_sooner(capacities, flows):
     """By 20,000 seeded draws, whose medians are steps: numbers of flows are whole ones."""
