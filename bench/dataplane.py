@@ -53,9 +53,9 @@ FLOWS = 128
 ROUTINGS: dict[str, dict[str, Any] | None] = {
     FRR: None,
     OFF: {"enabled": False},
-    HAND: {"enabled": False},
     CAPACITY: {"metric": "capacity"},
     FEW: {"metric": "capacity", "flows": FLOWS},
+    HAND: {"enabled": False},
     AVAILABLE: {"metric": "available"},
 }
 """What ``adaptive`` says in the daemons' configuration; FRR has none."""
@@ -318,14 +318,26 @@ def _sent(fabric: Fabric) -> dict[Port, int]:
     }
 
 
+def _order(fabric: Fabric) -> list[str]:
+    """The sending leaf's next hops in the order of the group: it decides which flows go where."""
+    links = fabric.node(SENDER).netns
+    (route,) = json.loads(links.ip("-j", "route", "show", _prefix(fabric)))
+    if "nhid" not in route:
+        return [hop["dev"] for hop in route.get("nexthops", [route])]
+    known = {hop["id"]: hop for hop in json.loads(links.ip("-j", "nexthop", "show"))}
+    found = known[route["nhid"]]
+    return [known[member["id"]]["dev"] for member in found.get("group", [found])]
+
+
 @contextmanager
 def by_hand(fabric: Fabric) -> Iterator[None]:
     """Have a static route with weights at the sending leaf, as an operator would write it."""
     links = fabric.node(SENDER).netns
     hops = {hop.interface: hop.gateway for hop in fabric.view(SENDER).hops(_prefix(fabric))}
     route = ["route", "replace", _prefix(fabric), "proto", "static"]
-    for interface, weight in BY_HAND.items():
-        route += ["nexthop", "via", str(hops[interface]), "dev", interface, "weight", str(weight)]
+    for interface in _order(fabric):
+        weight = str(BY_HAND[interface])
+        route += ["nexthop", "via", str(hops[interface]), "dev", interface, "weight", weight]
     links.ip(*route)
     try:
         yield
