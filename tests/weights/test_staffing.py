@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fared.lab.expected import expected_shares
 from fared.weights.adaptation import AdaptationSettings, Relaxation
 from fared.weights.quantise import quantise_rows
 from fared.weights.staffing import DEVIATIONS, lean
@@ -31,6 +32,14 @@ def test_the_rule(capacities, flows):
     count = share[there] * flows
     time = (count + DEVIATIONS * np.sqrt(count)) / np.array(capacities)[there]
     assert time == pytest.approx(np.full(len(time), time[0]), rel=1e-6)
+
+
+@given(ROWS, FLOWS)
+def test_the_labs_own_reckoning_comes_to_the_same(capacities, flows):
+    expected = expected_shares({str(at): value for at, value in enumerate(capacities)}, flows)
+    assert leaned(capacities, flows) / sum(capacities) == pytest.approx(
+        list(expected.values()), rel=1e-4, abs=1e-9
+    )
 
 
 @given(ROWS, FLOWS)
