@@ -60,6 +60,7 @@ ROUTINGS: dict[str, dict[str, Any] | None] = {
 }
 """What ``adaptive`` says in the daemons' configuration; FRR has none."""
 WEIGHTED = (CAPACITY, FEW, AVAILABLE)
+AT_ONCE = {"metric": "available", "time-constant": "0s"}
 SENDER, LEAF, SPINE = "L1", "L2", "S1"
 BY_HAND = {SPINE: 1, "S2": 5, "S3": 5, "S4": 5}
 """min(uplink, downlink) of every path where a downlink is at a fifth."""
@@ -267,6 +268,8 @@ def _measure(fabric: Fabric, runs: Sequence[Run], directory: Path) -> None:
     every = jobs(tuple(node.name for node in fabric.plan.hosts))
     with state(fabric, scenario) as rates:
         for one in runs:
+            if routing == AVAILABLE:
+                _settle_soon(fabric, rates)
             _await_paths(fabric, routing, rates)
             job = every[one.workload]
             capacities = path_capacities(fabric.plan, _living(rates), SENDER, LEAF)
@@ -289,6 +292,18 @@ def _measure(fabric: Fabric, runs: Sequence[Run], directory: Path) -> None:
                 flush=True,
             )
             file.write_text(json.dumps(results), "utf-8")
+
+
+def _settle_soon(fabric: Fabric, rates: Rate) -> None:
+    """Spare the time constant of weights that follow load: nothing is sent that they could move.
+
+    Undamped they are there at once, and those that begin anew begin there.
+    """
+    from bench.labs import configure
+
+    configure(fabric, AT_ONCE)
+    _await_paths(fabric, AVAILABLE, rates)
+    configure(fabric, {"metric": "available"})
 
 
 def _draw(fabric: Fabric, job: Job, seed: int, scenario: str) -> tuple[float, float | None]:
