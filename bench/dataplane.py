@@ -150,7 +150,7 @@ def jobs(hosts: tuple[str, ...]) -> dict[str, Job]:
     return {
         PAIR: Job("broadcast", hosts[:2], 256_000_000, elephants=128, iterations=1),
         RING: Job("all-reduce-ring", hosts, 64_000_000, elephants=16, iterations=1),
-        ALL: Job("all-to-all", hosts, 128_000_000, elephants=8, iterations=1),
+        ALL: Job("all-to-all", hosts, 64_000_000, elephants=8, iterations=1),
     }
 
 

@@ -8,10 +8,10 @@ from fared.lab.addressing import Port
 _QUEUE_SECONDS = 0.05
 _BURST_SECONDS = 0.005
 _LEAST_BURST = 16_000
-_LEAST_FRAMES = 2
-_JUMBO, _LEAST_JUMBO = 9000, 128
-"""With 50 ms of 100 Mbit/s, 69 jumbo frames, forty TCP flows have less than two segments each in
-flight: they live by timeouts, and links idle meanwhile. Switches hold hundreds of them a port."""
+_USUAL, _JUMBO = 1500, 9000
+"""A queue holds as many jumbo frames as it would of the usual size. 50 ms of 100 Mbit/s are only 69
+of them: forty TCP flows then have less than two segments each in flight, live by timeouts, and links
+idle meanwhile. Ports of switches hold hundreds of frames."""
 
 
 def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
@@ -19,8 +19,8 @@ def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
     if rate is None:
         return f"qdisc del dev {port.name} root"
     burst = max(_LEAST_BURST, round(rate * _BURST_SECONDS))
-    frames = _LEAST_FRAMES if port.mtu < _JUMBO else _LEAST_JUMBO
-    queue = max(frames * port.mtu, round(rate * _QUEUE_SECONDS))
+    seconds = _QUEUE_SECONDS * (1 if port.mtu < _JUMBO else port.mtu / _USUAL)
+    queue = max(2 * port.mtu, round(rate * seconds))
     return (
         f"qdisc replace dev {port.name} root handle 1: "
         f"tbf rate {round(rate * 8)}bit burst {burst} limit {burst + queue}"
