@@ -28,16 +28,18 @@ def clos(rate: str = "100M", mtu: int = 1500) -> Topology:
 
 
 def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
-    """Put two links of that rate in place of the one between two routers."""
+    """Put two links of that rate, and the MTU of the old one, in place of it."""
     from fared.lab import topology
 
     document = copy.deepcopy(whole.document)
     pair = {a, b}
     links = document["topology"]["links"]
-    links[:] = [k for k in links if {end.partition(":")[0] for end in k["endpoints"]} != pair]
+    between = [{end.partition(":")[0] for end in link["endpoints"]} == pair for link in links]
+    mtu = max(link.get("mtu", 1500) for link, found in zip(links, between, strict=True) if found)
+    links[:] = [link for link, found in zip(links, between, strict=True) if not found]
     for number in ("-1", "-2"):
         ends = [f"{a}:{b}{number}", f"{b}:{a}{number}"]
-        links.append({"endpoints": ends, "vars": {"rate": rate}})
+        links.append({"endpoints": ends, "mtu": mtu, "vars": {"rate": rate}})
     return topology.from_document(document, whole.origin)
 
 

@@ -69,6 +69,11 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
     show_default=True,
     help="What weights follow; none is plain ECMP.",
 )
+@click.option(
+    "--flows",
+    type=click.IntRange(1, 1_000_000),
+    help="Lean away from small paths, for so many large flows (default: in proportion).",
+)
 @click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="The link is gone.")
 @click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="The router is gone.")
 @click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="The metric is N.")
@@ -92,6 +97,7 @@ def spf(
     af: str,
     max_paths: int,
     weights: str,
+    flows: int | None,
     fail_links: tuple[str, ...],
     fail_nodes: tuple[str, ...],
     costs: tuple[str, ...],
@@ -119,7 +125,7 @@ def spf(
         root=root,
         part=_part(database, area, level),
         family=_family(database, af),
-        settings=_settings(max_paths, weights),
+        settings=_settings(max_paths, weights, flows),
         prefix=prefix,
         every=every,
         diff=diff,
@@ -134,11 +140,11 @@ def _check_usage(root: str | None, prefix: str | None, *, every: bool, diff: boo
         raise click.UsageError("--explain is of one router as it is: leave out --all and --diff")
 
 
-def _settings(max_paths: int, weights: str) -> SolverSettings:
+def _settings(max_paths: int, weights: str, flows: int | None) -> SolverSettings:
     from fared.rib.settings import SolverSettings  # noqa: PLC0415
     from fared.weights.path_capacity import WeightMode  # noqa: PLC0415
 
-    return SolverSettings(max_paths=max_paths, mode=WeightMode(weights))
+    return SolverSettings(max_paths=max_paths, mode=WeightMode(weights), flows=flows)
 
 
 def _load(source: str) -> Database:

@@ -167,7 +167,9 @@ def _via(hop: Json) -> str:
 
 
 def _weights(document: Json, out: Console, _now: float) -> None:
-    out.print(Text(f"weights follow: {document['metric']}", style="dim"))
+    flows = document.get("flows")
+    leaning = "" if flows is None else f", leaning away from small paths for {flows} flows"
+    out.print(Text(f"weights follow: {document['metric']}{leaning}", style="dim"))
     loop = document.get("adaptation")
     if loop is not None:
         damping = (

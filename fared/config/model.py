@@ -118,10 +118,14 @@ class Ospf(Section):
 
 
 class Adaptive(Section):
-    """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1."""
+    """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1.
+
+    ``flows`` None: many, weights are in proportion.
+    """
 
     enabled: bool = True
     metric: Literal["capacity", "available", "equalise"] = "capacity"
+    flows: Annotated[int, values.Whole(1, 1_000_000)] | None = None
     measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03

@@ -45,6 +45,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         solver=SolverSettings(
             max_paths=section.max_paths,
             mode=weight_mode(config),
+            flows=config.adaptive.flows,
             floor=config.adaptive.floor,
             adaptation=adaptation_settings(config),
         ),

@@ -6,6 +6,7 @@ over the shortest-path DAG, next hop by next hop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import networkx as nx
@@ -15,6 +16,7 @@ from fared.lab.addressing import Plan, Port
 
 VETH_RATE: BytesPerSecond = 10e9 / 8
 """What an unshaped veth claims to be: 10 Gbit/s."""
+_HALVINGS = 60
 
 
 def path_capacities(
@@ -44,7 +46,27 @@ def path_capacities(
     return result
 
 
-def expected_shares(capacities: dict[str, BytesPerSecond]) -> dict[str, float]:
-    """Return each port's share of the flows; they add up to 1."""
+def expected_shares(
+    capacities: dict[str, BytesPerSecond], flows: int | None = None
+) -> dict[str, float]:
+    """Return each port's share of the flows; they add up to 1.
+
+    With ``flows`` small ports lean: each gets n of them so that n + 2 sqrt(n) is the same
+    multiple of the capacity everywhere, found by halving.
+    """
     total = sum(capacities.values())
-    return {name: value / total for name, value in capacities.items()} if total else {}
+    if not total or flows is None:
+        return {name: value / total for name, value in capacities.items()} if total else {}
+
+    def counts(multiple: float) -> dict[str, float]:
+        return {
+            name: (math.sqrt(1 + multiple * value / total) - 1) ** 2
+            for name, value in capacities.items()
+        }
+
+    low, high = 0.0, flows + 2 * math.sqrt(flows * len(capacities))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if sum(counts(middle).values()) > flows else (middle, high)
+    found = counts(high)
+    return {name: count / sum(found.values()) for name, count in found.items()}

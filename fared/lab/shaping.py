@@ -8,6 +8,10 @@ from fared.lab.addressing import Port
 _QUEUE_SECONDS = 0.05
 _BURST_SECONDS = 0.005
 _LEAST_BURST = 16_000
+_USUAL, _JUMBO = 1500, 9000
+"""A queue holds as many jumbo frames as it would of the usual size. 50 ms of 100 Mbit/s are only 69
+of them: forty TCP flows then have less than two segments each in flight, live by timeouts, and links
+idle meanwhile. Ports of switches hold hundreds of frames."""
 
 
 def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
@@ -15,7 +19,8 @@ def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
     if rate is None:
         return f"qdisc del dev {port.name} root"
     burst = max(_LEAST_BURST, round(rate * _BURST_SECONDS))
-    queue = max(2 * port.mtu, round(rate * _QUEUE_SECONDS))
+    seconds = _QUEUE_SECONDS * (1 if port.mtu < _JUMBO else port.mtu / _USUAL)
+    queue = max(2 * port.mtu, round(rate * seconds))
     return (
         f"qdisc replace dev {port.name} root handle 1: "
         f"tbf rate {round(rate * 8)}bit burst {burst} limit {burst + queue}"

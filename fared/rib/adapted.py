@@ -60,7 +60,8 @@ class AdaptedRoutes:
     def __init__(self, solver: RouteSolver) -> None:
         self._solver = solver
         self.settings = solver.settings.adaptation
-        self._relaxation = Relaxation(self.settings)
+        self.flows = solver.settings.flows
+        self._relaxation = Relaxation(self.settings, self.flows)
         self._columns: dict[HopKey, int] = {}
         self._vectors: dict[_Key, _Vector] = {}
         self._keys: dict[Prefix, _Key] = {}

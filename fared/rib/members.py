@@ -17,6 +17,7 @@ from fared.rib.model import HopKey, NextHop, NextHopSet
 from fared.ted.rows import snap
 from fared.weights.path_capacity import Row, WeightMode, fill_unknown
 from fared.weights.quantise import quantise_rows
+from fared.weights.staffing import lean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -349,6 +350,8 @@ class SetBuilder:
             capacity = np.where(present, capacity, 0.0)
         if settings.mode is WeightMode.NONE:
             return present.astype(np.int64)
+        if settings.flows is not None:
+            capacity = lean(capacity, settings.flows)
         weights = quantise_rows(
             capacity, settings.max_weight, settings.tolerance, settings.search_members
         )

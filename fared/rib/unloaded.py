@@ -36,7 +36,7 @@ class Unloaded:
         mine = self._areas[area]
         mine.ted, mine.links, mine.loads = loaded.ted, loaded.links, loaded.loads
         plan = None if loaded.solution is None else loaded.solution.plan
-        mine.update(replace(settings, mode=WeightMode.CAPACITY), plan)
+        mine.update(_by_capacity(settings), plan)
 
     def set_of(self, ends: Ends, settings: SolverSettings) -> NextHopSet | None:
         """The next-hop set of a route to these ends, what they announced left out."""
@@ -49,4 +49,9 @@ class Unloaded:
         if len(ends) == 1:
             ((area, ((index, _),)),) = by_area.items()
             return self._areas[area].set_of(index)
-        return join_areas(self._areas, by_area, replace(settings, mode=WeightMode.CAPACITY))
+        return join_areas(self._areas, by_area, _by_capacity(settings))
+
+
+def _by_capacity(settings: SolverSettings) -> SolverSettings:
+    """In proportion: leaning away from small paths is left to what follows load."""
+    return replace(settings, mode=WeightMode.CAPACITY, flows=None)

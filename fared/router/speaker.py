@@ -167,7 +167,8 @@ class Speaker:
             return
         for family, solver in self.solvers.items():
             known = self.adapted.get(family)
-            if known is None or known.settings != settings.adaptation:
+            wanted = (settings.adaptation, settings.flows)
+            if known is None or (known.settings, known.flows) != wanted:
                 self.adapted[family] = AdaptedRoutes(solver)
                 self._anew = True
 

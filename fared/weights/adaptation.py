@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.weights.staffing import lean
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -97,10 +99,14 @@ class VectorState:
 
 
 class Relaxation:
-    """Relaxed shares of all weight vectors of one router."""
+    """Relaxed shares of all weight vectors of one router.
 
-    def __init__(self, settings: AdaptationSettings) -> None:
+    With ``flows`` targets lean away from small paths, as ``fared.weights.staffing`` says.
+    """
+
+    def __init__(self, settings: AdaptationSettings, flows: int | None = None) -> None:
         self.settings = settings
+        self._flows = flows
         self._free: list[int] = []
         self._size = 0
         self._stale = False
@@ -180,10 +186,11 @@ class Relaxation:
     ) -> NDArray[np.float64]:
         """The relaxed shares (K, M) of rows when their capacities become others."""
         wanted = self._wanted(rows)
-        scaled = self._relaxed[rows] * (after / np.where(before > 0, before, 1.0))
+        pulled = self._pull(before)
+        scaled = self._relaxed[rows] * (self._pull(after) / np.where(pulled > 0, pulled, 1.0))
         kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
         new = (after > 0) & (before <= 0)
-        part = _shares(after)
+        part = _shares(self._pull(after))
         begin = part if self.settings.equalise else np.minimum(wanted, part)
         added = np.where(new, begin, 0.0)
         shifted = _shares(_shares(kept) * (1.0 - added.sum(axis=1, keepdims=True)) + added)
@@ -205,10 +212,16 @@ class Relaxation:
 
     def _wanted(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
         """Shares (K, M) to move to: those of what is left, else those of the capacities."""
-        capacities, blind = _shares(self._capacity[rows]), self._blind(rows)[:, None]
+        blind = self._blind(rows)[:, None]
         if not self.settings.equalise:
-            return _shares(np.where(blind, self._capacity[rows], self._target[rows]))
+            values = np.where(blind, self._capacity[rows], self._target[rows])
+            return _shares(self._pull(values))
+        capacities = _shares(self._pull(self._capacity[rows]))
         return np.where(blind, capacities, self._equalised(rows, capacities))
+
+    def _pull(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What values (K, M) count for: themselves, unless few flows are expected."""
+        return values if self._flows is None else lean(values, self._flows)
 
     def _equalised(self, rows: _Rows, capacities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Shares (K, M) that differ from the relaxed ones by how unequally paths are used.

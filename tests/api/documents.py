@@ -445,6 +445,7 @@ WEIGHTS: Json = {
     "format": "fared-weights/1",
     "root": "10.255.0.5",
     "metric": "capacity",
+    "flows": None,
     "adaptation": None,
     "vectors": [
         {

@@ -11,7 +11,7 @@ CAPACITIES = (333e6, 400e6, 123e6, 398e6)
 
 def context(**settings):
     return SimpleNamespace(
-        router=SimpleNamespace(settings=SimpleNamespace(fib=FibSettings(**settings)))
+        router=SimpleNamespace(settings=SimpleNamespace(fib=FibSettings(**settings))), flows=None
     )
 
 

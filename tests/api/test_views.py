@@ -9,6 +9,7 @@ from fared.api.views import graph, kernel, path, protocol, routes, system
 from fared.api.views.context import ViewContext
 from fared.core.ids import AreaId, ipv4_prefix
 from fared.ospf.settings import AreaSettings, RangeSettings
+from fared.rib.settings import SolverSettings
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.network import Network
@@ -125,6 +126,24 @@ def test_each_distinct_weight_vector_is_shown_once(context):
     ]
     assert sum(v["prefixes"] for v in vectors) == 14  # a loopback and a /24 of seven leaves
     assert all(v["quantization_error"] == 0 for v in vectors)
+
+
+def test_weights_that_lean_say_so_and_that_nothing_is_lost_by_it():
+    """The slow path is wanted less than in proportion: its weight is no error."""
+    fabric = clos3(4, 2, network=Network(seed=1), solver=SolverSettings(flows=128))
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 5)
+    fabric.network.run_until_quiet(60)
+    view = seen_from(fabric, "L1")
+    document = routes.weights(view, str(fabric.leaf_prefixes["L2"]))
+    assert document["flows"] == 128
+    (vector,) = document["vectors"]
+    assert [member["weight"] for member in vector["members"]] == [1, 7, 7, 7]
+    assert vector["members"][0]["wanted_share"] == pytest.approx(0.0457, abs=1e-4)
+    assert vector["quantization_error"] < 0.005
+    summary = routes.explain(view, str(fabric.leaf_prefixes["L2"]))["summary"]
+    assert "For 128 flows the smaller ones get less than their part of it." in summary
 
 
 def test_path_follows_every_split_to_the_destination(context):

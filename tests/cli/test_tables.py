@@ -48,6 +48,12 @@ def test_each_document_reads_as_its_golden_text(name):
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_weights_that_lean_say_so():
+    text = rendered(documents.WEIGHTS | {"flows": 128})
+    first = "weights follow: capacity, leaning away from small paths for 128 flows"
+    assert text.splitlines()[0] == first
+
+
 def test_long_names_run_over_but_nothing_is_cut():
     """A narrow terminal never costs an address its last digits."""
     document = copy.deepcopy(documents.NEIGHBORS)

@@ -131,6 +131,7 @@ def test_plain_ecmp_and_limited_paths(document):
     args = ("--set-bandwidth", "S1,L2=100G")
     assert weights(answer(document, "--weights", "none", *args), LEAF_2) == [1, 1, 1, 1]
     assert len(weights(answer(document, "--max-paths", "2", *args), LEAF_2)) == 2
+    assert weights(answer(document, "--flows", "128", *args), LEAF_2) == [2, 11, 11, 11]
 
 
 def test_parallel_links_share_by_what_each_carries():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fared.config import load_text
+from fared.config import ConfigErrors, load_text
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon.settings import fib_settings, router_settings, sysctls_of, with_clock
 
@@ -44,6 +44,17 @@ def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_
     wanted = {w.path: w.value for w in sysctls_of(load_text(text), 1, [LO, link])}
     assert ("net/ipv6/conf/swp1/disable_ipv6" in wanted) is ipv6
     assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter
+
+
+def test_weights_lean_only_where_the_file_says_for_how_many_flows():
+    text = OSPF + "\nadaptive: {%s}"
+    found = [
+        router_settings(load_text(text % written), 1, "leaf1").solver.flows
+        for written in ("metric: capacity", "flows: 128", "metric: available, flows: 128")
+    ]
+    assert found == [None, 128, 128]
+    with pytest.raises(ConfigErrors, match="flows"):
+        load_text(text % "flows: 0")
 
 
 def test_equalising_is_another_rule_for_available_bandwidth():

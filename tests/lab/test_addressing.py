@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,5 @@ def test_shaping_is_a_token_bucket_at_the_root(clos3: Plan):
         "qdisc replace dev L2 root handle 1: tbf rate 100000000bit burst 62500 limit 687500"
     )
     assert shape_command(port, None) == "qdisc del dev L2 root"
+    jumbo = replace(port, mtu=9000)
+    assert shape_command(jumbo, 100e6 / 8).endswith("limit 3812500"), "as many frames"

@@ -251,6 +251,23 @@ def test_settings_apply_at_the_next_run():
     assert {w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))} == {1}
 
 
+def test_told_of_few_flows_weights_lean_away_from_a_small_path():
+    """Of that path only the weight becomes another: what it carries is what it was."""
+    fabric = three_stage()
+    fabric.limit("S1", "L2", 80)
+    solver = solved(fabric, "L1")
+    before = solver.routes[fabric.prefix("L2")].nexthops.hops
+    solver.apply_settings(SolverSettings(flows=128))
+    update = solver.solve()
+    assert set(update.changed) == {fabric.prefix("L2")}, "equal paths stay equal"
+    assert [w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))] == [1, 7, 7, 7]
+    after = solver.routes[fabric.prefix("L2")].nexthops.hops
+    assert [hop.capacity for hop in after] == [hop.capacity for hop in before]
+    solver.apply_settings(SolverSettings())
+    solver.solve()
+    assert [w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))] == [1, 5, 5, 5]
+
+
 def test_available_mode_follows_load_and_keeps_a_floor():
     fabric = three_stage()
     for link in fabric.links:

@@ -303,3 +303,19 @@ def test_following_load_can_be_switched_on_and_off_without_a_restart():
             network.input(name, events.RouterSettingsApplied(changed))
         network.run_for(40)
         assert least <= forwarding(fabric, prefix)["L1"]["S1"] <= most
+
+
+def test_few_flows_lean_away_from_small_paths_whatever_weights_follow():
+    """Told by reloads, back and forth: 1/16 of the capacity gets 1/22 of 128 flows."""
+    fabric = started(clos3(4, 2, solver=settings()))
+    network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
+    network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 5)
+    network.run_for(10)
+    for mode in (WeightMode.AVAILABLE, WeightMode.CAPACITY):
+        for flows, share in ((128, 1 / 22), (None, 1 / 16)):
+            solver = replace(settings(mode), flows=flows)
+            for name, node in network.nodes.items():
+                changed = replace(node.running.settings, solver=solver)
+                network.input(name, events.RouterSettingsApplied(changed))
+            network.run_for(10)
+            assert forwarding(fabric, prefix)["L1"]["S1"] == pytest.approx(share, abs=0.002)

@@ -133,6 +133,8 @@ class Weights(Document):
     root: str
     metric: str
     """none, capacity, available or equalise."""
+    flows: int | None
+    """The number of large flows for which weights lean away from small paths; None: they do not."""
     adaptation: AdaptationLoop | None
     """None unless weights follow load."""
     vectors: list[WeightVector]

@@ -202,6 +202,12 @@ class ViewContext:
         return max(matches, key=lambda prefix: prefix.length)
 
     @property
+    def flows(self) -> int | None:
+        """For how many large flows weights lean away from small paths; None: they do not."""
+        solver = self.router.settings.solver
+        return None if solver.mode is WeightMode.NONE else solver.flows
+
+    @property
     def weights(self) -> str:
         """What the weights follow: none, capacity, available, or equalise (available, too)."""
         solver = self.router.settings.solver

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fared.api.schema import routes as schema
 from fared.api.views.adaptation import loop, programmed_shares, state, vector_of
 from fared.api.views.context import (
@@ -22,6 +24,7 @@ from fared.core.units import format_bandwidth
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import NextHop, NextHopSet, Route
 from fared.weights.quantise import divide_buckets
+from fared.weights.staffing import lean
 
 MAX_EXAMPLES = 3
 
@@ -111,13 +114,14 @@ def weights(
         "format": "fared-weights/1",
         "root": context.root,
         "metric": context.weights,
+        "flows": context.flows,
         "adaptation": loop(context),
         "vectors": [_vector(context, hops, users) for hops, users in ordered],
     }
 
 
 def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schema.WeightVector:
-    wanted = programmed_shares(context, users[0].prefix, hops) or wanted_shares(hops)
+    wanted = programmed_shares(context, users[0].prefix, hops) or wanted_shares(context, hops)
     written = written_weights(context, hops.hops)
     total = sum(written)
     members: list[schema.WeightMember] = []
@@ -152,13 +156,15 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
     }
 
 
-def wanted_shares(hops: NextHopSet) -> list[float]:
+def wanted_shares(context: ViewContext, hops: NextHopSet) -> list[float]:
     """Shares as the capacities would have them; the weights' own where capacities are unknown."""
     capacities = [finite(hop.capacity) for hop in hops.hops]
     known = [capacity for capacity in capacities if capacity is not None]
     if len(known) < len(capacities) or not sum(known):
         return [hop.weight / hops.total_weight for hop in hops.hops]
-    return [capacity / sum(known) for capacity in known]
+    flows = context.flows
+    pulled: list[float] = known if flows is None else lean(np.array([known]), flows)[0].tolist()
+    return [value / sum(pulled) for value in pulled]
 
 
 def quantization_error(
@@ -166,7 +172,7 @@ def quantization_error(
 ) -> float:
     """Throughput lost to integer weights (algorithm: sum(q) / max(q/w) against sum(w))."""
     written = written_weights(context, hops.hops)
-    pairs = zip(wanted or wanted_shares(hops), written, strict=True)
+    pairs = zip(wanted or wanted_shares(context, hops), written, strict=True)
     worst = max((weight / want for want, weight in pairs if want), default=0.0)
     return max(0.0, 1 - sum(written) / worst) if worst else 0.0
 
@@ -282,6 +288,8 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
         plain = count * min(known)
         gain = f", plain ECMP could fill only {format_bandwidth(plain)}" if plain < total else ""
         text += f" Together they carry {format_bandwidth(total)}{gain}."
+        if context.flows is not None and max(known) > min(known):
+            text += f" For {context.flows} flows the smaller ones get less than their part of it."
     silent = [context.name(end.node) for end in explanation.announced if end.capacity is None]
     if silent:
         several = len(silent) > 1
