@@ -49,7 +49,6 @@ SECTIONS = {
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
-    "isis_sync": "IS-IS: a whole level-2 database learnt from one neighbor",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
     "measuring": "Measuring: what it costs to know the load of every link",
