@@ -32,9 +32,8 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.beside import Bench
 from bench.beside_devices import Device
@@ -45,6 +44,7 @@ from fared.lab.namespaces import Netns
 from fared.ospf.packet.lsa import Lsa
 
 ZEBRA = "/usr/lib/frr/zebra"
+ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "bench" / "fib_groups.json"
 SPINES, LEAVES = 66, 513
 WAYS, GROUPS = 64, 512
