@@ -50,7 +50,7 @@ SPINES, LEAVES = 66, 513
 WAYS, GROUPS = 64, 512
 CHANGED = 1
 """The spine whose links change; the neighbor that tells of it is spine 0."""
-FEW = 8
+FEW = 4
 EVENTS = 2
 BATCHES = 3
 READY, REACTION = 90.0, 30.0
@@ -89,6 +89,7 @@ class Run:
         self._objects = objects
         self.bench = Bench([device])
         self.found: dict[str, list[Figures]] = {}
+        self._next = 0.0
 
     def synchronize(self) -> None:
         """Start the daemon and wait until it has all paths. Raises RuntimeError."""
@@ -139,7 +140,7 @@ class Run:
         device, server = self.device, self.device.server
         assert isinstance(server, OspfSpeaker)
         told = [server.flood(portion) for portion in portions(lsas)]
-        self.bench.serve(SPACING)
+        self.bench.serve(max(0.0, self._next - time.monotonic()))
         device.changes()
         known = self._records()
         poll = select.poll()
@@ -156,6 +157,7 @@ class Run:
             elif now > began + REACTION:
                 raise RuntimeError(f"{device.name}: no reaction to {name}")
         assert first is not None
+        self._next = time.monotonic() + SPACING
         self.bench.serve(0.2)
         for leaf in range(1, LEAVES, LEAVES // FEW):
             if not accepts(device.width(leaf)):

@@ -370,7 +370,7 @@ def draw_ratios(section: Section) -> None:
         return
     try:
         from matplotlib.figure import Figure
-        from matplotlib.ticker import FuncFormatter
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
     except ImportError:
         return
     picture = Figure(figsize=(9.0, 0.9 + 0.3 * len(rows)), layout="constrained")
@@ -392,7 +392,9 @@ def draw_ratios(section: Section) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.margins(x=0.15)
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{10**x:,.4g}x"))
+    if math.log10(max(row["ratio"] for row in rows) / min(row["ratio"] for row in rows)) > 1:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: times(10**x)))
     axes.set_xlabel("times ahead of the other (logarithmic); green: goal met, red: missed")
     axes.set_title(section.title, fontsize=9)
     file = f"{section.name}-ratios.png"
