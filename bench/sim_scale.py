@@ -207,23 +207,41 @@ def growth_rows(points: list[dict[str, float]]) -> list[Row]:
     ]
 
 
+def fitted(points: list[dict[str, float]], what: str, routers: int) -> float:
+    """What a figure would be for so many routers, by the fit."""
+    power = exponent(points, what)
+    logs = [np.log(point[what]) - power * np.log(point["routers"]) for point in points]
+    return float(np.exp(np.mean(logs)) * routers**power)
+
+
 def verdict_rows(points: list[dict[str, float]]) -> list[Row]:
     """The goals: the largest size in time, and no packet lost in any."""
-    largest = points[-1]
-    return [
-        {
+    largest, wanted = points[-1], max(FULL)
+    if largest["routers"] < wanted:
+        start, fail = (fitted(points, what, wanted) for what in ("start cpu", "fail cpu"))
+        took: Row = {
+            "name": f"{wanted} routers, start-up and {FAILURES} failures, by the fit",
+            "ours": start + FAILURES * fail,
+            "unit": "s of CPU",
+            "note": f"not run: python bench/sim_scale.py --full does; goal <= {GOAL_SECONDS:.0f} s",
+        }
+    else:
+        took = {
             "name": f"{largest['routers']:.0f} routers, start-up and {FAILURES} failures",
             "ours": largest["wall"],
             "unit": "s",
             "goal": f"<= {GOAL_SECONDS:.0f} s",
             "met": largest["wall"] <= GOAL_SECONDS,
-        },
+        }
+    lost = sum(point["lost walks"] for point in points)
+    return [
+        took,
         {
             "name": f"packets that do not arrive, of {WALKS} walked through the kernels of each size",
-            "ours": sum(point["lost walks"] for point in points),
+            "ours": lost,
             "unit": "packets",
             "goal": "0",
-            "met": not any(point["lost walks"] for point in points),
+            "met": not lost,
         },
     ]
 
@@ -251,11 +269,10 @@ def draw(points: list[dict[str, float]], file: Path) -> tuple[str, str]:
         ):
             values = np.array([point[what] for point in points])
             power = exponent(points, what)
-            scale = np.exp(np.mean(np.log(values) - power * np.log(across)))
             axes.plot(across, values, "o", color=colour)
             axes.plot(
                 across,
-                scale * across**power,
+                [fitted(points, what, routers) for routers in across],
                 "-",
                 color=colour,
                 alpha=0.6,
