@@ -80,8 +80,10 @@ KINDS = {
 BACKBONE = AreaId(0)
 LEAF = ReductionSettings(Reduction.LEAF)
 NONE = ReductionSettings()
-NOTE_ACKS = "updates and acks together are two packets a link with and without it: an update that\
+NOTE_ACKS = (
+    "on the virtual clock; updates and acks together are two packets a link with and without it: an update that\
  crosses another on the link acknowledges it"
+)
 GOAL_PACKETS = 1.0
 GOAL_DUPLICATE = 4.0
 Row = dict[str, Any]
@@ -415,7 +417,7 @@ def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
     for number, (proto, spines, leaves) in enumerate(fabrics):
         with_it, without = counted[2 * number : 2 * number + 2]
         for who in ("leaf", "spine"):
-            name = f"{proto} {spines}x{leaves}, virtual clock, a change at a {who}"
+            name = f"{proto} {spines}x{leaves}, a change at a {who}"
             for figure, unit in ((UPDATES, "packets"), ("bytes", "bytes")):
                 ours, other = (found[f"{who} {figure}"] for found in (with_it, without))
                 rows.append(
