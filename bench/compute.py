@@ -22,9 +22,11 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import gc
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
 
@@ -70,6 +72,8 @@ class Row:
     ratio: float | None = None
     goal: str = "-"
     met: bool = True
+    drawn: bool = True
+    """Whether it has a place in the picture of ratios."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,8 @@ def beside(name: str, ours: float, other: float, least: float | None = None) -> 
     """A time that should be so many times shorter than the other."""
     ratio = other / ours
     goal = "-" if least is None else f">= {least:g}x"
-    return Row(name, ours, other, ratio, goal, met=least is None or ratio >= least)
+    drawn = name.endswith(("networkx SPF", "singly"))
+    return Row(name, ours, other, ratio, goal, least is None or ratio >= least, drawn)
 
 
 def area_solver(ted: Ted, root: NodeId) -> AreaSolver:
@@ -358,6 +363,36 @@ def batch(blocks: Blocks, root: NodeId, number: int) -> list[NodeBlock]:
         with_capacity(block, int(block.neighbors[number % len(block.neighbors)]), rate / 2)
         for block, rate in zip(others, rates, strict=False)
     ]
+
+
+def figures(rows: list[dict[str, Any]], directory: Path) -> list[tuple[str, str]]:
+    """Draw what a leaf takes over the size of the fabric."""
+    from matplotlib.figure import Figure
+
+    found = {row["name"]: row for row in rows}
+    links = {
+        shape.name: int(match[1])
+        for shape in SHAPES
+        for name in found
+        if name.startswith(f"{shape.name} (") and (match := re.search(r"(\d+) directed", name))
+    }
+    picture = Figure(figsize=(8.0, 4.2), layout="constrained")
+    axes = picture.subplots()
+    for levels, stages, style in ((3, "3 stages", "o-"), (5, "5 stages", "s--")):
+        names = [shape.name for shape in SHAPES if shape.levels == levels]
+        across = [links[name] for name in names]
+        for what, key, label, colour in (
+            ("FULL / networkx SPF", "other", "networkx: SPF alone", "#8a8a8a"),
+            ("FULL", "ours", "fared: SPF, weights, groups", "#27496d"),
+            ("capacity change", "ours", "fared: a capacity changes", "#2a7f4f"),
+        ):
+            times = [found[f"{name} leaf: {what}"][key] for name in names]
+            axes.plot(across, times, style, color=colour, label=f"{label}, {stages}", markersize=5)
+    axes.set(xscale="log", yscale="log", xlabel="directed links", ylabel="CPU, ms, at a leaf")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    picture.savefig(directory / "compute.png", dpi=110)
+    return [("compute.png", "Compute: what a leaf takes, by size of the fabric")]
 
 
 def main() -> None:

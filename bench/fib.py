@@ -1,6 +1,6 @@
 """How fast the kernel takes routes and weights from us, next to ``ip -batch`` in the same run.
 
-The last rows are of whole routers, beside FRR: see ``fib_ospf``.
+The last rows are of whole routers, beside FRR: see ``fib_groups`` and ``fib_ospf``.
 
 Needs root or a user namespace; everything happens in namespaces of its own, which are removed.
 Our times include planning objects, packing, the kernel's work and reading its answers; those of
@@ -24,7 +24,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import fib_ospf
+from bench import fib_groups, fib_ospf
 from fared.core.ids import Prefix, format_address
 from fared.fib.model import (
     DeleteRoute,
@@ -47,7 +47,7 @@ from tests.kernel.netns import Namespaces, inside, why_not
 WAYS = 64
 ROUTES = 10_000
 GROUPS = 512
-REPEAT = 5
+REPEAT = 3
 EVENTS = 20
 BASE = FibSettings().id_base
 GROUP = FibSettings().group_base
@@ -288,7 +288,7 @@ def rows() -> list[Row]:
         found += [capacity_row(box), dump_row(box)]
         box.fib.clear()
         found.append(asyncio.run(event_row(box)))
-    return [*found, *fib_ospf.rows()]
+    return [*found, *fib_groups.rows(), *fib_ospf.rows()]
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 RESULTS = ROOT / "build" / "bench" / "fib_ospf.json"
 ROUTES = 10_000
 PREFIXES = [f"11.{n >> 8}.{n & 255}.0/24" for n in range(ROUTES)]
-EVENTS = 3
+EVENTS = 2
 QUIET = 1.0
 PATIENCE = 60.0
 DUT, SPINE, SOURCE = "A", "S1", "B"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from fared.lab.fabric import Fabric
     from fared.lab.topology import Topology
 
+STARTING, SETTLED = '"starting"', '"views-loaded"'
 TOPOLOGY = Path(__file__).resolve().parent.parent / "containerlab" / "clos3.clab.yml"
 
 
@@ -41,6 +43,29 @@ def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
         ends = [f"{a}:{b}{number}", f"{b}:{a}{number}"]
         links.append({"endpoints": ends, "mtu": mtu, "vars": {"rate": rate}})
     return topology.from_document(document, whole.origin)
+
+
+def settle(fabric: Fabric, timeout: float = 60.0) -> None:
+    """Wait until daemons have done all they do once: fared loads its views when all is calm.
+
+    Raises TimeoutError.
+    """
+    logs = {
+        process.log
+        for plan in fabric.plan.routers
+        for process in fabric.node(plan.name).processes
+        if process.name == "fared"
+    }
+    deadline = time.monotonic() + timeout
+    while logs := {log for log in logs if not _is_settled(log.read_text("utf-8"))}:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no {SETTLED} in {sorted(map(str, logs))}")
+        time.sleep(0.2)
+
+
+def _is_settled(log: str) -> bool:
+    """A daemon that was started again writes below what the former one said."""
+    return log.rfind(SETTLED) > log.rfind(STARTING)
 
 
 def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:

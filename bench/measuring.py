@@ -6,8 +6,11 @@ measurement goes the whole way: counters, loads, what is available, whether to a
 is the scheduler's own (/proc/PID/task/*/schedstat), of the whole daemon with its hellos on 64
 links; what measuring costs is the difference to the same daemon that measures once an hour, the
 median of several rounds. On a busy machine that difference drowns in noise, so the cost of one
-measurement is taken from a hundred a second as well, and the larger of both figures counts. The last rows let the loads of eight links jump over the threshold: then
-LSAs are made and flooded to the neighbor, over each of the 64 links.
+measurement is taken from a hundred a second as well, and the larger of both figures counts. The last rows let
+the loads of eight links jump over the threshold: then LSAs are made and flooded to the neighbor,
+over each of the 64 links.
+
+``python bench/measuring.py [ROUNDS]``
 """
 
 from __future__ import annotations
@@ -37,11 +40,11 @@ LINKS = 64
 CAPACITY = "10M"
 OFF, SLOW, FAST, FASTEST = "1h", "1s", "100ms", "10ms"
 GOALS = {SLOW: 1.0, FAST: 5.0}
-ROUNDS = 3
+ROUNDS = 2
 RATES = {OFF: 0.0, SLOW: 1.0, FAST: 10.0, FASTEST: 100.0}
 """Samples a second. A daemon that gets no CPU measures less often: its cost is scaled to these."""
-WINDOW = {OFF: 3.5, SLOW: 5.0, FAST: 3.5, FASTEST: 3.0}
-SETTLE = 0.8
+WINDOW = {OFF: 2.5, SLOW: 4.0, FAST: 2.5, FASTEST: 2.0}
+SETTLE = 0.5
 READY = 120.0
 HELLOS = {"hello-interval": 1, "dead-interval": 40}
 """Adjacencies outlive what others do on this machine."""
@@ -212,7 +215,7 @@ def percent(router: Router, period: str) -> Json:
     }
 
 
-def measure(directory: Path) -> dict[str, list[Json]]:
+def measure(directory: Path, rounds: int = ROUNDS) -> dict[str, list[Json]]:
     """Measure all there is to measure: by name, a result each round."""
     found: dict[str, list[Json]] = {}
     routers: list[Router] = []
@@ -225,7 +228,7 @@ def measure(directory: Path) -> dict[str, list[Json]]:
         left = routers[0]
         left.await_neighbors()
         with traffic(left):
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 for period in WINDOW:
                     found.setdefault(period, []).append(percent(left, period))
         with traffic(left, ANNOUNCING):
@@ -276,7 +279,7 @@ def _whole(name: str, value: float) -> Json:
     return {"name": name, "ours": value, "other": None, "unit": "% of a core", "ratio": None}
 
 
-def rows() -> list[Json]:
+def rows(rounds: int = ROUNDS) -> list[Json]:
     """Measure in a private corner of the kernel; nothing where there is none to be had."""
     from fared.lab import sandbox
 
@@ -286,7 +289,7 @@ def rows() -> list[Json]:
     RESULTS.unlink(missing_ok=True)
 
     def payload() -> int:
-        RESULTS.write_text(json.dumps(measure(RESULTS.parent / "measuring"), indent=1))
+        RESULTS.write_text(json.dumps(measure(RESULTS.parent / "measuring", rounds), indent=1))
         return 0
 
     sandbox.run(payload)
@@ -294,5 +297,5 @@ def rows() -> list[Json]:
 
 
 if __name__ == "__main__":
-    for row in rows():
+    for row in rows(*(int(text) for text in sys.argv[1:])):
         print(row)

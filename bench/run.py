@@ -7,8 +7,9 @@ is reported with the reason, counts as a missed goal and takes nothing else down
 
 A section is a module of this directory with ``rows()``: a list of mappings with ``name`` and, as
 far as they apply, ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is ahead), ``goal`` (in
-words), ``met`` (None: no goal) and ``note`` (a few words below the table). It may offer
-``figures(rows, directory)``: pictures it drew there, as (file name, caption) pairs.
+words), ``met`` (None: no goal), ``note`` (a few words below the table) and ``drawn`` (False: not in
+the picture of ratios). It may offer ``figures(rows, directory)``: pictures it drew there, as (file
+name, caption) pairs.
 
 ``python bench/run.py [SECTION...]`` runs all sections, or those named.
 """
@@ -38,7 +39,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
-PATIENCE = 480.0
+PATIENCE = 300.0
 """Seconds after which a section is taken to hang."""
 FAREWELL = 20.0
 """Seconds that a section gets to remove its namespaces when it is stopped."""
@@ -49,7 +50,6 @@ SECTIONS = {
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
-    "isis_sync": "IS-IS: a whole level-2 database learnt from one neighbor",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
     "measuring": "Measuring: what it costs to know the load of every link",
@@ -59,8 +59,9 @@ SECTIONS = {
 }
 INTRO = """\
 What fared costs and what it brings, beside FRR, BIRD, iproute2 or the older way of doing the same,
-measured in one run on one machine. Absolute times depend on the machine; ratios hardly do. A ratio
-above 1 means that fared is ahead. Each section says which command repeats it alone."""
+measured in one run on one machine. Absolute times depend on the machine; ratios hardly do. "A / B"
+is fared, or the new way, at A, beside B in the column "other"; a ratio above 1 means that fared is
+ahead. Each section says which command repeats it alone."""
 
 Row = dict[str, Any]
 
@@ -83,6 +84,17 @@ class Section:
         return found if self.failure is None else [*found, False]
 
     @property
+    def outcome(self) -> str:
+        """The whole section in a line."""
+        met, all_goals = sum(self.verdicts), len(self.verdicts)
+        said = f"{met} of {all_goals} goals met" if all_goals else "no goals"
+        ratios = [row["ratio"] for row in self.rows if row.get("ratio")]
+        if ratios:
+            ahead = sum(ratio >= 1 for ratio in ratios)
+            said += f"; ahead in {ahead} of {len(ratios)} comparisons"
+        return said
+
+    @property
     def command(self) -> str:
         """What repeats it."""
         return f"python bench/{self.name}.py"
@@ -103,6 +115,7 @@ def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
         "ratio": row.ratio,
         "goal": goal or None,
         "met": row.met if goal else None,
+        "drawn": row.drawn,
     }
 
 
@@ -246,6 +259,8 @@ def cells(row: Row, numeral: int | None = None) -> list[str]:
     ]
 
 
+MANY = 30
+"""Rows of a section from which on those without a goal are folded away."""
 HEADINGS = ["what", "fared", "other", "unit", "ratio", "goal", ""]
 RIGHT = (1, 2, 4)
 
@@ -286,30 +301,28 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def summary(sections: list[Section]) -> list[str]:
-    """All goals in one table, and a line a section with how long it took."""
-    lines = []
-    for section in sections:
-        met = sum(section.verdicts)
-        lines.append(
-            [
-                f"[{section.title.partition(':')[0]}](#{anchor(section.title)})",
-                str(met),
-                str(len(section.verdicts) - met),
-                f"{section.seconds:.0f} s",
-                f"`{section.command}`",
-            ]
-        )
-    found = ["## Goals", ""]
-    found += layout(["section", "met", "missed", "took", "command"], lines, (1, 2, 3))
+    """A line a section, then all goals in one table, those missed first."""
+    lines = [
+        [
+            f"[{section.title.partition(':')[0]}](#{anchor(section.title)})",
+            section.outcome,
+            f"{section.seconds:.0f} s",
+        ]
+        for section in sections
+    ]
     goals = []
     for section in sections:
         short = section.title.partition(":")[0]
         goals += [[short, *cells(row)] for row in section.rows if row.get("met") is not None]
         if section.failure is not None:
             goals.append([short, "runs at all", *[""] * 4, "it does", mark(met=False)])
+    goals.sort(key=lambda line: line[-1] == mark(met=True))
+    missed = sum(line[-1] != mark(met=True) for line in goals)
+    found = layout(["section", "outcome", "took"], lines, (2,))
+    found += ["", f"## Goals: {len(goals) - missed} met, {missed} missed", ""]
     if goals:
-        found += ["", *layout(["section", *HEADINGS], goals, [n + 1 for n in RIGHT])]
-    return [*found, ""]
+        found += [*layout(["section", *HEADINGS], goals, [n + 1 for n in RIGHT]), ""]
+    return found
 
 
 def anchor(title: str) -> str:
@@ -323,18 +336,28 @@ def page(sections: list[Section], began: datetime, seconds: float) -> str:
     lines += [f"- {began:%Y-%m-%d %H:%M} UTC, {seconds / 60:.1f} minutes", ""]
     lines += summary(sections)
     for section in sections:
-        lines += [f"## {section.title}", ""]
+        lines += [f"## {section.title}", "", f"{section.outcome[0].upper()}{section.outcome[1:]}."]
         lines += [f"`{section.command}`, {section.seconds:.0f} s", ""]
         if section.failure is not None:
             lines += [f"**Failed**: {section.failure}", ""]
-        if section.rows:
-            lines += [*table(section.rows), ""]
         for file, caption in section.figures:
             lines += [f"![{caption}]({file})", ""]
+        lines += tables(section.rows)
     verdicts = [verdict for section in sections for verdict in section.verdicts]
     met = sum(verdicts)
     lines.append(f"{met} goals met, {len(verdicts) - met} missed")
     return "\n".join(lines) + "\n"
+
+
+def tables(rows: list[Row]) -> list[str]:
+    """All rows; where they are many, those without a goal are folded away."""
+    if len(rows) <= MANY:
+        return [*table(rows), ""] if rows else []
+    shown = [row for row in rows if row.get("met") is not None]
+    rest = [row for row in rows if row.get("met") is None]
+    words = f"{len(rest)} figures without a goal"
+    folded = [f"<details><summary>{words}</summary>", "", *table(rest), "", "</details>", ""]
+    return [*table(shown), "", *folded] if shown else folded
 
 
 # -- pictures ----------------------------------------------------------------------------------
@@ -342,12 +365,12 @@ def page(sections: list[Section], began: datetime, seconds: float) -> str:
 
 def draw_ratios(section: Section) -> None:
     """Draw how far ahead fared is in each row that has a ratio; goals met and missed in colour."""
-    rows = [row for row in section.rows if (row.get("ratio") or 0) > 0]
+    rows = [row for row in section.rows if (row.get("ratio") or 0) > 0 and row.get("drawn", True)]
     if len(rows) < 2:
         return
     try:
         from matplotlib.figure import Figure
-        from matplotlib.ticker import FuncFormatter
+        from matplotlib.ticker import FuncFormatter, MaxNLocator
     except ImportError:
         return
     picture = Figure(figsize=(9.0, 0.9 + 0.3 * len(rows)), layout="constrained")
@@ -368,12 +391,15 @@ def draw_ratios(section: Section) -> None:
     axes.set_yticks(range(len(rows)), [shorten(row["name"]) for row in reversed(rows)], fontsize=7)
     axes.axvline(0, color="black", linewidth=0.8)
     axes.margins(x=0.15)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{10**x:.3g}x"))
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    if math.log10(max(row["ratio"] for row in rows) / min(row["ratio"] for row in rows)) > 1:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: times(10**x)))
     axes.set_xlabel("times ahead of the other (logarithmic); green: goal met, red: missed")
     axes.set_title(section.title, fontsize=9)
     file = f"{section.name}-ratios.png"
     picture.savefig(OUTPUT / file, dpi=110)
-    section.figures.insert(0, (file, f"{section.title}: times ahead"))
+    section.figures.append((file, f"{section.title}: times ahead"))
 
 
 def shorten(name: str, most: int = 70) -> str:
@@ -394,16 +420,16 @@ def main(arguments: list[str]) -> int:
         return 2
     OUTPUT.mkdir(parents=True, exist_ok=True)
     began, started = datetime.now(UTC), time.perf_counter()
-    sections = []
+    sections: list[Section] = []
+    text = ""
     for name in arguments or SECTIONS:
         section = run(name)
         draw_ratios(section)
         sections.append(section)
-        met = sum(section.verdicts)
-        said = section.failure or f"{met} of {len(section.verdicts)} goals met"
+        said = section.failure or section.outcome
         print(f"{section.name}: {said}, {section.seconds:.0f} s", flush=True)
-    text = page(sections, began, time.perf_counter() - started)
-    REPORT.write_text(text)
+        text = page(sections, began, time.perf_counter() - started)
+        REPORT.write_text(text)  # each time: what was measured is not lost if this is stopped
     print(f"\n{text}", end="")
     return 0
 

@@ -219,7 +219,11 @@ class Daemon:
         """Import what the answers to people need, in a thread: the loop goes on routing."""
         loop = asyncio.get_running_loop()
         loaded = loop.run_in_executor(None, importlib.import_module, "fared.daemon.commands")
-        loaded.add_done_callback(lambda _: garbage.set_aside())
+        loaded.add_done_callback(self._views_loaded)
+
+    def _views_loaded(self, _: asyncio.Future[Any]) -> None:
+        garbage.set_aside()
+        self.log.info("views-loaded")
 
     def _install_signals(self) -> None:
         loop = asyncio.get_running_loop()

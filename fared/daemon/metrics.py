@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from fared.api.metrics import MetricValues
 from fared.api.views.adaptation import programmed_shares
 from fared.api.views.context import ViewContext
-from fared.api.views.isis import levels_name, lsp_type
 from fared.api.views.ospf import lsa_type_name
 from fared.api.views.routes import quantization_error
 from fared.api.views.system import routes_by_protocol
@@ -87,6 +86,8 @@ def _ospf(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> 
 
 def _isis(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> None:
     """Levels are the areas: an adjacency of both counts as ``level-1-2``, once."""
+    from fared.api.views.isis import levels_name, lsp_type  # noqa: PLC0415 - only where it runs
+
     snapshot = context.isis
     for adjacency in snapshot.adjacencies:
         values["neighbors"][ISIS, levels_name(adjacency.levels), adjacency.state] += 1

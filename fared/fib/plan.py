@@ -45,6 +45,7 @@ class Plan:
         self._gone: list[Prefix] = []
         self._homeless: _Parts = {}
         self._movers: dict[int, _Parts] = {}
+        self._there: set[int] = set()
 
     def run(self, prefixes: Iterable[Prefix]) -> list[FibOperation]:
         """Plan for ``prefixes``; others are left as they are."""
@@ -169,7 +170,10 @@ class Plan:
 
     def _need_nexthops(self, vector: Vector) -> None:
         belief = self._belief
-        for nexthop_id, _ in vector.members:
+        # Hundreds of groups have the same members: each is looked at once a pass.
+        unseen = {member[0] for member in vector.members} - self._there
+        self._there |= unseen
+        for nexthop_id in sorted(unseen):
             hop = belief.hop_of(nexthop_id)
             if hop is None:  # a second id of an adopted next hop: not ours to write again
                 continue

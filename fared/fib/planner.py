@@ -29,8 +29,9 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from fared.core.ids import Prefix
@@ -55,6 +56,8 @@ from fared.weights.quantise import divide_buckets
 MAX_WEIGHT = 65535
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+_MEMBER: Callable[[tuple[int, int]], Member] = partial(tuple.__new__, Member)
+"""``Member._make`` without its checks: there are tens of thousands where hundreds of groups change."""
 _ALREADY_GONE = frozenset((errno.ENOENT, errno.ESRCH))
 
 
@@ -255,7 +258,7 @@ class FibPlanner:
             weights[hop_id] = weight
         if self.settings.resilient and len(weights) > 1:
             weights = self._in_buckets(weights)
-        return self._belief.intern(tuple(map(Member._make, sorted(weights.items()))))
+        return self._belief.intern(tuple(map(_MEMBER, sorted(weights.items()))))
 
     def _in_buckets(self, weights: dict[int, int]) -> dict[int, int]:
         """Weights that a resilient group takes as they are: whole buckets of each member.

@@ -52,6 +52,23 @@ def test_goals_are_listed_before_the_sections():
     assert "no goal" not in head
 
 
+def test_missed_goals_come_first():
+    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS))
+    at = lines.index("## Goals: 1 met, 1 missed")
+    first, second = [line for line in lines[at:] if line.startswith("| FIB")][:2]
+    assert "**missed**" in first
+    assert second.endswith("| met        |")
+
+
+def test_a_long_table_shows_goals_and_folds_the_rest_away():
+    many = [{**GOOD, "name": f"figure {number}"} for number in range(run.MANY)]
+    text = "\n".join(page(run.Section("fib", "FIB: routes", 3.0, [*ROWS, *many])))
+    shown, _, folded = text.partition("<details>")
+    assert f"{run.MANY + 1} figures without a goal" in folded
+    assert "groups" in shown
+    assert "figure 7" not in shown
+
+
 def test_an_unknown_section_is_refused(capsys):
     assert run.main(["nonsense"]) == 2
     assert "no such section: nonsense" in capsys.readouterr().out

@@ -77,3 +77,9 @@ def test_the_engine_of_a_protocol_not_spoken_is_not_loaded(loaded):
     assert "fared.isis.engine" not in loaded["ospf"]
     assert "fared.isis.engine" in loaded["isis"]
     assert "fared.ospf.engine" not in loaded["isis"]
+
+
+def test_the_views_of_a_protocol_not_spoken_are_not_loaded(loaded):
+    """They bring its codec: half of what an OSPF router loads for those who look."""
+    assert "fared.api.views.ospf" in loaded["served"]
+    assert not {name for name in loaded["served"] if name.startswith("fared.isis.pdu")}

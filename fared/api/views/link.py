@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fared.api.schema.link import LinkFacts
 from fared.api.views.context import ViewContext, finite
-from fared.isis.snapshot import CircuitView
-from fared.ospf.snapshot import InterfaceView
+
+if TYPE_CHECKING:
+    from fared.isis.snapshot import CircuitView
+    from fared.ospf.snapshot import InterfaceView
 
 
 def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkFacts:

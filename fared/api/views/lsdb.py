@@ -10,7 +10,6 @@ from __future__ import annotations
 from fared.api.schema import lsdb as schema
 from fared.api.schema.isis_lsdb import IsisLsdb
 from fared.api.views.context import ViewContext, finite
-from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.core.ids import dotted
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.lsa import with_age
@@ -22,6 +21,8 @@ def lsdb(context: ViewContext) -> schema.Lsdb | IsisLsdb:
     """``show lsdb``: of the protocol that is asked for, else of OSPF where that runs."""
     if context.speaks(OSPF):
         return lsdb_document(context.ospf)
+    from fared.api.views.isis_lsdb import isis_lsdb_document  # noqa: PLC0415
+
     return isis_lsdb_document(context.isis)
 
 

@@ -14,7 +14,6 @@ from fared.api.control import CommandError
 from fared.api.schema import path as schema
 from fared.api.views.context import ViewContext, family_name, family_number, finite
 from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
-from fared.isis.described import describe
 from fared.rib.model import Route
 from fared.rib.solver import Announcements, RouteSolver
 from fared.router.speaker import ISIS, OSPF, Speaker
@@ -137,6 +136,8 @@ def _announced(solver: RouteSolver, prefix: Prefix) -> Announcements:
 
 def _own_words(context: ViewContext, prefix: Prefix) -> dict[int, tuple[PrefixAttachment, ...]]:
     """What this router announces of a prefix in each level: its own blocks lack what it leaks."""
+    from fared.isis.described import describe  # noqa: PLC0415 - only where IS-IS runs
+
     settings = context.router.settings.isis
     code = None if settings is None else settings.path_capacity_code
     return {

@@ -1,4 +1,7 @@
-"""Views that all protocols share: interfaces, neighbors, the database, pending timers."""
+"""Views that all protocols share: interfaces, neighbors, the database, pending timers.
+
+The views of IS-IS bring its codec: they are imported only where it runs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from fared.api.control import CommandError
 from fared.api.schema import isis as isis_schema
 from fared.api.schema import ospf as ospf_schema
 from fared.api.schema import protocol as schema
-from fared.api.views import isis, ospf
+from fared.api.views import ospf
 from fared.api.views.context import ViewContext
 from fared.router.speaker import ISIS, OSPF
 
@@ -17,6 +20,8 @@ def interfaces(context: ViewContext) -> schema.Interfaces:
     if context.speaks(OSPF):
         found += ospf.interfaces(context)
     if context.speaks(ISIS):
+        from fared.api.views import isis  # noqa: PLC0415
+
         found += isis.interfaces(context)
     return {"format": "fared-interfaces/1", "router_id": context.root, "interfaces": found}
 
@@ -27,6 +32,8 @@ def neighbors(context: ViewContext) -> schema.Neighbors:
     if context.speaks(OSPF):
         found += ospf.neighbors(context)
     if context.speaks(ISIS):
+        from fared.api.views import isis  # noqa: PLC0415
+
         found += isis.neighbors(context)
     return {"format": "fared-neighbors/1", "router_id": context.root, "neighbors": found}
 
@@ -41,6 +48,8 @@ def database(
     if context.speaks(OSPF):
         areas, as_scope = ospf.database(context, kind, entry_id)
     if context.speaks(ISIS):
+        from fared.api.views import isis  # noqa: PLC0415
+
         levels = isis.database(context, kind, entry_id)
     wanted = " ".join(filter(None, (kind, entry_id)))
     if wanted:
@@ -80,6 +89,8 @@ def timers(context: ViewContext) -> schema.Timers:
         for row in ospf.timers(context):
             add(OSPF, *row)
     if context.speaks(ISIS):
+        from fared.api.views import isis  # noqa: PLC0415
+
         for row in isis.timers(context):
             add(ISIS, *row)
     for speaker in context.speakers:

@@ -13,7 +13,6 @@ from fared.core.ids import dotted, format_system_id
 from fared.core.reduction import ReductionSettings
 from fared.fib.model import FibState
 from fared.isis.ids import Level
-from fared.isis.pdu.render import format_area
 from fared.router.speaker import ISIS, OSPF
 from fared.router.stages import Stage
 
@@ -121,6 +120,8 @@ def _flooding(reduction: ReductionSettings) -> schema.FloodingStatus:
 
 
 def _isis(context: ViewContext) -> schema.IsisStatus:
+    from fared.isis.pdu.render import format_area  # noqa: PLC0415 - only where IS-IS runs
+
     snapshot = context.isis
     levels: list[schema.LevelStatus] = []
     for view in snapshot.databases:

@@ -1,0 +1,385 @@
+"""All 512 groups of 64 members change at once: fared, FRR's zebra, ``ip -batch``.
+
+Leaf 0 of 66 spines and 513 leaves, every other leaf connected to 64 of the spines, to 64 others
+than any other leaf: 512 destinations, 512 groups of 64 members. Daemons and neighbors are those
+of ``beside``, over real adjacencies; spines announce what their links down can carry (33,000 TE
+LSAs), which is what leaf 0's weights go by. Two events, each told by spine 0 and then taken back:
+
+- the capacity of spine 1 toward all leaves halves: one TE LSA a link, all in one batch. New
+  weights for every group that spine 1 is in; FRR has no such thing. What fared's kernel holds
+  before and after is then written in turns by ``ip -batch``.
+- the metric of spine 1 toward all leaves doubles: one router LSA. Those groups all lose a member;
+  FRR, too, has to give 512 destinations other next hops. zebra makes new groups and points the
+  routes at them (``zebra nexthop kernel enable``, its default). Without that it writes whole routes,
+  which takes it as long or longer: measured where more events than usual are asked for.
+
+``python bench/fib_groups.py [EVENTS]``
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import select
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.beside import Bench
+from bench.beside_devices import Device
+from bench.beside_fabric import COST, RATE, Fabric
+from bench.beside_speakers import MTU, OspfSpeaker
+from fared.api.client import ControlClient
+from fared.lab.namespaces import Netns
+from fared.ospf.packet.lsa import Lsa
+
+ZEBRA = "/usr/lib/frr/zebra"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "build" / "bench" / "fib_groups.json"
+SPINES, LEAVES = 66, 513
+WAYS, GROUPS = 64, 512
+CHANGED = 1
+"""The spine whose links change; the neighbor that tells of it is spine 0."""
+FEW = 4
+EVENTS = 2
+BATCHES = 3
+READY, REACTION = 90.0, 30.0
+QUIET = 1.0
+SPACING = 2.2
+"""Longer than any back-off remembers: RFC 8405 holds on for two seconds."""
+GOAL_PROGRAM = 0.5
+"""The kernel's own work is nearly all of what ``ip -batch`` takes: planning may double it."""
+CAPACITY, METRIC = ("capacity",), ("metric", "metric back")
+PARTS = ("computed", "planned", "programmed")
+Row = dict[str, Any]
+Figures = dict[str, float]
+
+
+def sparse(*, te: bool) -> Fabric:
+    """A fabric whose leaves each lack two spines, no two leaves the same; never 0 or 1."""
+    pairs = islice(combinations(range(2, SPINES), 2), LEAVES - 1)
+    cut = {(spine, leaf) for leaf, pair in enumerate(pairs, 1) for spine in pair}
+    fabric = Fabric(SPINES, LEAVES, te=te, cut=cut)
+    for router in fabric.routers():
+        fabric.router_lsa(router)
+    for spine in map(fabric.spine, range(SPINES if te else 0)):
+        for link, *_ in fabric.ends(spine):
+            fabric.te_lsa(spine, link)
+    return fabric
+
+
+# -- one daemon ----------------------------------------------------------------------------------
+
+
+class Run:
+    """One daemon, synchronized, and what it makes of events."""
+
+    def __init__(self, device: Device, *, objects: bool = True) -> None:
+        self.device = device
+        self._objects = objects
+        self.bench = Bench([device])
+        self.found: dict[str, list[Figures]] = {}
+        self._next = 0.0
+
+    def synchronize(self) -> None:
+        """Start the daemon and wait until it has all paths. Raises RuntimeError."""
+        device, speakers = self.device, list(self.device.speakers.values())
+        device.start()
+        if device.kind == "frr" and self._objects:
+            words = ("configure terminal", "zebra nexthop kernel enable")
+            told = (part for word in words for part in ("-c", word))
+            device.inside.run(["vtysh", "--vty_socket", str(device.directory), *told])
+        if not self.bench.serve(15.0, lambda: all(speaker.heard for speaker in speakers)):
+            raise RuntimeError(f"{device.name}: says no hello\n{device.diagnosis()}")
+        # One neighbor has the database; what came from it need not be flooded to the others.
+        for some, ways in ((speakers[:1], 1), (speakers, WAYS)):
+            for speaker in some:
+                speaker.silent = False
+                speaker.hello()
+            self._await(ways, some)
+        self._quiet(1.5)
+
+    def _await(self, ways: int, speakers: list[Any]) -> None:
+        checked = 0.0
+
+        def complete() -> bool:
+            nonlocal checked
+            if time.monotonic() < checked + 0.5 or not all(one.full for one in speakers):
+                return False
+            widths = [len(self.device.width(leaf)) for leaf in (1, LEAVES - 1)]
+            checked = time.monotonic()
+            return widths == [ways, ways]
+
+        if not self.bench.serve(READY, complete):
+            found = [len(self.device.width(leaf)) for leaf in (1, LEAVES - 1)]
+            raise RuntimeError(f"{self.device.name}: {found}, not {ways}, paths in {READY:g} s")
+
+    def _quiet(self, seconds: float) -> None:
+        last = time.monotonic()
+
+        def still() -> bool:
+            nonlocal last
+            if self.device.changes():
+                last = time.monotonic()
+            return time.monotonic() > last + seconds
+
+        self.bench.serve(READY, still)
+
+    def react(self, name: str, lsas: list[Lsa], accepts: Callable[[dict[str, int]], bool]) -> None:
+        """Tell of an event, and note when the kernel changed first and last, ms."""
+        device, server = self.device, self.device.server
+        assert isinstance(server, OspfSpeaker)
+        told = [server.flood(portion) for portion in portions(lsas)]
+        self.bench.serve(max(0.0, self._next - time.monotonic()))
+        device.changes()
+        since = time.time()
+        poll = select.poll()
+        poll.register(device.monitor.fileno(), select.POLLIN)
+        began = now = time.perf_counter()
+        for send in told:
+            send()
+        first = last = None
+        while last is None or now < last + QUIET or not self._all(accepts):
+            ready = poll.poll(20)
+            now = time.perf_counter()
+            if ready and device.changes():
+                first, last = first or now, now
+            elif now > began + REACTION:
+                raise RuntimeError(f"{device.name}: not all of {name} in {REACTION:g} s")
+        assert first is not None
+        self._next = time.monotonic() + SPACING
+        if device.changes():
+            print(f"{device.name}: still at {name} after {QUIET:g} s of quiet", file=sys.stderr)
+            return  # when it was over is not known
+        self.bench.serve(0.2)
+        figures = {"first": (first - began) * 1e3, "last": (last - began) * 1e3}
+        if new := self._records(since):
+            figures |= {part: sum(record[part] for record in new) * 1e3 for part in PARTS}
+            figures["turns"] = len(new)
+            figures["operations"] = sum(record["operations"] for record in new)
+        self.found.setdefault(name, []).append(figures)
+
+    def _all(self, accepts: Callable[[dict[str, int]], bool]) -> bool:
+        return all(accepts(self.device.width(leaf)) for leaf in range(1, LEAVES, LEAVES // FEW))
+
+    def _records(self, since: float) -> list[dict[str, Any]]:
+        """What fared says of changes from a time on."""
+        if self.device.kind != "fared":
+            return []
+        client = ControlClient(str(self.device.directory / "fared.sock"))
+        changes = client.request("show", "convergence")["changes"]
+        return [record for record in changes if record["at"] >= since]
+
+    # Events
+
+    def metric(self) -> None:
+        """The metric of all downlinks of a spine doubles, and is as it was."""
+        fabric, spine = self.device.fabric, self.device.fabric.spine(CHANGED)
+        name = f"s{CHANGED}"
+        links = [(CHANGED, leaf) for leaf in range(1, LEAVES)]
+        fabric.costs.update(dict.fromkeys(links, 2 * COST))
+        self.react("metric", [fabric.router_lsa(spine)], lambda width: name not in width)
+        fabric.costs.clear()
+        self.react("metric back", [fabric.router_lsa(spine)], lambda width: name in width)
+
+    def capacity(self, rate: float) -> None:
+        """The capacity of all downlinks of a spine becomes another."""
+        fabric, spine = self.device.fabric, self.device.fabric.spine(CHANGED)
+        links = [(CHANGED, leaf) for leaf in range(1, LEAVES)]
+        fabric.rates = dict.fromkeys(links, rate)
+        name, less = f"s{CHANGED}", rate < RATE
+
+        def accepts(width: dict[str, int]) -> bool:
+            return (width[name] < max(width.values())) is less
+
+        self.react("capacity", [fabric.te_lsa(spine, link) for link in links], accepts)
+
+
+def portions(lsas: Iterable[Lsa]) -> Iterator[list[Lsa]]:
+    """Cut into what packets hold."""
+    portion: list[Lsa] = []
+    for lsa in lsas:
+        if portion and sum(len(one.raw) for one in portion) + len(lsa.raw) > MTU - 48:
+            yield portion
+            portion = []
+        portion.append(lsa)
+    yield portion
+
+
+# -- ip -batch -----------------------------------------------------------------------------------
+
+
+def groups(netns: Netns) -> dict[int, str]:
+    """Hold what groups of all members there are, as ``ip`` writes them."""
+    found = {}
+    for item in json.loads(netns.ip("-j", "nexthop", "show")):
+        members = item.get("group", ())
+        if len(members) == WAYS:
+            text = "/".join(f"{one['id']},{one.get('weight', 1)}" for one in members)
+            found[item["id"]] = f"group {text} proto {item['protocol']}"
+    return found
+
+
+def written(netns: Netns, states: list[dict[int, str]], directory: Path) -> list[float]:
+    """Let ``ip -batch`` write one state after the other, several times: ms each."""
+    files = []
+    for number, state in enumerate(states):
+        files.append(directory / f"groups-{number}")
+        lines = [f"nexthop replace id {group} {rest}\n" for group, rest in state.items()]
+        files[-1].write_text("".join(lines))
+    times = []
+    for turn in range(BATCHES * len(files)):
+        file = str(files[turn % len(files)])
+        began = time.perf_counter()
+        netns.ip("-batch", file)
+        times.append((time.perf_counter() - began) * 1e3)
+    return times
+
+
+# -- all of it -----------------------------------------------------------------------------------
+
+
+def measure(kind: str, events: int, *, objects: bool = True) -> dict[str, Any]:
+    """Run a daemon through all events it knows; ``objects``: zebra writes next-hop groups."""
+    fabric = sparse(te=kind == "fared")
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        directory.chmod(0o777)
+        device = Device(kind, "ospf", fabric, directory)
+        stack.callback(device.stop)
+        run = Run(device, objects=objects)
+        began = time.perf_counter()
+        run.synchronize()
+        found: dict[str, Any] = {
+            "sync": time.perf_counter() - began,
+            "groups": len(groups(device.inside)),
+        }
+        states = []
+        for turn in range(2 * events if kind == "fared" else 0):
+            run.capacity(RATE if turn % 2 else RATE / 2)
+            states.append(groups(device.inside))
+        for _ in range(events):
+            run.metric()
+        if kind == "fared":
+            for process in device.processes:
+                process.kill()
+                process.wait(10)
+            found["ip"] = written(device.inside, states[:2], directory)
+        return found | run.found
+
+
+def measure_all(events: int) -> int:
+    """Measure all; results go to a file, out of the sandbox."""
+    results = {"fared": measure("fared", events)}
+    if shutil.which(ZEBRA):
+        results["frr"] = measure("frr", events)
+        if events > EVENTS:
+            results["frr routes"] = measure("frr", events, objects=False)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(results))
+    return 0
+
+
+def middle(found: dict[str, Any], what: str, *events: str) -> float:
+    """The median of a figure over events of several kinds."""
+    return statistics.median(one[what] for event in events for one in found[event])
+
+
+def rows(events: int = EVENTS) -> list[Row]:
+    """The batch beside ``ip -batch``, groups given other members beside zebra."""
+    from fared.lab import sandbox
+
+    reason = sandbox.problem()
+    if reason is not None:
+        return [{"name": f"skipped: {reason}"}]
+    RESULTS.unlink(missing_ok=True)
+    if sandbox.run(lambda: measure_all(events)):
+        raise RuntimeError("see the lines above")
+    return as_rows(json.loads(RESULTS.read_text()))
+
+
+def as_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
+    """Rows of the report."""
+    ours = found["fared"]
+    whole, writes = middle(ours, "last", *CAPACITY), statistics.median(ours["ip"])
+    parts = {part: middle(ours, part, *CAPACITY) for part in PARTS}
+    told = ", ".join(f"{name} {value:.0f} ms" for name, value in parts.items())
+    program = parts["planned"] + parts["programmed"]
+    table: list[Row] = [
+        {
+            "name": f"{GROUPS} groups of {WAYS}, planned and written / ip -batch",
+            "ours": program,
+            "other": writes,
+            "unit": "ms",
+            "ratio": writes / program,
+            "goal": f">= {GOAL_PROGRAM:g}x",
+            "met": writes / program >= GOAL_PROGRAM,
+            "note": f"the capacity of a spine changes toward {GROUPS} leaves: {GROUPS} TE LSAs in"
+            f" one batch change the weights of {GROUPS} groups; {told};"
+            " ip -batch writes the same groups, with nothing to find out",
+        },
+        {
+            "name": f"{GROUPS} groups of {WAYS}, {GROUPS} TE LSAs to the last group / ip -batch",
+            "ours": whole,
+            "other": writes,
+            "unit": "ms",
+            "ratio": writes / whole,
+        },
+    ]
+    for kind, label in (("frr", "FRR"), ("frr routes", "FRR, whole routes")):
+        if kind in found:
+            table += zebra_rows(ours, found[kind], label)
+    return table
+
+
+def zebra_rows(ours: dict[str, Any], theirs: dict[str, Any], label: str) -> list[Row]:
+    """Beside zebra: groups a second while it writes, and the whole reaction."""
+    rates, spans = [], []
+    for side in (ours, theirs):
+        writing = [one["last"] - one["first"] for event in METRIC for one in side[event]]
+        rates.append(GROUPS / statistics.median(writing) * 1e3)
+        spans.append(middle(side, "last", *METRIC))
+    note = (
+        f"the metric of a spine changes toward {GROUPS} leaves: one router LSA, {GROUPS} groups"
+        f" lose or regain a member; from the first to the last change in the kernel. zebra of"
+        " FRR 8.4 makes new groups and points the routes at them, fared replaces the groups"
+    )
+    return [
+        {
+            "name": f"group rewrites / {label}",
+            "ours": rates[0],
+            "other": rates[1],
+            "unit": "groups/s",
+            "ratio": rates[0] / rates[1],
+            "goal": ">= 1x",
+            "met": rates[0] >= rates[1],
+            "note": note,
+        },
+        {
+            "name": f"{GROUPS} groups get other members, LSA to the last of them / {label}",
+            "ours": spans[0],
+            "other": spans[1],
+            "unit": "ms",
+            "ratio": spans[1] / spans[0],
+            "goal": ">= 1x",
+            "met": spans[1] >= spans[0],
+        },
+    ]
+
+
+if __name__ == "__main__":
+    for row in rows(*(int(text) for text in sys.argv[1:])):
+        print(row)
