@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fared.core.reduction import ReductionSettings
 from fared.ospf.database import HURRIED, MIN_LS_ARRIVAL
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
@@ -30,10 +31,10 @@ class Retransmitter:
         """
         self._list(neighbor, Retransmission(entry, self._first_repeat(neighbor, entry)))
 
-    def defer(self, neighbor: Neighbor, entry: LsaEntry) -> None:
+    def defer(self, neighbor: Neighbor, entry: LsaEntry, patience: ReductionSettings) -> None:
         """Send ``entry`` only when the neighbor has not shown by its turn that it has it."""
         instance = self._instance
-        due = neighbor.turn.due(instance.settings.reduction, instance.now, instance.rng)
+        due = neighbor.turn.due(patience, instance.now, instance.rng)
         self._list(neighbor, Retransmission(entry, due, deferred=True))
         instance.counters.lsas["deferred"] += 1
 
