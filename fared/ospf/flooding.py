@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from fared.core.ids import AreaId
-from fared.core.reduction import ReductionSettings
 from fared.core.wire import DecodeError
 from fared.ospf.database import MIN_LS_ARRIVAL, Database
-from fared.ospf.firsthand import PATIENCE, told_first_hand
+from fared.ospf.firsthand import told_first_hand
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
@@ -128,7 +127,7 @@ class Flooding:
                 if not self._wants(neighbor, entry, sender):
                     continue
                 if sender is not None and self._may_wait(neighbor, told):
-                    self._retransmitter.defer(neighbor, entry, self._patience())
+                    self._retransmitter.defer(neighbor, entry)
                     continue
                 self._retransmitter.enlist(neighbor, entry)
                 wanted = True
@@ -193,10 +192,6 @@ class Flooding:
             and neighbor.state is NeighborState.FULL
             and not neighbor.interface.broadcast
         )
-
-    def _patience(self) -> ReductionSettings:
-        reduction = self._instance.settings.reduction
-        return reduction if reduction.active else PATIENCE
 
     def _receive(self, neighbor: Neighbor, lsa: Lsa) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""
