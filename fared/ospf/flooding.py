@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from fared.core.ids import AreaId
 from fared.core.wire import DecodeError
 from fared.ospf.database import MIN_LS_ARRIVAL, Database
+from fared.ospf.firsthand import told_first_hand
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
@@ -25,6 +26,7 @@ from fared.ospf.packet.packets import LsAck, LsUpdate
 from fared.ospf.retransmit import Retransmitter
 
 _ANSWERED_KEPT = 1024
+_NOBODY: frozenset[int] = frozenset()
 
 
 class Flooding:
@@ -98,7 +100,8 @@ class Flooding:
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        return entry, self.flood(entry, sender)
+        told = _NOBODY if sender is None else told_first_hand(lsdb, old, entry)
+        return entry, self.flood(entry, sender, told)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
         """Premature ageing (§14.1): flood the instance we have at MaxAge."""
@@ -107,10 +110,13 @@ class Flooding:
         self.flood(aged, None)
         return aged
 
-    def flood(self, entry: LsaEntry, sender: Neighbor | None) -> bool:
+    def flood(
+        self, entry: LsaEntry, sender: Neighbor | None, told: Container[int] = _NOBODY
+    ) -> bool:
         """Queue an LSA on every interface of its scope whose neighbors want it (§13.3).
 
-        Returns whether that includes the interface of the sender.
+        ``told``: routers that hear of it first hand, whose copy may wait. Returns whether it
+        goes out of the interface of the sender, too.
         """
         back = False
         for interface in self._eligible(entry):
@@ -120,7 +126,7 @@ class Flooding:
             for neighbor in list(interface.neighbors.values()):
                 if not self._wants(neighbor, entry, sender):
                     continue
-                if sender is not None and self._may_wait(neighbor):
+                if sender is not None and self._may_wait(neighbor, told):
                     self._retransmitter.defer(neighbor, entry)
                     continue
                 self._retransmitter.enlist(neighbor, entry)
@@ -176,13 +182,13 @@ class Flooding:
         # RFC 5250 §3.1: opaque LSAs only to those who understand them
         return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
 
-    def _may_wait(self, neighbor: Neighbor) -> bool:
-        """Whether a neighbor is likely to get a flood from others as well (core.reduction).
+    def _may_wait(self, neighbor: Neighbor, told: Container[int]) -> bool:
+        """Whether a neighbor is likely to get a flood from others (core.reduction, firsthand).
 
         Not one that is still learning the database, nor a LAN, which has its own order.
         """
         return (
-            self._instance.settings.reduction.active
+            (neighbor.router_id in told or self._instance.settings.reduction.active)
             and neighbor.state is NeighborState.FULL
             and not neighbor.interface.broadcast
         )

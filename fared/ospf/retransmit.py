@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from fared.core.reduction import Turn
 from fared.ospf.database import HURRIED, MIN_LS_ARRIVAL
+from fared.ospf.firsthand import PATIENCE
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import Neighbor, NeighborState, Retransmission
@@ -21,6 +23,7 @@ class Retransmitter:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
+        self._turn = Turn()
 
     def enlist(self, neighbor: Neighbor, entry: LsaEntry) -> None:
         """Send ``entry`` to the neighbor again and again until it acknowledges.
@@ -31,9 +34,17 @@ class Retransmitter:
         self._list(neighbor, Retransmission(entry, self._first_repeat(neighbor, entry)))
 
     def defer(self, neighbor: Neighbor, entry: LsaEntry) -> None:
-        """Send ``entry`` only when the neighbor has not shown by its turn that it has it."""
+        """Send ``entry`` only when the neighbor has not shown by its turn that it has it.
+
+        Without flooding reduction it waits since it is heard first hand (``firsthand``): the
+        turn is one for all neighbors, so that a router wakes once for all of them.
+        """
         instance = self._instance
-        due = neighbor.turn.due(instance.settings.reduction, instance.now, instance.rng)
+        reduction = instance.settings.reduction
+        if reduction.active:
+            due = neighbor.turn.due(reduction, instance.now, instance.rng)
+        else:
+            due = self._turn.due(PATIENCE, instance.now, instance.rng)
         self._list(neighbor, Retransmission(entry, due, deferred=True))
         instance.counters.lsas["deferred"] += 1
 

@@ -1,0 +1,104 @@
+"""The loss of a link is told by both its ends: who hears one of them needs no copy from others."""
+
+from dataclasses import replace
+
+import pytest
+
+from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.packets import LsUpdate
+from tests.ospf.harness import Network, router_id
+
+PATIENCE = 0.1
+WIRE = 0.01
+"""More than all wires of a path together take."""
+
+
+def clos(spines: int, leaves: int, seed: int = 1) -> Network:
+    """Spines 1.., leaves 101.., every wire with a delay of its own."""
+    net = Network(seed)
+    tops, bottoms = range(1, spines + 1), range(101, 101 + leaves)
+    for number in (*tops, *bottoms):
+        net.add(number)
+    for bottom in bottoms:
+        for top in tops:
+            net.join(bottom, top, delay=net.rng.uniform(0.0002, 0.002))
+    net.until(lambda: net.all_full() and net.in_sync(), every=0.05)
+    net.run(3)
+    return net
+
+
+def cable(net: Network, *ends: int):
+    return next(c for c in net.cables if {node for node, _ in c.ends} == set(ends))
+
+
+def updates(net: Network, since: int) -> list[int]:
+    bodies = ((node, decode_packet(p.payload).body) for _, node, p in net.trace[since:])
+    return [node for node, body in bodies if isinstance(body, LsUpdate)]
+
+
+def lists(net: Network, number: int, of: int, neighbor: int) -> bool:
+    """Whether a router's database has a router LSA that names a neighbor."""
+    routers = net.nodes[number].engine._instance.areas
+    for area in routers.values():
+        for entry in area.lsdb:
+            if entry.key.ls_type == 1 and entry.key.advertising_router == router_id(of):
+                assert entry.body is not None
+                return any(k.link_id == router_id(neighbor) for k in entry.body.links)
+    return False
+
+
+def knows(net: Network, number: int) -> bool:
+    """Whether either end of the lost link between spine 1 and leaf 101 has been heard."""
+    return not lists(net, number, 1, 101) or not lists(net, number, 101, 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_everybody_knows_of_a_loss_before_anybody_passes_it_on(seed: int):
+    net = clos(3, 5, seed)
+    before, at = len(net.trace), net.now
+    net.set_up(cable(net, 1, 101), False)
+    net.until(lambda: all(knows(net, number) for number in net.nodes), every=0.0005)
+    assert net.now - at < 0.25 * PATIENCE
+    assert set(updates(net, before)) <= {1, 101}
+    net.run(3)
+    assert net.in_sync()
+    assert all(
+        neighbor.retransmissions == 0
+        for node in net.nodes.values()
+        for neighbor in node.engine.snapshot(net.now).neighbors
+    )
+
+
+def test_where_only_one_end_notices_the_other_learns_of_it_a_moment_later():
+    """A leaf lost its port, the spine's end still has light: nobody speaks for the spine."""
+    net = clos(3, 4)
+    lost = cable(net, 1, 101)
+    node, ifindex = next(end for end in lost.ends if end[0] == 101)
+    link, settings = net.nodes[node].links[ifindex]
+    at = net.now
+    net.link(node, replace(link, up=False), settings)
+    net.until(lambda: not lists(net, 1, 101, 1), every=0.0005)
+    assert net.now - at < PATIENCE + WIRE
+    net.run(3)
+    assert all(not lists(net, number, 101, 1) for number in net.nodes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_failures_at_once_reach_everybody(seed: int):
+    """A spine that loses half of its leaves, and a leaf that loses another spine."""
+    net = clos(3, 6, seed)
+    for leaf in (101, 102, 103):
+        net.set_up(cable(net, 1, leaf), False)
+    net.set_up(cable(net, 2, 104), False)
+    at = net.now
+    net.until(net.in_sync, every=0.002)
+    assert net.now - at < 4 * (PATIENCE + WIRE)
+
+
+def test_other_news_waits_for_nothing():
+    net = clos(3, 5)
+    at = net.now
+    link, settings = net.nodes[101].links[2]
+    net.link(101, link, replace(settings, cost=55))
+    net.until(net.in_sync, every=0.0005)
+    assert net.now - at < 4 * WIRE
