@@ -6,12 +6,13 @@ at a few places instead of being made again.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, run_starts, same_metric
+from fared.ted.graph import Graph, Loss, common, run_starts, same_metric
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -72,14 +73,14 @@ def respliced(
     if news.transit:
         transit = graph.transit.copy()
         transit[list(news.transit)] = list(news.transit.values())
-        graph = replace(graph, transit=transit)
+        graph = replace(graph, transit=transit, loss=None)
     if news.costs:
         metric = graph.metric.copy()
         metric[list(news.costs)] = list(news.costs.values())
-        graph = replace(graph, metric=metric, uniform=common(metric))
+        graph = replace(graph, metric=metric, uniform=common(metric), loss=None)
     if not news.gone and not news.come:
         return graph
-    return _pasted(graph, routers, news) if len(graph.src) > _SMALL_GRAPH else None
+    return _pasted(graph, routers, news) if len(graph.dst) > _SMALL_GRAPH else None
 
 
 def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _News) -> None:
@@ -136,13 +137,13 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
     added = places - np.searchsorted(cut, places) + np.arange(len(new))
     number = dict(zip(ends, added.tolist(), strict=True))
     change = np.zeros(len(graph.indptr), np.int64)
-    np.subtract.at(change, graph.src[cut] + 1, 1)
+    np.subtract.at(change, [graph.tail(edge) + 1 for edge in cut], 1)
     np.add.at(change, [edge.tail + 1 for edge in new], 1)
 
     def paste(values: NDArray[_T], fresh: Sequence[float]) -> NDArray[_T]:
         return _paste(values, cut, places.tolist(), np.array(fresh, values.dtype))
 
-    uniform, size = graph.uniform, len(graph.src) + len(new) - len(cut)
+    uniform, size = graph.uniform, len(graph.dst) + len(new) - len(cut)
     if uniform and size and all(edge.metric == uniform for edge in new):
         metric = same_metric(uniform, size)
     else:
@@ -155,7 +156,6 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
     return replace(
         graph,
         indptr=graph.indptr + change.cumsum(),
-        src=paste(graph.src, [edge.tail for edge in new]),
         dst=paste(graph.dst, [edge.head for edge in new]),
         metric=metric,
         reverse=_paste(
@@ -167,6 +167,7 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
         capacity=capacity,
         available=available,
         uniform=uniform,
+        loss=None if new else Loss(weakref.ref(graph), tuple(cut)),
     )
 
 
@@ -180,12 +181,12 @@ def _renumbered(
         np.subtract.at(shift, np.array(cut, np.int64) + 1, 1)
         renumbered: NDArray[np.int64] = (np.arange(len(edges)) + shift[:-1].cumsum())[edges]
         return renumbered
-    result = edges.copy()
+    shift = np.zeros(len(edges), np.int8)
     for place in cut:
-        result -= edges > place
+        shift -= (edges > place).view(np.int8)
     for place in places.tolist():
-        result += edges >= place
-    return result
+        shift += (edges >= place).view(np.int8)
+    return edges + shift
 
 
 def _paste(
