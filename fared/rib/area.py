@@ -222,7 +222,7 @@ class AreaSolver:
             limit = members.local[plan.slot_hop]
         packed = _packed(flow, limit)
         changed = np.zeros(len(plan.row_of), bool)
-        changed[plan.slot_node[(packed != patch.without(old.packed)).nonzero()[0]]] = True
+        changed[plan.slot_node[patch.unlike(old.packed, packed)]] = True
         if patch.node >= 0:
             changed[patch.node] = True
         nodes = changed.nonzero()[0]

@@ -8,6 +8,7 @@ of being made again. What this does not cover is left to ``build_plan``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from fared.spf.plan import UNREACHABLE, Plan, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,6 +37,13 @@ class Patch:
     node: int
     low: int
     high: int
+
+    def unlike(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The slots of which the value is another than that of the former slot."""
+        different = np.empty(len(new), bool)
+        np.not_equal(old[: self.low], new[: self.low], out=different[: self.low])
+        np.not_equal(old[self.high :], new[self.low :], out=different[self.low :])
+        return different.nonzero()[0]
 
     def without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """What was known of each former slot, of those that are left."""
@@ -80,20 +88,18 @@ def cut_plan(old: Plan, graph: Graph, cut: Sequence[int]) -> Patch | None:
     row_of = old.row_of
     if len(others) == 1 and old.slot_count[others[0]]:
         row_of = np.where(row_of == node, row_of[others[0]], row_of)
-    plan = _renumbered(old, graph, cut, _Gone(depth, place, first, last, low, high))
-    if low == high:
-        return Patch(replace(plan, row_of=row_of), node, low, high)
-    count = old.slot_count.copy()
-    count[node] -= high - low
-    plan = replace(
-        plan,
-        slot_node=_cut(old.slot_node, low, high),
-        slot_hop=_cut(old.slot_hop, low, high),
-        slot_start=old.slot_start - (high - low) * (old.slot_start > low),
-        slot_count=count,
-        row_of=row_of,
-    )
-    return Patch(plan, node, low, high)
+    slots: dict[str, NDArray[np.int64]] = {"row_of": row_of}
+    if low < high:
+        count = old.slot_count.copy()
+        count[node] -= high - low
+        slots |= {
+            "slot_node": _cut(old.slot_node, low, high),
+            "slot_hop": _cut(old.slot_hop, low, high),
+            "slot_start": old.slot_start - (high - low) * (old.slot_start > low),
+            "slot_count": count,
+        }
+    gone = _Gone(depth, place, first, last, low, high)
+    return Patch(_renumbered(old, graph, cut, gone, slots), node, low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +144,17 @@ def _cut(values: NDArray[np.generic], low: int, high: int) -> NDArray[np.generic
     return np.concatenate((values[:low], values[high:]))
 
 
-def _renumbered(plan: Plan, graph: Graph, cut: Sequence[int], gone: _Gone | None = None) -> Plan:
-    """The same paths by the numbers that edges have now, without what is gone."""
+def _renumbered(
+    plan: Plan,
+    graph: Graph,
+    cut: Sequence[int],
+    gone: _Gone | None = None,
+    slots: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
+) -> Plan:
+    """The same paths by the numbers that edges have now, without what is gone.
+
+    ``slots``: those fields of a plan that have become others.
+    """
     steps, levels = [], []
     for depth, (step, level) in enumerate(zip(plan.steps, plan.levels, strict=True)):
         at = gone if gone is not None and depth == gone.depth else None
@@ -161,6 +176,7 @@ def _renumbered(plan: Plan, graph: Graph, cut: Sequence[int], gone: _Gone | None
         via=_shifted(plan.via, cut),
         steps=tuple(steps),
         levels=tuple(levels),
+        **slots,
     )
 
 

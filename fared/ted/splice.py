@@ -97,9 +97,8 @@ def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _Ne
     if len(before) == len(after) and (before == after).all():
         place = np.arange(len(after))
     else:
-        place = np.minimum(before.searchsorted(after), max(len(before) - 1, 0))
-        kept = before[place] == after if len(before) else np.zeros(len(after), bool)
-        for head in np.setdiff1d(before, after, assume_unique=True).tolist():
+        place, kept = _found(after, before)
+        for head in before[~_found(before, after)[1]].tolist():
             news.gone.add((min(index, head), max(index, head)))
         for head in after[~kept].tolist():
             if (routers[names[head]].neighbors == names[index]).any():
@@ -108,6 +107,16 @@ def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _Ne
     other = (graph.metric[low + place] != least).nonzero()[0]
     if len(other):
         news.costs.update(zip((low + place[other]).tolist(), least[other].tolist(), strict=True))
+
+
+def _found(
+    values: NDArray[np.int64], among: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each of ``values`` is in ``among``, both ascending, and whether it is there."""
+    if not len(among):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    place = np.minimum(among.searchsorted(values), len(among) - 1)
+    return place, among[place] == values
 
 
 def _new_edge(graph: Graph, tail: int, head: int, routers: Mapping[NodeId, Rows]) -> _Edge:
