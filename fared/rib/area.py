@@ -216,10 +216,8 @@ class AreaSolver:
         """The same for a plan of which only a part is gone: the other rows keep their sets."""
         plan = patch.plan
         flow = propagate(plan, capacity)
-        if members is old.members:
-            limit = patch.without(old.limit)
-        else:
-            limit = members.local[plan.slot_hop]
+        same = members is old.members
+        limit = patch.without(old.limit) if same else members.local[plan.slot_hop]
         packed = _packed(flow, limit)
         changed = np.zeros(len(plan.row_of), bool)
         changed[plan.slot_node[patch.unlike(old.packed, packed)]] = True

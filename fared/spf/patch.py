@@ -8,19 +8,19 @@ of being made again. What this does not cover is left to ``build_plan``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from fared.spf.plan import UNREACHABLE, Plan, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from fared.ted.graph import Graph
+_T = TypeVar("_T", bound=np.generic)
 _MOST_CUT = 100
 """What an eight-bit count of them holds."""
 
@@ -47,7 +47,7 @@ class Patch:
 
     def without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """What was known of each former slot, of those that are left."""
-        return values if self.low == self.high else _cut(values, self.low, self.high)
+        return _cut(values, self.low, self.high)
 
 
 def cut_plan(old: Plan, graph: Graph, cut: Sequence[int]) -> Patch | None:
@@ -57,49 +57,37 @@ def cut_plan(old: Plan, graph: Graph, cut: Sequence[int]) -> Patch | None:
     concerned, or metrics differ.
     """
     before = old.graph
-    if len(cut) > _MOST_CUT or not graph.uniform or graph.uniform != before.uniform or before.network.any():
+    unlike = not graph.uniform or graph.uniform != before.uniform or bool(before.network.any())
+    if len(cut) > _MOST_CUT or unlike:
         return None
     lost = [edge for edge in cut if _on_path(old, edge)]
     if not lost:
         return Patch(_renumbered(old, graph, cut), -1, 0, 0)
-    if len(lost) > 1:
-        return None
-    edge = lost[0]
-    tail, node = before.tail(edge), int(before.dst[edge])
+    return _without(old, graph, cut, lost[0]) if len(lost) == 1 else None
+
+
+def _without(old: Plan, graph: Graph, cut: Sequence[int], edge: int) -> Patch | None:
+    """The plan without this one edge of its DAG."""
+    tail, node = old.graph.tail(edge), int(old.graph.dst[edge])
     others = _tails(old, graph, node)
     depth = int(old.distance[node]) // graph.uniform - 1
-    step = old.steps[depth]
-    if tail == old.root or not len(others):
+    gone = _goes(old, edge, depth) if tail != old.root and len(others) else None
+    if gone is None:
         return None
-    fed = (step.edge == edge).nonzero()[0]
-    if not len(fed):
-        return None
-    first, last = int(fed[0]), int(fed[-1]) + 1
-    low, high = step.low + first, step.low + last
-    if step.target is not None:
-        if not _still_fed(step.target, first, last):
-            return None
-        low = high = step.low
-    elif any(((low <= s.source) & (s.source < high)).any() for s in old.steps[depth + 1 :]):
-        return None
-    place = first
-    if step.edge is not old.levels[depth]:
-        place = int((old.levels[depth] == edge).nonzero()[0][0])
-    row_of = old.row_of
-    if len(others) == 1 and old.slot_count[others[0]]:
+    low, high = gone.low, gone.high
+    row_of, count = old.row_of, old.slot_count.copy()
+    if len(others) == 1 and count[others[0]]:
         row_of = np.where(row_of == node, row_of[others[0]], row_of)
-    slots: dict[str, NDArray[np.int64]] = {"row_of": row_of}
-    if low < high:
-        count = old.slot_count.copy()
-        count[node] -= high - low
-        slots |= {
-            "slot_node": _cut(old.slot_node, low, high),
-            "slot_hop": _cut(old.slot_hop, low, high),
-            "slot_start": old.slot_start - (high - low) * (old.slot_start > low),
-            "slot_count": count,
-        }
-    gone = _Gone(depth, place, first, last, low, high)
-    return Patch(_renumbered(old, graph, cut, gone, slots), node, low, high)
+    count[node] -= high - low
+    kept = replace(
+        old,
+        slot_node=_cut(old.slot_node, low, high),
+        slot_hop=_cut(old.slot_hop, low, high),
+        slot_start=old.slot_start - (high - low) * (old.slot_start > low),
+        slot_count=count,
+        row_of=row_of,
+    )
+    return Patch(_renumbered(kept, graph, cut, gone), node, low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +113,23 @@ def _on_path(plan: Plan, edge: int) -> bool:
     return crossed and near + graph.uniform == int(plan.distance[head])
 
 
+def _goes(plan: Plan, edge: int, depth: int) -> _Gone | None:
+    """What goes with an edge; None where slots go that others are fed by."""
+    step, level = plan.steps[depth], plan.levels[depth]
+    fed = (step.edge == edge).nonzero()[0]
+    if not len(fed):
+        return None
+    first, last = int(fed[0]), int(fed[-1]) + 1
+    place = first if step.edge is level else int((level == edge).nonzero()[0][0])
+    if step.target is not None:
+        there = _still_fed(step.target, first, last)
+        return _Gone(depth, place, first, last, step.low, step.low) if there else None
+    low, high = step.low + first, step.low + last
+    if any(((low <= s.source) & (s.source < high)).any() for s in plan.steps[depth + 1 :]):
+        return None
+    return _Gone(depth, place, first, last, low, high)
+
+
 def _still_fed(target: NDArray[np.int64], first: int, last: int) -> bool:
     """Whether all slots that these pairs feed are fed by others, too."""
     count = np.bincount(target)
@@ -140,7 +145,9 @@ def _tails(plan: Plan, graph: Graph, node: int) -> NDArray[np.int64]:
     return tails
 
 
-def _cut(values: NDArray[np.generic], low: int, high: int) -> NDArray[np.generic]:
+def _cut(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
+    if low == high:
+        return values
     return np.concatenate((values[:low], values[high:]))
 
 
@@ -149,12 +156,8 @@ def _renumbered(
     graph: Graph,
     cut: Sequence[int],
     gone: _Gone | None = None,
-    slots: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
 ) -> Plan:
-    """The same paths by the numbers that edges have now, without what is gone.
-
-    ``slots``: those fields of a plan that have become others.
-    """
+    """The same paths by the numbers that edges have now, without what is gone."""
     steps, levels = [], []
     for depth, (step, level) in enumerate(zip(plan.steps, plan.levels, strict=True)):
         at = gone if gone is not None and depth == gone.depth else None
@@ -176,13 +179,10 @@ def _renumbered(
         via=_shifted(plan.via, cut),
         steps=tuple(steps),
         levels=tuple(levels),
-        **slots,
     )
 
 
-def _all_into(
-    before: Graph, graph: Graph, edges: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
+def _all_into(before: Graph, graph: Graph, edges: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """All edges into certain nodes, read from ``graph`` as they were read from ``before``.
 
     None unless ``edges`` is exactly the part of ``before.reverse`` that belongs to a run of nodes.
