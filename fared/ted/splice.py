@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _FEW_PAIRS = 256
 _FEW_CUTS = 8
-_SMALL_GRAPH = 20_000
+_SMALL_GRAPH = 1_000
 """Up to so many edges making it anew is as quick."""
 
 
