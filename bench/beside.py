@@ -46,7 +46,7 @@ from fared.lab.errors import LabError
 
 DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
 FABRIC = (64, 512)
-EVENTS = 5
+EVENTS = 4
 KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
 _SYNC = 600.0
 _LOOK = 0.25
@@ -148,7 +148,8 @@ class Bench:
     def synchronize(self, device: Device) -> None:
         """Bring up the adjacency that has the database, then the others."""
         result = self.results[device.name]
-        device.start()
+        if not device.processes:
+            device.start()
         speakers = list(device.speakers.values())
         self.serve(15.0, lambda: all(speaker.heard for speaker in speakers))
         self.serve(0.5)
@@ -261,7 +262,9 @@ class Bench:
     def event(self, device: Device, kind: str, link: Link) -> None:
         """Let one thing happen and see what the daemon makes of it."""
         send = _prepare(device, kind, link)
-        self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
+        paths = not kind.startswith("capacity")  # these alone are subject to any back-off
+        if paths:
+            self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
         self.serve(0.01)
         device.changes()
         poll = select.poll()
@@ -298,7 +301,8 @@ class Bench:
             detail=device.last_change() if device.kind == "fared" else None,
         )
         self.results[device.name].events.setdefault(kind, []).append(event)
-        self._next[device.name] = time.monotonic() + _SPACING
+        if paths:
+            self._next[device.name] = time.monotonic() + _SPACING
 
     def _check(self, device: Device, kind: str, link: Link) -> None:
         """The kernel must have become what the event asks for."""
@@ -360,6 +364,9 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
             gc.freeze()
             gc.disable()
             bench = Bench(devices)
+            for device in devices:
+                if device.kind == "bird":  # takes long to say its first hello: meanwhile, others
+                    device.start()
             for device in devices:
                 with bench.excused(device):
                     bench.synchronize(device)
