@@ -159,6 +159,7 @@ class RouteSolver:
             self._all_changed = True
         spf_ran = any(change.spf_ran for change in changes.values())
         changed: dict[Prefix, Route | None] = {}
+        # Where all nodes stay where they were, the same ones serve the prefixes as before.
         moved = any(change.moved for change in changes.values())
         moved |= spf_ran and (bool(self._forwarded) or self._selection is None)
         if moved or self._announcements_changed or self._all_changed:
