@@ -40,15 +40,18 @@ sys.path.insert(0, str(ROOT))
 
 from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric, Link
+from bench.beside_report import missing_row, report, rows_of
 from bench.beside_speakers import IsisSpeaker, OspfSpeaker
 from fared.lab.errors import LabError
 
 DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
 FABRIC = (64, 512)
-EVENTS = 5
+EVENTS = 4
 KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
-MOST_MIB = 300
-_SYNC = 180.0
+_SYNC = 600.0
+_LOOK = 0.25
+_IDLE = 0.1
+"""Part of a core below which a daemon does nothing but say hello."""
 _REOFFER = 2.0
 _REACTION = 60.0
 _SLOW = 2000.0
@@ -145,7 +148,8 @@ class Bench:
     def synchronize(self, device: Device) -> None:
         """Bring up the adjacency that has the database, then the others."""
         result = self.results[device.name]
-        device.start()
+        if not device.processes:
+            device.start()
         speakers = list(device.speakers.values())
         self.serve(15.0, lambda: all(speaker.heard for speaker in speakers))
         self.serve(0.5)
@@ -210,16 +214,23 @@ class Bench:
             raise RuntimeError(f"{device.name}: {found} paths after {_SYNC} s")
 
     def _quiet(self, device: Device, seconds: float) -> None:
-        """Wait until the kernel has not announced anything for so long."""
-        last = time.monotonic()
+        """Wait until for so long the kernel has not announced anything, nor the daemon worked."""
+        last = looked = time.monotonic()
+        used = device.cpu()
 
         def still() -> bool:
-            nonlocal last
+            nonlocal last, looked, used
+            now = time.monotonic()
+            if now > looked + _LOOK:
+                before, used = used, device.cpu()
+                if used - before > _IDLE * (now - looked):
+                    last = now
+                looked = now
             if device.changes():
-                last = time.monotonic()
-            return time.monotonic() > last + seconds
+                last = now
+            return now > last + seconds
 
-        self.serve(20.0, still)
+        self.serve(_SYNC, still)
 
     # Events
 
@@ -251,7 +262,9 @@ class Bench:
     def event(self, device: Device, kind: str, link: Link) -> None:
         """Let one thing happen and see what the daemon makes of it."""
         send = _prepare(device, kind, link)
-        self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
+        paths = not kind.startswith("capacity")  # these alone are subject to any back-off
+        if paths:
+            self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
         self.serve(0.01)
         device.changes()
         poll = select.poll()
@@ -288,7 +301,8 @@ class Bench:
             detail=device.last_change() if device.kind == "fared" else None,
         )
         self.results[device.name].events.setdefault(kind, []).append(event)
-        self._next[device.name] = time.monotonic() + _SPACING
+        if paths:
+            self._next[device.name] = time.monotonic() + _SPACING
 
     def _check(self, device: Device, kind: str, link: Link) -> None:
         """The kernel must have become what the event asks for."""
@@ -301,8 +315,9 @@ class Bench:
             right = width[name] < max(width.values())
         else:
             right = name in width and len(set(width.values())) == 1
+        # Of more than 64 paths FRR takes 64: one that comes back need not be among them.
         capped = device.kind == "frr" and device.fabric.spines > 64
-        if not right and not capped:
+        if not right and not (capped and kind in ("restore", "metric back")):
             raise RuntimeError(f"{device.name}: after {kind} of {link}: {width}")
 
 
@@ -350,6 +365,9 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
             gc.disable()
             bench = Bench(devices)
             for device in devices:
+                if device.kind == "bird":  # takes long to say its first hello: meanwhile, others
+                    device.start()
+            for device in devices:
                 with bench.excused(device):
                     bench.synchronize(device)
             for turn in range(events):
@@ -361,28 +379,6 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
             for device in devices:
                 device.stop()
     return {name: asdict(result) for name, result in bench.results.items()}
-
-
-def report(found: dict[str, dict[str, Any]]) -> None:
-    """Print everything that was measured."""
-    for name, result in found.items():
-        print(
-            f"{name}: sync {result['sync']:.2f} s ({result['sync_cpu']:.2f} s CPU,"
-            f" {result['all_cpu']:.2f} s with all neighbors), {result['resident']:.0f} MiB"
-        )
-        for kind, events in result["events"].items():
-            line = f"  {kind:13}"
-            for what in ("first", "last", "reaction", "cpu", "spf"):
-                values = [event[what] for event in events if event[what] is not None]
-                if values:
-                    line += f" {what} {statistics.median(values):7.2f}"
-                    line += f" [{min(values):.2f}-{max(values):.2f}]"
-            print(line)
-            details = [event["detail"] for event in events if event["detail"]]
-            if details:
-                parts = ("waited", "computed", "planned", "programmed", "total")
-                medians = {p: statistics.median(d[p] for d in details) * 1e3 for p in parts}
-                print("      " + " ".join(f"{p} {v:.2f}" for p, v in medians.items()))
 
 
 def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
@@ -413,109 +409,13 @@ def rows() -> list[dict[str, Any]]:
     found = sandboxed([name for name in DEVICES if _installed(name)], FABRIC, EVENTS)
     report(found)
     if not found:
-        return [_row("did not run: see what it printed") | {"goal": "runs", "met": False}]
+        return [missing_row()]
     return rows_of(found, FABRIC)
 
 
 def _installed(name: str) -> bool:
     program = {"frr": "/usr/lib/frr/zebra", "bird": "bird"}.get(name.partition("-")[0])
     return program is None or shutil.which(program) is not None
-
-
-Found = dict[str, dict[str, Any]]
-
-
-def rows_of(found: Found, size: tuple[int, int]) -> list[dict[str, Any]]:
-    """Compare. Goals are ratios in this run, and fared's memory."""
-    table: list[dict[str, Any]] = []
-    for ours, title in (("fared-ospf", "OSPF"), ("fared-isis", "IS-IS")):
-        if ours not in found:
-            continue
-        protocol = ours.removeprefix("fared-")
-        for name in found:
-            if name.startswith("frr-" + protocol):
-                table += _beside_frr(found, ours, name, f"{title}, FRR{name[8:]}")
-            elif name.startswith("bird-" + protocol):
-                table += _beside_bird(found, ours, name, f"{title}, BIRD")
-        table.append(
-            _row(f"{title}: capacity, LSA to kernel", _of(found, ours, "capacity", "last"))
-        )
-        resident = found[ours]["resident"]
-        row = _row(f"{title}: resident with TE on every link", resident, unit="MiB")
-        table.append(row | {"goal": f"< {MOST_MIB} MiB", "met": resident < MOST_MIB})
-    for row in table:
-        row["name"] = f"{size[0]}x{size[1]}, {row['name']}"
-    return table
-
-
-def _beside_frr(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
-    def compared(words: str, kind: str, what: str, least: float | None = None) -> dict[str, Any]:
-        return _row(
-            f"{to}: {words}", _of(found, ours, kind, what), _of(found, name, kind, what), least
-        )
-
-    return [
-        compared("SPF after a cut, ours with weights", "cut", "spf", 50),
-        compared("cut, LSA to kernel", "cut", "last", 5),
-        compared("restored, LSA to kernel", "restore", "last"),
-        compared("metric, LSA to kernel", "metric", "last"),
-        compared("cut, CPU of everything", "cut", "cpu"),
-        *_totals(found, ours, name, to),
-    ]
-
-
-def _beside_bird(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
-    """BIRD does not tell what its SPF takes, and waits for its tick: its CPU is what compares."""
-    event, cpu = _of(found, ours, "cut", "last"), _of(found, name, "cut", "cpu")
-    return [
-        _row(f"{to}: SPF with weights; its CPU for a cut", _of(found, ours, "cut", "spf"), cpu, 5),
-        _row(f"{to}: cut, LSA to kernel; its CPU", event, cpu, 1),
-        _row(
-            f"{to}: cut, CPU until the kernel has it; all of its CPU",
-            _of(found, ours, "cut", "reaction"),
-            cpu,
-        ),
-        _row(f"{to}: cut, LSA to kernel", event, _of(found, name, "cut", "last")),
-        _row(f"{to}: cut, CPU of everything", _of(found, ours, "cut", "cpu"), cpu),
-        *_totals(found, ours, name, to),
-    ]
-
-
-def _totals(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
-    return [
-        _row(f"{to}: {words}", found[ours][key], found[name][key], unit=unit)
-        for key, words, unit in (
-            ("sync", "learning the database, ours with TE", "s"),
-            ("sync_cpu", "learning the database, ours with TE, CPU", "s"),
-            ("all_cpu", "the same, and all other adjacencies, CPU", "s"),
-            ("resident", "resident, ours with TE", "MiB"),
-        )
-    ]
-
-
-def _of(found: Found, name: str, kind: str, what: str) -> float | None:
-    events = found[name]["events"].get(kind, ())
-    values = [event[what] for event in events if event[what] is not None]
-    return statistics.median(values) if values else None
-
-
-def _row(
-    name: str,
-    ours: float | None,
-    other: float | None = None,
-    least: float | None = None,
-    unit: str = "ms",
-) -> dict[str, Any]:
-    ratio = other / ours if ours and other else None
-    return {
-        "name": name,
-        "ours": ours,
-        "other": other,
-        "unit": unit,
-        "ratio": ratio,
-        "goal": None if least is None else f">= {least:g}x",
-        "met": None if least is None else ratio is not None and ratio >= least,
-    }
 
 
 def main() -> int:

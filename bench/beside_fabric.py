@@ -198,7 +198,7 @@ class Fabric:
         size = sum(len(encode_tlv(tlv)) for tlv in fragments[0])
         cut, self.cut = self.cut, set()
         ends = list(self.ends(router))
-        self.cut = cut
+        self.cut, step = cut, 0
         for link, far, near, remote in ends:
             attributes = self.attributes(link)
             entry = IsNeighbor(
@@ -209,7 +209,7 @@ class Fabric:
                 remote_addresses=(remote,) if self.te else (),
             )
             tlv = IsReachability((entry,))
-            step = len(encode_tlv(tlv))
+            step = step or len(encode_tlv(tlv))  # all links have the same sub-TLVs
             if size + step > _LSP_SPACE:
                 fragments.append([])
                 size = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.members import ABSENT, Members, SetBuilder, build_members, pack
+from fared.spf.patch import Patch, cut_plan
 from fared.spf.plan import UNREACHABLE, Plan, build_plan
 from fared.ted.database import Ted
 from fared.ted.graph import run_lengths, runs
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId
     from fared.rib.model import NextHopSet
     from fared.rib.settings import SolverSettings
+    from fared.ted.graph import Graph
     from fared.ted.model import LocalLink
 
 _FORGET_ABOVE = 4
@@ -44,10 +46,14 @@ _FEW_NODES = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaChange:
-    """What an update did; ``nodes`` (N,) marks those whose next-hop set is another object."""
+    """What an update did; ``nodes`` (N,) marks those whose next-hop set is another object.
+
+    ``moved``: some node may be at another distance, or at another place in the graph.
+    """
 
     spf_ran: bool
     nodes: NDArray[np.bool_]
+    moved: bool
 
     @property
     def any(self) -> bool:
@@ -119,20 +125,28 @@ class AreaSolver:
         if root is None:
             return self._lost(old)
         spf_ran = old is None or old.plan.graph is not graph
+        patch = None
         if known is not None:
             plan = known
+        elif old is not None and not spf_ran:
+            plan = old.plan
         else:
-            plan = build_plan(graph, root) if old is None or spf_ran else old.plan
+            patch = _patched(old, graph)
+            plan = build_plan(graph, root) if patch is None else patch.plan
         self.spf_seconds += self.stopwatch() - started
         capacity = link_capacities(graph, settings.mode, settings.floor)
         members, builder = self._members(plan, capacity, settings)
-        return AreaChange(spf_ran, self._solve(plan, capacity, members, builder))
+        if old is not None and patch is not None and builder is self._solved_by:
+            nodes = self._resolve(old, patch, capacity, members)
+        else:
+            nodes = self._solve(plan, capacity, members, builder)
+        return AreaChange(spf_ran, nodes, spf_ran and (old is None or _moved(old.plan, plan)))
 
     def _lost(self, old: Solution | None) -> AreaChange | None:
         """This router is not (or no longer) described in the area: nothing is reachable."""
         self.solution = None
         self._seen_local = ()
-        return None if old is None else AreaChange(True, np.zeros(0, bool))
+        return None if old is None else AreaChange(True, np.zeros(0, bool), moved=True)
 
     def _members(
         self, plan: Plan, capacity: NDArray[np.float64], settings: SolverSettings
@@ -195,6 +209,32 @@ class AreaSolver:
         changed[:] = False
         changed[nodes] = _renewed(before, sets[nodes])
         return changed[plan.row_of]
+
+    def _resolve(
+        self, old: Solution, patch: Patch, capacity: NDArray[np.float64], members: Members
+    ) -> NDArray[np.bool_]:
+        """The same for a plan of which only a part is gone: the other rows keep their sets."""
+        plan = patch.plan
+        flow = propagate(plan, capacity)
+        same = members is old.members
+        limit = patch.without(old.limit) if same else members.local[plan.slot_hop]
+        packed = _packed(flow, limit)
+        changed = np.zeros(len(plan.row_of), bool)
+        changed[plan.slot_node[patch.unlike(old.packed, packed)]] = True
+        if patch.node >= 0:
+            changed[patch.node] = True
+        nodes = changed.nonzero()[0]
+        nodes = nodes[(plan.row_of[nodes] == nodes) & (plan.slot_count[nodes] > 0)]
+        sets, builder = old.sets.copy(), self._solved_by
+        assert builder is not None
+        sets[nodes] = builder.build(_matrix(plan, nodes, packed, members.usable))
+        self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
+        changed[:] = False
+        changed[nodes] = True
+        nodes = (changed[plan.row_of] | (plan.row_of != old.plan.row_of)).nonzero()[0]
+        changed[:] = False
+        changed[nodes] = _renewed(old.sets[old.plan.row_of[nodes]], sets[plan.row_of[nodes]])
+        return changed
 
     def _keep(self, solution: Solution, builder: SetBuilder) -> None:
         self.solution, self._solved_by = solution, builder
@@ -262,6 +302,21 @@ def clipped(row: Row, members: Members) -> Row:
     present = row.present & members.usable
     bound = np.minimum(row.bound, np.where(nowhere, np.inf, members.local))
     return Row(np.where(present, bound, 0.0), (row.unknown | nowhere) & present, present)
+
+
+def _patched(old: Solution | None, graph: Graph) -> Patch | None:
+    """The former plan, where all that is new is that links are gone and few paths with them."""
+    loss = graph.loss
+    if old is None or loss is None or loss.before() is not old.plan.graph:
+        return None
+    return cut_plan(old.plan, graph, loss.cut)
+
+
+def _moved(old: Plan, new: Plan) -> bool:
+    """Whether nodes are at other distances or places, or can be attached to other networks."""
+    if old.graph.nodes is not new.graph.nodes or new.graph.network.any():
+        return True
+    return old.distance is not new.distance and not np.array_equal(old.distance, new.distance)
 
 
 def _renewed(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray[np.bool_]:

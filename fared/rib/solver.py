@@ -159,7 +159,10 @@ class RouteSolver:
             self._all_changed = True
         spf_ran = any(change.spf_ran for change in changes.values())
         changed: dict[Prefix, Route | None] = {}
-        if spf_ran or self._announcements_changed or self._all_changed:
+        # Where all nodes stay where they were, the same ones serve the prefixes as before.
+        moved = any(change.moved for change in changes.values())
+        moved |= spf_ran and (bool(self._forwarded) or self._selection is None)
+        if moved or self._announcements_changed or self._all_changed:
             changed = self._select_again({area: c.nodes for area, c in changes.items()})
         elif any(change.any for change in changes.values()):
             changed = self._refresh({area: c.nodes for area, c in changes.items()})
@@ -176,7 +179,7 @@ class RouteSolver:
             spf_ran=spf_ran,
             areas=tuple(changes),
             nodes=sum(len(solution.plan.distance) for solution in solved),
-            edges=sum(len(solution.plan.graph.src) for solution in solved),
+            edges=sum(len(solution.plan.graph.dst) for solution in solved),
             destinations=sum(solver.reached() for solver in self._areas.values()),
             spf_seconds=sum(solver.spf_seconds for solver in self._areas.values()) - before,
         )

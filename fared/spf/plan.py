@@ -150,7 +150,7 @@ def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Le
     distance = np.full(len(graph.nodes), UNREACHABLE)
     distance[root] = 0
     left = distance == UNREACHABLE
-    remaining = len(graph.src) - int(degree[root])
+    remaining = len(graph.dst) - int(degree[root])
     levels: list[_Level] = []
     frontier = np.array([root])
     while len(frontier) and remaining:

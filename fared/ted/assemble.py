@@ -145,7 +145,6 @@ def _as_it_is(layout: Layout, tail: NDArray[np.int64], reverse: NDArray[np.int64
     return Graph(
         nodes=layout.nodes,
         indptr=layout.row_ptr,
-        src=tail,
         dst=layout.head,
         metric=metric,
         reverse=reverse,
@@ -176,7 +175,6 @@ def _merged(
     graph = Graph(
         nodes=layout.nodes,
         indptr=np.append(0, np.bincount(src, minlength=count).cumsum()),
-        src=src,
         dst=dst,
         metric=least,
         reverse=number[runs.reverse[two_way]],

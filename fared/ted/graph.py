@@ -8,15 +8,26 @@ granularity): the least metric, and the capacities of those links that have it s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import weakref
+
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A graph is the one ``before`` without its edges ``cut`` (ascending), capacities aside."""
+
+    before: weakref.ref[Graph]
+    cut: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """A directed graph in compressed rows; N nodes, E edges, both ends agree on every edge.
 
@@ -30,7 +41,6 @@ class Graph:
 
     nodes: NDArray[np.int64]
     indptr: NDArray[np.int64]
-    src: NDArray[np.int64]
     dst: NDArray[np.int64]
     metric: NDArray[np.int64]
     reverse: NDArray[np.int64]
@@ -39,6 +49,13 @@ class Graph:
     transit: NDArray[np.bool_]
     network: NDArray[np.bool_]
     uniform: int
+    loss: Loss | None = None
+    """Where it differs from another one by lost links only."""
+
+    @cached_property
+    def src(self) -> NDArray[np.int64]:
+        """The tail of each edge (E,): laid out when first asked for."""
+        return np.arange(len(self.nodes)).repeat(self.indptr[1:] - self.indptr[:-1])
 
     @property
     def loadless(self) -> bool:
@@ -56,6 +73,10 @@ class Graph:
             return np.full(len(nodes), -1, np.int64)
         at = np.minimum(self.nodes.searchsorted(nodes), len(self.nodes) - 1)
         return np.where(self.nodes[at] == nodes, at, -1)
+
+    def tail(self, edge: int) -> int:
+        """The node that an edge leaves."""
+        return int(self.indptr.searchsorted(edge, "right")) - 1
 
     def edge(self, tail: int, head: int) -> int | None:
         """The edge between two node indexes, or None."""

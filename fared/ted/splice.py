@@ -6,12 +6,13 @@ at a few places instead of being made again.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from fared.ted.graph import Graph, common, run_starts, same_metric
+from fared.ted.graph import Graph, Loss, common, run_starts, same_metric
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _FEW_PAIRS = 256
 _FEW_CUTS = 8
-_SMALL_GRAPH = 20_000
+_SMALL_GRAPH = 1_000
 """Up to so many edges making it anew is as quick."""
 
 
@@ -72,14 +73,14 @@ def respliced(
     if news.transit:
         transit = graph.transit.copy()
         transit[list(news.transit)] = list(news.transit.values())
-        graph = replace(graph, transit=transit)
+        graph = replace(graph, transit=transit, loss=None)
     if news.costs:
         metric = graph.metric.copy()
         metric[list(news.costs)] = list(news.costs.values())
-        graph = replace(graph, metric=metric, uniform=common(metric))
+        graph = replace(graph, metric=metric, uniform=common(metric), loss=None)
     if not news.gone and not news.come:
         return graph
-    return _pasted(graph, routers, news) if len(graph.src) > _SMALL_GRAPH else None
+    return _pasted(graph, routers, news) if len(graph.dst) > _SMALL_GRAPH else None
 
 
 def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _News) -> None:
@@ -96,9 +97,8 @@ def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _Ne
     if len(before) == len(after) and (before == after).all():
         place = np.arange(len(after))
     else:
-        place = np.minimum(before.searchsorted(after), max(len(before) - 1, 0))
-        kept = before[place] == after if len(before) else np.zeros(len(after), bool)
-        for head in np.setdiff1d(before, after, assume_unique=True).tolist():
+        place, kept = _found(after, before)
+        for head in before[~_found(before, after)[1]].tolist():
             news.gone.add((min(index, head), max(index, head)))
         for head in after[~kept].tolist():
             if (routers[names[head]].neighbors == names[index]).any():
@@ -107,6 +107,16 @@ def _compare(graph: Graph, index: int, routers: Mapping[NodeId, Rows], news: _Ne
     other = (graph.metric[low + place] != least).nonzero()[0]
     if len(other):
         news.costs.update(zip((low + place[other]).tolist(), least[other].tolist(), strict=True))
+
+
+def _found(
+    values: NDArray[np.int64], among: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each of ``values`` is in ``among``, both ascending, and whether it is there."""
+    if not len(among):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    place = np.minimum(among.searchsorted(values), len(among) - 1)
+    return place, among[place] == values
 
 
 def _new_edge(graph: Graph, tail: int, head: int, routers: Mapping[NodeId, Rows]) -> _Edge:
@@ -136,13 +146,13 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
     added = places - np.searchsorted(cut, places) + np.arange(len(new))
     number = dict(zip(ends, added.tolist(), strict=True))
     change = np.zeros(len(graph.indptr), np.int64)
-    np.subtract.at(change, graph.src[cut] + 1, 1)
+    np.subtract.at(change, [graph.tail(edge) + 1 for edge in cut], 1)
     np.add.at(change, [edge.tail + 1 for edge in new], 1)
 
     def paste(values: NDArray[_T], fresh: Sequence[float]) -> NDArray[_T]:
         return _paste(values, cut, places.tolist(), np.array(fresh, values.dtype))
 
-    uniform, size = graph.uniform, len(graph.src) + len(new) - len(cut)
+    uniform, size = graph.uniform, len(graph.dst) + len(new) - len(cut)
     if uniform and size and all(edge.metric == uniform for edge in new):
         metric = same_metric(uniform, size)
     else:
@@ -155,7 +165,6 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
     return replace(
         graph,
         indptr=graph.indptr + change.cumsum(),
-        src=paste(graph.src, [edge.tail for edge in new]),
         dst=paste(graph.dst, [edge.head for edge in new]),
         metric=metric,
         reverse=_paste(
@@ -167,6 +176,7 @@ def _pasted(graph: Graph, routers: Mapping[NodeId, Rows], news: _News) -> Graph:
         capacity=capacity,
         available=available,
         uniform=uniform,
+        loss=None if new else Loss(weakref.ref(graph), tuple(cut)),
     )
 
 
@@ -180,12 +190,12 @@ def _renumbered(
         np.subtract.at(shift, np.array(cut, np.int64) + 1, 1)
         renumbered: NDArray[np.int64] = (np.arange(len(edges)) + shift[:-1].cumsum())[edges]
         return renumbered
-    result = edges.copy()
+    shift = np.zeros(len(edges), np.int8)
     for place in cut:
-        result -= edges > place
+        shift -= (edges > place).view(np.int8)
     for place in places.tolist():
-        result += edges >= place
-    return result
+        shift += (edges >= place).view(np.int8)
+    return edges + shift
 
 
 def _paste(

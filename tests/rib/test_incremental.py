@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.rib.solver import RouteSolver
+from fared.ted import splice
 from tests.ted.fabrics import AREA, Fabric, five_stage, three_stage
 
 _MAKERS = {
@@ -43,7 +45,15 @@ def tell(fabric: Fabric, whole: Fabric, solver: RouteSolver, what: str, draw: in
         solver.put_block(AREA, fabric.id(name), fabric.block(name))
 
 
-@settings(max_examples=120, deadline=None)
+@pytest.fixture(params=["patched", "anew"])
+def _way(request, monkeypatch):
+    """Small graphs are made anew; here they take the way of large ones, too."""
+    if request.param == "patched":
+        monkeypatch.setattr(splice, "_SMALL_GRAPH", 0)
+
+
+@pytest.mark.usefixtures("_way")
+@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(sorted(_MAKERS)),
     st.integers(0, 2),
