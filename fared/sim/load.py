@@ -225,23 +225,22 @@ def _ways(node: Node, target: int) -> Iterable[tuple[PortKey, str, float]]:
                 yield (node.name, ifindex), far.node, weight / total
 
 
-def all_to_all(fabric: Fabric, rate: float) -> Demands:
-    """Every leaf sends ``rate`` bytes/s, to all other leaves evenly."""
-    leaves = fabric.leaf_prefixes
-    each = rate / (len(leaves) - 1)
+def all_to_all(fabric: Fabric, rate: float, leaves: Iterable[str] = ()) -> Demands:
+    """Every leaf of a job (all of the fabric by default) sends ``rate`` to the others evenly."""
+    job = tuple(leaves) or tuple(fabric.leaf_prefixes)
+    each = rate / (len(job) - 1)
     return {
-        (source, prefix): each
-        for source in leaves
-        for leaf, prefix in leaves.items()
+        (source, fabric.leaf_prefixes[leaf]): each
+        for source in job
+        for leaf in job
         if leaf != source
     }
 
 
-def ring(fabric: Fabric, rate: float) -> Demands:
-    """Every leaf sends ``rate`` bytes/s to the next one."""
-    leaves = list(fabric.leaf_prefixes)
-    following = [*leaves[1:], leaves[0]]
+def ring(fabric: Fabric, rate: float, leaves: Iterable[str] = ()) -> Demands:
+    """Every leaf of a job (all of the fabric by default) sends ``rate`` bytes/s to the next one."""
+    job = tuple(leaves) or tuple(fabric.leaf_prefixes)
     return {
         (source, fabric.leaf_prefixes[leaf]): rate
-        for source, leaf in zip(leaves, following, strict=True)
+        for source, leaf in zip(job, (*job[1:], job[0]), strict=True)
     }

@@ -35,7 +35,6 @@ def test_a_fresh_fabric_is_ready_and_right(fabric):
     assert violations(fabric) == []
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_failures_and_healings_end_well(fabric, seed):
     """Links die, degrade and come back at random moments, some while others still converge."""
