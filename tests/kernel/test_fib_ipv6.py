@@ -58,8 +58,8 @@ class Box:
             run(f"ip address add 2001:db8:a::{host}/64 dev h0 nodad", name)
         run("ip route add default via 203.0.113.1", self.host)
         run("ip -6 route add default via 2001:db8:a::1", self.host)
-        for address in TARGETS.values():
-            run(f"ip address add {address} dev lo", self.far)
+        run(f"ip address add {TARGETS[4]} dev lo", self.far)
+        run(f"ip address add {TARGETS[6]} dev lo nodad", self.far)  # else tentative for a moment
         with inside(self.name):
             wanted = wanted_sysctls(1, ["e0", "e1", "e2", "e3"], ipv6=True, unnumbered=True)
             apply_sysctls(SysctlMode.SET, wanted)
