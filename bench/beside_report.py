@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from bench.rows import compared
+
 MOST_MIB = 300
 Found = dict[str, dict[str, Any]]
 
@@ -33,7 +35,10 @@ def report(found: Found) -> None:
 
 def missing_row() -> dict[str, Any]:
     """What stands in the report where nothing could be measured."""
-    return _row("did not run: see what it printed") | {"goal": "runs", "met": False}
+    return compared("did not run: see what it printed", None, None, "") | {
+        "goal": "runs",
+        "met": False,
+    }
 
 
 def rows_of(found: Found, size: tuple[int, int]) -> list[dict[str, Any]]:
@@ -60,17 +65,17 @@ def rows_of(found: Found, size: tuple[int, int]) -> list[dict[str, Any]]:
 
 
 def _beside_frr(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
-    def compared(words: str, kind: str, what: str, least: float | None = None) -> dict[str, Any]:
+    def of(words: str, kind: str, what: str, least: float | None = None) -> dict[str, Any]:
         return _row(
             f"{to}: {words}", _of(found, ours, kind, what), _of(found, name, kind, what), least
         )
 
     return [
-        compared("SPF after a cut, ours with weights", "cut", "spf", 50),
-        compared("cut, LSA to kernel", "cut", "last", 5),
-        compared("restored, LSA to kernel", "restore", "last"),
-        compared("metric, LSA to kernel", "metric", "last"),
-        compared("cut, CPU of everything", "cut", "cpu"),
+        of("SPF after a cut, ours with weights", "cut", "spf", 50),
+        of("cut, LSA to kernel", "cut", "last", 5),
+        of("restored, LSA to kernel", "restore", "last"),
+        of("metric, LSA to kernel", "metric", "last"),
+        of("cut, CPU of everything", "cut", "cpu"),
         *_totals(found, ours, name, to),
     ]
 
@@ -117,13 +122,4 @@ def _row(
     least: float | None = None,
     unit: str = "ms",
 ) -> dict[str, Any]:
-    ratio = other / ours if ours and other else None
-    return {
-        "name": name,
-        "ours": ours,
-        "other": other,
-        "unit": unit,
-        "ratio": ratio,
-        "goal": None if least is None else f">= {least:g}x",
-        "met": None if least is None else ratio is not None and ratio >= least,
-    }
+    return compared(name, ours, other, unit, least)

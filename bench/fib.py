@@ -25,6 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench import fib_groups, fib_ospf
+from bench.rows import compared
 from fared.core.ids import Prefix, format_address
 from fared.fib.model import (
     DeleteRoute,
@@ -132,7 +133,8 @@ def route_rows(box: Box, prefixes: list[Prefix], kind: str) -> list[Row]:
     found = []
     for what, times in ours.items():
         rate, reference = ROUTES / min(times), ROUTES / min(other[what])
-        found.append(_row(f"{what} {ROUTES} {kind} / ip -batch", rate, reference, "routes/s", 1.0))
+        name = f"{what} {ROUTES} {kind} / ip -batch"
+        found.append(compared(name, rate, reference, "routes/s", 1, more_is_better=True))
     return found
 
 
@@ -161,7 +163,7 @@ def group_row(box: Box) -> Row:
     microseconds = [min(times) / GROUPS * 1e6 for times in (ours, other)]
     name = f"new weights for {GROUPS} groups of {WAYS} / ip -batch"
     # The kernel's own work is nine tenths of both times, so equal is all there is to win.
-    return _row(name, *microseconds, "us/group", 0.8, less_is_better=True)
+    return compared(name, *microseconds, "us/group", 0.8)
 
 
 def capacity_row(box: Box) -> Row:
@@ -188,9 +190,7 @@ def capacity_row(box: Box) -> Row:
     box.ip(lines)
     other = statistics.median(box.ip(lines) for _ in range(3))
     name = "capacity change behind 10000 routes, plan and write / ip -batch of 8-way routes"
-    return _row(
-        name, statistics.median(times[1:]) * 1e3, other * 1e3, "ms", 5.0, less_is_better=True
-    )
+    return compared(name, statistics.median(times[1:]) * 1e3, other * 1e3, "ms", 5)
 
 
 def _carry_out(planner: FibPlanner, box: Box, changed: dict[Prefix, Route | None]) -> None:
@@ -243,21 +243,6 @@ async def _until(condition: Callable[[], bool]) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError("the link did not change")
         await asyncio.sleep(0)
-
-
-def _row(
-    name: str, ours: float, other: float, unit: str, least: float, *, less_is_better: bool = False
-) -> Row:
-    ratio = other / ours if less_is_better else ours / other
-    return {
-        "name": name,
-        "ours": ours,
-        "other": other,
-        "unit": unit,
-        "ratio": ratio,
-        "goal": f">= {least:g}x",
-        "met": ratio >= least,
-    }
 
 
 @contextmanager

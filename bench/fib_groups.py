@@ -39,6 +39,7 @@ from bench.beside import Bench
 from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric
 from bench.beside_speakers import MTU, OspfSpeaker
+from bench.rows import compared
 from fared.api.client import ControlClient
 from fared.lab.namespaces import Netns
 from fared.ospf.packet.lsa import Lsa
@@ -319,25 +320,24 @@ def as_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
     told = ", ".join(f"{name} {value:.0f} ms" for name, value in parts.items())
     program = parts["planned"] + parts["programmed"]
     table: list[Row] = [
-        {
-            "name": f"{GROUPS} groups of {WAYS}, planned and written / ip -batch",
-            "ours": program,
-            "other": writes,
-            "unit": "ms",
-            "ratio": writes / program,
-            "goal": f">= {GOAL_PROGRAM:g}x",
-            "met": writes / program >= GOAL_PROGRAM,
+        compared(
+            f"{GROUPS} groups of {WAYS}, planned and written / ip -batch",
+            program,
+            writes,
+            "ms",
+            GOAL_PROGRAM,
+        )
+        | {
             "note": f"the capacity of a spine changes toward {GROUPS} leaves: {GROUPS} TE LSAs in"
             f" one batch change the weights of {GROUPS} groups; {told};"
             " ip -batch writes the same groups, with nothing to find out",
         },
-        {
-            "name": f"{GROUPS} groups of {WAYS}, {GROUPS} TE LSAs to the last group / ip -batch",
-            "ours": whole,
-            "other": writes,
-            "unit": "ms",
-            "ratio": writes / whole,
-        },
+        compared(
+            f"{GROUPS} groups of {WAYS}, {GROUPS} TE LSAs to the last group / ip -batch",
+            whole,
+            writes,
+            "ms",
+        ),
     ]
     for kind, label in (("frr", "FRR"), ("frr routes", "FRR, whole routes")):
         if kind in found:
@@ -358,25 +358,14 @@ def zebra_rows(ours: dict[str, Any], theirs: dict[str, Any], label: str) -> list
         " FRR 8.4 makes new groups and points the routes at them, fared replaces the groups"
     )
     return [
-        {
-            "name": f"group rewrites / {label}",
-            "ours": rates[0],
-            "other": rates[1],
-            "unit": "groups/s",
-            "ratio": rates[0] / rates[1],
-            "goal": ">= 1x",
-            "met": rates[0] >= rates[1],
-            "note": note,
-        },
-        {
-            "name": f"{GROUPS} groups get other members, LSA to the last of them / {label}",
-            "ours": spans[0],
-            "other": spans[1],
-            "unit": "ms",
-            "ratio": spans[1] / spans[0],
-            "goal": ">= 1x",
-            "met": spans[1] >= spans[0],
-        },
+        compared(f"group rewrites / {label}", *rates, "groups/s", 1, more_is_better=True)
+        | {"note": note},
+        compared(
+            f"{GROUPS} groups get other members, LSA to the last of them / {label}",
+            *spans,
+            "ms",
+            1,
+        ),
     ]
 
 

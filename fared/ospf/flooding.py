@@ -26,7 +26,6 @@ from fared.ospf.packet.packets import LsAck, LsUpdate
 from fared.ospf.retransmit import Retransmitter
 
 _ANSWERED_KEPT = 1024
-_NOBODY: frozenset[int] = frozenset()
 
 
 class Flooding:
@@ -100,7 +99,7 @@ class Flooding:
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        told = _NOBODY if sender is None else told_first_hand(lsdb, old, entry)
+        told = () if sender is None else told_first_hand(lsdb, old, entry)
         return entry, self.flood(entry, sender, told)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
@@ -110,9 +109,7 @@ class Flooding:
         self.flood(aged, None)
         return aged
 
-    def flood(
-        self, entry: LsaEntry, sender: Neighbor | None, told: Container[int] = _NOBODY
-    ) -> bool:
+    def flood(self, entry: LsaEntry, sender: Neighbor | None, told: Container[int] = ()) -> bool:
         """Queue an LSA on every interface of its scope whose neighbors want it (§13.3).
 
         ``told``: routers that hear of it first hand, whose copy may wait. Returns whether it
