@@ -20,7 +20,7 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.nexthops import local_links
 from fared.isis.pdu.model import MT_IPV4, IpReach
-from fared.ted.compare import same_block, same_shape
+from fared.ted.compare import Difference, difference
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
 _NOWHERE = Described()
@@ -238,12 +238,11 @@ class TedBuilder:
         node.cause = None
         blocks = self._build(level, node_id, node)
         for family in (4, 6):
-            before, after = node.blocks.get(family), blocks.get(family)
-            if before is None and after is None:
+            after = blocks.get(family)
+            found = difference(node.blocks.get(family), after)
+            if found is Difference.NONE:
                 continue
-            if before is not None and after is not None and same_block(before, after):
-                continue
-            topology = before is None or after is None or not same_shape(before, after)
+            topology = found is Difference.SHAPE
             update = TedUpdated(int(level), node_id, after, topology, cause, since, family)
             self._instance.emit(update)
         node.blocks = blocks

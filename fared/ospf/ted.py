@@ -24,7 +24,7 @@ from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.reachability import Reachability
-from fared.ted.compare import same_block, same_shape
+from fared.ted.compare import Difference, difference
 from fared.ted.model import LocalLink, NodeBlock
 
 _WORD = 0xFFFFFFFF
@@ -218,11 +218,10 @@ class TedBuilder:
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
-        if before is router.block or (
-            before is not None and router.block is not None and same_block(before, router.block)
-        ):
+        found = difference(before, router.block)
+        if found is Difference.NONE:
             return
-        topology = before is None or router.block is None or not same_shape(before, router.block)
+        topology = found is Difference.SHAPE
         self._instance.emit(TedUpdated(area, router.node, router.block, topology, cause, since))
 
     def _with_beyond(self, area: AreaId, router: RouterFacts, block: NodeBlock) -> NodeBlock:

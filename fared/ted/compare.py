@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,16 +14,28 @@ if TYPE_CHECKING:
     from fared.ted.model import NodeBlock, PrefixAttachment
 
 
-def same_shape(a: NodeBlock, b: NodeBlock) -> bool:
-    """Whether two blocks differ in nothing but capacities."""
-    return (
-        same_role(a, b)
-        and _same_prefixes(a.prefixes, b.prefixes)
-        and _same(a.neighbors, b.neighbors)
-        and _same(a.metrics, b.metrics)
-        and _same(a.local_ids, b.local_ids)
-        and _same(a.remote_ids, b.remote_ids)
+class Difference(Enum):
+    """How far two descriptions of a router lie apart."""
+
+    NONE = auto()
+    DETAILS = auto()
+    """Nothing but capacities, or what the router is called."""
+    SHAPE = auto()
+
+
+def difference(a: NodeBlock | None, b: NodeBlock | None) -> Difference:
+    """What two blocks of one router differ in; None is a router that is not there."""
+    if a is b:
+        return Difference.NONE
+    if a is None or b is None or not _same_shape(a, b):
+        return Difference.SHAPE
+    same = (
+        a.prefixes == b.prefixes
+        and a.hostname == b.hostname
+        and _same(a.capacities, b.capacities)
+        and _same(a.availables, b.availables)
     )
+    return Difference.NONE if same else Difference.DETAILS
 
 
 def same_role(a: NodeBlock, b: NodeBlock) -> bool:
@@ -35,14 +48,15 @@ def same_role(a: NodeBlock, b: NodeBlock) -> bool:
     )
 
 
-def same_block(a: NodeBlock, b: NodeBlock) -> bool:
-    """Whether two blocks say the same."""
+def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
+    """Whether two blocks differ in nothing but capacities."""
     return (
-        same_shape(a, b)
-        and a.prefixes == b.prefixes
-        and a.hostname == b.hostname
-        and _same(a.capacities, b.capacities)
-        and _same(a.availables, b.availables)
+        same_role(a, b)
+        and _same_prefixes(a.prefixes, b.prefixes)
+        and _same(a.neighbors, b.neighbors)
+        and _same(a.metrics, b.metrics)
+        and _same(a.local_ids, b.local_ids)
+        and _same(a.remote_ids, b.remote_ids)
     )
 
 
