@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
+from fared.kernel.arrived import arrived, count_error
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.socketfilter import (
     ALL,
@@ -50,8 +51,6 @@ _PACKET_MR_MULTICAST = 0
 _SO_RCVBUFFORCE = 33
 _PRIORITY_CONTROL = 7
 _BUFFER = 1 << 20
-_DRAIN = 64
-_RECEIVE_SIZE = 65536
 _ETHERNET = 1  # ARPHRD_ETHER
 
 _ONLY_ISIS = (
@@ -137,7 +136,7 @@ class IsisSockets:
         except PermissionError as error:
             raise PrivilegeError("CAP_NET_RAW", "open packet sockets for IS-IS") from error
         except OSError as error:
-            self._count("open-error", error)
+            count_error(self.counters, "open-error", error)
             return
         self._sockets[ifindex] = pair
         for sock in (pair.plain, pair.jumbo):
@@ -170,20 +169,12 @@ class IsisSockets:
             own = pair.plain.getsockname()[4]
             pair.plain.send(frame(own, destination, payload))
         except OSError as error:
-            self._count("send-error", error)
+            count_error(self.counters, "send-error", error)
         else:
             self.counters["sent"] += 1
 
     def _readable(self, ifindex: int, sock: socket.socket) -> None:
-        for _ in range(_DRAIN):
-            try:
-                data = sock.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                return
-            except OSError as error:
-                # ENETDOWN is told once per downed interface, and clears.
-                self._count("receive-error", error)
-                return
+        for data in arrived(sock, self.counters):
             received = strip_ethernet_header(data)
             if received is None:
                 self.counters["malformed"] += 1
@@ -192,9 +183,6 @@ class IsisSockets:
             self._callback(ifindex, *received)
             if sock.fileno() < 0:
                 return  # the callback closed it
-
-    def _count(self, what: str, error: OSError) -> None:
-        self.counters[f"{what}-{errno.errorcode.get(error.errno or 0, str(error.errno))}"] += 1
 
 
 def _open(ifindex: int) -> _Pair:

@@ -11,7 +11,6 @@ tables are read again and the differences delivered, followed by ``Overflow``.
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ from fared.core.links import Link
 from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
-from fared.kernel.netlink import RequestSocket, messages, open_socket
+from fared.kernel.netlink import RequestSocket, announced, messages, open_socket
 from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
 from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
 
@@ -49,9 +48,7 @@ _PROTOCOL_OFFSET = {
     _RTM_NEWNEXTHOP: _NEXTHOP,
     _RTM_DELNEXTHOP: _NEXTHOP,
 }
-_RECEIVE_SIZE = 1 << 16
 _BUFFER = 16 << 20
-_DRAIN = 64
 _SPEED_DELAY = 0.2
 """After a link went or came, so soon is asked what that did to the speed of a bond above it."""
 
@@ -204,14 +201,8 @@ class KernelMonitor:
     def _links_readable(self) -> None:
         assert self._loop is not None
         self.arrived = self._loop.time()
-        for _ in range(_DRAIN):
-            try:
-                received = self._link_socket.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno != errno.ENOBUFS:
-                    raise
+        for received in announced(self._link_socket):
+            if received is None:
                 self.resync()
                 self._callback(Overflow("links"))
                 continue
@@ -244,26 +235,14 @@ class KernelMonitor:
 
     def _speeds_readable(self) -> None:
         """Somebody set something of an interface: look at once, whatever it was."""
-        for _ in range(_DRAIN):
-            try:
-                self._speed_socket.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                if error.errno != errno.ENOBUFS:
-                    raise
+        for _ in announced(self._speed_socket):
+            pass
         self.refresh_speeds()
 
     def _fib_readable(self) -> None:
         disturbed, local = 0, False
-        for _ in range(_DRAIN):
-            try:
-                received = self._fib_socket.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                if error.errno != errno.ENOBUFS:
-                    raise
+        for received in announced(self._fib_socket):
+            if received is None:
                 local = True
                 self._callback(Overflow("fib"))
                 continue

@@ -40,6 +40,8 @@ _SOL_NETLINK = 270
 _NETLINK_CAP_ACK, _NETLINK_EXT_ACK, _NETLINK_GET_STRICT_CHK = 10, 11, 12
 _SO_RCVBUFFORCE = 33
 _RECEIVE_SIZE = 1 << 18
+_ANNOUNCED_SIZE = 1 << 16
+_MOST_READS = 64
 _CHUNK = 16 << 10
 _DUMP_ATTEMPTS = 8
 _TIMEOUT = struct.pack("=qq", 10, 0)
@@ -114,6 +116,24 @@ def open_socket(protocol: int = NETLINK_ROUTE, receive_buffer: int = 4 << 20) ->
             continue  # an older kernel: more to filter here, fewer words in errors
     sock.bind((0, 0))
     return sock
+
+
+def announced(sock: socket.socket) -> Iterator[bytes | None]:
+    """What waits in a socket that does not block, a number of reads at most.
+
+    None stands for what the kernel had to leave out (ENOBUFS). Raises OSError for other errors.
+    """
+    for _ in range(_MOST_READS):
+        try:
+            data = sock.recv(_ANNOUNCED_SIZE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
+            yield None
+        else:
+            yield data
 
 
 class RequestSocket:

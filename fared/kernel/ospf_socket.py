@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import socket
 import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fared.kernel.arrived import RECEIVE_SIZE, arrived, count_error
 from fared.kernel.errors import PrivilegeError
 
 IPPROTO_OSPF = 89
@@ -29,9 +29,7 @@ _SO_RCVBUFFORCE = 33
 _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT = 10, 0
 _IP_PKTINFO = 8
 _BUFFER = 1 << 20
-_DRAIN = 64
 _MOST_BEFORE_BOUND = 1024  # more than the kernel queues before the buffer is enlarged
-_RECEIVE_SIZE = 65536
 _IPV4_HEADER = 20
 
 PacketCallback = Callable[[int, int, int, bytes], None]
@@ -87,7 +85,7 @@ class OspfSockets:
         except PermissionError as error:
             raise PrivilegeError("CAP_NET_RAW", "open raw sockets for OSPF") from error
         except OSError as error:
-            self._count("open-error", error)
+            count_error(self.counters, "open-error", error)
             return
         self._sockets[ifindex] = sock
         self._loop.add_reader(sock, self._readable, ifindex, sock)
@@ -123,20 +121,12 @@ class OspfSockets:
             address = (socket.inet_ntoa(destination.to_bytes(4, "big")), 0)
             sock.sendmsg((payload,), ancillary, 0, address)
         except OSError as error:
-            self._count("send-error", error)
+            count_error(self.counters, "send-error", error)
         else:
             self.counters["sent"] += 1
 
     def _readable(self, ifindex: int, sock: socket.socket) -> None:
-        for _ in range(_DRAIN):
-            try:
-                data = sock.recv(_RECEIVE_SIZE)
-            except BlockingIOError:
-                return
-            except OSError as error:
-                # ENETDOWN is told once per downed interface, and clears.
-                self._count("receive-error", error)
-                return
+        for data in arrived(sock, self.counters):
             datagram = strip_ipv4_header(data)
             if datagram is None:
                 self.counters["malformed"] += 1
@@ -145,9 +135,6 @@ class OspfSockets:
             self._callback(ifindex, datagram.source, datagram.destination, datagram.payload)
             if self._sockets.get(ifindex) is not sock:
                 return  # the callback closed it
-
-    def _count(self, what: str, error: OSError) -> None:
-        self.counters[f"{what}-{errno.errorcode.get(error.errno or 0, str(error.errno))}"] += 1
 
 
 def _open(ifindex: int) -> socket.socket:
@@ -180,4 +167,4 @@ def _forget_others(sock: socket.socket) -> None:
     """Throw away what has arrived so far: until it is bound, a raw socket hears all interfaces."""
     with contextlib.suppress(OSError):
         for _ in range(_MOST_BEFORE_BOUND):
-            sock.recv(_RECEIVE_SIZE)
+            sock.recv(RECEIVE_SIZE)
