@@ -4,7 +4,7 @@ Whole routers with real flooding on fabrics of three and of five stages, and flu
 what their kernels hold. Virtual time is exact: these figures do not depend on the machine.
 
 ``--seconds 300 --periods 0.5 2 20`` watches five minutes of everything, ``--large`` takes two
-hundred routers.
+hundred routers, where ``--job`` says how many leaves have a job.
 """
 
 from __future__ import annotations
@@ -102,28 +102,34 @@ def five_stages(pods: int, leaves: int, spines: int) -> Kind:
 
 
 SMALL = (three_stages(4, 8), five_stages(2, 2, 4))
-LARGE = (
-    Kind(
-        "3-stage, 200 routers, IS-IS",
-        lambda: clos3_isis(4, 196),
-        "S1",
-        ("S1", "L2"),
-        ("L1", "L2"),
-        tuple(f"L{leaf}" for leaf in range(1, 17)),
-    ),
-    Kind(
-        "5-stage, 208 routers, IS-IS levels",
-        lambda: clos5_levels(12, 10, 4, 10),
-        "p2.S1",
-        ("p2.S1", "p2.L1"),
-        ("p1.L1", "p2.L1"),
-        tuple(f"p{pod}.L{leaf}" for pod in range(1, 5) for leaf in range(1, 5)),
-    ),
-)
-"""Over IS-IS, whose start costs a fabric of this size least: minutes all the same.
+JOB = 16
 
-A job has sixteen leaves there; the other routers route, flood and follow.
-"""
+
+def large(job: int = JOB) -> tuple[Kind, Kind]:
+    """Two hundred routers over IS-IS, whose start costs a fabric of this size least: minutes.
+
+    So many leaves, 40 at most, have a job there; the other routers route, flood and follow.
+    """
+    pods, per_pod, busy_pods = 12, 10, 4
+    each = -(-job // busy_pods)
+    return (
+        Kind(
+            "3-stage, 200 routers, IS-IS",
+            lambda: clos3_isis(4, 196),
+            "S1",
+            ("S1", "L2"),
+            ("L1", "L2"),
+            tuple(f"L{leaf}" for leaf in range(1, job + 1)),
+        ),
+        Kind(
+            "5-stage, 208 routers, IS-IS levels",
+            lambda: clos5_levels(pods, per_pod, 4, per_pod),
+            "p2.S1",
+            ("p2.S1", "p2.L1"),
+            ("p1.L1", "p2.L1"),
+            tuple(f"p{n // each + 1}.L{n % each + 1}" for n in range(job)),
+        ),
+    )
 
 
 def follow(fabric: Fabric, rule: Rule) -> None:
@@ -321,6 +327,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seconds", type=int, default=20, help="to watch after settling")
     found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts")
     found.add_argument("--large", action="store_true", help="two hundred routers")
+    found.add_argument("--job", type=int, default=JOB, help="leaves at work in --large")
     found.add_argument("--stages", type=int, choices=(3, 5), nargs="*", default=[3, 5])
     found.add_argument("--only", choices=("slow", "background", "bursts"))
     return found
@@ -339,7 +346,7 @@ def _short(number: int) -> list[Row]:
 def main() -> int:
     """Print each figure as soon as it is there."""
     arguments = parser().parse_args()
-    kinds = LARGE if arguments.large else SMALL
+    kinds = large(arguments.job) if arguments.large else SMALL
     for stages, kind in zip((3, 5), kinds, strict=True):
         if stages not in arguments.stages:
             continue

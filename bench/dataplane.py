@@ -118,7 +118,7 @@ def short() -> list[Run]:
     """
     draws = {HAND: HAND_DRAWS, CAPACITY: DRAWS, FEW: MANY_DRAWS}
     runs = [Run(SLOW, who, PAIR, draws.get(who, 1)) for who in ROUTINGS if who != OFF]
-    return runs + [Run(SLOW, who, what, 1) for who in (FRR, FEW) for what in (RING, ALL)]
+    return runs + [Run(SLOW, who, what, DRAWS) for who in (FRR, FEW) for what in (RING, ALL)]
 
 
 def everything(draws: int = DRAWS) -> list[Run]:
