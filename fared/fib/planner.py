@@ -112,7 +112,7 @@ class FibPlanner:
         """Take over changed routes (None: withdrawn) and plan for them."""
         for prefix, route in changed.items():
             hops = route.nexthops if route is not None else None
-            if hops is None or not hops.hops:
+            if hops is None or not hops.key:
                 self.desired.pop(prefix, None)
             else:
                 self.desired[prefix] = hops

@@ -7,6 +7,7 @@ concatenation.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +32,7 @@ from fared.isis.pdu.model import (
     NarrowIsReachability,
     NarrowNeighbor,
     ProtocolsSupported,
+    Tlv,
     Topology,
 )
 from fared.isis.settings import MAX_PATH_METRIC
@@ -47,6 +49,9 @@ _REDISTRIBUTED = {
     Level.ONE: PathType.LEVEL_1_REDISTRIBUTED,
     Level.TWO: PathType.LEVEL_2_REDISTRIBUTED,
 }
+
+
+_Attachments = dict[tuple[int | None, int], tuple[PrefixAttachment, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +83,7 @@ class Described:
     attached: bool = False
     links: dict[int | None, Links] = field(default_factory=dict)
     narrow: tuple[NarrowNeighbor, ...] = ()
-    prefixes: dict[tuple[int | None, int], tuple[PrefixAttachment, ...]] = field(
-        default_factory=dict
-    )
+    prefixes: _Attachments = field(default_factory=dict)
     narrow_prefixes: tuple[PrefixAttachment, ...] = ()
     noted: dict[Prefix, IpReach] = field(default_factory=dict)
 
@@ -97,8 +100,18 @@ def link_ids(neighbor: IsNeighbor) -> tuple[int, int]:
     return neighbor.local_id or 0, neighbor.remote_id or 0
 
 
-def describe(lsp: Lsp, *, own: bool, capacity_code: int | None) -> Described:
-    """Read one LSP. ``own``: one of ours, whose leaked prefixes say nothing new to us."""
+def describe(
+    lsp: Lsp,
+    *,
+    own: bool,
+    capacity_code: int | None,
+    former: tuple[Lsp, Described] | None = None,
+) -> Described:
+    """Read one LSP. ``own``: one of ours, whose leaked prefixes say nothing new to us.
+
+    ``former``: another issue of it, and what was read there with the same arguments. Where its
+    TLVs are the very same objects they are not read again.
+    """
     level = Level(lsp.level)
     areas: set[bytes] = set()
     nlpids: set[int] = set()
@@ -106,7 +119,6 @@ def describe(lsp: Lsp, *, own: bool, capacity_code: int | None) -> Described:
     multi_topology = False
     hostname: str | None = None
     links: dict[int | None, list[IsNeighbor]] = {}
-    reaches: dict[tuple[int | None, int], list[IpReach]] = {}
     narrow: list[NarrowNeighbor] = []
     narrow_prefixes: list[PrefixAttachment] = []
     for tlv in lsp.tlvs:
@@ -122,15 +134,16 @@ def describe(lsp: Lsp, *, own: bool, capacity_code: int | None) -> Described:
                 hostname = tlv.name or None
             case IsReachability():
                 links.setdefault(tlv.topology or None, []).extend(tlv.neighbors)
-            case IpReachability():
-                reaches.setdefault((tlv.topology or None, tlv.family), []).extend(tlv.prefixes)
             case NarrowIsReachability():
                 narrow += tlv.neighbors
             case NarrowIpReachability():
                 narrow_prefixes += (_narrow_attachment(item, level) for item in tlv.prefixes)
             case _:
                 pass
-    kept = {at: [r for r in found if _counts(r, own=own)] for at, found in reaches.items()}
+    if former is not None and _shared(lsp, former[0], IpReachability):
+        prefixes, noted = former[1].prefixes, former[1].noted
+    else:
+        prefixes, noted = _reached(lsp, capacity_code, own=own)
     return Described(
         areas=frozenset(areas),
         nlpids=frozenset(nlpids),
@@ -141,13 +154,34 @@ def describe(lsp: Lsp, *, own: bool, capacity_code: int | None) -> Described:
         attached=lsp.attached,
         links={topology: _links(found) for topology, found in links.items()},
         narrow=tuple(narrow),
-        prefixes={
-            at: tuple(_attachment(reach, level, capacity_code, own=own) for reach in found)
-            for at, found in kept.items()
-        },
+        prefixes=prefixes,
         narrow_prefixes=tuple(narrow_prefixes),
-        noted={r.prefix: r for found in kept.values() for r in found if _worth_keeping(r)},
+        noted=noted,
     )
+
+
+def _shared(a: Lsp, b: Lsp, kind: type[Tlv]) -> bool:
+    """Whether two LSPs have the same objects as their TLVs of a kind."""
+    mine, others = ([tlv for tlv in lsp.tlvs if type(tlv) is kind] for lsp in (a, b))
+    return len(mine) == len(others) and all(map(operator.is_, mine, others))
+
+
+def _reached(
+    lsp: Lsp, capacity_code: int | None, *, own: bool
+) -> tuple[_Attachments, dict[Prefix, IpReach]]:
+    """The ``prefixes`` of an LSP and what of them is ``noted``."""
+    level = Level(lsp.level)
+    reaches: dict[tuple[int | None, int], list[IpReach]] = {}
+    for tlv in lsp.tlvs:
+        if isinstance(tlv, IpReachability):
+            kept = reaches.setdefault((tlv.topology or None, tlv.family), [])
+            kept += (reach for reach in tlv.prefixes if _counts(reach, own=own))
+    prefixes = {
+        at: tuple(_attachment(reach, level, capacity_code, own=own) for reach in found)
+        for at, found in reaches.items()
+    }
+    noted = {r.prefix: r for found in reaches.values() for r in found if _worth_keeping(r)}
+    return prefixes, noted
 
 
 def _counts(reach: IpReach, *, own: bool) -> bool:

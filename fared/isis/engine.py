@@ -167,12 +167,16 @@ class IsisEngine:
         try:
             payload = event.payload
             lsp = _LSPS.get(payload[_TYPE] & _TYPE_MASK) if len(payload) > _TYPE else None
-            if lsp is not None and not self._flooding.wants(circuit, event.source, payload):
-                instance.counters.pdus["received", lsp.label] += 1
-                return
+            former = None
+            if lsp is not None:
+                if not self._flooding.wants(circuit, event.source, payload):
+                    instance.counters.pdus["received", lsp.label] += 1
+                    return
+                former = self._flooding.former(payload)
             raw = exact(payload)
             kind = pdu_type(raw)
-            pdu = decode_pdu(raw, capacity_code=instance.settings.path_capacity_code)
+            code = instance.settings.path_capacity_code
+            pdu = decode_pdu(raw, capacity_code=code, former=former)
             verify(raw, pdu, self._keys(circuit, kind), instance.wall)
         except DecodeError as error:
             instance.reject(error.code, event.source, interface=circuit.name, what=str(error))
@@ -237,8 +241,7 @@ class IsisEngine:
 
     def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         """The TED follows the database."""
-        del previous
-        self._ted.lsp_changed(level, entry)
+        self._ted.lsp_changed(level, entry, previous)
 
     def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         """The header of a purged LSP was forgotten."""

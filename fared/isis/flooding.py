@@ -7,13 +7,15 @@ LSPs arrive many times over; what is wanted comes back through ``receive_lsp``.
 
 from __future__ import annotations
 
+import math
+
 from fared.isis.circuit import Circuit
 from fared.isis.database import Database, DatabaseWatcher
 from fared.isis.ids import Level, LspId, format_lsp_id, lsp_id, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, StoredLsp, compare
 from fared.isis.outlet import OutletLevel
-from fared.isis.pdu.codec import exact, peek_lsp
+from fared.isis.pdu.codec import Former, exact, peek_lsp
 from fared.isis.pdu.model import Csnp, Lsp, LspEntry, PduType, Psnp
 from fared.isis.sender import Sender
 from fared.isis.sequence import OwnSequences
@@ -52,6 +54,8 @@ class Flooding:
         self._sequences = OwnSequences(instance, self._database, watcher)
         self._early = EarlyCsnps(instance)
         self._snps = SnpReader(instance, self._sender, self._sequences)
+        self._read_alike = -math.inf
+        """Engine time up to which LSPs were decoded in another way."""
 
     # Received PDUs
 
@@ -79,21 +83,36 @@ class Flooding:
 
         In a dense fabric that is what happens most, so nothing is parsed for it.
         """
-        if len(raw) < _FIXED:
-            return None
-        level = _LEVELS.get(raw[_TYPE] & _TYPE_MASK)
-        database = None if level is None else self._instance.databases.get(level)
-        if level is None or database is None:
-            return None
-        entry = database.get(LspId(int.from_bytes(raw[_CONTENTS:_SEQUENCE], "big")))
+        level, entry = self._stored(raw)
         if (
-            entry is None
+            level is None
+            or entry is None
             or raw[_CONTENTS : len(entry.raw)] != entry.raw[_CONTENTS:]
             or raw[:_LIFETIME] != entry.raw[:_LIFETIME]
             or (raw[_LIFETIME:_CONTENTS] == _NONE_LEFT) != entry.purged
         ):
             return None
         return level, entry
+
+    def _stored(self, raw: bytes) -> tuple[Level | None, StoredLsp | None]:
+        """The level of an LSP, None if it is not ours to keep, and what we have by its id."""
+        if len(raw) < _FIXED:
+            return None, None
+        level = _LEVELS.get(raw[_TYPE] & _TYPE_MASK)
+        database = None if level is None else self._instance.databases.get(level)
+        if database is None:
+            return None, None
+        return level, database.get(LspId(int.from_bytes(raw[_CONTENTS:_SEQUENCE], "big")))
+
+    def former(self, raw: bytes) -> Former | None:
+        """The LSP that a received one may replace, if it was decoded as one is now.
+
+        Of the fragments of a router with many links one TLV changes at a time.
+        """
+        _, entry = self._stored(raw)
+        if entry is None or entry.own or entry.purged or entry.since <= self._read_alike:
+            return None
+        return Former(entry.raw, entry.lsp.tlvs)
 
     def receive_lsp(self, circuit: Circuit, source: int, lsp: Lsp, raw: bytes) -> None:
         """Process an LSP (§7.3.15.1) that was decoded, with a look at its checksum, and verified.
@@ -228,6 +247,8 @@ class Flooding:
     def settings_changed(self, before: IsisSettings) -> None:
         """New settings are in force: other keys or lifetimes ask for other LSPs of ours."""
         after = self._instance.settings
+        if before.path_capacity_code != after.path_capacity_code:
+            self._read_alike = self._instance.now
         if (before.lsp_authentication, before.lsp_lifetime, before.lsp_refresh_interval) != (
             after.lsp_authentication,
             after.lsp_lifetime,

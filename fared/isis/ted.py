@@ -19,7 +19,7 @@ from fared.isis.ids import Level, LspId, format_lsp_id, fragment_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.nexthops import local_links
-from fared.isis.pdu.model import MT_IPV4, IpReach
+from fared.isis.pdu.model import MT_IPV4, IpReach, Lsp
 from fared.ted.compare import Difference, difference
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
@@ -65,22 +65,33 @@ class TedBuilder:
 
     # What changed
 
-    def lsp_changed(self, level: Level, entry: StoredLsp) -> None:
-        """Take note of an LSP that is new, different or purged."""
+    def lsp_changed(
+        self, level: Level, entry: StoredLsp, previous: StoredLsp | None = None
+    ) -> None:
+        """Take note of an LSP that is new, different or purged; ``previous`` is the one before."""
         lsp = None if entry.purged else entry.lsp
         described = None
         if lsp is not None and entry.sequence_number:
             own = entry.lsp_id >> 16 == self._instance.system_id
             code = self._instance.settings.path_capacity_code
-            described = describe(lsp, own=own, capacity_code=code)
+            former = self._former(level, previous)
+            described = describe(lsp, own=own, capacity_code=code, former=former)
         self._put(level, entry, described)
+
+    def _former(self, level: Level, previous: StoredLsp | None) -> tuple[Lsp, Described] | None:
+        """An LSP that was replaced, and what was read in it."""
+        if previous is None:
+            return None
+        node = self._nodes.get(_node_of(level, previous))
+        old = None if node is None else node.parts.get(fragment_of(previous.lsp_id))
+        return None if old is None else (previous.lsp, old)
 
     def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         """An LSP left the database."""
         self._put(level, entry, None)
 
     def _put(self, level: Level, entry: StoredLsp, described: Described | None) -> None:
-        key = level, isis_node(entry.lsp_id >> 16, entry.lsp_id >> 8 & 0xFF)
+        key = _node_of(level, entry)
         node = self._nodes.get(key)
         number = fragment_of(entry.lsp_id)
         old = None if node is None else node.parts.get(number)
@@ -298,6 +309,10 @@ class TedBuilder:
         if own or not attached or not self._follows_attached or _overloaded(first, topology):
             return ()
         return (PrefixAttachment(Prefix(family, 0, 0), 0, PathType.LEVEL_1_DOWN),)
+
+
+def _node_of(level: Level, entry: StoredLsp) -> NodeKey:
+    return level, isis_node(entry.lsp_id >> 16, entry.lsp_id >> 8 & 0xFF)
 
 
 def _same_ways(a: Described, b: Described) -> bool:

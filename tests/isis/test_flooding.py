@@ -63,6 +63,26 @@ def test_on_a_ring_copies_meet_and_are_not_decoded_twice():
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
+def test_an_lsp_is_read_against_the_one_it_replaces_unless_that_was_read_in_another_way():
+    """Ours was never decoded; after a change of code points nothing is taken over."""
+    net = line(2)
+    net.say(1, "hello")
+    net.run(1)
+    raw = encode_pdu(make_lsp(name(1), 2, "hello"))
+    mine, other = (net.routers[number].flooding for number in (1, 2))
+    kept = net.routers[2].instance.databases[TWO].get(name(1))
+    former = other.former(raw)
+    assert former is not None
+    assert (former.raw, former.tlvs) == (kept.raw, kept.lsp.tlvs)
+    assert mine.former(raw) is None
+    assert other.former(encode_pdu(make_lsp(name(9), 1))) is None
+    instance = net.routers[2].instance
+    before = instance.settings
+    instance.settings = replace(before, path_capacity_code=None)
+    other.settings_changed(before)
+    assert other.former(raw) is None
+
+
 def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
     net = line(3)
     net.say(1, "hello")

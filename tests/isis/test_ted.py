@@ -32,6 +32,7 @@ from fared.isis.pdu.model import (
 from fared.isis.settings import IsisSettings
 from fared.isis.ted import TedBuilder
 from fared.te.attributes import TeAttributes
+from fared.ted.compare import Difference, difference
 from fared.ted.database import Ted
 from fared.ted.model import PathType
 from tests.isis.net import (
@@ -50,6 +51,7 @@ from tests.isis.net import (
 
 BOTH_PROTOCOLS = ProtocolsSupported((NLPID_IPV4, NLPID_IPV6))
 A_PREFIX = parse_prefix("10.1.0.0/24")
+OTHER_PREFIX = parse_prefix("10.2.0.0/24")
 A_PREFIX6 = parse_prefix("2001:db8:1::/64")
 
 
@@ -66,8 +68,8 @@ class Builder:
         """Install an LSP and return the updates that follow."""
         lsp = Lsp(level, lsp_id(of, pseudonode, fragment), 1, 1200, tlvs=tlvs, **header)
         entry = StoredLsp(lsp.lsp_id, 1, 1, 9e9, b"", lsp, purged=purged)
-        self.instance.databases[Level(level)].put(entry)
-        self.ted.lsp_changed(Level(level), entry)
+        previous = self.instance.databases[Level(level)].put(entry)
+        self.ted.lsp_changed(Level(level), entry, previous)
         return self.flush()
 
     def flush(self) -> list[TedUpdated]:
@@ -83,6 +85,20 @@ class Builder:
 
 def link(to: int, metric: int = 10, **fields) -> IsNeighbor:
     return IsNeighbor(to << 8, metric, **fields)
+
+
+def test_prefixes_that_an_lsp_had_before_are_not_read_again():
+    """Where the TLV is the same object, as the codec has it of bytes that did not change."""
+    builder, alone = Builder(), Builder()
+    reached = IpReachability(4, (IpReach(A_PREFIX, 10),))
+    builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2),)), reached)
+    (before,) = builder.block(1).prefixes
+    builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, 20),)), reached)
+    alone.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, 20),)), reached)
+    assert builder.block(1).prefixes[0] is before
+    assert difference(builder.block(1), alone.block(1)) is Difference.NONE
+    builder.feed(1, BOTH_PROTOCOLS, reached, IpReachability(4, (IpReach(OTHER_PREFIX, 5),)))
+    assert [item.prefix for item in builder.block(1).prefixes] == [A_PREFIX, OTHER_PREFIX]
 
 
 def test_one_fragment_becomes_one_block_a_family():

@@ -11,6 +11,7 @@ from fared.core.ids import parse_prefix
 from fared.core.wire import DecodeError
 from fared.isis.ids import LevelSet, lsp_id
 from fared.isis.pdu.codec import (
+    Former,
     checksum_ok,
     decode_pdu,
     encode_pdu,
@@ -45,7 +46,7 @@ from fared.isis.pdu.model import (
 from fared.isis.pdu.tlv_decode import decode_tlvs
 from fared.isis.pdu.triplet import Reading
 from fared.te.attributes import TeAttributes
-from tests.isis_pdu.strategies import LSPS, PDUS, TLVS, neighbors, reaches
+from tests.isis_pdu.strategies import LSPS, PDUS, TLV_LISTS, TLVS, neighbors, reaches
 
 LSP = Lsp(2, lsp_id(0x010255000001), 7, 1199, tlvs=(Hostname("leaf1"),))
 HELLO = P2pHello(LevelSet.TWO, 1, 30, 1)
@@ -76,6 +77,18 @@ def test_every_pdu(pdu):
         again = replace(again, checksum=0)
     assert again == pdu
     assert pdu_type(raw) is kind_of(pdu)
+
+
+@given(LSPS, TLV_LISTS, TLV_LISTS)
+def test_what_an_lsp_has_in_common_with_the_one_before_it_is_taken_over(lsp, common, gone):
+    """The same as decoding it alone, with the objects that are there already."""
+    before = encode_pdu(replace(lsp, tlvs=gone + common))
+    former = Former(before, decode_pdu(before).tlvs)
+    raw = encode_pdu(replace(lsp, tlvs=common + lsp.tlvs))
+    again = decode_pdu(raw, former=former)
+    assert again == decode_pdu(raw)
+    known = {id(tlv) for tlv in former.tlvs}
+    assert all(id(tlv) in known for tlv in again.tlvs[: len(common)])
 
 
 @given(TLVS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from fared.core.keys import AuthKey
 from fared.core.wire import DecodeError
@@ -39,7 +39,7 @@ from fared.isis.pdu.model import (
     Psnp,
     Tlv,
 )
-from fared.isis.pdu.tlv_decode import decode_tlvs
+from fared.isis.pdu.tlv_decode import decode_tlvs, tlvs_by_bytes
 from fared.isis.pdu.tlv_encode import encode_tlv, encode_tlvs, entries_size, entry_size, tlvs_size
 from fared.isis.pdu.triplet import Reading
 from fared.isis.settings import PATH_CAPACITY
@@ -78,6 +78,13 @@ _LEVEL_KINDS: Final[dict[type[Pdu], tuple[PduType, PduType]]] = {
 }
 
 
+class Former(NamedTuple):
+    """A PDU, without bytes behind it, and the TLVs it was decoded to."""
+
+    raw: bytes
+    tlvs: tuple[Tlv, ...]
+
+
 def kind_of(pdu: Pdu) -> PduType:
     """The type a PDU is encoded as."""
     if isinstance(pdu, P2pHello):
@@ -91,19 +98,24 @@ def decode_pdu(
     strict: bool = False,
     verify_checksum: bool = True,
     capacity_code: int | None = PATH_CAPACITY,
+    former: Former | None = None,
 ) -> Pdu:
     """Decode a PDU; bytes behind it (``exact`` cuts them off) are no fault.
 
     Authentication is left to ``auth.verify``. The checksum of an LSP is verified unless its
     lifetime is zero. ``strict`` refuses known sub-TLVs of a wrong size, which are else kept as
-    unknown ones. ``capacity_code`` is the code point of the path capacity sub-TLV. Raises
+    unknown ones. ``capacity_code`` is the code point of the path capacity sub-TLV. ``former`` is
+    a PDU of the same type, decoded in the same way: TLVs that both have are taken over. Raises
     DecodeError: what ``header.read_frame`` raises, ``checksum``, ``tlv`` for TLVs that
     do not add up, ``type`` for a hello of neither level.
     """
     frame = read_frame(data)
     if verify_checksum and frame.kind in (_K.L1_LSP, _K.L2_LSP):
         _check_sum(data if frame.end == len(data) else data[: frame.end])
-    tlvs = decode_tlvs(data, frame.tlvs, frame.end, Reading(strict, capacity_code))
+    reading, known = Reading(strict, capacity_code), None
+    if former is not None:
+        known = tlvs_by_bytes(former.raw, frame.tlvs, len(former.raw), former.tlvs)
+    tlvs = decode_tlvs(data, frame.tlvs, frame.end, reading, known or {})
     return _DECODERS[frame.kind](data, frame, tlvs)
 
 

@@ -9,7 +9,8 @@ belong are ignored, so readers ask for those they want).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
@@ -48,6 +49,7 @@ from fared.isis.pdu.narrow import (
     decode_narrow_prefixes,
 )
 from fared.isis.pdu.triplet import (
+    HEADER,
     Reading,
     check_multiple,
     read_triplets,
@@ -55,6 +57,7 @@ from fared.isis.pdu.triplet import (
 
 _Decoder = Callable[[bytes, int, int, Reading], Tlv]
 _T = TlvType
+_NOTHING: Final[Mapping[bytes, Tlv]] = MappingProxyType({})
 _MAX_AREA_ADDRESS: Final = 13
 _TOPOLOGY_ID: Final = 0x0FFF
 _OVERLOAD: Final = 0x8000
@@ -68,16 +71,32 @@ _THREE_WAY = struct.Struct(">BI6sI")
 _THREE_WAY_OWN = struct.Struct(">BI")
 
 
-def decode_tlvs(data: bytes, start: int, end: int, reading: Reading) -> tuple[Tlv, ...]:
-    """Decode the TLVs between two offsets. Raises DecodeError ``tlv``."""
+def decode_tlvs(
+    data: bytes, start: int, end: int, reading: Reading, known: Mapping[bytes, Tlv] = _NOTHING
+) -> tuple[Tlv, ...]:
+    """Decode the TLVs between two offsets. Raises DecodeError ``tlv``.
+
+    ``known``, as of ``tlvs_by_bytes``: what stands there is taken over, the very object.
+    """
     found: list[Tlv] = []
     for kind, first, last in read_triplets(data, start, end):
         decoder = _DECODERS.get(kind)
-        if decoder is None:
+        same = known.get(data[first - HEADER : last]) if known else None
+        if same is not None:
+            found.append(same)
+        elif decoder is None:
             found.append(UnknownTlv(kind, data[first:last]))
         else:
             found.append(decoder(data, first, last, reading))
     return tuple(found)
+
+
+def tlvs_by_bytes(data: bytes, start: int, end: int, tlvs: tuple[Tlv, ...]) -> dict[bytes, Tlv]:
+    """TLVs by what they were decoded from, their headers included."""
+    return {
+        data[first - HEADER : last]: tlv
+        for (_, first, last), tlv in zip(read_triplets(data, start, end), tlvs, strict=True)
+    }
 
 
 def _area_addresses(data: bytes, start: int, end: int, _: Reading) -> Tlv:
