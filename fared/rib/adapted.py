@@ -66,6 +66,7 @@ class AdaptedRoutes:
         self._vectors: dict[_Key, _Vector] = {}
         self._keys: dict[Prefix, _Key] = {}
         self._routes: dict[Prefix, Route] = {}
+        self._unloaded: tuple[object, int] | None = None
         self.rewrites = 0
         """How often integer weights of a vector became others because of load."""
 
@@ -79,13 +80,17 @@ class AdaptedRoutes:
 
         Facts count at once: capacities, members, new destinations. Load waits for ``step``.
         """
+        joined: dict[_Key, None] = {}
         for prefix, route in changed.items():
             self._leave(prefix)
             if route is not None and route.nexthops is not None and not route.discard:
-                self._join(prefix, route)
+                joined[self._join(prefix, route)] = None
         self._sweep()
+        if self._unloaded != self._solver.unloaded_version:
+            self._unloaded = self._solver.unloaded_version
+            joined = dict.fromkeys(self._vectors)
         touched: dict[Prefix, None] = dict.fromkeys(changed)
-        for vector in self._program(self._feed()):
+        for vector in self._program(self._feed(joined)):
             touched.update(vector.prefixes)
         return self._publish(touched)
 
@@ -125,7 +130,7 @@ class AdaptedRoutes:
         own = len(ends) > 1 and any(np.isfinite(announced) for _, _, announced in ends)
         return (tuple((area, node) for area, node, _ in ends), route.prefix if own else None)
 
-    def _join(self, prefix: Prefix, route: Route) -> None:
+    def _join(self, prefix: Prefix, route: Route) -> _Key:
         assert route.nexthops is not None
         key = self._key(route)
         vector = self._vectors.get(key)
@@ -143,6 +148,7 @@ class AdaptedRoutes:
             )
         vector.prefixes[prefix] = None
         self._keys[prefix] = key
+        return key
 
     def _leave(self, prefix: Prefix) -> None:
         key = self._keys.pop(prefix, None)
@@ -155,14 +161,15 @@ class AdaptedRoutes:
 
     # What a vector is to become
 
-    def _feed(self) -> list[_Vector]:
-        """Bring all targets up to date; the vectors that are to be programmed at once.
+    def _feed(self, keys: Iterable[_Key]) -> list[_Vector]:
+        """Bring targets up to date; the vectors that are to be programmed at once.
 
         Those with the same members are worked out together: after the loss of a local link
         these are all vectors.
         """
         alike: dict[bytes, list[_Fed]] = {}
-        for vector in self._vectors.values():
+        for key in keys:
+            vector = self._vectors[key]
             fed = self._refresh(vector)
             if fed is not None:
                 alike.setdefault(vector.columns.tobytes(), []).append(fed)

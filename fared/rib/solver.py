@@ -72,7 +72,7 @@ class RouteSolver:
         self.settings = settings
         self.stopwatch: Callable[[], float] = float
         self._areas: dict[int, AreaSolver] = {}
-        self._unloaded = Unloaded(root)
+        self._unloaded = Unloaded(root, settings)
         self._table = PrefixTable()
         self._routes: dict[Prefix, Route] = {}
         self._selection: Selection | None = None
@@ -141,7 +141,7 @@ class RouteSolver:
         if settings != self.settings:
             self.settings = settings
             self._all_changed = True
-            self._unloaded = Unloaded(self.root)
+            self._unloaded = Unloaded(self.root, settings)
             for solver in self._areas.values():
                 solver.forget()
 
@@ -154,7 +154,7 @@ class RouteSolver:
             if change is not None:
                 changes[area] = change
             if self.settings.mode is WeightMode.AVAILABLE:
-                self._unloaded.follow(area, self._areas[area], self.settings)
+                self._unloaded.follow(area, self._areas[area])
         if self._table.compact():
             self._all_changed = True
         spf_ran = any(change.spf_ran for change in changes.values())
@@ -189,7 +189,12 @@ class RouteSolver:
 
         What announcing nodes say lies behind them is left out: that moves with load.
         """
-        return self._unloaded.set_of(self.ends(route), self.settings)
+        return self._unloaded.set_of(self.ends(route))
+
+    @property
+    def unloaded_version(self) -> tuple[object, int]:
+        """Equal as long as no ``unloaded_set`` of a present route is another one."""
+        return self._unloaded, self._unloaded.version
 
     def _locate(self) -> Reach:
         """Locate all announcing nodes in the present plans."""
@@ -238,6 +243,9 @@ class RouteSolver:
         old, new = self._selection, self._select()
         self._selection = new
         shared_sets, self._shared_sets = self._shared_sets, {}
+        if not nodes and not self._all_changed:  # no path carries more or less than before
+            present = set(new.shared.values())
+            self._shared_sets = {s: found for s, found in shared_sets.items() if s in present}
         if old is None or self._all_changed:
             return self._replace_all()
         size = len(old.key)

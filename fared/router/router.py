@@ -5,7 +5,8 @@ turns it into routes, the FIB planner into kernel operations. This module only d
 
 - a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
   ``LOSS_GAP`` after the run before it;
-- a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF;
+- a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF; what other
+  areas and levels say of capacities behind them, which moves with load, asks a back-off of its own;
 - what only one end of a link tells of waits ``OTHER_END`` for the other end's word (``news``);
 - what is to be flooded on goes out before anything is computed;
 - where weights follow load they do so once a second, with jitter (``AdaptationClock``);
@@ -18,9 +19,10 @@ only measures durations for people; nothing is decided by it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fared.core.backoff import SpfBackoff
+from fared.core.backoff import BackoffSettings, SpfBackoff
 from fared.core.events import (
     ExternalRoutes,
     LinkRemoved,
@@ -71,6 +73,8 @@ class Router:
         self.table.prefer(settings.preferences)
         self.planner = FibPlanner(settings.fib)
         self.backoff = SpfBackoff(settings.backoff)
+        self.announced = SpfBackoff(_soon(settings.backoff))
+        """When to look at capacities that come along with prefixes of other areas."""
         self.adaptation = AdaptationClock(rng)
         self.adaptation.configure(settings.solver, now)
         self.startup = StartUp(now, settings.start_deadline)
@@ -202,7 +206,8 @@ class Router:
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.backoff.next_deadline(), self._compute_at, self.adaptation.next_at]
+        candidates = [self.backoff.next_deadline(), self.announced.next_deadline()]
+        candidates += [self._compute_at, self.adaptation.next_at]
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
@@ -255,7 +260,7 @@ class Router:
         if self.backoff.due(now):
             self.backoff.ran()
             self._compute(now)
-        elif self._compute_at is not None and self._compute_at <= now:
+        elif self.announced.due(now) or (self._compute_at is not None and self._compute_at <= now):
             self._compute(now)
         if self.adaptation.due(now):
             self._adapt(now)
@@ -280,6 +285,8 @@ class Router:
             self._schedule(now, news)
         elif speaker.only_load and self.adaptation.running:
             pass  # weights follow it at the next step
+        elif speaker.only_announced:
+            self.announced.event(now)
         else:
             self._no_later(max(now, self._last_run + CAPACITY_GAP))
 
@@ -299,6 +306,7 @@ class Router:
         """Solve, plan, and hand the difference to the kernel."""
         pending, self._pending = self._pending, PendingChange()
         self._compute_at = None
+        self.announced.ran()
         self._last_run = now
         started = self._stopwatch()
         changed, spf_ran, nodes, edges, spf = self._solve()
@@ -421,6 +429,7 @@ class Router:
         if not self._held:
             self._emit_fib(self.planner.update(preferred, now), "preference")
         self.backoff.settings = settings.backoff
+        self.announced.settings = _soon(settings.backoff)
         self._pending.add("configuration", now)
         self.backoff.urgent(now)
 
@@ -464,3 +473,8 @@ class Router:
             operations = self.planner.update(dict(self.table.routes), now)
             self._emit_fib(operations, "adopted routes brought up to date")
         self._reach(Stage.FIRST_SPF, now)
+
+
+def _soon(backoff: BackoffSettings) -> BackoffSettings:
+    """The delays of an SPF for what needs none: the first runs are as close as for capacities."""
+    return replace(backoff, initial_delay=0.0, short_delay=min(backoff.short_delay, CAPACITY_GAP))

@@ -88,6 +88,8 @@ class Speaker:
         self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
         self.only_load = False
         """Whether the newest description told nothing but how loaded its links are."""
+        self.only_announced = False
+        """Whether nothing but that and what is announced along with prefixes."""
         self._told_asbrs: dict[NodeId, RouteFacts] = {}
 
     @property
@@ -113,7 +115,7 @@ class Speaker:
     def ted_updated(self, update: TedUpdated) -> News:
         """Take the newest description of a router; what it means for routes."""
         self.dirty = True
-        self.only_load = False
+        self.only_load = self.only_announced = False
         solver = self.solvers.get(update.family)
         if solver is None:
             return News.FLOATS
@@ -121,6 +123,7 @@ class Speaker:
         before = None if ted is None else ted.block(update.node)
         change = solver.put_block(update.area, update.node, update.block)
         self.only_load = change in (Change.LOAD, Change.NONE)
+        self.only_announced = not change & (Change.TOPOLOGY | Change.CAPACITY)
         if not update.topology:
             return News.FLOATS
         return news_of_block(ted, before, update.block)
