@@ -1,0 +1,136 @@
+"""How soon a router computes: what an engine tells it, by the clock."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from fared.core.ids import SystemId, isis_node, parse_prefix
+from fared.isis.settings import IsisSettings
+from fared.router.router import CAPACITY_GAP, Router
+from fared.router.settings import RouterSettings
+from fared.router.speaker import ISIS
+from fared.ted.events import LocalLinksChanged, TedUpdated
+from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
+
+ME, OTHER = isis_node(1), isis_node(2)
+FAR = PrefixAttachment(parse_prefix("10.2.0.0/24"), 10, PathType.LEVEL_2, capacity=1e9)
+
+
+@dataclass
+class Engine:
+    """Says what a test has it say."""
+
+    said: list[object] = field(default_factory=list)
+    in_several_areas: bool = False
+
+    def tick(self, now: float) -> None:
+        """Nothing is ever due."""
+
+    def next_deadline(self) -> None:
+        """Nothing ever will be."""
+
+    def drain(self) -> list[object]:
+        """Say it."""
+        said, self.said = self.said, []
+        return said
+
+    def adjacency_progress(self) -> tuple[int, int, int]:
+        """One neighbor, full."""
+        return 1, 1, 0
+
+    def activity(self) -> int:
+        """Nothing happens."""
+        return 0
+
+
+def description(of: int, to: int, prefixes=(), capacity: float = 1e9) -> NodeBlock:
+    return NodeBlock(
+        node=of,
+        neighbors=np.array([to], np.int64),
+        metrics=np.array([10], np.int64),
+        capacities=np.array([capacity]),
+        availables=np.array([np.nan]),
+        local_ids=np.array([of], np.int64),
+        remote_ids=np.array([to], np.int64),
+        prefixes=prefixes,
+        transit=True,
+        hostname=None,
+    )
+
+
+class Timed:
+    """A router that runs when it wants to, on a clock of milliseconds."""
+
+    def __init__(self) -> None:
+        settings = RouterSettings(isis=IsisSettings(SystemId(1), (b"\x49",), families=(4,)))
+        self.now = 0.0
+        self.router = Router(settings, random.Random(1), 0.0, lambda: self.now)
+        self.engine = Engine()
+        self.router.speakers[ISIS].engine = self.engine
+        link = LocalLink(1, "eth1", OTHER, 0x0A000002, ME, 10, None)
+        self.engine.said.append(LocalLinksChanged(2, (link,), "adjacency", 0.0, 4))
+        self.tell(description(ME, OTHER), topology=True)
+        self.tell(description(OTHER, ME, (FAR,)), topology=True)
+        self.run(10)
+        assert self.router.speakers[ISIS].routes(4)[FAR.prefix].nexthops is not None
+
+    @property
+    def computed(self) -> int:
+        counts = self.router.journal.counts
+        return counts["spf"] + counts["capacity"]
+
+    def tell(self, block: NodeBlock, *, topology: bool = False) -> None:
+        cause = TedUpdated(2, block.node, block, topology, "lsp", self.now, 4)
+        self.engine.said.append(cause)
+        self.wake()
+
+    def wake(self) -> None:
+        self.router.tick(self.now)
+        while self.router.drain():
+            pass
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, a millisecond at a time."""
+        for _ in range(round(seconds * 1000)):
+            self.now += 0.001
+            deadline = self.router.next_deadline()
+            if deadline is not None and deadline <= self.now:
+                self.wake()
+
+
+def announcing(capacity: float) -> NodeBlock:
+    return description(OTHER, ME, (replace(FAR, capacity=capacity),))
+
+
+def test_a_capacity_announced_with_a_prefix_counts_at_once():
+    """The first after a quiet time, and the last of a few that come together."""
+    timed = Timed()
+    before = timed.computed
+    timed.tell(announcing(5e8))
+    assert timed.computed == before + 1
+    timed.run(0.002)
+    timed.tell(announcing(4e8))
+    timed.run(CAPACITY_GAP + 0.002)
+    (hop,) = timed.router.speakers[ISIS].routes(4)[FAR.prefix].nexthops.hops
+    assert hop.capacity == pytest.approx(4e8)
+
+
+def test_a_storm_of_announced_capacities_is_computed_a_few_times_a_second():
+    """They move with load far away. Capacities of links are still followed at once."""
+    timed = Timed()
+    before = timed.computed
+    for step in range(300):
+        timed.tell(announcing(1e9 - 1e6 * step))
+        timed.run(0.01)
+    storm = timed.computed - before
+    assert storm <= 3.0 / 0.2 + 0.5 / CAPACITY_GAP
+    before = timed.computed
+    timed.tell(announcing(1e8))
+    assert timed.computed == before
+    timed.tell(description(OTHER, ME, (replace(FAR, capacity=1e8),), capacity=2e8))
+    timed.run(CAPACITY_GAP + 0.002)
+    assert timed.computed == before + 1
