@@ -138,12 +138,12 @@ def everything(draws: int = DRAWS) -> list[Run]:
 def _draws(scenario: str, routing: str, workload: str, draws: int) -> int:
     """Several where that is soon done, or a goal or weights depend on them.
 
-    One for a ring, and for ECMP from one leaf to another: there a slow link costs many times what
-    chance does.
+    One for ECMP from one leaf to another, where a slow link costs many times what chance does, and
+    for most rings, which take long.
     """
     if workload == PAIR:
         return draws if routing in WEIGHTED or (scenario == SLOW and routing != OFF) else 1
-    return draws if workload == ALL else 1
+    return draws if workload == ALL or scenario == SLOW else 1
 
 
 def jobs(hosts: tuple[str, ...]) -> dict[str, Job]:

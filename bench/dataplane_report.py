@@ -22,7 +22,6 @@ from bench.dataplane import (
     GOAL_SOONER,
     HAND,
     HEADERS,
-    OFF,
     PAIR,
     ROUTINGS,
     SCENARIOS,
@@ -150,8 +149,7 @@ def page(found: Found, mtu: int) -> list[str]:
         "",
     ]
     for workload, title in WORKLOADS.items():
-        shown = [r for r in ROUTINGS if r != OFF or workload == PAIR]
-        shown = [r for r in shown if any((s, r, workload) in found for s in SCENARIOS)]
+        shown = [r for r in ROUTINGS if any((s, r, workload) in found for s in SCENARIOS)]
         body = [
             [scenario, _bound(found, scenario, workload), *cells]
             for scenario in SCENARIOS
