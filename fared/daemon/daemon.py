@@ -27,6 +27,7 @@ from fared.config.convert import circuit_settings, interface_settings
 from fared.core.ids import format_node, isis_node
 from fared.core.links import Link
 from fared.daemon import garbage, health, reload
+from fared.daemon.burst import Burst, Packet
 from fared.daemon.counters import counters_of
 from fared.daemon.logs import configure
 from fared.daemon.notify import Notifier
@@ -156,12 +157,11 @@ class Daemon:
         settings = with_clock(settings, time.time_ns(), loop.time())
         self._epoch = settings.epoch
         router = Router(settings, random.Random(), loop.time(), time.perf_counter)
-        self.sockets = OspfSockets(self._received, loop)
-        self.frames = IsisSockets(self._frame_received, loop)
+        burst = Burst(self._handle)
+        self.sockets = burst.sockets = OspfSockets(burst.packet, loop)
+        self.frames = burst.frames = IsisSockets(burst.frame, loop)
         self.runner = Runner(router, self.fib, self.sockets, self.frames, self.log)
         self.runner.observers.append(self._observe)
-        self._burst: list[events.Input] = []
-        self._burst_arrived = 0.0
 
     def _begin(self) -> None:
         """Tell the router what there is, and listen to the kernel from then on."""
@@ -293,27 +293,10 @@ class Daemon:
         wanted = any(section is not None and section.redistribute.wanted for section in sections)
         self.monitor.watch_routes(wanted=wanted)
 
-    def _received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
-        """Collect the packets of one wake-up; they are worked out together."""
-        if not self._burst:
-            self._expect_burst()
-        self._burst.append(ospf.PacketReceived(ifindex, source, destination, payload))
-
-    def _frame_received(self, ifindex: int, source: int, destination: int, payload: bytes) -> None:
-        """Do the same with PDUs of IS-IS."""
-        if not self._burst:
-            self._expect_burst()
-        self._burst.append(isis.PduReceived(ifindex, source, destination, payload))
-
-    def _expect_burst(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._burst_arrived = loop.time()
-        loop.call_soon(self._handle_burst)
-
-    def _handle_burst(self) -> None:
-        burst, self._burst = self._burst, []
-        self._came_in(self._burst_arrived)
-        self.runner.feed_all(burst)
+    def _handle(self, packets: list[Packet], arrived: float) -> None:
+        """Work out what came in at one time."""
+        self._came_in(arrived)
+        self.runner.feed_all(packets)
 
     def _came_in(self, arrived: float) -> None:
         """Say since when the coming inputs have been here."""

@@ -97,6 +97,10 @@ class OspfSockets:
             self._loop.remove_reader(sock)
             sock.close()
 
+    def __contains__(self, ifindex: object) -> bool:
+        """Whether an interface's socket is open."""
+        return ifindex in self._sockets
+
     def close_all(self) -> None:
         """Close all sockets."""
         for ifindex in list(self._sockets):
