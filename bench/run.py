@@ -76,6 +76,8 @@ class Section:
     rows: list[Row] = field(default_factory=list)
     figures: list[tuple[str, str]] = field(default_factory=list)
     failure: str | None = None
+    stolen: float = 0.0
+    """What the host took of the machine meanwhile, 0..1."""
 
     @property
     def verdicts(self) -> list[bool]:
@@ -144,7 +146,7 @@ def run(name: str, patience: float = PATIENCE) -> Section:
     """Run one section and collect what it found, or why it found nothing."""
     section = Section(name, SECTIONS.get(name, name))
     log = OUTPUT / f"{name}.log"
-    started = time.perf_counter()
+    started, before = time.perf_counter(), spent()
     with tempfile.TemporaryDirectory() as directory, log.open("wb") as output:
         answer = Path(directory) / "answer.json"
         command = [sys.executable, str(Path(__file__).resolve()), ROWS_MARK, name, str(answer)]
@@ -160,6 +162,7 @@ def run(name: str, patience: float = PATIENCE) -> Section:
             stop(process)
             raise
         section.seconds = time.perf_counter() - started
+        section.stolen = stolen(before, spent())
         if answer.exists():
             found = json.loads(answer.read_text())
             section.rows, section.figures = found["rows"], [tuple(x) for x in found["figures"]]
@@ -170,6 +173,17 @@ def run(name: str, patience: float = PATIENCE) -> Section:
         else last_line(log) or f"ended with code {code} and no word"
     )
     return section
+
+
+def spent(stat: Path = Path("/proc/stat")) -> tuple[int, int]:
+    """What all processors have spent so far, and how much of it on other machines of the host."""
+    fields = [int(field) for field in stat.read_text().partition("\n")[0].split()[1:9]]
+    return sum(fields), fields[7]
+
+
+def stolen(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """The part of the time in between that this machine wanted and did not get."""
+    return (after[1] - before[1]) / max(1, after[0] - before[0])
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -259,6 +273,7 @@ def cells(row: Row, numeral: int | None = None) -> list[str]:
     ]
 
 
+STOLEN = "Stolen: the part of the processors' time that this machine wanted and its host gave away."
 MANY = 30
 """Rows of a section from which on those without a goal are folded away."""
 HEADINGS = ["what", "fared", "other", "unit", "ratio", "goal", ""]
@@ -307,6 +322,7 @@ def summary(sections: list[Section]) -> list[str]:
             f"[{section.title.partition(':')[0]}](#{anchor(section.title)})",
             section.outcome,
             f"{section.seconds:.0f} s",
+            f"{section.stolen:.0%}",
         ]
         for section in sections
     ]
@@ -318,8 +334,8 @@ def summary(sections: list[Section]) -> list[str]:
             goals.append([short, "runs at all", *[""] * 4, "it does", mark(met=False)])
     goals.sort(key=lambda line: line[-1] == mark(met=True))
     missed = sum(line[-1] != mark(met=True) for line in goals)
-    found = layout(["section", "outcome", "took"], lines, (2,))
-    found += ["", f"## Goals: {len(goals) - missed} met, {missed} missed", ""]
+    found = layout(["section", "outcome", "took", "stolen"], lines, (2, 3))
+    found += ["", STOLEN, "", f"## Goals: {len(goals) - missed} met, {missed} missed", ""]
     if goals:
         found += [*layout(["section", *HEADINGS], goals, [n + 1 for n in RIGHT]), ""]
     return found

@@ -124,3 +124,15 @@ def test_pictures_are_drawn_where_there_are_ratios(tmp_path, monkeypatch):
     run.draw_ratios(section)
     assert (tmp_path / section.figures[0][0]).stat().st_size > 1000
     assert sys.modules.get("matplotlib.pyplot") is None
+
+
+def test_what_the_host_took_stands_beside_what_was_measured(tmp_path):
+    """The eighth figure of the kernel's account is time given to other machines."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  10 0 10 60 0 0 0 20 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+    before = run.spent(stat)
+    stat.write_text("cpu  20 0 20 140 0 0 0 40 5 0\n")
+    assert run.stolen(before, run.spent(stat)) == 20 / 120
+    assert run.stolen(before, before) == 0.0
+    section = run.Section("fib", "FIB: routes", seconds=2.0, stolen=0.17)
+    assert "17%" in run.summary([section])[2]
