@@ -32,8 +32,8 @@ from fared.isis.pdu.model import (
     NarrowIsReachability,
     NarrowNeighbor,
     ProtocolsSupported,
-    Tlv,
     Topology,
+    of_type,
 )
 from fared.isis.settings import MAX_PATH_METRIC
 from fared.te.attributes import TeAttributes
@@ -140,10 +140,7 @@ def describe(
                 narrow_prefixes += (_narrow_attachment(item, level) for item in tlv.prefixes)
             case _:
                 pass
-    if former is not None and _shared(lsp, former[0], IpReachability):
-        prefixes, noted = former[1].prefixes, former[1].noted
-    else:
-        prefixes, noted = _reached(lsp, capacity_code, own=own)
+    prefixes, noted = _reached(lsp, former, capacity_code, own=own)
     return Described(
         areas=frozenset(areas),
         nlpids=frozenset(nlpids),
@@ -160,22 +157,23 @@ def describe(
     )
 
 
-def _shared(a: Lsp, b: Lsp, kind: type[Tlv]) -> bool:
-    """Whether two LSPs have the same objects as their TLVs of a kind."""
-    mine, others = ([tlv for tlv in lsp.tlvs if type(tlv) is kind] for lsp in (a, b))
+def _same_reach(a: Lsp, b: Lsp) -> bool:
+    """Whether two LSPs tell of their prefixes by the very same TLVs."""
+    mine, others = (of_type(lsp.tlvs, IpReachability) for lsp in (a, b))
     return len(mine) == len(others) and all(map(operator.is_, mine, others))
 
 
 def _reached(
-    lsp: Lsp, capacity_code: int | None, *, own: bool
+    lsp: Lsp, former: tuple[Lsp, Described] | None, capacity_code: int | None, *, own: bool
 ) -> tuple[_Attachments, dict[Prefix, IpReach]]:
-    """The ``prefixes`` of an LSP and what of them is ``noted``."""
+    """The ``prefixes`` of an LSP and what of them is ``noted``, as of ``describe``."""
+    if former is not None and _same_reach(lsp, former[0]):
+        return former[1].prefixes, former[1].noted
     level = Level(lsp.level)
     reaches: dict[tuple[int | None, int], list[IpReach]] = {}
-    for tlv in lsp.tlvs:
-        if isinstance(tlv, IpReachability):
-            kept = reaches.setdefault((tlv.topology or None, tlv.family), [])
-            kept += (reach for reach in tlv.prefixes if _counts(reach, own=own))
+    for tlv in of_type(lsp.tlvs, IpReachability):
+        kept = reaches.setdefault((tlv.topology or None, tlv.family), [])
+        kept += (reach for reach in tlv.prefixes if _counts(reach, own=own))
     prefixes = {
         at: tuple(_attachment(reach, level, capacity_code, own=own) for reach in found)
         for at, found in reaches.items()

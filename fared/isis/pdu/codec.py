@@ -112,10 +112,10 @@ def decode_pdu(
     frame = read_frame(data)
     if verify_checksum and frame.kind in (_K.L1_LSP, _K.L2_LSP):
         _check_sum(data if frame.end == len(data) else data[: frame.end])
-    reading, known = Reading(strict, capacity_code), None
+    known: dict[bytes, Tlv] = {}
     if former is not None:
         known = tlvs_by_bytes(former.raw, frame.tlvs, len(former.raw), former.tlvs)
-    tlvs = decode_tlvs(data, frame.tlvs, frame.end, reading, known or {})
+    tlvs = decode_tlvs(data, frame.tlvs, frame.end, Reading(strict, capacity_code), known)
     return _DECODERS[frame.kind](data, frame, tlvs)
 
 
