@@ -3,12 +3,8 @@
 The way of a change (design: data flows one way): the engine says what was flooded, the solver
 turns it into routes, the FIB planner into kernel operations. This module only decides *when*:
 
-- a topology change asks the RFC 8405 back-off; a loss is never delayed by more than
-  ``LOSS_GAP`` after the run before it;
-- a capacity change re-propagates at once (at most every ``CAPACITY_GAP``), with no SPF; what other
-  areas and levels say of capacities behind them, which moves with load, asks a back-off of its own;
-- what only one end of a link tells of waits ``OTHER_END`` for the other end's word (``news``);
 - what is to be flooded on goes out before anything is computed;
+- what is new asks for a run, of which ``schedule`` says when it is due;
 - where weights follow load they do so once a second, with jitter (``AdaptationClock``);
 - until start-up has the whole database, routes adopted from a previous life stay as they are.
 
@@ -19,10 +15,8 @@ only measures durations for people; nothing is decided by it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fared.core.backoff import BackoffSettings, SpfBackoff
 from fared.core.events import (
     ExternalRoutes,
     LinkRemoved,
@@ -43,6 +37,7 @@ from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.convergence import Journal, PendingChange, SpfRecord
 from fared.router.news import News
+from fared.router.schedule import Schedule
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
@@ -51,11 +46,6 @@ from fared.ted.events import LocalLinksChanged, TedUpdated
 if TYPE_CHECKING:
     from fared.isis.engine import IsisEngine
     from fared.ospf.engine import OspfEngine
-
-LOSS_GAP = 0.01
-CAPACITY_GAP = 0.01
-OTHER_END = 0.05
-"""How long what one end of a link says waits for the word of the other."""
 
 
 class Router:
@@ -72,9 +62,7 @@ class Router:
         self.table = RoutingTable()
         self.table.prefer(settings.preferences)
         self.planner = FibPlanner(settings.fib)
-        self.backoff = SpfBackoff(settings.backoff)
-        self.announced = SpfBackoff(_soon(settings.backoff))
-        """When to look at capacities that come along with prefixes of other areas."""
+        self.schedule = Schedule(settings.backoff)
         self.adaptation = AdaptationClock(rng)
         self.adaptation.configure(settings.solver, now)
         self.startup = StartUp(now, settings.start_deadline)
@@ -87,8 +75,6 @@ class Router:
         for speaker in self.speakers.values():
             for solver in speaker.solvers.values():
                 solver.stopwatch = stopwatch
-        self._compute_at: float | None = None
-        self._last_run = float("-inf")
         self._held = False
         self._swept = False
         self._stopping = False
@@ -206,8 +192,7 @@ class Router:
 
     def next_deadline(self) -> float | None:
         """When ``tick`` wants to be called next, if nothing comes in before."""
-        candidates = [self.backoff.next_deadline(), self.announced.next_deadline()]
-        candidates += [self._compute_at, self.adaptation.next_at]
+        candidates = [self.schedule.next_deadline(), self.adaptation.next_at]
         candidates += [speaker.engine.next_deadline() for speaker in self.speakers.values()]
         if not self._held and not self._stopping:
             candidates.append(self.planner.next_deadline())
@@ -257,10 +242,7 @@ class Router:
             self._detected = self._engine_seconds = 0.0
         if self._stopping or self._outputs:
             return
-        if self.backoff.due(now):
-            self.backoff.ran()
-            self._compute(now)
-        elif self.announced.due(now) or (self._compute_at is not None and self._compute_at <= now):
+        if self.schedule.due(now):
             self._compute(now)
         if self.adaptation.due(now):
             self._adapt(now)
@@ -274,7 +256,7 @@ class Router:
                     self._ted_updated(speaker, output, now)
                 case LocalLinksChanged():
                     self._pending.add(output.cause, output.since)
-                    self._schedule(now, speaker.local_links_changed(output))
+                    self.schedule.topology(speaker.local_links_changed(output), now)
                 case _:
                     self._outputs.append(output)
 
@@ -282,32 +264,18 @@ class Router:
         news = speaker.ted_updated(update)
         self._pending.add(update.cause, update.since)
         if news is not News.FLOATS:
-            self._schedule(now, news)
+            self.schedule.topology(news, now)
         elif speaker.only_load and self.adaptation.running:
             pass  # weights follow it at the next step
         elif speaker.only_announced:
-            self.announced.event(now)
+            self.schedule.announced(now)
         else:
-            self._no_later(max(now, self._last_run + CAPACITY_GAP))
-
-    def _schedule(self, now: float, news: News) -> None:
-        if news is News.LOSS:
-            self.backoff.urgent(now, self._last_run + LOSS_GAP)
-        elif news is News.ONE_SIDED:
-            self._no_later(now + OTHER_END)
-        else:
-            self.backoff.event(now)
-
-    def _no_later(self, at: float) -> None:
-        """Compute by then, whatever the back-off says."""
-        self._compute_at = at if self._compute_at is None else min(self._compute_at, at)
+            self.schedule.capacity(now)
 
     def _compute(self, now: float) -> None:
         """Solve, plan, and hand the difference to the kernel."""
         pending, self._pending = self._pending, PendingChange()
-        self._compute_at = None
-        self.announced.ran()
-        self._last_run = now
+        self.schedule.ran(now)
         started = self._stopwatch()
         changed, spf_ran, nodes, edges, spf = self._solve()
         solved = self._stopwatch()
@@ -319,7 +287,7 @@ class Router:
             edges=edges,
             routes=len(changed),
             computed=solved - started,
-            backoff=self.backoff.state.value,
+            backoff=self.schedule.backoff.state.value,
             spf=spf,
         )
         self.journal.spf_runs.append(record)
@@ -340,7 +308,7 @@ class Router:
 
     def _adapt(self, now: float) -> None:
         """Let weights follow the load that was flooded since, a step of their way."""
-        waiting = self.backoff.next_deadline() is not None
+        waiting = self.schedule.backoff.next_deadline() is not None
         if not waiting and any(speaker.dirty for speaker in self.speakers.values()):
             self._compute(now)
         seconds, stale = self.adaptation.step(now)
@@ -428,10 +396,8 @@ class Router:
         preferred = self.table.prefer(settings.preferences)
         if not self._held:
             self._emit_fib(self.planner.update(preferred, now), "preference")
-        self.backoff.settings = settings.backoff
-        self.announced.settings = _soon(settings.backoff)
         self._pending.add("configuration", now)
-        self.backoff.urgent(now)
+        self.schedule.configure(settings.backoff, now)
 
     def _reach(self, stage: Stage, now: float) -> None:
         if self.startup.reach(stage, now):
@@ -467,14 +433,9 @@ class Router:
     def _first_spf(self, now: float) -> None:
         """Bring the table up to date with the whole database, whatever the back-off says."""
         held, self._held = self._held, False
-        self.backoff.ran()
+        self.schedule.backoff.ran()
         self._compute(now)
         if held:
             operations = self.planner.update(dict(self.table.routes), now)
             self._emit_fib(operations, "adopted routes brought up to date")
         self._reach(Stage.FIRST_SPF, now)
-
-
-def _soon(backoff: BackoffSettings) -> BackoffSettings:
-    """The delays of an SPF for what needs none: the first runs are as close as for capacities."""
-    return replace(backoff, initial_delay=0.0, short_delay=min(backoff.short_delay, CAPACITY_GAP))

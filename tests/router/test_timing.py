@@ -10,7 +10,8 @@ import pytest
 
 from fared.core.ids import SystemId, isis_node, parse_prefix
 from fared.isis.settings import IsisSettings
-from fared.router.router import CAPACITY_GAP, Router
+from fared.router.router import Router
+from fared.router.schedule import CAPACITY_GAP
 from fared.router.settings import RouterSettings
 from fared.router.speaker import ISIS
 from fared.ted.events import LocalLinksChanged, TedUpdated

@@ -122,7 +122,7 @@ def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
     document: schema.Spf = {
         "format": "fared-spf/1",
         "root": context.root,
-        "backoff": router.backoff.state.value,
+        "backoff": router.schedule.backoff.state.value,
     }
     if log:
         document["log"] = [

@@ -97,7 +97,7 @@ def timers(context: ViewContext) -> schema.Timers:
         add(speaker.name, speaker.name, "", at(speaker.engine.next_deadline()))
     if context.proto is None:
         router = context.router
-        add(None, "spf", "", at(router.backoff.next_deadline()))
+        add(None, "spf", "", at(router.schedule.backoff.next_deadline()))
         add(None, "fib-housekeeping", "", at(router.planner.next_deadline()))
     rows.sort(key=lambda row: row["due_in"])
     return {"format": "fared-timers/1", "timers": rows}

@@ -45,7 +45,7 @@ def status(context: ViewContext) -> schema.Status:
         "isis": _isis(context) if context.speaks(ISIS) else None,
         "spf": {
             "runs": router.journal.counts["spf"],
-            "backoff": router.backoff.state.value,
+            "backoff": router.schedule.backoff.state.value,
             "last_at": context.unix(runs[-1].at) if runs else None,
             "last_duration": runs[-1].computed if runs else None,
         },
