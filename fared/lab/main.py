@@ -13,15 +13,13 @@ from rich.table import Table
 
 from fared.core.units import format_bandwidth, parse_bandwidth
 from fared.lab import keeper, sandbox, topology
-from fared.lab import traffic as traffic_
 from fared.lab.addressing import make_plan
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.generate import Clos5
 from fared.lab.node import become
-from fared.lab.tables import shares_table
+from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths
-from fared.lab.workload_command import workload
 
 _SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show route"}
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -198,57 +196,7 @@ def shape(name: str | None, a: str, b: str, rate: str) -> None:
     click.echo(f"{a} to {b}: {limit}")
 
 
-@main.command()
-@click.option("--from", "source", required=True, metavar="HOST", help="The sending host.")
-@click.option("--to", "destination", required=True, metavar="HOST", help="The receiving host.")
-@click.option("--flows", default=traffic_.DEFAULT_FLOWS, show_default=True, help="Five-tuples.")
-@click.option("--packets-per-flow", default=1, show_default=True)
-@click.option("--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets a second.")
-@click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
-@click.option("--seconds", default=5, show_default=True, help="How long iperf3 runs.")
-@click.option("--ipv6", is_flag=True, help="Flows over IPv6, where IS-IS runs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-@click.pass_obj
-def traffic(
-    name: str | None,
-    *,
-    source: str,
-    destination: str,
-    flows: int,
-    packets_per_flow: int,
-    rate: int,
-    streams: int | None,
-    seconds: int,
-    ipv6: bool,
-    as_json: bool,
-) -> None:
-    """Send UDP flows between hosts. Shows each uplink's share beside its weight."""
-
-    def send(fabric: Fabric) -> int:
-        if streams is not None:
-            moved = traffic_.transfer(fabric, source, destination, streams=streams, seconds=seconds)
-            goodput = f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput"
-            click.echo(moved.as_json() if as_json else goodput)
-            return 0
-        report = traffic_.measure(
-            fabric,
-            source,
-            destination,
-            flows=flows,
-            packets_per_flow=packets_per_flow,
-            rate=rate,
-            ipv6=ipv6,
-        )
-        if as_json:
-            click.echo(report.as_json())
-        else:
-            Console().print(shares_table(report))
-        return 0
-
-    _exit(keeper.choose(name).run(send))
-
-
-main.add_command(workload)
+main.add_command(traffic)
 
 
 @main.command()

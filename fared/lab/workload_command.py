@@ -1,12 +1,15 @@
-"""``fared-lab workload``: collectives of AI training on a lab that is up."""
+"""``fared-lab traffic COLLECTIVE``: collectives of AI training on a lab that is up."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from inspect import cleandoc
 from pathlib import Path
+from typing import cast
 
 import click
 from rich.console import Console
@@ -18,6 +21,16 @@ from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
 
 _DEFAULT_ITERATIONS = 10
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
+_TOLD = {
+    "all-reduce-ring": "All ranks get the sum of all, block by block round a ring.",
+    "all-reduce-tree": "All ranks get the sum of all: up a tree, and down again.",
+    "all-gather": "The block of each rank comes to all, round a ring.",
+    "reduce-scatter": "Each rank gets the sum of one block, round a ring.",
+    "broadcast": "Rank 0 sends all it has to all, down a tree.",
+    "reduce": "Rank 0 gets the sum of all, up a tree.",
+    "scatter": "Rank 0 sends each rank a block.",
+    "all-to-all": "Each rank sends each other rank a block.",
+}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
 
@@ -32,8 +45,19 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
     return round(float(match[1]) * base**power)
 
 
+def collective_commands() -> Iterator[click.Command]:
+    """Yield a command for each collective: they differ in nothing but that."""
+    for name in COLLECTIVES:
+        yield click.Command(
+            name,
+            params=_workload.params,
+            callback=partial(cast("Callable[..., None]", _workload.callback), collective=name),
+            help=f"{_TOLD[name]}\n\n{cleandoc(_workload.help or '')}",
+            short_help=_TOLD[name],
+        )
+
+
 @click.command()
-@click.argument("collective", type=click.Choice(list(COLLECTIVES)))
 @click.option(
     "--size", callback=_size, default="16M", show_default=True, help="Of the message, bytes."
 )
@@ -77,7 +101,7 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
-def workload(
+def _workload(
     name: str | None,
     *,
     collective: str,
@@ -97,7 +121,7 @@ def workload(
     pictures: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Run a COLLECTIVE of AI training between hosts, over TCP; show how long it takes.
+    """Goes over TCP between the hosts of a lab, again and again; shows how long that takes.
 
     Each completion time stands beside the least one the fabric allows: a maximum-flow bound, of
     the job alone.

@@ -189,7 +189,7 @@ def test_up_stays_until_down(file: Path, tmp_path: Path):
         sent = lab("traffic", "--from", "h1", "--to", "h2", "--flows", "500", "--json")
         report = json.loads(sent.stdout)
         assert (report["format"], report["delivered"]) == ("fared-traffic/1", 500)
-        played = lab("workload", "all-gather", "--size", "64K", "--job", "scatter:h2,h1", "--json")
+        played = lab("traffic", "all-gather", "--size", "64K", "--job", "scatter:h2,h1", "--json")
         report = json.loads(played.stdout)
         assert report["format"] == "fared-workload/1"
         assert [job["hosts"] for job in report["jobs"]] == [["h1", "h2"], ["h2", "h1"]]

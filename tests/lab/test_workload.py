@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from fared.lab import topology
+from fared.lab.collectives import COLLECTIVES
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import Job
+from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths
 from fared.lab.workload import Iteration, JobReport, LinkUse, WorkloadReport, bound, run
-from fared.lab.workload_command import workload
 from fared.lab.workload_tables import completion_table, uses_table
 from tests.lab.test_fabric import TOPOLOGY
 
@@ -232,6 +233,32 @@ def test_a_report_is_drawn_as_png_or_svg(tmp_path: Path, suffix: str):
 
 def test_sizes_are_bytes_with_a_suffix():
     """What is not a size is refused before any lab is looked for."""
-    wrong = CliRunner().invoke(workload, ["broadcast", "--size", "3x"])
+    wrong = CliRunner().invoke(traffic, ["broadcast", "--size", "3x"])
     assert wrong.exit_code == 2
     assert "not a size such as 16M" in wrong.output
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_every_collective_is_a_command_with_options_of_its_own(name: str):
+    listed = CliRunner().invoke(traffic, ["--help"])
+    assert f"  {name} " in listed.output
+    told = CliRunner().invoke(traffic, [name, "--help"])
+    assert told.exit_code == 0
+    assert "--elephants" in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ([], "--from and --to are needed, or a collective"),
+        (["--from", "h1"], "--from and --to are needed, or a collective"),
+        (["--json", "all-gather"], "--json goes after all-gather"),
+        (["all-gathr"], "Did you mean 'all-gather'?"),
+    ],
+)
+def test_what_is_neither_flows_nor_a_collective_is_refused_with_a_hint(
+    arguments: list[str], hint: str
+):
+    wrong = CliRunner().invoke(traffic, arguments)
+    assert wrong.exit_code == 2
+    assert hint in wrong.output

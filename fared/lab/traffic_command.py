@@ -1,0 +1,101 @@
+"""``fared-lab traffic``: flows between two hosts of a lab, or collectives of AI training."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.console import Console
+
+from fared.core.units import format_bandwidth
+from fared.lab import keeper
+from fared.lab import traffic as traffic_
+from fared.lab.fabric import Fabric
+from fared.lab.tables import shares_table
+from fared.lab.workload_command import collective_commands
+
+
+class _Traffic(click.Group):
+    """Lists its subcommands as what they are."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        told = [(name, one.get_short_help_str(80)) for name, one in self.commands.items()]
+        with formatter.section("Collectives"):
+            formatter.write_dl(told)
+
+
+@click.group(
+    cls=_Traffic,
+    invoke_without_command=True,
+    subcommand_metavar="[COLLECTIVE [OPTIONS]]",
+)
+@click.option("--from", "source", metavar="HOST", help="The sending host.")
+@click.option("--to", "destination", metavar="HOST", help="The receiving host.")
+@click.option("--flows", default=traffic_.DEFAULT_FLOWS, show_default=True, help="Five-tuples.")
+@click.option("--packets-per-flow", default=1, show_default=True)
+@click.option("--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets a second.")
+@click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
+@click.option("--seconds", default=5, show_default=True, help="How long iperf3 runs.")
+@click.option("--ipv6", is_flag=True, help="Flows over IPv6, where IS-IS runs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_context
+def traffic(
+    context: click.Context,
+    *,
+    source: str | None,
+    destination: str | None,
+    flows: int,
+    packets_per_flow: int,
+    rate: int,
+    streams: int | None,
+    seconds: int,
+    ipv6: bool,
+    as_json: bool,
+) -> None:
+    """Send UDP flows from one host to another, or play a collective of AI training.
+
+    Flows show each uplink's share beside its weight. A COLLECTIVE goes over TCP between many hosts
+    and shows how long it takes; its options come after its name (COLLECTIVE --help).
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    if source is None or destination is None:
+        raise click.UsageError("--from and --to are needed, or a collective")
+
+    def send(fabric: Fabric) -> int:
+        if streams is not None:
+            moved = traffic_.transfer(fabric, source, destination, streams=streams, seconds=seconds)
+            goodput = f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput"
+            click.echo(moved.as_json() if as_json else goodput)
+            return 0
+        report = traffic_.measure(
+            fabric,
+            source,
+            destination,
+            flows=flows,
+            packets_per_flow=packets_per_flow,
+            rate=rate,
+            ipv6=ipv6,
+        )
+        if as_json:
+            click.echo(report.as_json())
+        else:
+            Console().print(shares_table(report))
+        return 0
+
+    sys.exit(keeper.choose(context.obj).run(send))
+
+
+def _refuse_options(context: click.Context) -> None:
+    """What is meant for flows says nothing to a collective: better an error than silence."""
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "")
+        if given is click.core.ParameterSource.COMMANDLINE:
+            name, collective = option.opts[0], context.invoked_subcommand
+            raise click.UsageError(f"{name} goes after {collective}, if {collective} has it")
+
+
+for _command in collective_commands():
+    traffic.add_command(_command)
