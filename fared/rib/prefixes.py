@@ -2,17 +2,20 @@
 
 A fabric announces each of its point-to-point links as a prefix at both ends, so there are far
 more announcements than routers. They are kept as small arrays a router, concatenated when one
-of them changes, and compared by one integer key each.
+of them changes, and compared by one integer key each. What border routers say lies behind a prefix
+moves with load: where nothing but that has changed, only those prefixes are looked at again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fared.spf.plan import UNREACHABLE
+from fared.ted.compare import same_announced
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -91,13 +94,15 @@ class Selection:
 
     ``key`` compares routes, NO_ROUTE without one; ``owner`` is the one node to route to,
     NOBODY, or SEVERAL: then (or where a capacity is announced) ``shared`` lists
-    (owner, announced capacity) in order of owner. ``row`` is one of the best announcements.
+    (owner, announced capacity) in order of owner. ``row`` is one of the best announcements, of
+    which ``chosen`` lists all.
     """
 
     key: NDArray[np.int64]
     owner: NDArray[np.int64]
     row: NDArray[np.int64]
     shared: dict[int, tuple[tuple[int, float], ...]]
+    chosen: NDArray[np.int64]
 
 
 class PrefixTable:
@@ -106,6 +111,10 @@ class PrefixTable:
     def __init__(self) -> None:
         self.prefixes: list[Prefix] = []
         self.owners: list[tuple[int, NodeId]] = []
+        self.changed = False
+        """Whether more than announced capacities has changed since the last selection."""
+        self.retold: set[int] = set()
+        """The prefixes, by number, whose announced capacities have changed since."""
         self._prefix_number: dict[Prefix, int] = {}
         self._owner_number: dict[tuple[int, NodeId], int] = {}
         self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
@@ -113,6 +122,7 @@ class PrefixTable:
         self._live = 0
         self._added: set[int] = set()
         self._all: _Announcements | None = None
+        self._start: dict[int, int] = {}
         self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
         self._owner_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -131,7 +141,7 @@ class PrefixTable:
         for owner in self._added & self._announced.keys():
             self._arrays[owner] = self._to_arrays(self.owners[owner][0], self._announced[owner])
         if self._added or placed:
-            self._all = None
+            self._all, self.changed = None, True
         self._added = set()
         for (area, node), prefixes in placed.items():
             owner = self._number(area, node)
@@ -142,12 +152,28 @@ class PrefixTable:
     def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
         """Replace what a node announces in an area."""
         owner = self._number(area, node)
-        self._live += len(prefixes) - len(self._announced.pop(owner, ()))
-        self._arrays.pop(owner, None)
+        before = self._announced.pop(owner, ())
+        self._live += len(prefixes) - len(before)
         if prefixes:
             self._announced[owner] = prefixes
+        known = self._all is not None and owner not in self._added
+        if prefixes and known and same_announced(before, prefixes):
+            self._retell(owner, prefixes)
+            return
+        self._arrays.pop(owner, None)
+        if prefixes:
             self._arrays[owner] = self._to_arrays(area, prefixes)
-        self._all = None
+        self._all, self.changed = None, True
+
+    def _retell(self, owner: int, prefixes: tuple[PrefixAttachment, ...]) -> None:
+        """Take other capacities of the announcements that an owner has already."""
+        assert self._all is not None
+        columns, before = self._arrays[owner].columns, self._arrays[owner].capacity
+        capacity = _capacities(prefixes)
+        self._arrays[owner] = _Announcements(columns, capacity)
+        start = self._start[owner]
+        self._all.capacity[start : start + len(capacity)] = capacity
+        self.retold.update(columns[_PREFIX, capacity != before].tolist())
 
     def _number(self, area: int, node: NodeId) -> int:
         owner = self._owner_number.setdefault((area, node), len(self.owners))
@@ -190,8 +216,7 @@ class PrefixTable:
             asbr = NOBODY if item.asbr is None else self._number(area, item.asbr)
             key = _key_at_zero(area, item)
             rows.append((number, item.metric, int(item.path_type), key, asbr))
-        capacity = [np.inf if item.capacity is None else item.capacity for item in prefixes]
-        return _Announcements(np.array(rows, np.int64).T, np.array(capacity, np.float64))
+        return _Announcements(np.array(rows, np.int64).T, _capacities(prefixes))
 
     def _concatenated(self) -> _Announcements:
         if self._all is None:
@@ -199,6 +224,7 @@ class PrefixTable:
             parts = [self._arrays[owner] for owner in owners]
             lengths = [len(part.capacity) for part in parts]
             self._row_owner = np.array(owners, np.int64).repeat(lengths)
+            self._start = dict(zip(owners, accumulate([0, *lengths]), strict=False))
             self._all = _Announcements(
                 np.concatenate([np.empty((5, 0), np.int64), *(part.columns for part in parts)], 1),
                 np.concatenate([np.empty(0), *(part.capacity for part in parts)]),
@@ -213,21 +239,47 @@ class PrefixTable:
         best = np.full(size, NO_ROUTE)
         np.minimum.at(best, announced, key)
         chosen = ((key == best[announced]) & (key != NO_ROUTE)).nonzero()[0]
-        prefix, server = announced[chosen], owner[chosen]
+        prefix = announced[chosen]
         served, row = np.full((2, size), NOBODY)
-        served[prefix] = server
         row[prefix] = chosen
-        several = np.bincount(prefix, minlength=size) > 1
-        several &= best != _OWN_EXTERNAL
+        found = Selection(best, served, row, {}, chosen)
+        self._serve(found, chosen, reach)
+        self.changed = False
+        self.retold.clear()
+        return found
+
+    def select_retold(self, old: Selection, reach: Reach) -> Selection:
+        """Follow announced capacities, where nothing else has changed since the last selection."""
+        retold = np.zeros(len(self.prefixes), bool)
+        retold[list(self.retold)] = True
+        shared = {number: s for number, s in old.shared.items() if number not in self.retold}
+        found = Selection(old.key, old.owner.copy(), old.row, shared, old.chosen)
+        announced = self._concatenated().columns[_PREFIX]
+        self._serve(found, old.chosen[retold[announced[old.chosen]]], reach)
+        self.retold.clear()
+        return found
+
+    def _serve(self, found: Selection, chosen: NDArray[np.int64], reach: Reach) -> None:
+        """Say who serves prefixes, of which ``chosen`` are all the best announcements."""
+        table, owner = self._concatenated(), self._row_owner
+        prefix, server = table.columns[_PREFIX][chosen], owner[chosen]
+        found.owner[prefix] = server
+        several = np.bincount(prefix, minlength=len(found.key)) > 1
+        several &= found.key != _OWN_EXTERNAL
         limited = np.isfinite(table.capacity[chosen])
         if limited.any():
             several[prefix[limited & ~reach.direct[server]]] = True
-        served[several] = SEVERAL
+        found.owner[several] = SEVERAL
         shared: dict[int, list[tuple[int, float]]] = {}
-        for at in chosen[several[prefix]].tolist():
-            entry = (int(owner[at]), float(table.capacity[at]))
-            shared.setdefault(int(announced[at]), []).append(entry)
-        return Selection(best, served, row, {p: tuple(sorted(s)) for p, s in shared.items()})
+        for at in several[prefix].nonzero()[0].tolist():
+            entry = (int(server[at]), float(table.capacity[chosen[at]]))
+            shared.setdefault(int(prefix[at]), []).append(entry)
+        found.shared.update((number, tuple(sorted(ends))) for number, ends in shared.items())
+
+
+def _capacities(prefixes: tuple[PrefixAttachment, ...]) -> NDArray[np.float64]:
+    told = [np.inf if item.capacity is None else item.capacity for item in prefixes]
+    return np.array(told, np.float64)
 
 
 def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDArray[np.int64]:

@@ -85,7 +85,6 @@ class RouteSolver:
         self._asbrs: dict[NodeId, Reached] | None = None
         self._discards = Discards(root, self._areas_of)
         self._boundaries: dict[tuple[int, NodeId], NodeBlock] = {}
-        self._announcements_changed = False
         self._all_changed = False
 
     @property
@@ -124,8 +123,9 @@ class RouteSolver:
             self._asbrs = None
         if Change.PREFIXES in change:
             prefixes = () if block is None else block.prefixes
+            elsewhere = bool(self._forwarded)
             self._table.put(area, node, self._forwarded.take(area, node, prefixes))
-            self._announcements_changed = True
+            self._table.changed |= elsewhere or bool(self._forwarded)
         return change
 
     def set_local_links(self, area: int, links: tuple[LocalLink, ...]) -> None:
@@ -162,11 +162,12 @@ class RouteSolver:
         # Where all nodes stay where they were, the same ones serve the prefixes as before.
         moved = any(change.moved for change in changes.values())
         moved |= spf_ran and (bool(self._forwarded) or self._selection is None)
-        if moved or self._announcements_changed or self._all_changed:
-            changed = self._select_again({area: c.nodes for area, c in changes.items()})
-        elif any(change.any for change in changes.values()):
-            changed = self._refresh({area: c.nodes for area, c in changes.items()})
-        self._announcements_changed = self._all_changed = False
+        nodes = {area: change.nodes for area, change in changes.items()}
+        if moved or self._table.changed or self._all_changed:
+            changed = self._select_again(nodes)
+        elif self._table.retold or any(change.any for change in changes.values()):
+            changed = self._refresh(nodes)
+        self._all_changed = False
         if self._discards:
             self._discards.lay(changed, self._routes)
         if self._untold is not None:
@@ -242,10 +243,7 @@ class RouteSolver:
         self._reach = self._locate()
         old, new = self._selection, self._select()
         self._selection = new
-        shared_sets, self._shared_sets = self._shared_sets, {}
-        if not nodes and not self._all_changed:  # no path carries more or less than before
-            present = set(new.shared.values())
-            self._shared_sets = {s: found for s, found in shared_sets.items() if s in present}
+        shared_sets = self._begin_sets(new, keep=not nodes and not self._all_changed)
         if old is None or self._all_changed:
             return self._replace_all()
         size = len(old.key)
@@ -274,16 +272,31 @@ class RouteSolver:
         return self._table.select(self._reach)
 
     def _refresh(self, nodes: Mapping[int, NDArray[np.bool_]]) -> dict[Prefix, Route | None]:
-        """Renew the routes whose next-hop set changed; which node serves them did not."""
-        selection = self._selection
-        assert selection is not None
+        """Renew the routes whose next-hop set changed; which nodes serve them did not."""
+        old, retold = self._selection, tuple(self._table.retold)
+        assert old is not None
+        new = self._table.select_retold(old, self._reach) if retold else old
+        self._selection = new
         touched = np.append(self._touched(nodes), [False, False])  # SEVERAL and NOBODY
-        different = touched[selection.owner]
-        shared_sets, self._shared_sets = self._shared_sets, {}
-        for number, shared in selection.shared.items():
-            if self._shared_set(shared) is not shared_sets.get(shared):
+        different = touched[new.owner] | (new.owner != old.owner)
+        shared_sets = self._begin_sets(new, keep=not nodes)
+        for number in new.shared if nodes else retold:
+            shared = new.shared.get(number)
+            same = old.shared.get(number) == shared
+            if not same or (shared and self._shared_set(shared) is not shared_sets.get(shared)):
                 different[number] = True
         return self._publish(different.nonzero()[0])
+
+    def _begin_sets(self, new: Selection, *, keep: bool) -> dict[_Shared, NextHopSet | None]:
+        """Forget next-hop sets toward several nodes, and return those there were.
+
+        ``keep``: those of present prefixes still hold, for no path carries more or less.
+        """
+        before, self._shared_sets = self._shared_sets, {}
+        if keep:
+            present = set(new.shared.values())
+            self._shared_sets = {shared: s for shared, s in before.items() if shared in present}
+        return before
 
     def _replace_all(self) -> dict[Prefix, Route | None]:
         selection = self._selection
@@ -384,7 +397,6 @@ class RouteSolver:
             other._area(area).ted = solver.ted
         for (area, node), prefixes in announced.items():
             other._table.put(area, node, other._forwarded.take(area, node, prefixes))
-        other._announcements_changed = True
         return other
 
     def path_capacity(self, prefix: Prefix) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -48,11 +47,25 @@ def same_role(a: NodeBlock, b: NodeBlock) -> bool:
     )
 
 
+def same_announced(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
+    """Whether the same prefixes are announced in the same way, announced capacities aside."""
+    return len(a) == len(b) and all(
+        x is y
+        or (
+            x.prefix == y.prefix
+            and x.metric == y.metric
+            and x.path_type is y.path_type
+            and (x.asbr, x.distance, x.forward) == (y.asbr, y.distance, y.forward)
+        )
+        for x, y in zip(a, b, strict=True)
+    )
+
+
 def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:
     """Whether two blocks differ in nothing but capacities."""
     return (
         same_role(a, b)
-        and _same_prefixes(a.prefixes, b.prefixes)
+        and same_announced(a.prefixes, b.prefixes)
         and _same(a.neighbors, b.neighbors)
         and _same(a.metrics, b.metrics)
         and _same(a.local_ids, b.local_ids)
@@ -66,13 +79,3 @@ def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     Most are a few numbers long: NumPy's own comparison costs twenty times as much there.
     """
     return a is b or a.tobytes() == b.tobytes()
-
-
-def _same_prefixes(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, ...]) -> bool:
-    """Whether two blocks announce the same, announced capacities aside."""
-    if a == b:
-        return True
-    return len(a) == len(b) and all(
-        x == y or replace(x, capacity=None) == replace(y, capacity=None)
-        for x, y in zip(a, b, strict=True)
-    )
