@@ -95,10 +95,16 @@ class Traffic:
         self._carried: dict[PortKey, float] = {}
         self._carried_at = -1
         self._running = False
+        self._began = 0.0
 
     def start(self) -> None:
-        """Measure from now on, every period."""
+        """Send and measure from now on, every period.
+
+        A pattern begins now, too: with periods of two measurements each of these sees all or
+        nothing, which is when following load is worst off.
+        """
         self._running = True
+        self._began = self.fabric.network.now
         self._again()
 
     def stop(self) -> None:
@@ -114,7 +120,8 @@ class Traffic:
             return
         now = self.fabric.network.now
         carried = self.carried()
-        part = self.pattern.part(now - self.period, now)
+        since = now - self._began
+        part = self.pattern.part(since - self.period, since)
         for name, node in self.fabric.network.nodes.items():
             if node.router is None:
                 continue
