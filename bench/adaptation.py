@@ -4,7 +4,8 @@ Whole routers with real flooding on fabrics of three and of five stages, and flu
 what their kernels hold. Virtual time is exact: these figures do not depend on the machine.
 
 ``--seconds 300 --periods 0.5 2 20`` watches five minutes of everything, ``--large`` takes two
-hundred routers, where ``--job`` says how many leaves have a job.
+hundred routers, where ``--job`` says how many leaves have a job, and ``--one-area`` has those in
+five stages speak OSPF in one area: where nothing but links tells of load, following it costs least.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def five_stages(pods: int, leaves: int, spines: int) -> Kind:
 
 
 SMALL = (three_stages(4, 8), five_stages(2, 2, 4))
-JOB = 16
+JOB, BUSY_PODS = 16, 4
+"""Leaves that exchange data in large fabrics, and over how many PoDs they are spread."""
 
 
 def large(job: int = JOB) -> tuple[Kind, Kind]:
@@ -110,8 +112,7 @@ def large(job: int = JOB) -> tuple[Kind, Kind]:
 
     So many leaves, 40 at most, have a job there; the other routers route, flood and follow.
     """
-    pods, per_pod, busy_pods = 12, 10, 4
-    each = -(-job // busy_pods)
+    pods, per_pod = 12, 10
     return (
         Kind(
             "3-stage, 200 routers, IS-IS",
@@ -127,8 +128,27 @@ def large(job: int = JOB) -> tuple[Kind, Kind]:
             "p2.S1",
             ("p2.S1", "p2.L1"),
             ("p1.L1", "p2.L1"),
-            tuple(f"p{n // each + 1}.L{n % each + 1}" for n in range(job)),
+            _in_pods(job),
         ),
+    )
+
+
+def _in_pods(job: int) -> tuple[str, ...]:
+    """So many leaves, of the first PoDs."""
+    each = -(-job // BUSY_PODS)
+    return tuple(f"p{n // each + 1}.L{n % each + 1}" for n in range(job))
+
+
+def one_area(size: str, job: int = JOB) -> Kind:
+    """Five stages over OSPF in one area; ``size``: PoDs, leaves and spines of each, super-spines."""
+    pods, leaves, spines, supers = map(int, size.split("x"))
+    return Kind(
+        f"5-stage, {pods * (leaves + spines) + spines * supers} routers, OSPF in one area",
+        lambda: clos5(pods, leaves, spines, supers),
+        "p2.S1",
+        ("p2.S1", "p2.L1"),
+        ("p1.L1", "p2.L1"),
+        _in_pods(job),
     )
 
 
@@ -328,6 +348,13 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts")
     found.add_argument("--large", action="store_true", help="two hundred routers")
     found.add_argument("--job", type=int, default=JOB, help="leaves at work in --large")
+    found.add_argument(
+        "--one-area",
+        nargs="?",
+        const="12x10x4x10",
+        metavar="SIZE",
+        help="PoDs x leaves x spines x supers",
+    )
     found.add_argument("--stages", type=int, choices=(3, 5), nargs="*", default=[3, 5])
     found.add_argument("--only", choices=("slow", "background", "bursts"))
     return found
@@ -347,6 +374,8 @@ def main() -> int:
     """Print each figure as soon as it is there."""
     arguments = parser().parse_args()
     kinds = large(arguments.job) if arguments.large else SMALL
+    if arguments.one_area:
+        kinds = (kinds[0], one_area(arguments.one_area, arguments.job))
     for stages, kind in zip((3, 5), kinds, strict=True):
         if stages not in arguments.stages:
             continue
