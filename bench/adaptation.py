@@ -91,18 +91,21 @@ def three_stages(spines: int, leaves: int) -> Kind:
     )
 
 
-def five_stages(pods: int, leaves: int, spines: int) -> Kind:
-    """Figure 2 at any size, as many super-spines a plane as leaves a pod: nothing blocks."""
+def five_stages(
+    pods: int, leaves: int, spines: int, supers: int, job: tuple[str, ...] = ()
+) -> Kind:
+    """Figure 2 at any size; as many super-spines a plane as leaves a pod: nothing blocks."""
     return Kind(
-        f"5-stage, {pods * (leaves + spines) + spines * leaves} routers",
-        lambda: clos5(pods, leaves, spines, leaves),
+        f"5-stage, {pods * (leaves + spines) + spines * supers} routers",
+        lambda: clos5(pods, leaves, spines, supers),
         "p2.S1",
         ("p2.S1", "p2.L1"),
         ("p1.L1", "p2.L1"),
+        job,
     )
 
 
-SMALL = (three_stages(4, 8), five_stages(2, 2, 4))
+SMALL = (three_stages(4, 8), five_stages(2, 2, 4, 2))
 JOB, BUSY_PODS = 16, 4
 """Leaves that exchange data in large fabrics, and over how many PoDs they are spread."""
 
@@ -142,14 +145,7 @@ def _in_pods(job: int) -> tuple[str, ...]:
 def one_area(size: str, job: int = JOB) -> Kind:
     """Five stages over OSPF in one area; ``size``: PoDs, leaves and spines of each, super-spines."""
     pods, leaves, spines, supers = map(int, size.split("x"))
-    return Kind(
-        f"5-stage, {pods * (leaves + spines) + spines * supers} routers, OSPF in one area",
-        lambda: clos5(pods, leaves, spines, supers),
-        "p2.S1",
-        ("p2.S1", "p2.L1"),
-        ("p1.L1", "p2.L1"),
-        _in_pods(job),
-    )
+    return five_stages(pods, leaves, spines, supers, _in_pods(job))
 
 
 def follow(fabric: Fabric, rule: Rule) -> None:
@@ -347,7 +343,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seconds", type=int, default=20, help="to watch after settling")
     found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts")
     found.add_argument("--large", action="store_true", help="two hundred routers")
-    found.add_argument("--job", type=int, default=JOB, help="leaves at work in --large")
+    found.add_argument("--job", type=int, default=JOB, help="leaves at work in --large, --one-area")
     found.add_argument(
         "--one-area",
         nargs="?",

@@ -30,7 +30,7 @@ from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -252,10 +252,7 @@ class RouteSolver:
         touched = self._touched(nodes)
         single = new.owner >= 0
         different[single] |= touched[new.owner[single]]
-        for number, shared in new.shared.items():
-            same = old.shared.get(number) == shared and shared in shared_sets
-            if not same or self._shared_set(shared) is not shared_sets[shared]:
-                different[number] = True
+        different[self._rejoined(new.shared, old, new, shared_sets)] = True
         return self._publish(different.nonzero()[0])
 
     def _select(self) -> Selection:
@@ -280,12 +277,25 @@ class RouteSolver:
         touched = np.append(self._touched(nodes), [False, False])  # SEVERAL and NOBODY
         different = touched[new.owner] | (new.owner != old.owner)
         shared_sets = self._begin_sets(new, keep=not nodes)
-        for number in new.shared if nodes else retold:
-            shared = new.shared.get(number)
-            same = old.shared.get(number) == shared
-            if not same or (shared and self._shared_set(shared) is not shared_sets.get(shared)):
-                different[number] = True
+        different[self._rejoined(new.shared if nodes else retold, old, new, shared_sets)] = True
         return self._publish(different.nonzero()[0])
+
+    def _rejoined(
+        self,
+        numbers: Iterable[int],
+        old: Selection,
+        new: Selection,
+        before: Mapping[_Shared, NextHopSet | None],
+    ) -> list[int]:
+        """Which of these prefixes lead to several nodes by other ways than ``before``, or no more."""
+
+        def same(number: int) -> bool:
+            shared = new.shared.get(number)
+            if old.shared.get(number) != shared:
+                return False
+            return shared is None or self._shared_set(shared) is before.get(shared)
+
+        return [number for number in numbers if not same(number)]
 
     def _begin_sets(self, new: Selection, *, keep: bool) -> dict[_Shared, NextHopSet | None]:
         """Forget next-hop sets toward several nodes, and return those there were.

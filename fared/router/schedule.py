@@ -9,7 +9,8 @@ Everything that was flooded is followed by a run, but not every kind by the same
 - what other areas and levels say of capacities behind them, which moves with load there, asks a
   back-off of its own.
 
-One run takes up all there is, whoever asked for it. Owns no clock: methods take ``now``.
+One run takes up all there is, whoever asked for it; only what the RFC 8405 back-off has pending
+comes round all the same, and finds little to do. Owns no clock: methods take ``now``.
 """
 
 from __future__ import annotations
