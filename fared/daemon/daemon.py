@@ -165,7 +165,6 @@ class Daemon:
 
     def _begin(self) -> None:
         """Tell the router what there is, and listen to the kernel from then on."""
-        garbage.relax()
         links = list(self.monitor.links.values())
         self._warn_of_missing_interfaces({link.name for link in links})
         root = format_node(self.runner.router.solver.root)

@@ -15,7 +15,7 @@ _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 
 
 def relax() -> None:
-    """Look rarely, from the start on."""
+    """Look rarely, from before the rest of the program is loaded: it leaves no garbage."""
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
 
 

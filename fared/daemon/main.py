@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from fared import __version__
+from fared.daemon import garbage
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -30,6 +31,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 @click.version_option(__version__, prog_name="fared")
 def main(path: str, *, check: bool, schema: bool) -> None:
     """Link-state routing daemon: weighs every equal-cost path by what it can carry."""
+    garbage.relax()
     from fared.config import ConfigErrors, load_runnable  # noqa: PLC0415 - --help needs none of it
 
     if schema:
