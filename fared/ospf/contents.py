@@ -7,7 +7,14 @@ from fared.ospf.broadcast import transit
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.neighbor import Neighbor, NeighborState
-from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import (
+    B_BIT,
+    E_BIT,
+    NetworkLsa,
+    RouterLink,
+    RouterLinkType,
+    RouterLsa,
+)
 from fared.ospf.packet.body import encode_network_lsa, encode_router_lsa
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import encode_router_information
@@ -16,8 +23,6 @@ from fared.te.attributes import TeAttributes
 
 MAX_LINK_METRIC = 0xFFFF
 """MaxLinkMetric (RFC 6987 §2): a router that is not to be passed through."""
-B_BIT, E_BIT = 0x01, 0x02
-"""Flags of a router LSA (RFC 2328 §A.4.2): area border router, AS boundary router."""
 _HOST_MASK = 0xFFFFFFFF
 _HOST_LENGTH = 32
 _CAPABILITIES = 0x30000000

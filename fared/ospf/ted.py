@@ -18,7 +18,7 @@ from fared.ospf.events import LocalLinksChanged, TedUpdated
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.networks import NetworkTable
-from fared.ospf.packet.bodies import NetworkLsa, RouterLsa
+from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
@@ -226,7 +226,7 @@ class TedBuilder:
 
     def _with_beyond(self, area: AreaId, router: RouterFacts, block: NodeBlock) -> NodeBlock:
         """The block with all that the router reaches beyond its own links."""
-        boundary = router.body is not None and bool(router.body.flags & contents.E_BIT)
+        boundary = router.body is not None and bool(router.body.flags & E_BIT)
         node = block.node
         beyond = self._reachability.attachments(area, node, boundary=boundary)
         leads_to = self._reachability.leads_to(area, node)

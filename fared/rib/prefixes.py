@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.core.ids import BACKBONE
 from fared.spf.plan import UNREACHABLE
 from fared.ted.compare import same_announced
 from fared.ted.model import PathType
@@ -35,7 +36,6 @@ _METRIC_SHIFT = 34
 _OWN = 1 << 62
 _COMPACT_ABOVE = 4096
 _PREFIX, _METRIC, _PATH_TYPE, _KEY, _ASBR = range(5)
-_BACKBONE = 0
 _NOT_PREFERRED = 1 << 33
 _OWN_EXTERNAL = (int(PathType.EXTERNAL_1) << _TYPE_SHIFT) - 1
 """Before every external of another router, behind everything inside the AS."""
@@ -63,7 +63,7 @@ def _key_at_zero(area: int, item: PrefixAttachment) -> int:
     key = item.path_type << _TYPE_SHIFT
     if item.path_type not in _EXTERNAL:
         return key + item.metric
-    if area == _BACKBONE or item.asbr is not None:
+    if area == BACKBONE or item.asbr is not None:
         key += _NOT_PREFERRED
     if item.path_type is PathType.EXTERNAL_2:
         return key + (item.metric << _METRIC_SHIFT) + item.distance

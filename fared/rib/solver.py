@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fared.core.ids import BACKBONE
 from fared.rib.area import AreaSolver
 from fared.rib.discard import AreaRange, Discards
 from fared.rib.explain import Explanation, SpfNode, explain_route, view_spf
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RibUpdate", "RouteSolver", "SolverSettings", "WeightMode"]
 
-_BACKBONE = 0
 Announcements = dict[tuple[int, "NodeId"], "tuple[PrefixAttachment, ...]"]
 _Shared = tuple[tuple[int, float], ...]
 
@@ -208,9 +208,9 @@ class RouteSolver:
             index=np.full(size, -1, np.int64),
             beyond=np.ones(size, bool),
         )
-        backbone = self._areas.get(_BACKBONE)
+        backbone = self._areas.get(BACKBONE)
         if backbone is not None and backbone.reached() > 0:
-            reach.beyond[:] = areas == _BACKBONE
+            reach.beyond[:] = areas == BACKBONE
         for area, solver in self._areas.items():
             if solver.solution is None:
                 continue
@@ -445,9 +445,9 @@ class RouteSolver:
         self._untold = {}
         changes = self._told.update(prefixes, self._routes)
         if self._asbrs is None:
-            backbone = self._areas.get(_BACKBONE)
+            backbone = self._areas.get(BACKBONE)
             border = backbone is not None and backbone.reached() > 0
-            beyond = (_BACKBONE,) if border else tuple(self._areas)
+            beyond = (BACKBONE,) if border else tuple(self._areas)
             self._asbrs = find_asbrs(self._areas, self._boundaries, beyond, self.root)
         return changes, self._asbrs
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fared.core.ids import AreaId
+from fared.core.ids import BACKBONE, AreaId
 from fared.ospf.settings import AreaSettings, RangeSettings
 from fared.rib.settings import SolverSettings
 from fared.sim.fabric import Fabric, FabricBuilder
 from fared.sim.network import Network
-
-BACKBONE = AreaId(0)
 
 
 def clos5_areas(

@@ -28,9 +28,13 @@ class RouterLink(NamedTuple):
     metric: int
 
 
+B_BIT, E_BIT, V_BIT = 0x01, 0x02, 0x04
+"""Flags of a router LSA (RFC 2328 §A.4.2)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RouterLsa:
-    """Router LSA body; ``flags`` are the V (4), E (2) and B (1) bits."""
+    """Router LSA body; ``flags``: border router, AS boundary router, end of a virtual link."""
 
     flags: int
     links: tuple[RouterLink, ...]

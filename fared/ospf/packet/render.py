@@ -21,6 +21,9 @@ from typing import Any
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
 from fared.ospf.packet.bodies import (
+    B_BIT,
+    E_BIT,
+    V_BIT,
     AsExternalLsa,
     NetworkLsa,
     RouterLink,
@@ -55,9 +58,9 @@ Json = dict[str, Any]
 class _RouterFlags(enum.IntFlag):
     """Flags of a router LSA (RFC 2328 §A.4.2)."""
 
-    B = 0x01
-    E = 0x02
-    V = 0x04
+    B = B_BIT
+    E = E_BIT
+    V = V_BIT
 
 
 def _names(flags: type[enum.IntFlag], value: int) -> list[str]:
