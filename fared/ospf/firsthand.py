@@ -1,14 +1,15 @@
-"""Who hears of a lost link from one of its own ends, and need not be told at once by us.
+"""Who hears of something new from others first, or has no use for it, and can wait for our copy.
 
-Both ends of a lost link flood that it is gone, each to all its neighbors. A neighbor of ours that
-is adjacent to the router whose word we pass on, or to the other end, hears of it from there: our
+What a router floods about itself it sends to all its neighbors; both ends of a lost link flood
+that it is gone. A neighbor of ours that is adjacent to one who speaks hears it from there: our
 copy waits a moment on its retransmission list, as with ``core.reduction``, and mostly is never
 sent, for a copy or an acknowledgment of the neighbor comes first. What it saves comes when it
 counts most: while every router of the fabric is busy repairing its routes, in a dense Clos nine
-of ten copies are such.
+of ten copies are such. A border router computes nothing from what others announce into an area
+that is not the backbone (RFC 2328 §16.2): its copy of that has time as well.
 
-Only the pure loss of point-to-point links waits, never news of another kind, and never for long:
-where the other end has not noticed, or cannot speak, our copy is late by ``PATIENCE.delay``.
+It never waits for long: where somebody has not noticed, or cannot speak, our copy is late by
+``PATIENCE.delay``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
+from fared.core.ids import BACKBONE
 from fared.core.reduction import ReductionSettings
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.lsdb import Scope
+from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_type
 from fared.ospf.packet.lsa import MAX_AGE, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
@@ -30,6 +33,7 @@ PATIENCE: Final = ReductionSettings(delay=0.1)
 
 _NOBODY: Final[frozenset[int]] = frozenset()
 _P2P: Final = RouterLinkType.POINT_TO_POINT
+_SUMMARIES: Final = (LsType.SUMMARY_NETWORK, LsType.SUMMARY_ASBR)
 
 
 class _Everybody:
@@ -42,37 +46,65 @@ class _Everybody:
 _EVERYBODY: Final = _Everybody()
 
 
-def told_first_hand(lsdb: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
-    """The ids of routers that hear what is new in ``new`` from others first, as a rule.
+class FirstHand:
+    """Tells for each new instance whose copies may wait."""
 
-    ``old`` is the instance it replaces. A TE LSA that is taken back may reach anybody later:
-    that its link is gone is the router LSA's to say.
-    """
-    key = new.key
-    if key.ls_type == LsType.ROUTER:
-        return _of_loss(lsdb, key, old, new)
-    if key.ls_type == LsType.OPAQUE_AREA and new.lsa.header.ls_age >= MAX_AGE:
-        return _EVERYBODY if _is_te(key) else _NOBODY
-    return _NOBODY
+    def __init__(self) -> None:
+        self._speaker: RouterLsa | None = None
+        self._next_to_it: frozenset[int] = _NOBODY
+
+    def told(self, lsdb: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
+        """The ids of routers that need no copy of ``new`` at once, as a rule.
+
+        ``old`` is the instance it replaces. A TE LSA that is taken back may reach anybody later:
+        that its link is gone is the router LSA's to say.
+        """
+        if lsdb.scope is not Scope.AREA:
+            return _NOBODY
+        key = new.key
+        if key.ls_type == LsType.ROUTER:
+            return _of_router(lsdb, old, new)
+        opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
+        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.lsa.header.ls_age >= MAX_AGE:
+            return _EVERYBODY
+        speaker = _router_lsa(lsdb, key.advertising_router)
+        if speaker is None:
+            return _NOBODY
+        summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
+        if summary and speaker.flags & B_BIT and lsdb.area != BACKBONE:
+            return _NextToOrBorder(self._next_to(speaker), lsdb)
+        return self._next_to(speaker)
+
+    def _next_to(self, speaker: RouterLsa) -> frozenset[int]:
+        """Who is adjacent to a router; it mostly is the one that was asked for before."""
+        if speaker is not self._speaker:
+            self._speaker, self._next_to_it = speaker, frozenset(_adjacent(speaker))
+        return self._next_to_it
 
 
-def _is_te(key: LsaKey) -> bool:
-    return opaque_type(key.link_state_id) == OpaqueType.TRAFFIC_ENGINEERING
+class _NextToOrBorder:
+    """Contains the neighbors of a border router, and the other border routers of its area."""
+
+    def __init__(self, next_to_it: frozenset[int], lsdb: Lsdb) -> None:
+        self._next_to_it = next_to_it
+        self._lsdb = lsdb
+
+    def __contains__(self, router_id: object) -> bool:
+        if router_id in self._next_to_it:
+            return True
+        body = _router_lsa(self._lsdb, router_id) if isinstance(router_id, int) else None
+        return body is not None and bool(body.flags & B_BIT)
 
 
-def _of_loss(
-    lsdb: Lsdb, key: LsaKey, old: LsaEntry | None, new: LsaEntry
-) -> set[int] | frozenset[int]:
+def _of_router(lsdb: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
     before = None if old is None else old.body
     after = new.body
-    if not isinstance(before, RouterLsa) or not isinstance(after, RouterLsa):
-        return _NOBODY
-    lost = _lost_neighbors(before, after)
-    if not lost:
+    if not isinstance(after, RouterLsa):
         return _NOBODY
     told = _adjacent(after)
-    far = [_body_of(lsdb, key, router_id) for router_id in lost]
-    if all(body is not None for body in far):
+    lost = _lost_neighbors(before, after) if isinstance(before, RouterLsa) else set()
+    far = [_router_lsa(lsdb, router_id) for router_id in lost]
+    if far and all(body is not None for body in far):
         sides = [_adjacent(body) for body in far if body is not None]
         told |= sides[0].intersection(*sides[1:])
     return told
@@ -103,7 +135,7 @@ def _adjacent(body: RouterLsa) -> set[int]:
     return {link.link_id for link in body.links if link.link_type == _P2P}
 
 
-def _body_of(lsdb: Lsdb, key: LsaKey, router_id: int) -> RouterLsa | None:
-    entry = lsdb.get(LsaKey(key.ls_type, router_id, router_id))
+def _router_lsa(lsdb: Lsdb, router_id: int) -> RouterLsa | None:
+    entry = lsdb.get(LsaKey(LsType.ROUTER, router_id, router_id))
     body = None if entry is None or entry.base_age >= MAX_AGE else entry.body
     return body if isinstance(body, RouterLsa) else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 from fared.core.ids import AreaId
 from fared.core.wire import DecodeError
 from fared.ospf.database import MIN_LS_ARRIVAL, Database
-from fared.ospf.firsthand import told_first_hand
+from fared.ospf.firsthand import FirstHand
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
@@ -48,6 +48,7 @@ class Flooding:
         self._retransmitter = retransmitter
         self._own_received = own_received
         self._requests_served = requests_served
+        self._first_hand = FirstHand()
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
         """The database an LSA belongs to; None if it may not be here (§13 (2), (3))."""
@@ -99,7 +100,7 @@ class Flooding:
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        told = () if sender is None else told_first_hand(lsdb, old, entry)
+        told = () if sender is None else self._first_hand.told(lsdb, old, entry)
         return entry, self.flood(entry, sender, told)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
@@ -112,7 +113,7 @@ class Flooding:
     def flood(self, entry: LsaEntry, sender: Neighbor | None, told: Container[int] = ()) -> bool:
         """Queue an LSA on every interface of its scope whose neighbors want it (§13.3).
 
-        ``told``: routers that hear of it first hand, whose copy may wait. Returns whether it
+        ``told``: routers whose copy may wait (``firsthand``). Returns whether it
         goes out of the interface of the sender, too.
         """
         back = False

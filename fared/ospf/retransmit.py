@@ -36,8 +36,8 @@ class Retransmitter:
     def defer(self, neighbor: Neighbor, entry: LsaEntry) -> None:
         """Send ``entry`` only when the neighbor has not shown by its turn that it has it.
 
-        Without flooding reduction it waits since it is heard first hand (``firsthand``): the
-        turn is one for all neighbors, so that a router wakes once for all of them.
+        What waits without flooding reduction (``firsthand``) has one turn for all neighbors:
+        a router wakes once for all of them.
         """
         instance = self._instance
         reduction = instance.settings.reduction

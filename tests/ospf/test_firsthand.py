@@ -1,12 +1,16 @@
-"""The loss of a link is told by both its ends: who hears one of them needs no copy from others."""
+"""Who hears of something from those who speak of it, or has no use for it, is not hurried."""
 
 from dataclasses import replace
 
 import pytest
 
+from fared.core.ids import BACKBONE, AreaId, ipv4_prefix, parse_dotted
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.packets import LsUpdate
-from tests.ospf.harness import Network, router_id
+from fared.ospf.settings import AreaSettings
+from fared.ted.events import RouteFacts, RoutesComputed
+from fared.ted.model import PathType
+from tests.ospf.harness import FAST, Network, router_id
 
 PATIENCE = 0.1
 WIRE = 0.01
@@ -95,10 +99,55 @@ def test_several_failures_at_once_reach_everybody(seed: int):
     assert net.now - at < 4 * (PATIENCE + WIRE)
 
 
-def test_other_news_waits_for_nothing():
+def test_who_is_not_next_to_the_one_that_speaks_hears_at_once():
     net = clos(3, 5)
-    at = net.now
+    before, at = len(net.trace), net.now
     link, settings = net.nodes[101].links[2]
     net.link(101, link, replace(settings, cost=55))
     net.until(net.in_sync, every=0.0005)
     assert net.now - at < 4 * WIRE
+    assert set(updates(net, before)) == {101, 1, 2, 3}
+
+
+def test_news_that_a_neighbor_lost_on_its_way_comes_from_others():
+    """The router LSA of the one that speaks still names it: our copy goes out after the wait."""
+    net = clos(2, 3)
+    deaf = cable(net, 1, 101)
+    deaf.cut = True  # nobody has noticed yet
+    at = net.now
+    link, settings = net.nodes[1].links[3]
+    net.link(1, link, replace(settings, cost=55))
+    net.until(net.in_sync, every=0.0005)
+    assert net.now - at < 2 * PATIENCE + 4 * WIRE
+
+
+def test_what_a_border_router_announces_reaches_other_border_routers_later():
+    """They compute nothing from it (RFC 2328 §16.2); all others have it at once."""
+    pod, prefix = AreaId(1), ipv4_prefix(parse_dotted("10.9.0.0"), 24)
+    areas = (AreaSettings(pod), AreaSettings(BACKBONE))
+    net = Network(1)
+    for number in (1, 2):
+        net.add(number, areas=areas)
+    for leaf in (101, 102, 103):
+        net.add(leaf, areas=areas[:1])
+        for spine in (1, 2):
+            net.join(leaf, spine, replace(FAST, area=pod))
+    net.add(9)
+    for spine in (1, 2):
+        net.join(9, spine)
+    net.until(net.all_full, every=0.05)
+    net.run(3)
+    facts = RouteFacts(20, PathType.INTER_AREA, (BACKBONE,), 1e9)
+    before, at = len(net.trace), net.now
+    net.input(1, RoutesComputed({prefix: facts}, {}))
+
+    def told(number: int) -> bool:
+        held = {key.link_state_id for key in net.database(number, pod) if key.ls_type == 3}
+        return prefix.network in held
+
+    net.until(lambda: all(told(leaf) for leaf in (101, 102, 103)), every=0.0005)
+    assert net.now - at < WIRE
+    assert not told(2)
+    assert set(updates(net, before)) == {1}
+    net.until(lambda: told(2), every=0.0005)
+    assert 0.25 * PATIENCE < net.now - at < PATIENCE + WIRE
