@@ -2,7 +2,9 @@
 
 The routing table comes in with ``RoutesComputed``, prefix by prefix; what each area is to be
 told follows from it. Only what changed is looked at again, and a path capacity that moved by
-less than the announce threshold stays as it was announced.
+less than the announce threshold stays as it was announced. What is new of the networks of links,
+where no hosts are, is told last: when a link fails every border router of its area has such
+news, while the whole fabric is busy repairing its routes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from fared.core.ids import AreaId, NodeId, Prefix, length_mask
+from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix, length_mask
 from fared.ospf.events import RouteFacts, RoutesComputed
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import InterfaceState
@@ -32,8 +34,11 @@ from fared.ospf.settings import RangeSettings
 from fared.ospf.summary_ids import SummaryIds
 from fared.ted.model import PathType
 
-BACKBONE = AreaId(0)
 DEFAULT_ROUTE = Prefix(4, 0, 0)
+LINK_LENGTH = 31
+"""Of prefixes that hold the two ends of a link and nothing else (RFC 3021)."""
+LINKS_LAST = 0.2
+"""Seconds by which news of such a prefix comes after other news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Border:
         self._told: dict[AreaId, _Told] = {}
         self._connected = False
         self._attached: frozenset[AreaId] = frozenset()
+        self._last: dict[Prefix, None] = {}
         self.stale = False
         """Whether interfaces, neighbors or settings changed since the last ``settle``."""
 
@@ -81,7 +87,10 @@ class Border:
         for key in ranges:
             self._tell_range(key)
         for prefix in event.changes:
-            self._tell(prefix)
+            if prefix.length == LINK_LENGTH and self._is_told(prefix):
+                self._tell_last(prefix)
+            else:
+                self._tell(prefix)
         gone = self._asbrs.keys() - event.asbrs.keys()
         self._asbrs = dict(event.asbrs)
         for node in sorted(gone | self._asbrs.keys()):
@@ -115,6 +124,7 @@ class Border:
     def everything_changed(self) -> None:
         """Look at all areas, ranges and routes again."""
         known, self._routes, self._components = self._routes, {}, {}
+        self._last.clear()
         for prefix, facts in known.items():
             self._note(prefix, facts)
         ranges = [
@@ -168,6 +178,20 @@ class Border:
             return  # announced as a range
         for area in self._instance.areas.values():
             self._put(area, prefix, self._wanted(area, prefix, facts))
+
+    def _is_told(self, prefix: Prefix) -> bool:
+        return any(prefix in told.prefixes for told in self._told.values())
+
+    def _tell_last(self, prefix: Prefix) -> None:
+        """Tell of a prefix once other news is through."""
+        if not self._last:
+            self._instance.timers.arm(self._instance.now + LINKS_LAST, self._tell_rest)
+        self._last[prefix] = None
+
+    def _tell_rest(self) -> None:
+        prefixes, self._last = self._last, {}
+        for prefix in prefixes:
+            self._tell(prefix)
 
     def _wanted(self, area: Area, prefix: Prefix, facts: RouteFacts | None) -> Summary | None:
         """RFC 2328 §12.4.3: what ``area`` is told of a route."""

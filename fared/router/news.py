@@ -12,7 +12,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from fared.core.ids import NodeId
-from fared.ted.compare import same_role
+from fared.ted.compare import announces_less, same_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +30,7 @@ class News(enum.Enum):
     """A link that the other end does not tell of: no path is another, prefixes may be."""
     TOPOLOGY = "topology"
     LOSS = "loss"
+    """A path is gone, or has become longer behind who announces it: others may be dead."""
 
 
 def news_of_block(ted: Ted | None, old: NodeBlock | None, new: NodeBlock | None) -> News:
@@ -43,7 +44,8 @@ def news_of_block(ted: Ted | None, old: NodeBlock | None, new: NodeBlock | None)
     ends = {row[0] for row in before ^ after}
     if ends and same_role(old, new) and not any(_tells_of(ted, end, new.node) for end in ends):
         return News.ONE_SIDED
-    return News.LOSS if len(after) < len(before) else News.TOPOLOGY
+    lost = len(after) < len(before) if ends else announces_less(old.prefixes, new.prefixes)
+    return News.LOSS if lost else News.TOPOLOGY
 
 
 def news_of_links(

@@ -22,7 +22,7 @@ from fared.router.news import News
 
 LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
-OTHER_END = 0.05
+OTHER_END = 0.2
 """How long what one end of a link says waits for the word of the other."""
 
 

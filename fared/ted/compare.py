@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum, auto
 from typing import TYPE_CHECKING
+
+from fared.ted.model import PathType
 
 if TYPE_CHECKING:
     from typing import Any
@@ -11,6 +14,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fared.ted.model import NodeBlock, PrefixAttachment
+
+
+_OUTSIDE = (
+    PathType.EXTERNAL_1,
+    PathType.EXTERNAL_2,
+    PathType.LEVEL_1_REDISTRIBUTED,
+    PathType.LEVEL_2_REDISTRIBUTED,
+)
 
 
 class Difference(Enum):
@@ -59,6 +70,21 @@ def same_announced(a: tuple[PrefixAttachment, ...], b: tuple[PrefixAttachment, .
         )
         for x, y in zip(a, b, strict=True)
     )
+
+
+def announces_less(
+    before: tuple[PrefixAttachment, ...], after: tuple[PrefixAttachment, ...]
+) -> bool:
+    """Whether a prefix is announced no longer, or farther away than before.
+
+    What comes from outside does not count: there are too many of those to hurry for each.
+    """
+    kept = set(map(id, after))
+    gone = [x for x in before if id(x) not in kept and x.path_type not in _OUTSIDE]
+    if not gone:
+        return False
+    now = {x.prefix: x.metric for x in after}
+    return any(now.get(x.prefix, math.inf) > x.metric for x in gone)
 
 
 def _same_shape(a: NodeBlock, b: NodeBlock) -> bool:

@@ -1,12 +1,14 @@
 """Which news of a link is worth computing for: only what both of its ends tell of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fared.core.ids import NodeId, ipv4_prefix
 from fared.router.news import News, news_of_block, news_of_links
 from fared.ted.database import Ted
-from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
+from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
 
 PREFIX = PrefixAttachment(ipv4_prefix(10 << 24, 24), 10)
 
@@ -63,6 +65,30 @@ def test_the_first_end_of_a_link_that_fails_is_a_loss_and_the_second_is_not():
 def test_other_news_is_computed_for(after):
     """Metrics of links that count, overload, prefixes: whatever one router alone decides."""
     assert news_of_block(ted(block(2, 1)), block(1, 2), after) is News.TOPOLOGY
+
+
+def far(metric, path_type=PathType.INTER_AREA):
+    return (replace(PREFIX, metric=metric, path_type=path_type),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "news"),
+    [
+        (far(20), far(40), News.LOSS),
+        (far(20), (), News.LOSS),
+        ((PREFIX,), (), News.LOSS),
+        (far(40), far(20), News.TOPOLOGY),
+        ((), far(20), News.TOPOLOGY),
+        (far(20), far(20, PathType.INTRA_AREA), News.TOPOLOGY),
+        (far(20, PathType.EXTERNAL_2), far(40, PathType.EXTERNAL_2), News.TOPOLOGY),
+        (far(20, PathType.EXTERNAL_2), (), News.TOPOLOGY),
+    ],
+)
+def test_what_is_announced_no_longer_or_farther_away_is_lost(before, after, news):
+    """A link that fails in another area is heard of like that; externals are too many to hurry."""
+    known = ted(block(2, 1))
+    old, new = block(1, 2, prefixes=before), block(1, 2, prefixes=after)
+    assert news_of_block(known, old, new) is news
 
 
 def test_routers_come_and_go():

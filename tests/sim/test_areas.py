@@ -10,12 +10,14 @@ from fractions import Fraction
 import pytest
 
 from fared.core.ids import AreaId, Prefix, ipv4_prefix
+from fared.ospf.border import LINKS_LAST
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.settings import AreaSettings, InterfaceSettings, RangeSettings
 from fared.ospf.summary_ids import SummaryIds
 from fared.router.events import RouterSettingsApplied
+from fared.router.schedule import OTHER_END
 from fared.sim import area_invariants, invariants
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
@@ -215,6 +217,23 @@ def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_
     assert set(shares(fabric, "p1.S1", "p2.L1")) == {"p1.L1", "p1.L2"}
     cut_off = ("SS1.1", "SS1.2", "p2.S1")
     assert area_invariants.delivered(fabric, without_route=cut_off) == []
+
+
+def test_a_link_lost_in_another_area_is_left_within_milliseconds_and_its_network_told_of_last():
+    """Two failures in a row: the second must not wait for the back-off of the first."""
+    fabric = started(2)
+    network = fabric.network
+    for spine in ("p2.S1", "p2.S2"):
+        near = spine.replace("p2", "p1")
+        subnet = network.find_port(spine, "p2.L1").link().ipv4()[0].address & ~1
+        before = told(fabric, near, 0)[subnet]
+        cut(fabric, spine, "p2.L1")
+        network.run_for(0.04)
+        assert near not in capacities(fabric, "p1.L1", "p2.L1")
+        assert told(fabric, near, 0)[subnet] == before
+        network.run_for(OTHER_END + 2 * LINKS_LAST)
+        assert subnet not in told(fabric, near, 0)
+    assert area_invariants.same_area_databases(fabric) == []
 
 
 def test_a_capacity_change_below_the_threshold_is_not_flooded_into_other_areas():
