@@ -19,6 +19,7 @@ names of runs. Readings, one a second, are left in build/bench/adaptive_kernel.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -255,5 +256,11 @@ def _row(name: str, ours: float, unit: str, goal: str | None, *, met: bool) -> d
 if __name__ == "__main__":
     from bench.run import table
 
-    wanted = float(sys.argv[1]) if len(sys.argv) > 1 else LONG
-    print("\n".join(table(rows(sys.argv[2:] or [*SETTINGS, *ON_OFF], wanted))))
+    every = [*SETTINGS, *ON_OFF]
+    parser = argparse.ArgumentParser(description="Weights under load that does not yield.")
+    parser.add_argument("seconds", nargs="?", type=float, default=LONG)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(every))
+    given = parser.parse_args()
+    if unknown := sorted(set(given.names) - set(every)):
+        parser.error(f"there is no {', '.join(unknown)}, but {', '.join(every)}")
+    print("\n".join(table(rows(given.names or every, given.seconds))))

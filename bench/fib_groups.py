@@ -18,6 +18,7 @@ LSAs), which is what leaf 0's weights go by. Two events, each told by spine 0 an
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import select
@@ -370,5 +371,7 @@ def zebra_rows(ours: dict[str, Any], theirs: dict[str, Any], label: str) -> list
 
 
 if __name__ == "__main__":
-    for row in rows(*(int(text) for text in sys.argv[1:])):
+    parser = argparse.ArgumentParser(description="512 groups of 64 members change at once.")
+    parser.add_argument("events", nargs="?", type=int, default=EVENTS)
+    for row in rows(parser.parse_args().events):
         print(row)

@@ -12,6 +12,7 @@ And what a copy costs that brings nothing new, beside the first one.
 from __future__ import annotations
 
 # ruff: noqa: E402 - bench is found by the path set below
+import argparse
 import json
 import socket
 import statistics
@@ -232,14 +233,8 @@ def rows(
 if __name__ == "__main__":
     from bench.run import table
 
-    given = sys.argv[1:]
-    print(
-        "\n".join(
-            table(
-                rows(
-                    int(given[0]) if given else CYCLES,
-                    given[1] if len(given) > 1 else "ospf",
-                )
-            )
-        )
-    )
+    parser = argparse.ArgumentParser(description="Packets and CPU of an event in a dense fabric.")
+    parser.add_argument("cycles", nargs="?", type=int, default=CYCLES)
+    parser.add_argument("protocol", nargs="?", choices=("ospf", "isis"), default="ospf")
+    given = parser.parse_args()
+    print("\n".join(table(rows(given.cycles, given.protocol))))

@@ -12,6 +12,7 @@ their own.
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import statistics
@@ -191,5 +192,7 @@ def import_rows() -> list[Row]:
 
 
 if __name__ == "__main__":
-    for row in rows(*(float(text) for text in sys.argv[1:])):
+    parser = argparse.ArgumentParser(description="Memory, idle CPU and start-up of a daemon.")
+    parser.add_argument("seconds", nargs="?", type=float, default=IDLE)
+    for row in rows(parser.parse_args().seconds):
         print(row)

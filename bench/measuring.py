@@ -15,6 +15,7 @@ over each of the 64 links.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -297,5 +298,7 @@ def rows(rounds: int = ROUNDS) -> list[Json]:
 
 
 if __name__ == "__main__":
-    for row in rows(*(int(text) for text in sys.argv[1:])):
+    parser = argparse.ArgumentParser(description="What measuring the load of links costs.")
+    parser.add_argument("rounds", nargs="?", type=int, default=ROUNDS)
+    for row in rows(parser.parse_args().rounds):
         print(row)
