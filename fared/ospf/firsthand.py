@@ -53,26 +53,27 @@ class FirstHand:
         self._speaker: RouterLsa | None = None
         self._next_to_it: frozenset[int] = _NOBODY
 
-    def told(self, lsdb: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
+    def told(self, area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
         """The ids of routers that need no copy of ``new`` at once, as a rule.
 
-        ``old`` is the instance it replaces. A TE LSA that is taken back may reach anybody later:
-        that its link is gone is the router LSA's to say.
+        ``area`` is the database of the area it came from, ``old`` the instance it replaces. A TE
+        LSA that is taken back may reach anybody later: that its link is gone is the router LSA's
+        to say.
         """
-        if lsdb.scope is not Scope.AREA:
+        if new.lsdb.scope is Scope.LINK:
             return _NOBODY
         key = new.key
         if key.ls_type == LsType.ROUTER:
-            return _of_router(lsdb, old, new)
+            return _of_router(area, old, new)
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.lsa.header.ls_age >= MAX_AGE:
             return _EVERYBODY
-        speaker = _router_lsa(lsdb, key.advertising_router)
+        speaker = _router_lsa(area, key.advertising_router)
         if speaker is None:
             return _NOBODY
         summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
-        if summary and speaker.flags & B_BIT and lsdb.area != BACKBONE:
-            return _NextToOrBorder(self._next_to(speaker), lsdb)
+        if summary and speaker.flags & B_BIT and area.area != BACKBONE:
+            return _NextToOrBorder(self._next_to(speaker), area)
         return self._next_to(speaker)
 
     def _next_to(self, speaker: RouterLsa) -> frozenset[int]:
@@ -85,25 +86,25 @@ class FirstHand:
 class _NextToOrBorder:
     """Contains the neighbors of a border router, and the other border routers of its area."""
 
-    def __init__(self, next_to_it: frozenset[int], lsdb: Lsdb) -> None:
+    def __init__(self, next_to_it: frozenset[int], area: Lsdb) -> None:
         self._next_to_it = next_to_it
-        self._lsdb = lsdb
+        self._area = area
 
     def __contains__(self, router_id: object) -> bool:
         if router_id in self._next_to_it:
             return True
-        body = _router_lsa(self._lsdb, router_id) if isinstance(router_id, int) else None
+        body = _router_lsa(self._area, router_id) if isinstance(router_id, int) else None
         return body is not None and bool(body.flags & B_BIT)
 
 
-def _of_router(lsdb: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
+def _of_router(area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
     before = None if old is None else old.body
     after = new.body
     if not isinstance(after, RouterLsa):
         return _NOBODY
     told = _adjacent(after)
     lost = _lost_neighbors(before, after) if isinstance(before, RouterLsa) else set()
-    far = [_router_lsa(lsdb, router_id) for router_id in lost]
+    far = [_router_lsa(area, router_id) for router_id in lost]
     if far and all(body is not None for body in far):
         sides = [_adjacent(body) for body in far if body is not None]
         told |= sides[0].intersection(*sides[1:])
@@ -135,7 +136,7 @@ def _adjacent(body: RouterLsa) -> set[int]:
     return {link.link_id for link in body.links if link.link_type == _P2P}
 
 
-def _router_lsa(lsdb: Lsdb, router_id: int) -> RouterLsa | None:
-    entry = lsdb.get(LsaKey(LsType.ROUTER, router_id, router_id))
+def _router_lsa(area: Lsdb, router_id: int) -> RouterLsa | None:
+    entry = area.get(LsaKey(LsType.ROUTER, router_id, router_id))
     body = None if entry is None or entry.base_age >= MAX_AGE else entry.body
     return body if isinstance(body, RouterLsa) else None

@@ -100,7 +100,10 @@ class Flooding:
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        told = () if sender is None else self._first_hand.told(lsdb, old, entry)
+        told: Container[int] = ()
+        if sender is not None:
+            area = self._instance.areas[sender.interface.settings.area]
+            told = self._first_hand.told(area.lsdb, old, entry)
         return entry, self.flood(entry, sender, told)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
