@@ -15,7 +15,6 @@ import pytest
 
 from fared.lab import traffic
 from fared.lab.fabric import Fabric
-from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import (
     OPAQUE_AREA,
@@ -120,15 +119,11 @@ def test_fared_routes_over_spines_of_every_make_alike(fabric: Fabric):
 
 
 def await_other_spine(fabric: Fabric, spine: str) -> None:
-    """A spine's kernel reaches fared's spine over both leaves.
+    """Wait until a spine reaches S3 over both leaves: no path to a host is one between spines.
 
-    It may lag behind the paths to hosts, which the fixture waits for: no leaf's path to a host is
-    one between spines, and an LSA that the peer had no time for comes again after five seconds.
+    An LSA that a peer had no time for comes again after five seconds.
     """
-    loopback = f"{fabric.plan.node('S3').router_id}/32"
-    wanted, view = wanted_gateways(fabric, spine, "S3"), fabric.view(spine)
-    done = wait_until({spine: view}, lambda *_: gateways(view.hops(loopback)) == wanted, 10.0)
-    assert done is not None, f"{spine}: {loopback} over {view.hops(loopback)}"
+    await_hops(fabric, spine, "10.255.0.5/32", {"L1", "L2"}, 10.0)
 
 
 def test_frr_routes_to_prefixes_of_fared(fabric: Fabric):
@@ -139,6 +134,9 @@ def test_frr_routes_to_prefixes_of_fared(fabric: Fabric):
         assert {(hop["interfaceName"], hop["ip"]) for hop in route["nexthops"]} == wanted
         assert gateways(fabric.view("S1").hops(prefix)) == wanted
     await_other_spine(fabric, "S1")
+    (route,) = vtysh_json(fabric.node("S1"), "show ip route 10.255.0.5/32")["10.255.0.5/32"]
+    found = {(hop["interfaceName"], hop["ip"]) for hop in route["nexthops"]}
+    assert found == wanted_gateways(fabric, "S1", "S3")
 
 
 def test_bird_routes_to_prefixes_of_fared(fabric: Fabric):
@@ -149,6 +147,9 @@ def test_bird_routes_to_prefixes_of_fared(fabric: Fabric):
         assert "(150/20)" in shown
         assert gateways(fabric.view("S2").hops(prefix)) == wanted
     await_other_spine(fabric, "S2")
+    shown = fabric.node("S2").cli("show route 10.255.0.5/32")
+    found = {(i, g) for g, i in re.findall(r"via (\S+) on (\S+)", shown)}
+    assert found == wanted_gateways(fabric, "S2", "S3")
 
 
 def frr_te_links(fabric: Fabric, leaf: str) -> dict[str, dict[str, float]]:
