@@ -17,10 +17,10 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/fared-lab demo containerlab/clos3.clab.yml
 
-# What computes uses every core; what listens to a kernel and to peers has the machine to itself.
+# Every core has a worker with namespaces of its own; what measures time has the machine to itself.
 test: install
-	$(BIN)/pytest -n auto -m "not netns and not peers"
-	$(BIN)/pytest -m "netns or peers"
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10 -m "not alone"
+	$(BIN)/pytest --durations 10 -m alone
 
 check: install
 	$(BIN)/ruff check .

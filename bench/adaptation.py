@@ -1,11 +1,11 @@
-"""Weights that follow load, on the virtual clock: what they gain, and that they stay still.
+"""Weights that follow load, on the virtual clock: their gain in utilisation and their stability.
 
-Whole routers with real flooding on fabrics of three and of five stages, and fluid traffic over
-what their kernels hold. Virtual time is exact: these figures do not depend on the machine.
+Complete routers flood for real on fabrics of three and of five stages; fluid traffic follows the
+routes in their simulated kernels. Virtual time is exact: the figures do not depend on the machine.
 
-``--seconds 300 --periods 0.5 2 20`` watches five minutes of everything, ``--large`` takes two
-hundred routers, where ``--job`` says how many leaves have a job, and ``--one-area`` has those in
-five stages speak OSPF in one area: where nothing but links tells of load, following it costs least.
+``--seconds 300 --periods 0.5 2 20`` measures for five minutes. ``--large`` takes two hundred
+routers; ``--job`` sets how many of the leaves exchange data. ``--one-area`` runs OSPF in a single
+area on the five-stage fabric: only links advertise load there, which makes following it cheapest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -35,9 +37,9 @@ FIFTH = DEFAULT_CAPACITY / 5
 SETTLING = 60
 BOUND = 0.84
 SWING, SPREAD, REWRITES = 10.0, 3.0, 0.2
-"""Points, points, a leaf a second: what weights may move after settling."""
+"""Limits after settling: points, points, group rewrites per leaf and second."""
 ANNOUNCED, ANNOUNCED_MOST = 3.0, 5
-"""LSAs a link a second: on average, and in any second."""
+"""LSAs per link and second: the mean, and the most in any second."""
 DAMPED = AdaptationSettings()
 Row = dict[str, Any]
 Values = tuple[float, float | None]
@@ -45,7 +47,7 @@ Values = tuple[float, float | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """What weights follow, and how."""
+    """How routers compute weights: the input, and its damping."""
 
     name: str
     mode: WeightMode
@@ -61,7 +63,7 @@ EQUALISE = Rule("equalise", WeightMode.AVAILABLE, AdaptationSettings(equalise=Tr
 
 @dataclass(frozen=True)
 class Kind:
-    """A fabric, and where it is hurt: a spine with others' traffic, a downlink at a fifth."""
+    """A fabric and its impairments: a spine with background traffic, a downlink at a fifth."""
 
     name: str
     build: Callable[[], Fabric]
@@ -72,11 +74,11 @@ class Kind:
     """Leaves that exchange data, all by default."""
 
     def started(self) -> Fabric:
-        """Start all routers, and wait until they agree."""
+        """Start all routers, and wait until they converge."""
         fabric = self.build()
         fabric.network.start_all()
         fabric.network.run_until_quiet(120)
-        gc.freeze()  # what there is now stays: to look through it again takes an eighth of all time
+        gc.freeze()  # these objects stay; collecting over them takes an eighth of the run time
         return fabric
 
 
@@ -94,7 +96,7 @@ def three_stages(spines: int, leaves: int) -> Kind:
 def five_stages(
     pods: int, leaves: int, spines: int, supers: int, job: tuple[str, ...] = ()
 ) -> Kind:
-    """Figure 2 at any size; as many super-spines a plane as leaves a pod: nothing blocks."""
+    """Figure 2 at any size; non-blocking: a plane has as many super-spines as a PoD has leaves."""
     return Kind(
         f"5-stage, {pods * (leaves + spines) + spines * supers} routers",
         lambda: clos5(pods, leaves, spines, supers),
@@ -107,13 +109,13 @@ def five_stages(
 
 SMALL = (three_stages(4, 8), five_stages(2, 2, 4, 2))
 JOB, BUSY_PODS = 16, 4
-"""Leaves that exchange data in large fabrics, and over how many PoDs they are spread."""
+"""In large fabrics: the number of leaves that exchange data, and of the PoDs they are in."""
 
 
 def large(job: int = JOB) -> tuple[Kind, Kind]:
-    """Two hundred routers over IS-IS, whose start costs a fabric of this size least: minutes.
+    """Two hundred routers over IS-IS, the protocol that starts fastest at this size: minutes.
 
-    So many leaves, 40 at most, have a job there; the other routers route, flood and follow.
+    ``job`` leaves, 40 at most, exchange data; all other routers route, flood and adapt weights.
     """
     pods, per_pod = 12, 10
     return (
@@ -137,19 +139,19 @@ def large(job: int = JOB) -> tuple[Kind, Kind]:
 
 
 def _in_pods(job: int) -> tuple[str, ...]:
-    """So many leaves, of the first PoDs."""
+    """Return the names of ``job`` leaves, spread over the first PoDs."""
     each = -(-job // BUSY_PODS)
     return tuple(f"p{n // each + 1}.L{n % each + 1}" for n in range(job))
 
 
 def one_area(size: str, job: int = JOB) -> Kind:
-    """Five stages over OSPF in one area; ``size``: PoDs, leaves and spines of each, super-spines."""
+    """Five stages, one OSPF area; ``size``: PoDs, leaves and spines of each, super-spines."""
     pods, leaves, spines, supers = map(int, size.split("x"))
     return five_stages(pods, leaves, spines, supers, _in_pods(job))
 
 
 def follow(fabric: Fabric, rule: Rule) -> None:
-    """Have all routers weigh by another rule from now on, as a reload does."""
+    """Apply a rule to all routers, as a reload of their configuration does."""
     solver = SolverSettings(mode=rule.mode, adaptation=rule.adaptation)
     for name, node in fabric.network.nodes.items():
         changed = replace(node.running.settings, solver=solver)
@@ -158,13 +160,13 @@ def follow(fabric: Fabric, rule: Rule) -> None:
 
 
 def uplinks(fabric: Fabric) -> float:
-    """What a leaf can send, bytes/s."""
+    """Return the total capacity of a leaf's uplinks, bytes/s."""
     leaf = next(iter(fabric.leaf_prefixes))
     return DEFAULT_CAPACITY * sum(1 for tail, _ in fabric.links if tail == leaf)
 
 
 def taken(fabric: Fabric, spine: str, part: float = 0.5) -> dict[tuple[str, str], float]:
-    """Other traffic on all links of a spine, both ways."""
+    """Return background traffic on all links of a spine, in both directions."""
     load = part * DEFAULT_CAPACITY
     ends = [(a, b) for a, b in fabric.links if spine in (a, b)]
     return {way: load for a, b in ends for way in ((a, b), (b, a))}
@@ -174,7 +176,7 @@ def taken(fabric: Fabric, spine: str, part: float = 0.5) -> dict[tuple[str, str]
 
 
 def slow_downlink(kind: Kind, fabric: Fabric) -> Iterator[Row]:
-    """How long a collective takes over the least time that the links allow, by routing."""
+    """Completion time of a collective, relative to the bound of the links, by routing."""
     found: dict[str, dict[str, float]] = {}
     fabric.network.set_capacity(*kind.slow, FIFTH)
     fabric.network.run_for(2)
@@ -211,7 +213,7 @@ def _patterns(kind: Kind, fabric: Fabric) -> dict[str, Demands]:
 
 
 def _bound(kind: Kind, fabric: Fabric, demands: Demands) -> float:
-    """The least utilisation any routing could have: what leaves send and get over their links."""
+    """The least utilisation of any routing: the traffic of each leaf over its capacity."""
     full = uplinks(fabric)
     slow = fabric.leaf_prefixes[kind.slow[1]]
     sent: dict[str, float] = {}
@@ -238,7 +240,7 @@ def busy(kind: Kind, fabric: Fabric, load: float, *, period: float = 0.0) -> Tra
 
 
 def watched(traffic: Traffic, settling: int, seconds: int) -> Watched:
-    """Let weights settle under traffic, then look on for a time."""
+    """Let weights settle under traffic, then record for ``seconds``."""
     traffic.start()
     watch = Watch(traffic)
     watch.run(settling)
@@ -248,7 +250,7 @@ def watched(traffic: Traffic, settling: int, seconds: int) -> Watched:
 
 
 def background(kind: Kind, fabric: Fabric, seconds: int) -> Iterator[Row]:
-    """By capacity, by load, by load undamped, and utilisations equalised."""
+    """Compare weights by capacity, by load, by load undamped, and with equal utilisation."""
     follow(fabric, CAPACITY)
     by_capacity = max(busy(kind, fabric, 0.6).utilisation().values())
     follow(fabric, AVAILABLE)
@@ -293,15 +295,15 @@ def background(kind: Kind, fabric: Fabric, seconds: int) -> Iterator[Row]:
     yield row(f"{what}: highest utilisation, {beside}", (damped.highest, undamped.highest), "")
 
 
-# -- computing and exchanging by turns --------------------------------------------------------
+# -- computing and exchanging in turn ---------------------------------------------------------
 
 
 def bursts(kind: Kind, fabric: Fabric, period: float, seconds: int) -> Iterator[Row]:
-    """An all-reduce that is on for half of each period."""
+    """An all-reduce that sends during half of each period."""
     follow(fabric, AVAILABLE)
     seen = watched(busy(kind, fabric, 0.5, period=period), SETTLING // 2, seconds)
     what = f"{kind.name}, on and off every {period:g} s, {seconds} s"
-    mean, most = seen.announced, seen.announced_most
+    mean, most = seen.advertised, seen.advertised_most
     for name, value, unit, limit in (
         ("swing of shares", seen.swing, "points", SWING),
         ("LSAs, mean", mean, "/link/s", ANNOUNCED),
@@ -311,7 +313,7 @@ def bursts(kind: Kind, fabric: Fabric, period: float, seconds: int) -> Iterator[
 
 
 def row(name: str, values: Values, unit: str, goal: str | None = None, **met: bool) -> Row:
-    """One line of the report; ``met``: whether the goal is."""
+    """One line of the report; ``met``: whether its goal is met."""
     ours, other = values
     return {
         "name": name,
@@ -325,7 +327,7 @@ def row(name: str, values: Values, unit: str, goal: str | None = None, **met: bo
 
 
 def measured(kind: Kind, arguments: argparse.Namespace) -> Iterator[Row]:
-    """All figures of a fabric, which is started once."""
+    """All figures of one fabric; the fabric is started once."""
     fabric = kind.started()
     only = arguments.only
     if only in (None, "slow"):
@@ -338,12 +340,12 @@ def measured(kind: Kind, arguments: argparse.Namespace) -> Iterator[Row]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What can be asked for."""
+    """Return the parser of the command line."""
     found = argparse.ArgumentParser(description="Weights that follow load, on the virtual clock.")
-    found.add_argument("--seconds", type=int, default=20, help="to watch after settling")
-    found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts")
+    found.add_argument("--seconds", type=int, default=20, help="recorded after settling")
+    found.add_argument("--periods", type=float, nargs="*", default=[2.0], help="of bursts, s")
     found.add_argument("--large", action="store_true", help="two hundred routers")
-    found.add_argument("--job", type=int, default=JOB, help="leaves at work in --large, --one-area")
+    found.add_argument("--job", type=int, default=JOB, help="leaves that exchange data")
     found.add_argument(
         "--one-area",
         nargs="?",
@@ -357,7 +359,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def rows() -> list[Row]:
-    """The short form, for ``make bench``: a process a fabric, since no figure is one of time."""
+    """The short form, for ``make bench``: one process per fabric, as no figure is a run time."""
     with ProcessPoolExecutor(len(SMALL)) as pool:
         return [found for part in pool.map(_short, range(len(SMALL))) for found in part]
 
@@ -367,7 +369,7 @@ def _short(number: int) -> list[Row]:
 
 
 def main() -> int:
-    """Print each figure as soon as it is there."""
+    """Print each figure as soon as it is measured."""
     arguments = parser().parse_args()
     kinds = large(arguments.job) if arguments.large else SMALL
     if arguments.one_area:

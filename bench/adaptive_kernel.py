@@ -1,20 +1,20 @@
-"""Weights that follow load, for minutes, in real kernels: what they gain, and that they hold still.
+"""Weights that follow load in real kernels, for minutes: their gain and their stability.
 
-4 spines and 8 leaves with links of 10 Mbit/s, so that the machine is not the bottleneck. Half of
-what all links of spine S1 can carry is taken by load that has no other way.
+The fabric has 4 spines and 8 leaves with links of 10 Mbit/s, so that the machine is not the
+bottleneck. Background load, pinned to spine S1, takes half the capacity of all links of S1.
 
-- ``capacity``, ``available``, ``undamped``: every host sends 56 % of what its leaf's uplinks can
-  carry to the next, in 1024 paced UDP flows. By capacity a link of S1 is offered 1.06 of its rate,
-  by available capacity 0.82 (if load were fluid); the loop gain is 1.8, so undamped
-  (``time-constant: 0s``) the weights must swing.
-- ``on/off 0.5 s``, ``2 s``, ``20 s``: the same flows send 75 %, in the first half of each period,
-  as an all-reduce ring does that takes half of each iteration.
-- ``TCP on/off 2 s``, ``20 s``: all-reduce rings over TCP begin with each period, on links of
-  40 Mbit/s; they last as long as they do. On request only.
+- ``capacity``, ``available``, ``undamped``: every host sends 56 % of the capacity of its leaf's
+  uplinks to the next host, in 1024 paced UDP flows. Weights by capacity offer a link of S1 1.06 of
+  its rate, weights by available capacity 0.82 (for fluid load). The loop gain is 1.8, so undamped
+  weights (``time-constant: 0s``) must oscillate.
+- ``on/off 0.5 s``, ``2 s``, ``20 s``: the same flows send 75 % in the first half of each period,
+  like an all-reduce ring that takes half of each iteration.
+- ``TCP on/off 2 s``, ``20 s``: an all-reduce ring over TCP starts with each period and runs until
+  it is complete, on links of 40 Mbit/s. These runs must be named explicitly.
 
-``make bench`` watches the first three for seconds each. ``python bench/adaptive_kernel.py`` watches
-the first six for 300 s each after they have settled, and tells more; arguments are SECONDS and the
-names of runs. Readings, one a second, are left in build/bench/adaptive_kernel.
+``make bench`` measures the first three for a few seconds each. ``python bench/adaptive_kernel.py``
+measures the first six for 300 s each after settling, and reports more figures; its arguments are
+SECONDS and names of runs. It writes readings, one per second, to build/bench/adaptive_kernel.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
+    from bench.recorder import Behaviour, Moment
+    from bench.steady import Stream
     from fared.lab.fabric import Fabric
-    from fared.lab.recorder import Behaviour, Moment
-    from fared.lab.steady import Stream
 
 RESULTS = ROOT / "build" / "bench" / "adaptive_kernel"
 RATE, TCP_RATE = 10e6 / 8, 40e6 / 8
 PAYLOAD, MTU = 2700, 3000
 FLOWS = 1024
-"""Each sends one packet a second: a window of a second sees every flow once."""
+"""Each flow sends one packet per second: a window of a second contains every flow once."""
 SPINE, SPINES = "S1", 4
 BACKGROUND = 0.5
 ON_LOAD = 0.75
-"""What part of what the uplinks can carry an on/off ring is while it is on."""
+"""Load of an on/off ring while it sends, as a part of the capacity of the uplinks."""
 FILLED, ELEPHANTS = 0.4, 8
-"""What part of half a period a ring over TCP would take at best, and its flows a pair."""
+"""Shortest duration of a ring over TCP as a part of half a period, and its flows per pair."""
 CAPACITY, AVAILABLE, UNDAMPED = "capacity", "available", "undamped"
 SETTINGS: dict[str, dict[str, Any]] = {
     CAPACITY: {"metric": "capacity"},
@@ -72,15 +72,15 @@ MOST_ORIGINATIONS = 5.0
 
 
 def ring(fabric: Fabric) -> Iterator[tuple[str, str, str]]:
-    """Each host, the next one, and the leaf of the next one."""
+    """Yield each host, the next host, and the leaf of the next host."""
     hosts = [node.name for node in fabric.plan.hosts]
     for source, target in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
         yield source, target, fabric.plan.leaf_of(target)[0].name
 
 
 def background(fabric: Fabric, rate: float) -> list[Stream]:
-    """Half the rate, bytes/s, of all links of one spine, both ways."""
-    from fared.lab.steady import through
+    """Return streams of half the rate, bytes/s, on all links of a spine, in both directions."""
+    from bench.steady import through
 
     return [
         replace(through(fabric, source, SPINE, leaf, BACKGROUND * rate), payload=PAYLOAD)
@@ -89,8 +89,8 @@ def background(fabric: Fabric, rate: float) -> list[Stream]:
 
 
 def demand(fabric: Fabric, period: float | None) -> list[Stream]:
-    """From every host to the next: steady, each flow once a second, or in half of each period."""
-    from fared.lab.steady import OVERHEAD, between_hosts
+    """Return streams from every host to the next: steady, or in the first half of each period."""
+    from bench.steady import OVERHEAD, between_hosts
 
     rate = FLOWS * (PAYLOAD + OVERHEAD) if period is None else ON_LOAD * SPINES * RATE
     return [
@@ -100,8 +100,8 @@ def demand(fabric: Fabric, period: float | None) -> list[Stream]:
 
 
 def fluid() -> dict[str, float]:
-    """The most a link is offered if load were fluid, as a part of its rate."""
-    from fared.lab.steady import OVERHEAD
+    """The highest load that fluid traffic offers a link, as a part of its rate."""
+    from bench.steady import OVERHEAD
 
     each = FLOWS * (PAYLOAD + OVERHEAD) / (SPINES * RATE)
     part = (1 - BACKGROUND) / (SPINES - BACKGROUND)
@@ -109,7 +109,7 @@ def fluid() -> dict[str, float]:
 
 
 def message(period: float) -> int:
-    """A message whose all-reduce fits into half a period: 2 * 7/8 of it leave every host."""
+    """Size of a message whose all-reduce fits half a period: each host sends 2 * 7/8 of it."""
     return round(period / 2 * FILLED * SPINES * TCP_RATE / (2 * 7 / 8) / 8) * 8
 
 
@@ -117,10 +117,10 @@ def message(period: float) -> int:
 
 
 def watch(fabric: Fabric, name: str, settling: float, seconds: float) -> Behaviour:
-    """Put the load of a run on a fabric; return how this behaves after settling."""
+    """Offer the load of a run to a fabric; return its behaviour after settling."""
     from bench.labs import configure
-    from fared.lab.recorder import Recorder, behaviour
-    from fared.lab.steady import OVERHEAD, steady
+    from bench.recorder import Recorder, behaviour
+    from bench.steady import OVERHEAD, steady
 
     configure(fabric, SETTINGS.get(name, SETTINGS[AVAILABLE]))
     over_tcp = name in TCP_ON_OFF
@@ -141,7 +141,7 @@ def watch(fabric: Fabric, name: str, settling: float, seconds: float) -> Behavio
 
 
 def rings(fabric: Fabric, period: float, seconds: float) -> None:
-    """All-reduce over TCP between all hosts, again and again."""
+    """Repeat an all-reduce over TCP between all hosts."""
     from fared.lab.jobs import Job
     from fared.lab.workload import run
 
@@ -160,7 +160,7 @@ def rings(fabric: Fabric, period: float, seconds: float) -> None:
 
 
 def plain(moment: Moment) -> dict[str, Any]:
-    """A reading as JSON takes it."""
+    """Convert a reading to JSON types."""
     return {
         "at": moment.at,
         "shares": {" ".join(key): round(share, 5) for key, share in moment.shares.items()},
@@ -171,11 +171,11 @@ def plain(moment: Moment) -> dict[str, Any]:
 
 
 def play(names: Sequence[str], seconds: float, settling: dict[str, float]) -> dict[str, Behaviour]:
-    """Watch runs one after the other, in one fabric for each rate of links."""
+    """Measure runs one after another, in one fabric for each link rate."""
     from bench.labs import clos
+    from bench.recorder import Behaviour
     from fared.lab import sandbox
     from fared.lab.fabric import Fabric
-    from fared.lab.recorder import Behaviour
     from fared.lab.waiting import await_paths
 
     if sandbox.problem() is not None:
@@ -209,7 +209,7 @@ def play(names: Sequence[str], seconds: float, settling: dict[str, float]) -> di
 
 
 def rows(names: Sequence[str] = tuple(SETTINGS), seconds: float = SHORT) -> list[dict[str, Any]]:
-    """What ``make bench`` has time for, or other runs: gain and steadiness."""
+    """Gain and stability: of the runs of ``make bench`` by default."""
     long = seconds >= LONG
     found = play(names, seconds, {} if long else SHORT_SETTLING)
     result = []
@@ -225,7 +225,7 @@ def rows(names: Sequence[str] = tuple(SETTINGS), seconds: float = SHORT) -> list
 
 
 def _rows(name: str, one: Behaviour, *, long: bool) -> Iterator[dict[str, Any]]:
-    """Steadiness of one run; rewrites are judged only where it was watched for minutes."""
+    """Stability of one run; group rewrites have a goal only in runs of minutes."""
     if name == CAPACITY:
         return
     if name == UNDAMPED:
@@ -257,10 +257,10 @@ if __name__ == "__main__":
     from bench.run import table
 
     every = [*SETTINGS, *ON_OFF]
-    parser = argparse.ArgumentParser(description="Weights under load that does not yield.")
+    parser = argparse.ArgumentParser(description="Weights under load without congestion control.")
     parser.add_argument("seconds", nargs="?", type=float, default=LONG)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(every))
     given = parser.parse_args()
     if unknown := sorted(set(given.names) - set(every)):
-        parser.error(f"there is no {', '.join(unknown)}, but {', '.join(every)}")
+        parser.error(f"unknown run: {', '.join(unknown)}; known runs: {', '.join(every)}")
     print("\n".join(table(rows(given.names or every, given.seconds))))

@@ -1,13 +1,13 @@
-"""Beside C: one database of a large fabric, given to FRR, BIRD and fared, and the same events.
+"""FRR, BIRD and fared with the same database of a large fabric, and the same events.
 
-Each daemon is leaf 0 of a 64x512 fabric in a namespace of its own, with a real adjacency to each
-spine; what speaks for the spines is in ``beside_speakers``. Spine 0 has the LSAs (LSPs) of
-everybody else. FRR and BIRD get them without TE, fared with TE on every link. Then links far away
-are cut and restored, metrics and capacities changed, in turns, by an update from spine 0.
+Each daemon is leaf 0 of a 64x512 fabric in its own namespace, with a real adjacency to each spine;
+``beside_speakers`` emulates the spines. Spine 0 floods the LSAs (LSPs) of all other routers: to FRR
+and BIRD without TE, to fared with TE on every link. Then updates from spine 0 cut and restore
+distant links, and change metrics and capacities, for one daemon after another.
 
-Measured per event: time from sending the update to the kernel's announcement of the last route or
-next hop that changed; CPU of all threads of the daemon until it is quiet again, flooding to the
-other 63 neighbors included; and what the daemon says of its SPF.
+Measured per event: the time from sending the update to the kernel's notification of the last
+changed route or next hop; the CPU time of all threads of the daemon until it is idle again,
+including flooding to the other 63 neighbors; and the SPF duration that the daemon reports.
 
 ``python bench/beside.py [--fabric 128x1024] [--only fared-ospf,frr-ospf] [--events 7] [--frr-te]``
 """
@@ -51,24 +51,24 @@ KINDS = ("cut", "restore", "metric", "metric back", "capacity", "capacity back")
 _SYNC = 600.0
 _LOOK = 0.25
 _IDLE = 0.1
-"""Part of a core below which a daemon does nothing but say hello."""
+"""CPU use, as a part of a core, below which a daemon only sends hellos."""
 _REOFFER = 2.0
 _REACTION = 60.0
 _SLOW = 2000.0
-"""A device that takes so long, ms, is spared further turns."""
+"""A device whose reaction takes this long, ms, gets no further turns."""
 _QUIET = 0.12
 _SETTLE = 0.25
 _SPACING = 2.2
-"""Longer than any back-off remembers: RFC 8405 holds on for two seconds."""
+"""Longer than the hold-down of the SPF back-off (RFC 8405): at most two seconds here."""
 _HELLOS = 8.0
 _PUSH_GAP = 0.002
 
 
 @dataclass
 class Event:
-    """One event: ms until the first and the last change of the kernel, CPU ms, SPF ms.
+    """One event: ms to the first and to the last change in the kernel, CPU ms, SPF ms.
 
-    ``reaction`` is the CPU until the last change of the kernel, ``cpu`` all of it.
+    ``reaction`` is the CPU time until the last change in the kernel, ``cpu`` the total.
     """
 
     first: float
@@ -81,7 +81,7 @@ class Event:
 
 @dataclass
 class Results:
-    """What was measured of one device."""
+    """The measurements of one device."""
 
     sync: float = 0.0
     sync_cpu: float = 0.0
@@ -97,7 +97,7 @@ class Results:
 
 
 class Bench:
-    """All devices and the loop that speaks for their neighbors."""
+    """All devices and the event loop of their emulated neighbors."""
 
     def __init__(self, devices: list[Device]) -> None:
         self.devices = devices
@@ -115,7 +115,7 @@ class Bench:
     # The loop
 
     def serve(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
-        """Speak for that long, or until something holds; whether it does."""
+        """Run the speakers for ``seconds`` or until the condition holds; return if it holds."""
         deadline = time.monotonic() + seconds
         while True:
             now = time.monotonic()
@@ -135,7 +135,7 @@ class Bench:
                 self._owner[descriptor].receive(descriptor)
 
     def _push(self, now: float) -> bool:
-        """Send a portion of what was asked for, every few milliseconds."""
+        """Send a portion of the requested LSAs or LSPs every few milliseconds."""
         busy = [device.server for device in self.devices if device.server.pending]
         if busy and now >= self._pushed + _PUSH_GAP:
             self._pushed = now
@@ -146,7 +146,7 @@ class Bench:
     # Start
 
     def synchronize(self, device: Device) -> None:
-        """Bring up the adjacency that has the database, then the others."""
+        """Bring up the adjacency with the spine that has the database, then the others."""
         result = self.results[device.name]
         if not device.processes:
             device.start()
@@ -172,7 +172,7 @@ class Bench:
         )
 
     def _learn(self, device: Device) -> float:
-        """Bring up the first adjacency; seconds until the last route of the fabric came."""
+        """Bring up the first adjacency; return the seconds until the last route appeared."""
         began = offered = last = time.perf_counter()
         seen, wanted = 0, 2 * (device.fabric.leaves - 1)
         server = device.server
@@ -214,7 +214,7 @@ class Bench:
             raise RuntimeError(f"{device.name}: {found} paths after {_SYNC} s")
 
     def _quiet(self, device: Device, seconds: float) -> None:
-        """Wait until for so long the kernel has not announced anything, nor the daemon worked."""
+        """Wait until the kernel is unchanged and the daemon idle for ``seconds``."""
         last = looked = time.monotonic()
         used = device.cpu()
 
@@ -235,7 +235,7 @@ class Bench:
     # Events
 
     def turn(self, turn: int) -> None:
-        """All kinds of events, by turns for all devices, on a link that no other turn has."""
+        """Run each kind of event for all devices, on a link that no other turn uses."""
         for kind in KINDS:
             for device in self.devices:
                 if kind.startswith("capacity") and device.kind != "fared":
@@ -250,19 +250,19 @@ class Bench:
 
     @contextlib.contextmanager
     def excused(self, device: Device) -> Iterator[None]:
-        """Go on without a device that does not do what it should, and say so."""
+        """Drop a device that fails, print the reason, and continue with the others."""
         try:
             yield
         except (RuntimeError, OSError, LabError) as error:
-            print(f"left out from here on: {error}", flush=True)
+            print(f"dropped: {error}", flush=True)
             self.devices = [other for other in self.devices if other is not device]
             for descriptor in device.speakers:
                 self._poll.unregister(descriptor)
 
     def event(self, device: Device, kind: str, link: Link) -> None:
-        """Let one thing happen and see what the daemon makes of it."""
+        """Send one event and measure the reaction of the daemon."""
         send = _prepare(device, kind, link)
-        paths = not kind.startswith("capacity")  # these alone are subject to any back-off
+        paths = not kind.startswith("capacity")  # only these trigger an SPF back-off
         if paths:
             self.serve(max(0.0, self._next.get(device.name, 0.0) - time.monotonic()))
         self.serve(0.01)
@@ -276,7 +276,7 @@ class Bench:
         reaction = 0.0
         deadline = began + _REACTION
         while True:
-            # Only the monitor is looked at meanwhile: what the speakers have to say can wait.
+            # Only the monitor is read meanwhile: the speakers can send later.
             ready = poll.poll(_QUIET * 1e3 if first is not None else 50)
             now = time.perf_counter()
             if ready and device.changes():
@@ -305,7 +305,7 @@ class Bench:
             self._next[device.name] = time.monotonic() + _SPACING
 
     def _check(self, device: Device, kind: str, link: Link) -> None:
-        """The kernel must have become what the event asks for."""
+        """Check that the kernel matches the event. Raises RuntimeError."""
         spine, leaf = link
         width = device.width(leaf)
         name = f"s{spine}"
@@ -315,14 +315,14 @@ class Bench:
             right = width[name] < max(width.values())
         else:
             right = name in width and len(set(width.values())) == 1
-        # Of more than 64 paths FRR takes 64: one that comes back need not be among them.
+        # FRR uses at most 64 paths: a restored path need not be among them.
         capped = device.kind == "frr" and device.fabric.spines > 64
         if not right and not (capped and kind in ("restore", "metric back")):
             raise RuntimeError(f"{device.name}: after {kind} of {link}: {width}")
 
 
 def _prepare(device: Device, kind: str, link: Link) -> Callable[[], None]:
-    """Change the fabric; return what sends the news."""
+    """Change the fabric; return a function that sends the update."""
     fabric = device.fabric
     match kind:
         case "cut":
@@ -365,7 +365,7 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
             gc.disable()
             bench = Bench(devices)
             for device in devices:
-                if device.kind == "bird":  # takes long to say its first hello: meanwhile, others
+                if device.kind == "bird":  # BIRD sends its first hello late: measure others first
                     device.start()
             for device in devices:
                 with bench.excused(device):
@@ -382,7 +382,7 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
 
 
 def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
-    """Run in a sandbox: whatever happens, nothing is left behind."""
+    """Run in a sandbox, which removes all namespaces and processes at its end."""
     from fared.lab import sandbox
 
     target = ROOT / "build" / "bench" / "beside.json"
@@ -401,7 +401,7 @@ def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str,
 
 
 def rows() -> list[dict[str, Any]]:
-    """The report's rows; none where no sandbox can be made or a peer is not installed."""
+    """The report's rows; none if no sandbox can be made or a peer is not installed."""
     from fared.lab import sandbox
 
     if sandbox.problem() is not None:
@@ -419,7 +419,7 @@ def _installed(name: str) -> bool:
 
 
 def main() -> int:
-    """Run by hand."""
+    """Run the comparison that the arguments select."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fabric", default="x".join(map(str, FABRIC)))
     parser.add_argument("--only", default=",".join(DEVICES))

@@ -1,8 +1,8 @@
 """The device under test: leaf 0 of the fabric, by FRR, BIRD or fared, in a namespace of its own.
 
-Each has one veth to every spine; the other ends are in a second namespace, where the speakers
-are. Start-up files are those of the lab kinds cut down to what this needs: leaf 0 has many links
-and no hosts, and its timers are those with which each peer is fastest.
+Each device has one veth to every spine; the other ends are in a second namespace, with the
+speakers. Configurations are those of the lab kinds, reduced: leaf 0 has many links and no hosts,
+and each peer runs with the timers that make it fastest.
 """
 
 from __future__ import annotations
@@ -114,11 +114,11 @@ class Device:
 
     @property
     def server(self) -> Speaker:
-        """The speaker that has the fabric."""
+        """The speaker that has the database of the fabric."""
         return next(iter(self.speakers.values()))
 
     def receive(self, descriptor: int) -> None:
-        """Take what has arrived on one wire."""
+        """Receive all pending packets of one wire."""
         sock, speaker = self.sockets[descriptor], self.speakers[descriptor]
         for _ in range(64):
             try:
@@ -135,7 +135,7 @@ class Device:
     # The daemon
 
     def start(self) -> None:
-        """Write the configuration and start it."""
+        """Write the configuration and start the daemon."""
         for name, text in _files(self).items():
             (self.directory / name).write_text(text)
         for arguments, ready in _commands(self):
@@ -149,7 +149,7 @@ class Device:
                 time.sleep(0.02)
 
     def stop(self) -> None:
-        """End what was started here."""
+        """Stop the processes of the daemon."""
         for process in reversed(self.processes):
             process.kill()
             process.wait(10)
@@ -159,7 +159,7 @@ class Device:
         self.outside.delete()
 
     def cpu(self) -> float:
-        """Seconds of CPU that its processes have used, all threads."""
+        """CPU seconds of all threads of its processes."""
         total = 0
         for process in self.processes:
             for task in Path(f"/proc/{process.pid}/task").iterdir():
@@ -176,7 +176,7 @@ class Device:
         return pages * 4096 / 2**20
 
     def changes(self) -> int:
-        """Read the monitor: how many changes of routes or next hops the kernel has announced."""
+        """Read the monitor; return the number of route and next-hop notifications."""
         count = 0
         while True:
             try:
@@ -184,7 +184,7 @@ class Device:
             except BlockingIOError:
                 return count
             except OSError:
-                continue  # ENOBUFS: more was announced than kept
+                continue  # ENOBUFS: the socket buffer overflowed
             offset = 0
             while offset + 16 <= len(data):
                 length, kind = struct.unpack_from("=IH", data, offset)
@@ -192,7 +192,7 @@ class Device:
                 offset += (length + 3) & ~3
 
     def width(self, leaf: int) -> dict[str, int]:
-        """Next hops that the kernel has to a leaf, by interface, with their weights."""
+        """Next hops of the kernel's route to a leaf, by interface, with their weights."""
         network = f"{dotted(self.fabric.host_network(leaf))}/24"
         shown = self.inside.ip("route", "show", network)
         group = re.search(r"nhid (\d+)", shown)
@@ -209,7 +209,7 @@ class Device:
         return {item["dev"]: weights[item["id"]] for item in devices if item.get("id") in weights}
 
     def spf(self) -> float | None:
-        """What the daemon says its last SPF took, ms; fared: with weights, RIB and groups."""
+        """Duration of the last SPF as reported, ms; fared: with weights, RIB and groups."""
         if self.kind == "fared":
             record = self.last_change()
             return None if record is None else record["computed"] * 1e3
@@ -220,7 +220,7 @@ class Device:
         return _duration(self.inside.run(tool).stdout)
 
     def diagnosis(self) -> str:
-        """What to show where a daemon does not do what it should."""
+        """Return state of a daemon that fails, for the error message."""
         said = (self.directory / "log").read_text(errors="replace")[-3000:]
         if self.kind == "frr":
             shown = "show isis neighbor" if self.protocol == "isis" else "show ip ospf neighbor"
@@ -237,7 +237,7 @@ class Device:
 
 
 def _duration(text: str) -> float | None:
-    """FRR's words for a duration, in ms."""
+    """Parse a duration as FRR prints it, in ms."""
     found = re.search(r"[Ll]ast SPF duration (?:is )?(?:(\d+)\.)?(\d+) ?(m|u)?s", text)
     if found:
         whole, part, unit = found.groups()
@@ -265,7 +265,7 @@ def _ospf_socket(ifindex: int) -> socket.socket:
         struct.pack("=4s4si", bytes(4), bytes(4), ifindex),
     )
     sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
-    sock.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: fragment what is too long
+    sock.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: allow fragmentation
     sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)
     return sock
 

@@ -1,8 +1,8 @@
-"""A three-stage fabric that exists only as LSAs and LSPs: what ``beside`` gives to every daemon.
+"""A three-stage fabric as LSAs and LSPs only: the database that ``beside`` floods to each daemon.
 
-Leaf 0 is the device under test and speaks for itself; everybody else is described here. Link
-(s, k) connects spine s and leaf k. Leaves announce a loopback and a /24, spines a loopback, links
-no prefix. With ``te`` each direction of each link carries the attributes of RFC 3630 and 7471.
+Leaf 0 is the device under test and originates its own; this module originates those of all other
+routers. Link (s, k) connects spine s and leaf k. Leaves advertise a loopback and a /24, spines a
+loopback. With ``te`` each end of a link advertises the attributes of RFC 3630 and RFC 7471.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fared.core.ids import ipv4_prefix
 from fared.isis.ids import LspId, lsp_id
 from fared.isis.pdu.codec import encode_pdu, encode_tlv
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     AreaAddresses,
     Hostname,
@@ -21,7 +22,6 @@ from fared.isis.pdu.model import (
     IpReachability,
     IsNeighbor,
     IsReachability,
-    Lsp,
     ProtocolsSupported,
     TeRouterId,
     Tlv,
@@ -49,7 +49,7 @@ Link = tuple[int, int]
 
 @dataclass
 class Fabric:
-    """Its size, what is cut or costs more, and the newest instance of everything."""
+    """Size of the fabric, its cut and costlier links, and the newest instance of each LSA, LSP."""
 
     spines: int
     leaves: int
@@ -60,10 +60,10 @@ class Fabric:
     lsas: dict[LsaKey, Lsa] = field(default_factory=dict)
     lsps: dict[LspId, bytes] = field(default_factory=dict)
 
-    # Who is who. A router is its OSPF router id, which is its loopback address too.
+    # Identifiers. A router is its OSPF router id, which is its loopback address too.
 
     def spine(self, number: int) -> int:
-        """Router id of a spine; all are lower than those of leaves, who lead exchanges then."""
+        """Router id of a spine: lower than that of any leaf, so that leaf 0 is always master."""
         return _SPINES + number
 
     def leaf(self, number: int) -> int:
@@ -75,18 +75,18 @@ class Fabric:
         return _HOSTS + (number << 8)
 
     def addresses(self, link: Link) -> tuple[int, int]:
-        """Of a link: the spine's address, the leaf's."""
+        """Addresses of a link: the spine's, then the leaf's."""
         spine, leaf = link
         first = _LINKS + 2 * (spine * self.leaves + leaf)
         return first, first + 1
 
     def routers(self) -> Iterator[int]:
-        """Everybody but leaf 0."""
+        """All routers but leaf 0."""
         yield from (self.spine(number) for number in range(self.spines))
         yield from (self.leaf(number) for number in range(1, self.leaves))
 
     def ends(self, router: int) -> Iterator[tuple[Link, int, int, int]]:
-        """The links of a router that are there: link, neighbor, own address, the other one."""
+        """The links of a router that are up: link, neighbor, own address, neighbor's address."""
         if router >= _LEAVES:
             links = [(number, router - _LEAVES) for number in range(self.spines)]
         else:
@@ -100,7 +100,7 @@ class Fabric:
                     yield link, self.leaf(link[1]), low, high
 
     def attributes(self, link: Link) -> TeAttributes:
-        """What both directions of a link can carry."""
+        """TE attributes of a link, the same in both directions."""
         if not self.te:
             return NO_ATTRIBUTES
         rate = self.rates.get(link, RATE)
@@ -148,7 +148,7 @@ class Fabric:
         return self._issue(LsaKey(LsType.OPAQUE_AREA, number, router), body)
 
     def originate(self) -> None:
-        """Make the LSAs of everybody."""
+        """Originate the LSAs of all routers."""
         for router in self.routers():
             self.router_lsa(router)
             if self.te:
@@ -173,14 +173,14 @@ class Fabric:
     # IS-IS
 
     def system(self, router: int) -> int:
-        """System id of a router: its address, in decimal digits as operators have it."""
+        """System id of a router: the decimal digits of its address, as operators derive it."""
         digits = "".join(f"{router >> shift & 255:03d}" for shift in (24, 16, 8, 0))
         return int(digits, 16)
 
     def fragments(self, router: int) -> list[list[Tlv]]:
-        """What a router says, cut where an LSP is full.
+        """Return the TLVs of a router, split into fragments.
 
-        The place of a link does not depend on which others are there: no fragment moves.
+        The fragment of a link does not depend on the state of other links, so no TLV moves.
         """
         system = self.system(router)
         prefixes = [IpReach(ipv4_prefix(router, 32), 0)]
@@ -219,7 +219,7 @@ class Fabric:
         return fragments
 
     def issue_lsps(self, router: int) -> list[bytes]:
-        """The next instances of those LSPs of a router that say something else than before."""
+        """The next instances of those LSPs of a router whose content has changed."""
         issued = []
         system = self.system(router)
         for number, tlvs in enumerate(self.fragments(router)):
@@ -233,7 +233,7 @@ class Fabric:
         return issued
 
     def describe(self) -> None:
-        """Make the LSPs of everybody."""
+        """Originate the LSPs of all routers."""
         for router in self.routers():
             self.issue_lsps(router)
 
@@ -244,7 +244,7 @@ def _encode(identifier: LspId, sequence: int, tlvs: list[Tlv]) -> bytes:
 
 
 def _merged(tlvs: list[Tlv]) -> Iterator[Tlv]:
-    """Neighbors without attributes share TLVs, as every implementation has it."""
+    """Merge neighbors without attributes into shared TLVs, as implementations do."""
     plain: list[IsNeighbor] = []
     for tlv in tlvs:
         if isinstance(tlv, IsReachability) and tlv.neighbors[0].attributes is NO_ATTRIBUTES:

@@ -1,4 +1,4 @@
-"""What ``beside`` found, as lines for people and as rows of the benchmark report."""
+"""Results of ``beside``, as printed lines and as rows of the benchmark report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Found = dict[str, dict[str, Any]]
 
 
 def report(found: Found) -> None:
-    """Print everything that was measured."""
+    """Print all measurements."""
     for name, result in found.items():
         print(
             f"{name}: sync {result['sync']:.2f} s ({result['sync_cpu']:.2f} s CPU,"
@@ -34,7 +34,7 @@ def report(found: Found) -> None:
 
 
 def missing_row() -> dict[str, Any]:
-    """What stands in the report where nothing could be measured."""
+    """Return the row of a run without measurements."""
     return compared("did not run: see what it printed", None, None, "") | {
         "goal": "runs",
         "met": False,
@@ -42,7 +42,7 @@ def missing_row() -> dict[str, Any]:
 
 
 def rows_of(found: Found, size: tuple[int, int]) -> list[dict[str, Any]]:
-    """Compare. Goals are ratios in this run, and fared's memory."""
+    """Compare the devices. Goals: ratios within this run, and the memory of fared."""
     table: list[dict[str, Any]] = []
     for ours, title in (("fared-ospf", "OSPF"), ("fared-isis", "IS-IS")):
         if ours not in found:
@@ -81,7 +81,7 @@ def _beside_frr(found: Found, ours: str, name: str, to: str) -> list[dict[str, A
 
 
 def _beside_bird(found: Found, ours: str, name: str, to: str) -> list[dict[str, Any]]:
-    """BIRD does not tell what its SPF takes, and waits for its tick: its CPU is what compares."""
+    """Compare CPU times: BIRD does not report its SPF duration, and its tick delays the SPF."""
     event, cpu = _of(found, ours, "cut", "last"), _of(found, name, "cut", "cpu")
     return [
         _row(f"{to}: SPF with weights; its CPU for a cut", _of(found, ours, "cut", "spf"), cpu, 5),

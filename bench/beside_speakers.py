@@ -1,9 +1,9 @@
-"""Neighbors of the device under test: as much of a spine as it takes to bring up an adjacency.
+"""Emulated neighbors of the device under test: enough of a spine to bring up an adjacency.
 
-Built on the codecs of fared, and passive but for hellos: an OSPF speaker follows the exchange the
-other side leads, answers its requests and acknowledges; an IS-IS speaker offers its database in
-sequence number PDUs and sends what is missing. One that ``serves`` has the whole fabric, the
-others say that they have nothing to ask for. They hold no timers: ``beside`` calls ``hello``.
+They use fared's codecs and only respond, except for hellos. An OSPF speaker is the slave of the
+database exchange, answers requests and acknowledges. An IS-IS speaker lists its database in
+sequence number PDUs and sends the LSPs that the neighbor lacks. A speaker that ``serves`` has the
+whole database, all others an empty one. Speakers have no timers: ``beside`` calls ``hello``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from bench.beside_fabric import AREA
 from fared.core.ids import SystemId
 from fared.core.wire import DecodeError
 from fared.isis.ids import LevelSet, LspId
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, exact, pdu_type, peek_lsp
-from fared.isis.pdu.model import (
+from fared.isis.pdu.codec import decode_raw, encode_pdu, peek_lsp, read_pdu
+from fared.isis.pdu.model import Csnp, P2pHello, PduType, Psnp
+from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     AreaAddresses,
-    Csnp,
     InterfaceAddresses,
     LspEntries,
     LspEntry,
-    P2pHello,
-    PduType,
     ProtocolsSupported,
-    Psnp,
     ThreeWay,
     ThreeWayState,
     of_type,
@@ -58,7 +55,7 @@ Send = Callable[[bytes], None]
 
 
 class OspfSpeaker:
-    """A spine on one link; its router id must be below that of the other side."""
+    """A spine on one link; its router id must be lower than the neighbor's."""
 
     def __init__(
         self, router_id: int, send: Send, database: dict[LsaKey, Lsa], *, serves: bool
@@ -66,7 +63,7 @@ class OspfSpeaker:
         self.router_id = router_id
         self.full = False
         self.silent = True
-        """Until this is false it listens, and says nothing."""
+        """While true, the speaker sends nothing."""
         self._send = send
         self._database = database
         self._serves = serves
@@ -78,21 +75,21 @@ class OspfSpeaker:
 
     @property
     def heard(self) -> bool:
-        """Whether the other side has spoken."""
+        """Whether a packet of the neighbor has arrived."""
         return bool(self._peer)
 
     def hello(self) -> None:
-        """Say hello, as is due every ten seconds."""
+        """Send a hello; due every ten seconds."""
         heard = (self._peer,) if self._peer else ()
         self._say(Hello(0xFFFFFFFE, HELLO, Options.E, 1, DEAD, 0, 0, heard))
 
     def flood(self, lsas: Iterable[Lsa]) -> Callable[[], None]:
-        """Prepare one update with these; sent when the result is called."""
+        """Prepare an update with these LSAs; the returned function sends it."""
         raw = encode_packet(self.router_id, 0, LsUpdate(tuple(lsas)))
         return lambda: self._send(raw)
 
     def receive(self, payload: bytes) -> None:
-        """Take a packet."""
+        """Process a packet."""
         try:
             packet = decode_packet(payload, verify_checksum=False)
         except DecodeError:
@@ -119,9 +116,9 @@ class OspfSpeaker:
             self._send(encode_packet(self.router_id, 0, body))
 
     def _describe(self, theirs: DatabaseDescription) -> None:
-        """Follow the exchange: RFC 2328 §10.6 as the slave has it."""
+        """Answer a Database Description packet as the slave (RFC 2328 §10.6)."""
         if theirs.dd_sequence_number == self._sequence and self._last is not None:
-            self._say(self._last)  # ours was lost, or theirs came twice
+            self._say(self._last)  # a duplicate: repeat the last response
             return
         if theirs.flags & DdFlags.I:
             self._left = self._descriptions()
@@ -163,13 +160,13 @@ class OspfSpeaker:
         return bool(self._waiting)
 
     def push(self) -> None:
-        """Send a little of what was asked for: no more than a default socket buffer holds."""
+        """Send some of the requested LSAs: no more than a default socket buffer holds."""
         for _ in range(min(_PUSH_UPDATES, len(self._waiting))):
             self._send(self._waiting.popleft())
 
 
 class IsisSpeaker:
-    """A spine on one circuit, level 2."""
+    """A spine on one level 2 circuit."""
 
     def __init__(
         self,
@@ -185,7 +182,7 @@ class IsisSpeaker:
         self.full = False
         self.silent = True
         self.wanted: dict[LspId, None] = {}
-        """What is to be sent, in portions."""
+        """LSPs to send, in portions."""
         self._address = address
         self._circuit = circuit
         self._send = send
@@ -196,11 +193,11 @@ class IsisSpeaker:
 
     @property
     def heard(self) -> bool:
-        """Whether the other side has spoken."""
+        """Whether a packet of the neighbor has arrived."""
         return bool(self._peer)
 
     def hello(self) -> None:
-        """Say hello."""
+        """Send a hello."""
         if self.silent:
             return
         state = ThreeWay(ThreeWayState.DOWN, self._circuit)
@@ -216,7 +213,7 @@ class IsisSpeaker:
         self._send(encode_pdu(P2pHello(LevelSet.TWO, SystemId(self.system), DEAD, 1, tlvs)))
 
     def offer(self) -> None:
-        """List the whole database (ISO 10589 §7.3.15.2): nobody need send it to us."""
+        """List the whole database (ISO 10589 §7.3.15.2), so that the neighbor does not send it."""
         known = sorted(self._database)
         start = LspId(0)
         for at in range(0, len(known), _ENTRIES_PER_PDU):
@@ -233,13 +230,13 @@ class IsisSpeaker:
         return bool(self.wanted)
 
     def push(self) -> None:
-        """Send a little of what is wanted: no more than a default socket buffer holds."""
+        """Send some of the pending LSPs: no more than a default socket buffer holds."""
         for identifier in list(islice(self.wanted, _PUSH_LSPS)):
             del self.wanted[identifier]
             self._send(self._database[identifier])
 
     def flood(self, lsps: Iterable[bytes]) -> Callable[[], None]:
-        """Prepare LSPs; sent when the result is called."""
+        """Prepare LSPs; the returned function sends them."""
         prepared = list(lsps)
 
         def send() -> None:
@@ -249,13 +246,13 @@ class IsisSpeaker:
         return send
 
     def receive(self, payload: bytes) -> None:
-        """Take a PDU."""
+        """Process a PDU."""
         try:
-            raw = exact(payload)
-            if pdu_type(raw) is PduType.L2_LSP:
-                self._acknowledge(raw)
+            raw = read_pdu(payload)
+            if raw.kind is PduType.L2_LSP:
+                self._acknowledge(raw.data)
                 return
-            pdu = decode_pdu(raw)
+            pdu = decode_raw(raw)
         except DecodeError:
             return
         match pdu:

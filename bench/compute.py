@@ -1,11 +1,11 @@
-"""How long route computation takes: from everything anew down to one capacity.
+"""Duration of route computation: from a full computation to the change of one capacity.
 
-Three-stage and five-stage fabrics up to 10,000 routers, seen from a leaf, a spine and a
-superspine. FULL is the ``AreaSolver`` of the daemon from a graph: SPF with all next hops, path
-capacities, integer weights, groups, toward every node. Beside it stand networkx, which computes
-distances and predecessors only, and the change of one capacity, for which the older way would
-be FULL. ``reaction`` is the whole ``RouteSolver``: arrival of the blocks to changed routes of
-all prefixes. Times are CPU time of this process, the best of several runs.
+Three-stage and five-stage fabrics of up to 10,000 routers, computed at a leaf, a spine and a
+superspine. FULL runs the ``AreaSolver`` of the daemon on a graph: SPF with all next hops, path
+capacities, integer weights and groups, toward every node. It is compared with networkx, which
+computes distances and predecessors only, and with the change of one capacity, which would need
+FULL without incremental computation. ``reaction`` runs the whole ``RouteSolver``: from the arrival
+of blocks to the changed routes of all prefixes. Times are CPU time, the best of several runs.
 
 Run alone (``python bench/compute.py``) or through the benchmark runner, which calls ``rows()``.
 """
@@ -56,15 +56,15 @@ BATCH = 100
 REPEAT = 15
 OFTEN = 40
 SMALL = 10_000
-"""Up to so many directed links, times are short and repeated more often."""
+"""Up to this number of directed links, measurements are repeated more often."""
 BIG = 100_000
-"""From so many directed links on, fewer repetitions do."""
+"""From this number of directed links on, measurements are repeated less often."""
 SETTINGS = SolverSettings(max_paths=1024)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. Times in ms; ``goal`` is the least ratio or the most ms."""
+    """One measurement. Times in ms; ``goal`` is the lowest ratio or the highest time."""
 
     name: str
     ours_ms: float
@@ -73,12 +73,12 @@ class Row:
     goal: str = "-"
     met: bool = True
     drawn: bool = True
-    """Whether it has a place in the picture of ratios."""
+    """Whether the picture of ratios shows it."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A fabric and what algorithm and machine should make of it at a leaf, in ms."""
+    """A fabric, and the goals for a leaf in it, in ms."""
 
     name: str
     make: Callable[[], Blocks]
@@ -104,7 +104,7 @@ SHAPES = (
 
 
 def best(run: Callable[[int], object], repeat: int = REPEAT) -> float:
-    """The least CPU time of several runs in ms; each is told its number."""
+    """The lowest CPU time of several runs in ms; ``run`` gets the number of the run."""
     times = []
     gc.collect()
     gc.disable()
@@ -119,7 +119,7 @@ def best(run: Callable[[int], object], repeat: int = REPEAT) -> float:
 
 
 def in_turn(runs: dict[str, Callable[[], object]], repeat: int) -> dict[str, float]:
-    """The least CPU time in ms of each of several steps that undo one another."""
+    """The lowest CPU time in ms of each of several steps that undo one another."""
     times: dict[str, list[float]] = {what: [] for what in runs}
     gc.collect()
     gc.disable()
@@ -135,13 +135,13 @@ def in_turn(runs: dict[str, Callable[[], object]], repeat: int) -> dict[str, flo
 
 
 def limited(name: str, ours: float, limit: float | None) -> Row:
-    """A time that should be at most so long."""
+    """A row of a time, which should not exceed ``limit``."""
     goal = "-" if limit is None else f"<= {limit:g} ms"
     return Row(name, ours, goal=goal, met=limit is None or ours <= limit)
 
 
 def beside(name: str, ours: float, other: float, least: float | None = None) -> Row:
-    """A time that should be so many times shorter than the other."""
+    """A row of two times; the other should be ``least`` times as long as ours."""
     ratio = other / ours
     goal = "-" if least is None else f">= {least:g}x"
     drawn = name.endswith(("networkx SPF", "singly"))
@@ -185,7 +185,7 @@ def rows() -> list[Row]:
 
 
 def shape_rows(shape: Shape) -> list[Row]:
-    """One fabric: its graph, and what each kind of router computes on it."""
+    """One fabric: its graph, and the computation at each kind of router."""
     blocks = shape.make()
     start = time.process_time()
     ted = database(blocks)
@@ -227,7 +227,7 @@ def shape_rows(shape: Shape) -> list[Row]:
 def link_rows(
     name: str, ted: Ted, blocks: Blocks, ends: tuple[NodeId, NodeId], anew: float
 ) -> list[Row]:
-    """A link that goes and comes back, told by both ends, beside making the graph anew."""
+    """A link lost and restored, as both ends report it, compared with building the graph anew."""
     far, end = ends
 
     def told(*news: NodeBlock) -> None:
@@ -270,7 +270,7 @@ def view_rows(
     repeat: int,
     networkx: float | None = None,
 ) -> list[Row]:
-    """One router: everything anew, and one capacity. Goals are those of a leaf."""
+    """One router: a full computation, and the change of one capacity. Goals are for a leaf."""
     far, end = shape.degraded
     solver.update(SETTINGS)
 
@@ -305,7 +305,7 @@ def view_rows(
 
 
 def reaction_rows(name: str, blocks: Blocks, ends: tuple[NodeId, NodeId]) -> list[Row]:
-    """``RouteSolver`` of a leaf: blocks that arrive, routes of all prefixes that change."""
+    """``RouteSolver`` of a leaf: from arriving blocks to the changed routes of all prefixes."""
     root, (far, end) = leaf(0), ends
     solver = RouteSolver(root, SolverSettings(max_paths=128))
     for node, block in blocks.items():
@@ -356,7 +356,7 @@ def reaction_rows(name: str, blocks: Blocks, ends: tuple[NodeId, NodeId]) -> lis
 
 
 def batch(blocks: Blocks, root: NodeId, number: int) -> list[NodeBlock]:
-    """Changes of one capacity each at so many routers."""
+    """Changes of one capacity each at ``BATCH`` routers."""
     rates = odd_rates(BATCH)
     others = [block for node, block in blocks.items() if node != root][-BATCH:]
     return [
@@ -366,7 +366,7 @@ def batch(blocks: Blocks, root: NodeId, number: int) -> list[NodeBlock]:
 
 
 def figures(rows: list[dict[str, Any]], directory: Path) -> list[tuple[str, str]]:
-    """Draw what a leaf takes over the size of the fabric."""
+    """Draw CPU time of a leaf over the size of the fabric."""
     from matplotlib.figure import Figure
 
     found = {row["name"]: row for row in rows}

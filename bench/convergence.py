@@ -1,19 +1,19 @@
-"""How long a fabric takes to leave a dead link, and to use it again once it is back.
+"""Convergence of a fabric after a link fails, and after it is restored.
 
 Real daemons in the 4x8 and the five-stage fabric of ``containerlab/``. A random leaf-spine link is
 set down at the spine (both ends lose carrier), later up again; the same links for every daemon.
-Times run from the moment the kernel is asked to the *last* kernel of the fabric:
+Times run from the netlink request to the change in the *last* kernel of the fabric:
 
 - ``dead``: until no kernel uses a path over the dead link for any leaf's prefix;
 - ``settled``: until no kernel changes its next hops for a leaf's prefix any more (a spine that
-  lost its leaf has found the way around, too);
+  lost its link to a leaf has found a detour as well);
 - ``back``: from link up until every kernel uses all paths again.
 
-One netlink socket a namespace, user-space stamps, replayed over a dump (``fib_replay``), checked
-against the kernels' tables after every change. ``cpu`` is what all daemons of the fabric used.
+One netlink socket per namespace, with time stamps from user space, is replayed over a dump
+(``fib_replay``) and checked against the kernels' tables after every change. ``cpu``: all daemons.
 
-``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments the
-form of ``make bench``. ``--full`` runs every case with 10 failures (3 where a daemon is slow).
+``python bench/convergence.py [--full] [--only CASE ...] [--failures N]``; without arguments as in
+``make bench``. ``--full`` runs every case with 10 failures (3 if a daemon is slow).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
     from bench.fib_replay import Prefix, Switch, Use, Watcher
-    from fared.lab.addressing import NodePlan, Plan, Port
+    from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses
     from fared.lab.fabric import Fabric
     from fared.lab.kinds import NodeKind
 
@@ -46,7 +46,7 @@ SEED = 6
 QUIET = 1.3
 GAP = 0.7
 RANDOM_GAP = 1.0
-"""After ``QUIET``, so that no two events meet in one back-off and ticks come in any phase."""
+"""Pause after ``QUIET``: separates the back-offs of events, and randomises the phase of ticks."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ CASES = (
     Case("5-stage FRR OSPF default", "clos5", "frr", default=True, patience=90, failures=3),
     Case("5-stage fared IS-IS", "clos5-isis", "fared"),
 )
-"""FRR's five-stage IS-IS is not there: it never finds the prefixes of other PoDs."""
+"""FRR's five-stage IS-IS is missing: it does not learn the prefixes of other PoDs."""
 SHORT = {
     "3-stage fared OSPF": 5,
     "3-stage FRR OSPF tuned": 5,
@@ -83,17 +83,17 @@ SHORT = {
     "5-stage fared OSPF": 4,
     "5-stage FRR OSPF tuned": 4,
 }
-"""What ``make bench`` runs, and how many failures of each."""
+"""The cases of ``make bench``, and the number of failures of each."""
 
 Event = dict[str, float]
 Results = dict[str, list[Event]]
 
 
-# -- what is expected ------------------------------------------------------------------------
+# -- expected routes -------------------------------------------------------------------------
 
 
-def distances(plan: Plan, target: str, without: frozenset[str]) -> dict[str, int]:
-    """Hops to a router where two neighbors do not see each other."""
+def distances(plan: AddressPlan, target: str, without: frozenset[str]) -> dict[str, int]:
+    """Hops to a router, without the links between the two routers in ``without``."""
     found, queue = {target: 0}, [target]
     for name in queue:
         for port in plan.nodes[name].fabric_ports:
@@ -103,8 +103,8 @@ def distances(plan: Plan, target: str, without: frozenset[str]) -> dict[str, int
     return found
 
 
-def leaf_uses(plan: Plan, without: frozenset[str]) -> dict[str, Use]:
-    """What every leaf must use for the prefixes of all others."""
+def leaf_uses(plan: AddressPlan, without: frozenset[str]) -> dict[str, Use]:
+    """Interfaces that every leaf must use for the prefixes of all other leaves."""
     uses: dict[str, Use] = {leaf.name: {} for leaf in plan.leaves}
     for leaf in plan.leaves:
         far = distances(plan, leaf.name, without)
@@ -131,14 +131,14 @@ def prefixes(leaf: NodePlan) -> Iterator[Prefix]:
 
 
 class DefaultTimers:
-    """FRR as it comes: the kind without the lines that tune it."""
+    """FRR with default timers: the node kind without the lines that tune it."""
 
     TUNING = ("hello-interval", "dead-interval", "retransmit-interval", "timers ", "hello-multi")
 
     def __init__(self, kind: NodeKind) -> None:
         self._kind = kind
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all else is the kind's own
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - delegates to the kind
         return getattr(self._kind, name)
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
@@ -153,7 +153,7 @@ class DefaultTimers:
 
 
 def measure(case: Case, failures: int) -> list[Event]:
-    """Build the fabric of a case, let links fail and come back."""
+    """Build the fabric of a case, fail links and restore them."""
     from bench.fib_replay import Watcher
     from fared.lab.fabric import Fabric
 
@@ -177,9 +177,9 @@ def measure(case: Case, failures: int) -> list[Event]:
 
 
 def hurry() -> None:
-    """Let this process stamp what comes at once, whoever else wants a processor.
+    """Give this process real-time priority, so that time stamps are exact on a busy machine.
 
-    Only after the daemons have been started, which would inherit it. An ordinary user may not.
+    Called after the daemons have started, which would inherit it. Needs privileges.
     """
     with contextlib.suppress(PermissionError):
         policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
@@ -187,7 +187,7 @@ def hurry() -> None:
 
 
 def relax() -> None:
-    """Be like any other process again, before the next fabric is started."""
+    """Restore the normal scheduling policy before the next fabric is started."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
@@ -219,8 +219,8 @@ class _Story:
             for name, use in uses.items()
         )
 
-    def _flap(self, port: Port, home: Mapping[str, Use]) -> Event:
-        """Take a leaf's port down at its spine and up again."""
+    def _flap(self, port: PortAddresses, home: Mapping[str, Use]) -> Event:
+        """Set a leaf's link down at the spine and up again."""
         from bench.fib_replay import Switch
 
         spine = next(p for p in self.plan.node(port.peer).ports if p.name == port.peer_port)
@@ -254,7 +254,7 @@ class _Story:
             self.watcher.collect(left)
 
     def _turn(
-        self, switch: Switch, port: Port, *, up: bool, accepts: Callable[[], bool]
+        self, switch: Switch, port: PortAddresses, *, up: bool, accepts: Callable[[], bool]
     ) -> tuple[float, float, dict[str, Use]]:
         self.watcher.begin()
         cpu = cpu_seconds(self.pids)
@@ -263,15 +263,15 @@ class _Story:
         thread.join()
         if not done:
             state = "up" if up else "down"
-            raise TimeoutError(f"{self.case.name}: {port.node} {port.name} {state}: never done")
+            raise TimeoutError(f"{self.case.name}: {port.node} {port.name} {state}: no convergence")
         if wrong := self.watcher.disagreements():
-            raise RuntimeError(f"{self.case.name}: the replay is wrong about {', '.join(wrong)}")
+            raise RuntimeError(f"{self.case.name}: replay and kernel differ: {', '.join(wrong)}")
         return begun, cpu_seconds(self.pids) - cpu, self.watcher.use()
 
     def _left(
         self, home: Mapping[str, Use], after: Mapping[str, Use], begun: float
     ) -> tuple[float, float]:
-        """When the last dead path was gone, and when nothing changed any more."""
+        """Return when the last dead path was removed, and when the last change happened."""
         empty: frozenset[int] = frozenset()
         dead = {
             (name, prefix): used - after[name].get(prefix, empty)
@@ -293,13 +293,13 @@ class _Story:
         return max((at for at, _, _ in self.watcher.log), default=begun) - begun
 
     def _slowest(self, what: str, begun: float) -> dict[str, float]:
-        """The median node's last change: how far the last one lags behind."""
+        """The last change of the median node, which shows how much the last node lags."""
         last = {name: at - begun for at, name, _ in self.watcher.log}
         return {f"{what}_median_node": statistics.median(last.values())} if last else {}
 
 
 def cpu_seconds(pids: Sequence[int]) -> float:
-    """What processes have used so far, all threads."""
+    """CPU seconds of processes so far, all threads."""
     total = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -311,11 +311,11 @@ def _told(event: Event) -> str:
     return " ".join(f"{key} {value * 1e3:.1f}" for key, value in event.items() if key != "number")
 
 
-# -- the page --------------------------------------------------------------------------------
+# -- the report ------------------------------------------------------------------------------
 
 
 def run(wanted: Mapping[str, int]) -> Results:
-    """Measure the cases in a sandbox; their results also lie in ``RESULTS``."""
+    """Measure the cases in a sandbox; write their results to ``RESULTS`` as well."""
     from fared.lab import sandbox
 
     problem = sandbox.problem()
@@ -331,7 +331,7 @@ def run(wanted: Mapping[str, int]) -> Results:
                 try:
                     results[case.name] = measure(case, wanted[case.name])
                 except (TimeoutError, RuntimeError) as error:
-                    print(f"  left out: {error}", flush=True)
+                    print(f"  skipped: {error}", flush=True)
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1))
         return 0
@@ -360,7 +360,7 @@ PAIRS = (
     ("5-stage fared OSPF", "5-stage BIRD OSPF tuned", None, None),
     ("5-stage fared IS-IS", "5-stage FRR OSPF tuned", None, None),
 )
-"""Ours, theirs, and how many times faster we want to be on failure and on recovery."""
+"""Our case, the peer's case, and the ratios to reach on failure and on recovery."""
 WHAT = (
     ("dead", "dead link left"),
     ("settled", "settled after failure"),
@@ -369,7 +369,7 @@ WHAT = (
 
 
 def table(results: Results) -> list[dict[str, Any]]:
-    """Turn results into rows of the page."""
+    """Convert results to rows of the report."""
     rows: list[dict[str, Any]] = []
     for ours_name, theirs_name, down_goal, up_goal in PAIRS:
         for what, words in WHAT:
@@ -379,9 +379,10 @@ def table(results: Results) -> list[dict[str, Any]]:
             goal = {"dead": down_goal, "back": up_goal}.get(what)
             ratio = theirs / ours
             counts = f"n={len(results[ours_name])}/{len(results[theirs_name])}"
+            beside = theirs_name.partition(" ")[2]
             rows.append(
                 {
-                    "name": f"{ours_name}: {words}, beside {theirs_name.partition(' ')[2]} ({counts})",
+                    "name": f"{ours_name}: {words}, beside {beside} ({counts})",
                     "ours": ours,
                     "other": theirs,
                     "unit": "ms",
@@ -394,12 +395,12 @@ def table(results: Results) -> list[dict[str, Any]]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """The form of ``make bench``."""
+    """The rows of ``make bench``."""
     return table(run(SHORT))
 
 
 def main() -> int:
-    """Measure what the arguments say."""
+    """Measure the cases that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", nargs="*", metavar="CASE")
@@ -422,9 +423,8 @@ def main() -> int:
         print("  ".join(line))
     for row in table(results):
         verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
-        print(
-            f"{row['name']}: {row['ours']:.1f} / {row['other']:.1f} ms = {row['ratio']:.2f} {verdict}"
-        )
+        times = f"{row['ours']:.1f} / {row['other']:.1f} ms"
+        print(f"{row['name']}: {times} = {row['ratio']:.2f} {verdict}")
     return 0
 
 

@@ -1,28 +1,28 @@
-"""Real TCP over a real fabric: how soon the same transfers are over, by the way it is routed.
+"""Real TCP over a real fabric: completion times of the same transfers, by routing.
 
 4 spines and 8 leaves with links of 100 Mbit/s and jumbo frames, in one of several states. The same
-workloads, from the same source ports, run over FRR (plain ECMP), over fared with ``adaptive:
-enabled: false`` (plain ECMP too), weighing paths by capacity, the same told of 128 flows
-(``adaptive: flows``), and by available capacity. Where one downlink is slow they also run over
-adaptive-off with a static route: weights of that state set by hand.
+workloads, from the same source ports, run over FRR (plain ECMP) and over fared: with ``adaptive:
+enabled: false`` (plain ECMP), with weights by capacity, with weights by capacity for 128 flows
+(``adaptive: flows``), and with weights by available capacity. With one slow downlink they also run
+with adaptive off and a static route, whose weights are set by hand for that state.
 
-ECMP places flows by chance: what has a goal runs with several draws of ports, and medians are
-compared. Beside each stand three figures that nothing can beat: the maximum-flow bound (the part of
-it that is reached is the same for completion time and for goodput); the time the busiest link needed
-for what the draw put on it; and the bound's part in the median of many draws, by simulation. Host
-links have no limit.
+ECMP places flows at random: a workload with a goal runs with several draws of ports, and medians
+are compared. Three limits are reported with each result: the maximum-flow bound (the part reached
+is the same for completion time and for goodput); the time that the busiest link needed for the
+traffic of the draw; and the part of the bound that the median of many simulated draws reaches.
+Host links are unlimited.
 
-Scenarios, all about what leads to leaf L2:
+Scenarios, each affecting the paths to leaf L2:
 
 - ``healthy``
 - ``slow-downlink``: one of its four downlinks at a fifth; ``quarter-downlink``: at a quarter
 - ``slow-uplink-and-dead-link``: an uplink of L1 at half, and another spine's link to L2 down
-- ``background``: half of what spine S1's links can carry is taken by UDP that cannot go elsewhere
+- ``background``: UDP traffic pinned to spine S1 takes half the capacity of all links of S1
 - ``lag-member-lost``: S1 and L2 are joined by two links of half the rate, and one is down
 
-``python bench/dataplane.py`` runs what ``make bench`` does, ``--all`` every workload in every
-scenario; ``--help`` tells how to run some of it. Results are kept in build/bench/dataplane/MTU, one
-file for a scenario and a routing, and all of them as one page in report.md there.
+``python bench/dataplane.py`` runs those of ``make bench``, ``--all`` every workload in every
+scenario; ``--help`` lists the options. Results are in build/bench/dataplane/MTU, one file per
+scenario and routing, and all of them on one page in report.md there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.addressing import Port
+    from fared.lab.addressing import PortAddresses
     from fared.lab.bounds import Rate
     from fared.lab.fabric import Fabric
     from fared.lab.jobs import Job
@@ -58,12 +58,12 @@ ROUTINGS: dict[str, dict[str, Any] | None] = {
     HAND: {"enabled": False},
     AVAILABLE: {"metric": "available"},
 }
-"""What ``adaptive`` says in the daemons' configuration; FRR has none."""
+"""The section ``adaptive`` of the daemons' configuration; FRR has none."""
 WEIGHTED = (CAPACITY, FEW, AVAILABLE)
 AT_ONCE = {"metric": "available", "time-constant": "0s"}
 SENDER, LEAF, SPINE = "L1", "L2", "S1"
 BY_HAND = {SPINE: 1, "S2": 5, "S3": 5, "S4": 5}
-"""min(uplink, downlink) of every path where a downlink is at a fifth."""
+"""min(uplink, downlink) of every path with a downlink at a fifth."""
 MBIT = 1e6 / 8
 RATE = 100 * MBIT
 BACKGROUND = 0.5
@@ -88,13 +88,13 @@ GOAL_DRAW = 0.95
 GOAL_HAND = 0.95
 MTU = 9000
 ETHERNET, HEADERS = 14, 52
-"""Of a frame, and of a segment: IPv4 20, TCP 20, timestamps 12."""
+"""Header bytes of a frame, and of a segment: IPv4 20, TCP 20, timestamps 12."""
 SIMULATED = 20_000
 
 
 @dataclass(frozen=True)
 class Run:
-    """A workload to run in a scenario over one routing: with so many draws of ports."""
+    """A workload to run in a scenario over one routing, with several draws of ports."""
 
     scenario: str
     routing: str
@@ -103,29 +103,29 @@ class Run:
 
 
 Found = dict[tuple[str, str, str], dict[str, Any]]
-"""Scenario, routing and workload to its ``bound``, and of every draw ``seconds`` and ``busiest``.
+"""By scenario, routing and workload: ``bound``, and ``seconds`` and ``busiest`` of every draw.
 
-``busiest`` is how long the busiest link needed for what went over it, None where others' traffic
-did too. ``shares`` and ``capacities`` are those of the paths from one leaf to the other.
+``busiest`` is the time that the busiest link needed for the traffic it carried, None if it carried
+background traffic as well. ``shares`` and ``capacities``: of the paths from one leaf to the other.
 """
 
 
 def short() -> list[Run]:
-    """What ``make bench`` has time for: most where the goal is.
+    """The runs of ``make bench``, most of them for rows with a goal.
 
-    FRR has one draw: whatever the ports, a quarter of the flows wait for the one slow link. So they
-    do with adaptive off, which is plain ECMP too and takes as long: that is in the long form.
+    FRR has one draw: with any ports, a quarter of the flows use the slow link. The same holds with
+    adaptive off, which is plain ECMP as well, takes as long and runs only with ``--all``.
     """
     draws = {HAND: HAND_DRAWS, CAPACITY: DRAWS, FEW: MANY_DRAWS}
     runs = [Run(SLOW, who, PAIR, draws.get(who, 1)) for who in ROUTINGS if who != OFF]
-    others = {RING: 1, ALL: DRAWS}  # a ring takes FRR a quarter of a minute
+    others = {RING: 1, ALL: DRAWS}  # a ring over FRR takes 15 seconds
     return runs + [Run(SLOW, who, what, n) for who in (FRR, FEW) for what, n in others.items()]
 
 
 def everything(draws: int = DRAWS) -> list[Run]:
-    """Every workload in every scenario over every routing, in half an hour with three draws.
+    """Every workload in every scenario over every routing: half an hour with three draws.
 
-    What is hand-set is so for one scenario.
+    The hand-set weights run in one scenario only.
     """
     return [
         Run(scenario, routing, workload, _draws(scenario, routing, workload, draws))
@@ -137,10 +137,10 @@ def everything(draws: int = DRAWS) -> list[Run]:
 
 
 def _draws(scenario: str, routing: str, workload: str, draws: int) -> int:
-    """Several where that is soon done, or a goal or weights depend on them.
+    """Several draws for short runs, and for runs whose goal or weights depend on the draws.
 
-    One for ECMP from one leaf to another, where a slow link costs many times what chance does, and
-    for most rings, which take long.
+    One draw for ECMP from one leaf to another, where a slow link costs far more than an unlucky
+    draw, and for most rings, which take long.
     """
     if workload == PAIR:
         return draws if routing in WEIGHTED or (scenario == SLOW and routing != OFF) else 1
@@ -163,9 +163,9 @@ def jobs(hosts: tuple[str, ...]) -> dict[str, Job]:
 
 @contextmanager
 def state(fabric: Fabric, scenario: str) -> Iterator[Rate]:
-    """Bring the links into the state to measure in; what of them workloads can have.
+    """Set the links to a scenario; yield the rates that remain for workloads.
 
-    Everything is as before when the context ends.
+    The end of the context restores the links.
     """
     from fared.lab.bounds import kernel_rates
 
@@ -201,7 +201,7 @@ def state(fabric: Fabric, scenario: str) -> Iterator[Rate]:
             step()
 
 
-def _left(rates: Rate, port: Port) -> float | None:
+def _left(rates: Rate, port: PortAddresses) -> float | None:
     rate = rates(port)
     loaded = SPINE in (port.node, port.peer) and not port.to_host
     return rate * (1 - BACKGROUND) if loaded and rate is not None else rate
@@ -209,8 +209,8 @@ def _left(rates: Rate, port: Port) -> float | None:
 
 @contextmanager
 def background(fabric: Fabric) -> Iterator[None]:
-    """Take half of every link of one spine, both ways, by load that has no other way."""
-    from fared.lab.steady import steady, through
+    """Load every link of one spine by half, in both directions, with traffic pinned to it."""
+    from bench.steady import steady, through
 
     leaves = [leaf.name for leaf in fabric.plan.leaves]
     hosts = [host.name for host in fabric.plan.hosts]
@@ -226,7 +226,7 @@ def background(fabric: Fabric) -> Iterator[None]:
 
 
 def measure(runs: Sequence[Run], mtu: int) -> None:
-    """Do all runs, in as few fabrics as they need; leave the results in files."""
+    """Do all runs, in as few fabrics as possible; write the results to files."""
     from bench.labs import clos, configure, doubled
     from fared.lab.fabric import Fabric
     from fared.lab.waiting import await_paths
@@ -299,9 +299,9 @@ def _measure(fabric: Fabric, runs: Sequence[Run], directory: Path) -> None:
 
 
 def _settle_soon(fabric: Fabric, rates: Rate) -> None:
-    """Spare the time constant of weights that follow load: nothing is sent that they could move.
+    """Skip the time constant of weights that follow load, while there is no load.
 
-    Undamped they are there at once, and those that begin anew begin there.
+    Undamped weights take their final values at once, and damped weights then start from these.
     """
     from bench.labs import configure
 
@@ -311,7 +311,7 @@ def _settle_soon(fabric: Fabric, rates: Rate) -> None:
 
 
 def _draw(fabric: Fabric, job: Job, seed: int, scenario: str) -> tuple[float, float | None]:
-    """Run a job once: how long it took, and what the busiest link needed at its rate."""
+    """Run a job once; return its duration, and the time that the busiest link needed."""
     from fared.lab.bounds import kernel_rates
     from fared.lab.workload import run
 
@@ -327,8 +327,8 @@ def _draw(fabric: Fabric, job: Job, seed: int, scenario: str) -> tuple[float, fl
     )
 
 
-def _sent(fabric: Fabric) -> dict[Port, int]:
-    """What every router's port to another router has put on the wire, bytes."""
+def _sent(fabric: Fabric) -> dict[PortAddresses, int]:
+    """Bytes that every router's port to another router has sent."""
     return {
         port: queues[port.name].sent_bytes
         for node in fabric.plan.routers
@@ -339,7 +339,7 @@ def _sent(fabric: Fabric) -> dict[Port, int]:
 
 
 def _order(fabric: Fabric) -> list[str]:
-    """The sending leaf's next hops in the order of the group: it decides which flows go where."""
+    """The sending leaf's next hops in group order, which determines the path of each flow."""
     links = fabric.node(SENDER).netns
     (route,) = json.loads(links.ip("-j", "route", "show", _prefix(fabric)))
     if "nhid" not in route:
@@ -351,7 +351,7 @@ def _order(fabric: Fabric) -> list[str]:
 
 @contextmanager
 def by_hand(fabric: Fabric) -> Iterator[None]:
-    """Have a static route with weights at the sending leaf, as an operator would write it."""
+    """Install a static route with weights at the sending leaf, as an operator would."""
     links = fabric.node(SENDER).netns
     hops = {hop.interface: hop.gateway for hop in fabric.view(SENDER).hops(_prefix(fabric))}
     route = ["route", "replace", _prefix(fabric), "proto", "static"]
@@ -370,12 +370,12 @@ def _prefix(fabric: Fabric) -> str:
 
 
 def _living(rates: Rate) -> Rate:
-    """Count a dead link as good as nothing instead of not at all."""
+    """Replace the rate of a dead link by a negligible one, to keep it in the computation."""
     return lambda port: 1.0 if rates(port) == 0.0 else rates(port)
 
 
 def _await_paths(fabric: Fabric, routing: str, rates: Rate) -> None:
-    """Wait until the leaves' kernels use the live paths to the leaf, weighed as they should be."""
+    """Wait until the leaves' kernels use the live paths to the leaf, with the right weights."""
     from fared.lab.bounds import kernel_rates
     from fared.lab.expected import expected_shares, path_capacities
     from fared.lab.kernel_view import shares
@@ -397,14 +397,14 @@ def _await_paths(fabric: Fabric, routing: str, rates: Rate) -> None:
 
     others = [leaf for leaf in plan.leaves if leaf.name != LEAF]
     if wait_until(fabric.views(others), accepts, READY, quiet=SETTLED) is None:
-        raise SystemExit(f"{routing}: the routes do not become what they should")
+        raise SystemExit(f"{routing}: the kernels do not install the expected routes")
 
 
 # -- reporting ---------------------------------------------------------------------------------
 
 
 def rows(runs: Sequence[Run] | None = None, mtu: int = MTU) -> list[dict[str, Any]]:
-    """Run what ``make bench`` has time for, or other runs; how they compare with FRR."""
+    """Run the selection of ``make bench``, or other runs; compare them with FRR."""
     from bench.dataplane_report import found_in, rows_of
     from fared.lab import sandbox
 
@@ -427,18 +427,18 @@ def rows(runs: Sequence[Run] | None = None, mtu: int = MTU) -> list[dict[str, An
 
 
 def main() -> None:
-    """Run what the arguments choose and print the table."""
+    """Run the selected workloads and print the table."""
     from bench.dataplane_report import found_in, page, rows_of
     from bench.run import table
 
     parser = argparse.ArgumentParser(description="Completion times by routing.")
     parser.add_argument("--all", action="store_true", help="all workloads in all scenarios")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="with --all, of most")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="draws with --all")
     parser.add_argument("--mtu", type=int, default=MTU, choices=(1500, MTU))
     parser.add_argument("--scenario", action="append", choices=SCENARIOS)
     parser.add_argument("--routing", action="append", choices=tuple(ROUTINGS))
     parser.add_argument("--workload", action="append", choices=tuple(WORKLOADS))
-    parser.add_argument("--kept", action="store_true", help="only show what lies there")
+    parser.add_argument("--kept", action="store_true", help="only show kept results")
     given = parser.parse_args()
     runs = [
         run

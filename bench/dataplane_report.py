@@ -1,4 +1,4 @@
-"""What ``dataplane`` has measured, as rows for the bench and as one page of tables."""
+"""Results of ``dataplane``, as rows of the benchmark report and as one page of tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Row = dict[str, Any]
 
 
 def found_in(directory: Path) -> Found:
-    """All results that lie in files."""
+    """Read all results from files."""
     found: Found = {}
     for scenario in SCENARIOS:
         for routing in ROUTINGS:
@@ -48,14 +48,14 @@ def found_in(directory: Path) -> Found:
 
 
 def chance(shares: Sequence[float], capacities: Sequence[float], flows: int, mtu: int) -> float:
-    """The part of the bound that the median draw of so many flows allows, headers taken off."""
+    """The part of the bound that the median draw of ``flows`` flows allows, less headers."""
     draws = np.random.default_rng(1).multinomial(flows, shares, SIMULATED)
     best = flows / sum(capacities) / (draws / capacities).max(axis=1)
     return float(np.median(best)) * (mtu - HEADERS) / (mtu + ETHERNET)
 
 
 def rows_of(found: Found, mtu: int) -> list[_Row]:
-    """How routings compare with FRR, with the bound, and with what chance allows."""
+    """Compare routings with FRR, with the bound, and with the limit of random placement."""
     rows = [
         row
         for scenario in SCENARIOS
@@ -68,7 +68,7 @@ def rows_of(found: Found, mtu: int) -> list[_Row]:
 
 
 def _row(name: str, ours: float, other: float | None, goal: float | None, unit: str = "") -> _Row:
-    """A row that is judged by the ratio where there is a unit, else by the figure itself."""
+    """A row whose goal applies to the ratio if there is a unit, else to the figure itself."""
     ratio = other / ours if unit and other is not None else None
     judged = ours if ratio is None else ratio
     return {
@@ -83,7 +83,7 @@ def _row(name: str, ours: float, other: float | None, goal: float | None, unit: 
 
 
 def _rows(found: Found, which: tuple[str, str, str], mtu: int) -> Iterator[_Row]:
-    """Of one routing: times sooner than FRR, part of the bound, of the draw, and of chance."""
+    """Rows of one routing: ratio to FRR, and parts of the bound, the draw and the median draw."""
     scenario, workload, routing = which
     one, frr = found[scenario, routing, workload], found.get((scenario, FRR, workload))
     ours = statistics.median(one["seconds"])
@@ -94,7 +94,7 @@ def _rows(found: Found, which: tuple[str, str, str], mtu: int) -> Iterator[_Row]
         goal = GOAL_SOONER if judged else None
         yield _row(f"{name}, beside FRR, times sooner", ours, other, goal, "s")
     if frr is not None and None not in frr["busiest"] and workload == PAIR:
-        # TCP that waits for a timer on a crowded link makes FRR look worse than its hashing is.
+        # TCP retransmission timeouts on a congested link cost FRR more than its hashing does.
         least = statistics.median(frr["busiest"])
         yield _row(f"{name}, beside what FRR's draw of ports allows", ours, least, None, "s")
     if routing not in WEIGHTED:
@@ -118,7 +118,7 @@ def _rows(found: Found, which: tuple[str, str, str], mtu: int) -> Iterator[_Row]
 
 
 def drawn(one: dict[str, Any]) -> float | None:
-    """How near to what its busiest link allows the median draw came."""
+    """Duration that the busiest link allows over the measured one, for the median draw."""
     if None in one["busiest"]:
         return None
     pairs = zip(one["busiest"], one["seconds"], strict=True)
@@ -126,7 +126,7 @@ def drawn(one: dict[str, Any]) -> float | None:
 
 
 def _beside_hand(found: Found) -> Iterator[_Row]:
-    """By capacity beside the same weights set by hand, from the same ports."""
+    """Weights by capacity compared with the same weights set by hand, from the same ports."""
     ours, hand = (found.get((SLOW, who, PAIR)) for who in (CAPACITY, HAND))
     if ours is None or hand is None:
         return
@@ -142,10 +142,10 @@ def _beside_hand(found: Found) -> Iterator[_Row]:
 
 
 def page(found: Found, mtu: int) -> list[str]:
-    """A table a workload: a line a scenario, a column a routing."""
+    """One table per workload: a line per scenario, a column per routing."""
     lines = [
         f"MTU {mtu}. Median completion time; in brackets the part of the max-flow bound,",
-        "of what the draw of ports allows, and times sooner than FRR.",
+        "of the limit of the draw of ports, and the ratio to FRR's time.",
         "",
     ]
     for workload, title in WORKLOADS.items():

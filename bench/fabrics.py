@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.ted.model import LocalLink, NodeBlock, PrefixAttachment
+from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,19 +35,19 @@ def make_block(
     *,
     link_prefixes: bool = False,
 ) -> NodeBlock:
-    """A router with one link to each neighbor, its loopback and perhaps its link prefixes."""
+    """A router with one link to each neighbor, its loopback and optionally its link prefixes."""
     size = len(neighbors)
     ends = np.array(neighbors, np.int64)
-    prefixes = [PrefixAttachment(ipv4_prefix(node, 32), 0)]
+    prefixes = [PrefixReachability(ipv4_prefix(node, 32), 0)]
     if node >> 16 & 255 == 254:
         prefixes.append(
-            PrefixAttachment(ipv4_prefix((100 << 24) + ((node & 0xFFFF) << 8), 24), COST)
+            PrefixReachability(ipv4_prefix((100 << 24) + ((node & 0xFFFF) << 8), 24), COST)
         )
     if link_prefixes:
         for end in neighbors:
             low, high = sorted((int(node), int(end)))
             number = (low & 0xFFFF) * 4096 + (high & 0xFFFF)
-            prefixes.append(PrefixAttachment(ipv4_prefix((128 << 24) + number * 2, 31), COST))
+            prefixes.append(PrefixReachability(ipv4_prefix((128 << 24) + number * 2, 31), COST))
     return NodeBlock(
         node=node,
         neighbors=ends,
@@ -94,7 +94,7 @@ def pods(count: int, leaves: int, planes: int, supers: int) -> Blocks:
 
 
 def stub_leaves(blocks: Blocks) -> Blocks:
-    """The same with leaves that nobody passes through (stub router, RFC 6987)."""
+    """The same with leaves that carry no transit traffic (stub routers, RFC 6987)."""
     return {
         node: replace(block, transit=False) if node >> 16 & 255 == 254 else block
         for node, block in blocks.items()
@@ -117,7 +117,7 @@ def local_links(block: NodeBlock) -> tuple[LocalLink, ...]:
 
 
 def without(block: NodeBlock, neighbor: int) -> NodeBlock:
-    """A block that lost its links to a neighbor."""
+    """A block without its links to a neighbor."""
     keep = block.neighbors != neighbor
     names = (
         "neighbors",

@@ -1,15 +1,16 @@
-"""How fast the kernel takes routes and weights from us, next to ``ip -batch`` in the same run.
+"""Speed of installing routes and weights in the kernel, compared with ``ip -batch`` in one run.
 
-The last rows are of whole routers, beside FRR: see ``fib_groups`` and ``fib_ospf``.
+The last rows compare whole routers with FRR: see ``fib_groups`` and ``fib_ospf``.
 
-Needs root or a user namespace; everything happens in namespaces of its own, which are removed.
-Our times include planning objects, packing, the kernel's work and reading its answers; those of
-``ip`` include starting it. Run alone (``python bench/fib.py``) or through the runner.
+Needs root or a user namespace. Creates its own namespaces and removes them. Our times include
+planning objects, encoding, the kernel's work and reading its answers; those of ``ip`` include its
+start. Run alone (``python bench/fib.py``) or through the runner.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import struct
 import subprocess
@@ -39,11 +40,13 @@ from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor
-from fared.kernel.netlink import RequestSocket
+from fared.kernel.requests import RequestSocket
 from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
+from fared.lab.errors import LabError
+from fared.lab.namespaces import Netns
 from fared.rib.model import HopKey, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
-from tests.kernel.netns import Namespaces, inside, why_not
+from tests.kernel.netns import Namespaces, inside
 
 WAYS = 64
 ROUTES = 10_000
@@ -69,11 +72,11 @@ class Box:
             self.fib = KernelFib()
 
     def gateway(self, way: int) -> int:
-        """Address of the gateway."""
+        """Address of a gateway."""
         return 0x0A00_0080 + way
 
     def hop(self, way: int) -> HopKey:
-        """Next hop through the gateway."""
+        """Next hop through a gateway."""
         return (self.ifindex, 4, self.gateway(way), False)
 
     def hops(self, weights: list[int]) -> NextHopSet:
@@ -86,13 +89,13 @@ class Box:
         )
 
     def apply(self, operations: list[FibOperation]) -> None:
-        """Carry out, and fail if any was refused."""
+        """Execute operations. Raises RuntimeError if the kernel rejects any."""
         failed = [result for result in self.fib.apply(operations) if result.error]
         if failed:
             raise RuntimeError(f"{len(failed)} operations failed: {failed[0]}")
 
     def ip(self, lines: list[str]) -> float:
-        """Run ``ip -batch`` and return how long it took."""
+        """Run ``ip -batch`` and return its duration."""
         with tempfile.NamedTemporaryFile("w", suffix=".batch") as file:
             file.write("\n".join(lines) + "\n")
             file.flush()
@@ -139,7 +142,7 @@ def route_rows(box: Box, prefixes: list[Prefix], kind: str) -> list[Row]:
 
 
 def ipv6_rows(box: Box) -> list[Row]:
-    """The same with IPv6 routes and link-local gateways; ``ip`` finds the family by itself."""
+    """The same with IPv6 routes and link-local gateways; ``ip`` infers the family."""
     hops = [PutNextHop(BASE + way, (box.ifindex, 6, LINK_LOCAL + 2 + way, False)) for way in (0, 1)]
     vector = (Member(BASE, 1), Member(BASE + 1, 1))
     groups = [PutGroup(GROUP + g, vector, replace=False) for g in (0, 1)]
@@ -148,7 +151,7 @@ def ipv6_rows(box: Box) -> list[Row]:
 
 
 def group_row(box: Box) -> Row:
-    """Give 512 groups of 64 members new weights."""
+    """Assign new weights to 512 groups of 64 members."""
     ours, other = [], []
     for turn in range(REPEAT):
         replaces: list[FibOperation] = [
@@ -162,12 +165,12 @@ def group_row(box: Box) -> Row:
         other.append(box.ip(lines))
     microseconds = [min(times) / GROUPS * 1e6 for times in (ours, other)]
     name = f"new weights for {GROUPS} groups of {WAYS} / ip -batch"
-    # The kernel's own work is nine tenths of both times, so equal is all there is to win.
+    # The kernel's own work is nine tenths of both times: no ratio much above 1 is possible.
     return compared(name, *microseconds, "us/group", 0.8)
 
 
 def capacity_row(box: Box) -> Row:
-    """A link behind 10,000 routes changes capacity: one group, next to rewriting the routes."""
+    """A link of 10,000 routes changes capacity: one group update, against rewriting the routes."""
     planner = FibPlanner(FibSettings())
     planner.adopt(box.fib.dump())
 
@@ -199,14 +202,14 @@ def _carry_out(planner: FibPlanner, box: Box, changed: dict[Prefix, Route | None
 
 
 def dump_row(box: Box) -> Row:
-    """Read back everything: what the periodic check costs."""
+    """Read back all routes: the cost of the periodic check."""
     times = [timed(lambda: (box.fib.dump(), None)[1]) for _ in range(REPEAT)]
     milliseconds = statistics.median(times) * 1e3
     return {"name": f"read back {ROUTES} routes", "ours": milliseconds, "unit": "ms"}
 
 
 async def event_row(box: Box) -> Row:
-    """From the moment a peer's interface goes down to our callback, one event loop turn included."""
+    """From the peer's interface going down to our callback, with one iteration of the loop."""
     loop = asyncio.get_running_loop()
     with inside(box.name):
         arrivals: list[float] = []
@@ -258,9 +261,18 @@ def _box() -> Iterator[Box]:
         namespaces.close()
 
 
+def _no_namespaces() -> str | None:
+    """The reason why no namespace can be created here; None if one can."""
+    try:
+        Netns.create(f"fib{os.getpid()}probe").delete()
+    except (LabError, OSError) as error:
+        return f"needs root, or a user namespace (unshare -Urnm): {error}"
+    return None
+
+
 def rows() -> list[Row]:
-    """All measurements of the FIB; one row that says why not, where namespaces are impossible."""
-    reason = why_not()
+    """All measurements of the FIB; one row with the reason if namespaces cannot be created."""
+    reason = _no_namespaces()
     if reason is not None:
         return [{"name": f"skipped: {reason}"}]
     with _box() as box:

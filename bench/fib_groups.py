@@ -1,17 +1,17 @@
 """All 512 groups of 64 members change at once: fared, FRR's zebra, ``ip -batch``.
 
-Leaf 0 of 66 spines and 513 leaves, every other leaf connected to 64 of the spines, to 64 others
-than any other leaf: 512 destinations, 512 groups of 64 members. Daemons and neighbors are those
-of ``beside``, over real adjacencies; spines announce what their links down can carry (33,000 TE
-LSAs), which is what leaf 0's weights go by. Two events, each told by spine 0 and then taken back:
+Leaf 0 of a fabric of 66 spines and 513 leaves. Each other leaf is connected to a different set of
+64 spines: 512 destinations, 512 groups of 64 members. Daemons and neighbors are those of
+``beside``, over real adjacencies; spines advertise the capacities of their downlinks (33,000 TE
+LSAs), which determine leaf 0's weights. Two events, each flooded by spine 0 and then reverted:
 
-- the capacity of spine 1 toward all leaves halves: one TE LSA a link, all in one batch. New
-  weights for every group that spine 1 is in; FRR has no such thing. What fared's kernel holds
-  before and after is then written in turns by ``ip -batch``.
-- the metric of spine 1 toward all leaves doubles: one router LSA. Those groups all lose a member;
-  FRR, too, has to give 512 destinations other next hops. zebra makes new groups and points the
-  routes at them (``zebra nexthop kernel enable``, its default). Without that it writes whole routes,
-  which takes it as long or longer: measured where more events than usual are asked for.
+- The capacity of spine 1 toward all leaves halves: one TE LSA per link, all in one batch. Every
+  group that contains spine 1 gets new weights; FRR has no equivalent. ``ip -batch`` then writes
+  the groups of fared's kernel before and after the event, in turn.
+- The metric of spine 1 toward all leaves doubles: one router LSA. All of these groups lose a
+  member; FRR also has to change the next hops of 512 destinations. zebra creates new groups and
+  moves the routes to them (``zebra nexthop kernel enable``, its default). Without that option it
+  writes whole routes, which takes as long or longer: measured only with more events than usual.
 
 ``python bench/fib_groups.py [EVENTS]``
 """
@@ -51,16 +51,16 @@ RESULTS = ROOT / "build" / "bench" / "fib_groups.json"
 SPINES, LEAVES = 66, 513
 WAYS, GROUPS = 64, 512
 CHANGED = 1
-"""The spine whose links change; the neighbor that tells of it is spine 0."""
+"""The spine whose links change; spine 0 floods the change."""
 FEW = 4
 EVENTS = 2
 BATCHES = 3
 READY, REACTION = 90.0, 30.0
 QUIET = 1.0
 SPACING = 2.2
-"""Longer than any back-off remembers: RFC 8405 holds on for two seconds."""
+"""Longer than the hold-down of the SPF back-off (RFC 8405): at most two seconds here."""
 GOAL_PROGRAM = 0.5
-"""The kernel's own work is nearly all of what ``ip -batch`` takes: planning may double it."""
+"""The kernel's own work is nearly all of the time of ``ip -batch``: planning may double it."""
 CAPACITY, METRIC = ("capacity",), ("metric", "metric back")
 PARTS = ("computed", "planned", "programmed")
 Row = dict[str, Any]
@@ -84,7 +84,7 @@ def sparse(*, te: bool) -> Fabric:
 
 
 class Run:
-    """One daemon, synchronized, and what it makes of events."""
+    """One daemon, synchronized, and its reactions to events."""
 
     def __init__(self, device: Device, *, objects: bool = True) -> None:
         self.device = device
@@ -102,8 +102,8 @@ class Run:
             told = (part for word in words for part in ("-c", word))
             device.inside.run(["vtysh", "--vty_socket", str(device.directory), *told])
         if not self.bench.serve(15.0, lambda: all(speaker.heard for speaker in speakers)):
-            raise RuntimeError(f"{device.name}: says no hello\n{device.diagnosis()}")
-        # One neighbor has the database; what came from it need not be flooded to the others.
+            raise RuntimeError(f"{device.name}: sends no hello\n{device.diagnosis()}")
+        # One neighbor has the database; its LSAs need not be flooded to the others.
         for some, ways in ((speakers[:1], 1), (speakers, WAYS)):
             for speaker in some:
                 speaker.silent = False
@@ -138,7 +138,7 @@ class Run:
         self.bench.serve(READY, still)
 
     def react(self, name: str, lsas: list[Lsa], accepts: Callable[[dict[str, int]], bool]) -> None:
-        """Tell of an event, and note when the kernel changed first and last, ms."""
+        """Flood an event, and record the first and the last change in the kernel, ms."""
         device, server = self.device, self.device.server
         assert isinstance(server, OspfSpeaker)
         told = [server.flood(portion) for portion in portions(lsas)]
@@ -161,8 +161,8 @@ class Run:
         assert first is not None
         self._next = time.monotonic() + SPACING
         if device.changes():
-            print(f"{device.name}: still at {name} after {QUIET:g} s of quiet", file=sys.stderr)
-            return  # when it was over is not known
+            print(f"{device.name}: changes after {QUIET:g} s of quiet: {name}", file=sys.stderr)
+            return  # the time of the last change is not known
         self.bench.serve(0.2)
         figures = {"first": (first - began) * 1e3, "last": (last - began) * 1e3}
         if new := self._records(since):
@@ -175,7 +175,7 @@ class Run:
         return all(accepts(self.device.width(leaf)) for leaf in range(1, LEAVES, LEAVES // FEW))
 
     def _records(self, since: float) -> list[dict[str, Any]]:
-        """What fared says of changes from a time on."""
+        """Fared's convergence records from a time on."""
         if self.device.kind != "fared":
             return []
         client = ControlClient(str(self.device.directory / "fared.sock"))
@@ -185,7 +185,7 @@ class Run:
     # Events
 
     def metric(self) -> None:
-        """The metric of all downlinks of a spine doubles, and is as it was."""
+        """Double the metric of all downlinks of a spine, then restore it."""
         fabric, spine = self.device.fabric, self.device.fabric.spine(CHANGED)
         name = f"s{CHANGED}"
         links = [(CHANGED, leaf) for leaf in range(1, LEAVES)]
@@ -195,7 +195,7 @@ class Run:
         self.react("metric back", [fabric.router_lsa(spine)], lambda width: name in width)
 
     def capacity(self, rate: float) -> None:
-        """The capacity of all downlinks of a spine becomes another."""
+        """Set the capacity of all downlinks of a spine."""
         fabric, spine = self.device.fabric, self.device.fabric.spine(CHANGED)
         links = [(CHANGED, leaf) for leaf in range(1, LEAVES)]
         fabric.rates = dict.fromkeys(links, rate)
@@ -208,7 +208,7 @@ class Run:
 
 
 def portions(lsas: Iterable[Lsa]) -> Iterator[list[Lsa]]:
-    """Cut into what packets hold."""
+    """Split LSAs into portions that fit a packet."""
     portion: list[Lsa] = []
     for lsa in lsas:
         if portion and sum(len(one.raw) for one in portion) + len(lsa.raw) > MTU - 48:
@@ -222,7 +222,7 @@ def portions(lsas: Iterable[Lsa]) -> Iterator[list[Lsa]]:
 
 
 def groups(netns: Netns) -> dict[int, str]:
-    """Hold what groups of all members there are, as ``ip`` writes them."""
+    """Return the groups with all members, in the syntax of ``ip``."""
     found = {}
     for item in json.loads(netns.ip("-j", "nexthop", "show")):
         members = item.get("group", ())
@@ -233,7 +233,7 @@ def groups(netns: Netns) -> dict[int, str]:
 
 
 def written(netns: Netns, states: list[dict[int, str]], directory: Path) -> list[float]:
-    """Let ``ip -batch`` write one state after the other, several times: ms each."""
+    """Write the states in turn with ``ip -batch``, several times; return ms for each write."""
     files = []
     for number, state in enumerate(states):
         files.append(directory / f"groups-{number}")
@@ -248,11 +248,11 @@ def written(netns: Netns, states: list[dict[int, str]], directory: Path) -> list
     return times
 
 
-# -- all of it -----------------------------------------------------------------------------------
+# -- the whole measurement -----------------------------------------------------------------------
 
 
 def measure(kind: str, events: int, *, objects: bool = True) -> dict[str, Any]:
-    """Run a daemon through all events it knows; ``objects``: zebra writes next-hop groups."""
+    """Run a daemon through all events it supports; ``objects``: zebra writes next-hop groups."""
     fabric = sparse(te=kind == "fared")
     gc.collect()
     gc.freeze()
@@ -284,7 +284,7 @@ def measure(kind: str, events: int, *, objects: bool = True) -> dict[str, Any]:
 
 
 def measure_all(events: int) -> int:
-    """Measure all; results go to a file, out of the sandbox."""
+    """Measure all daemons; write the results to a file outside the sandbox."""
     results = {"fared": measure("fared", events)}
     if shutil.which(ZEBRA):
         results["frr"] = measure("frr", events)
@@ -301,7 +301,7 @@ def middle(found: dict[str, Any], what: str, *events: str) -> float:
 
 
 def rows(events: int = EVENTS) -> list[Row]:
-    """The batch beside ``ip -batch``, groups given other members beside zebra."""
+    """Compare new weights with ``ip -batch``, and changed members with zebra."""
     from fared.lab import sandbox
 
     reason = sandbox.problem()
@@ -309,7 +309,7 @@ def rows(events: int = EVENTS) -> list[Row]:
         return [{"name": f"skipped: {reason}"}]
     RESULTS.unlink(missing_ok=True)
     if sandbox.run(lambda: measure_all(events)):
-        raise RuntimeError("see the lines above")
+        raise RuntimeError("the measurement failed: see its output above")
     return as_rows(json.loads(RESULTS.read_text()))
 
 
@@ -331,7 +331,7 @@ def as_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
         | {
             "note": f"the capacity of a spine changes toward {GROUPS} leaves: {GROUPS} TE LSAs in"
             f" one batch change the weights of {GROUPS} groups; {told};"
-            " ip -batch writes the same groups, with nothing to find out",
+            " ip -batch writes the same groups and computes nothing",
         },
         compared(
             f"{GROUPS} groups of {WAYS}, {GROUPS} TE LSAs to the last group / ip -batch",
@@ -347,7 +347,7 @@ def as_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
 
 
 def zebra_rows(ours: dict[str, Any], theirs: dict[str, Any], label: str) -> list[Row]:
-    """Beside zebra: groups a second while it writes, and the whole reaction."""
+    """Compare with zebra: groups per second while it writes, and the whole reaction."""
     rates, spans = [], []
     for side in (ours, theirs):
         writing = [one["last"] - one["first"] for event in METRIC for one in side[event]]
@@ -356,7 +356,7 @@ def zebra_rows(ours: dict[str, Any], theirs: dict[str, Any], label: str) -> list
     note = (
         f"the metric of a spine changes toward {GROUPS} leaves: one router LSA, {GROUPS} groups"
         f" lose or regain a member; from the first to the last change in the kernel. zebra of"
-        " FRR 8.4 makes new groups and points the routes at them, fared replaces the groups"
+        " FRR 8.4 creates new groups and moves the routes to them, fared replaces the groups"
     )
     return [
         compared(f"group rewrites / {label}", *rates, "groups/s", 1, more_is_better=True)

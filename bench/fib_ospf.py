@@ -1,10 +1,10 @@
-"""10,000 routes through the whole router, beside FRR: from the LSA to the last kernel route.
+"""10,000 routes through the whole router, compared with FRR: from the LSA to the last kernel route.
 
-Four namespaces: the router measured, two spines, and behind them a router that announces 10,000
-external routes. The spines and the announcer run fared in both runs; the one measured runs fared,
-then FRR (zebra and ospfd). Measured are learning all routes, and a spine that is drained and
-undrained: one router LSA that moves every route off a path, or back onto it. The kernel's own
-announcements say when the last change was written.
+Four namespaces: the router under test, two spines, and behind them a router that advertises 10,000
+external routes. The spines and that router run fared in both runs; the router under test runs
+fared, then FRR (zebra and ospfd). Measured are learning all routes, and draining and undraining a
+spine: one router LSA that moves every route off a path, or back onto it. The time of the last
+change is that of the kernel's notification.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 
 class Watch:
-    """Notes when a kernel last announced a change of a route or a next hop."""
+    """Records the time of a kernel's last notification of a route or next-hop change."""
 
     def __init__(self, netns: Netns) -> None:
         with netns.entered():
@@ -69,7 +69,7 @@ class Watch:
             except TimeoutError:
                 continue
             except OSError as error:
-                if error.errno != errno.ENOBUFS:  # too much at once: a change all the same
+                if error.errno != errno.ENOBUFS:  # an overflow is a change as well
                     raise
             self.last = time.monotonic()
             self.first = self.first or self.last
@@ -77,9 +77,9 @@ class Watch:
     def seconds(
         self, action: Callable[[], object], problem: Callable[[], str | None]
     ) -> tuple[float, float]:
-        """Do something and wait until all is well: seconds to the first and to the last change.
+        """Do ``action`` and wait for the routes; return seconds to the first and last change.
 
-        The routes are only looked at when nothing has changed for a while. Raises RuntimeError.
+        The routes are only examined after a pause in the changes. Raises RuntimeError.
         """
         self.first, self.last = 0.0, 0.0
         began = time.monotonic()
@@ -95,17 +95,17 @@ class Watch:
                 raise RuntimeError(wrong)
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._open = False
         self._thread.join()
         self._socket.close()
 
 
 def topology(kind: str) -> dict[str, Any]:
-    """A square: the router measured, two spines, the announcer."""
+    """A square: the router under test, two spines, the router that advertises the routes."""
 
     def node(group: str, daemon: str) -> dict[str, Any]:
-        # Hellos are slow so that no adjacency ends while a busy machine is at the routes.
+        # Slow hellos: no adjacency times out while the machine is busy with the routes.
         labels = {"fared-lab.kind": daemon, "fared-lab.hello-interval": "3"}
         return {"kind": "linux", "group": group, "labels": labels}
 
@@ -128,7 +128,7 @@ def topology(kind: str) -> dict[str, Any]:
 
 
 def measure(kind: str) -> dict[str, float]:
-    """Run the square with this kind of router to measure; seconds."""
+    """Run the square with a kind of router under test; return the times in seconds."""
     from fared.api.client import ControlClient
     from fared.lab import topology as files
     from fared.lab.fabric import Fabric
@@ -174,7 +174,7 @@ def measure(kind: str) -> dict[str, float]:
 
 
 def redistribute(node: RunningNode) -> None:
-    """Let a node announce its static routes."""
+    """Make a node redistribute its static routes."""
     file = node.directory / "fared.yaml"
     document = yaml.safe_load(file.read_text())
     document["ospf"]["redistribute"] = {"static": {}}
@@ -183,14 +183,14 @@ def redistribute(node: RunningNode) -> None:
 
 
 def problem(fabric: Fabric, ports: set[str]) -> str | None:
-    """Say which routes are not in the kernel over these ports, None where all are."""
+    """Describe the routes that are not in the kernel over these ports; None if all are."""
     held = fabric.view(DUT).routes()
     wrong = [p for p in PREFIXES if {hop.interface for hop in held.get(p, ())} != ports]
     return f"{len(wrong)} routes not over {sorted(ports)}: {wrong[0]}" if wrong else None
 
 
 def measure_all() -> int:
-    """Measure fared, and FRR where it is; results go to a file, out of the sandbox."""
+    """Measure fared, and FRR if installed; write the results to a file outside the sandbox."""
     kinds = ["fared", *(["frr"] if shutil.which(ZEBRA) else [])]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps({kind: measure(kind) for kind in kinds}))
@@ -198,7 +198,7 @@ def measure_all() -> int:
 
 
 def rows() -> list[Row]:
-    """Four figures beside FRR's."""
+    """Four figures, compared with FRR's."""
     from fared.lab import sandbox
 
     reason = sandbox.problem()

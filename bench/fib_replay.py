@@ -1,9 +1,10 @@
-"""What the kernels of a fabric hold, message by message: raw while it happens, understood later.
+"""Routes of the kernels of a fabric over time: netlink messages are recorded, and decoded later.
 
-One netlink socket a namespace. While something is measured, messages are only stamped and kept,
-so that watching costs the daemons as little as it can; ``Replay`` works them out afterwards over
-a dump taken before. What the kernel drops on carrier loss without a word (next-hop objects, their
-place in groups, routes that had no other) is dropped here at the link's own message.
+One netlink socket per namespace. During a measurement, messages are only time-stamped and stored,
+so that the recording takes little CPU from the daemons; ``Kernel`` replays them afterwards over a
+dump taken before. On carrier loss the kernel removes objects without a notification (next hops,
+their group memberships, routes without another next hop): the replay removes them at the link
+message.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fared.lab.addressing import Port
+    from fared.lab.addressing import PortAddresses
     from fared.lab.namespaces import Netns
 
 NEWLINK, NEWROUTE, DELROUTE, GETROUTE = 16, 24, 25, 26
@@ -39,7 +40,7 @@ Use = dict[Prefix, frozenset[int]]
 
 
 def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Split what one recv returned into (type, body)."""
+    """Split the data of one recv into (type, body)."""
     offset = 0
     while offset + 16 <= len(data):
         length, kind = struct.unpack_from("=IH", data, offset)
@@ -78,7 +79,7 @@ def netlink(netns: Netns) -> socket.socket:
 
 @dataclass
 class Kernel:
-    """One node's tables, as far as ``wanted`` prefixes go."""
+    """One node's tables, limited to the ``wanted`` prefixes."""
 
     wanted: frozenset[Prefix]
     hops: dict[int, int] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Kernel:
     down: set[int] = field(default_factory=set)
 
     def take(self, kind: int, body: bytes) -> None:
-        """Follow one message."""
+        """Apply one message."""
         if kind in (NEWROUTE, DELROUTE):
             self._route(kind, body)
         elif kind in (NEWNEXTHOP, DELNEXTHOP):
@@ -154,7 +155,7 @@ class Kernel:
                 del self.routes[key]
 
     def use(self) -> Use:
-        """Which live interfaces each wanted prefix has; those without a route are left out."""
+        """Live interfaces of each wanted prefix; prefixes without a route are omitted."""
         best: dict[Prefix, tuple[int, frozenset[int]]] = {}
         for (prefix, metric), route in self.routes.items():
             if prefix not in best or metric < best[prefix][0]:
@@ -177,7 +178,7 @@ def _multipath(data: bytes) -> Iterator[int]:
 
 
 class Watcher:
-    """The kernels of several nodes: what they hold, and every change with its time."""
+    """The kernels of several nodes: their routes, and every change with its time."""
 
     def __init__(self, nodes: Mapping[str, Netns], wanted: frozenset[Prefix]) -> None:
         self._wanted = wanted
@@ -187,7 +188,7 @@ class Watcher:
         self.kernels: dict[str, Kernel] = {}
         self._raw: list[tuple[float, str, bytes]] = []
         self.log: list[tuple[float, str, Use]] = []
-        """Every change of what a node uses, since ``begin``."""
+        """Every change of the interfaces a node uses, since ``begin``."""
         for name, netns in nodes.items():
             sock = netlink(netns)
             for group in (LINK_GROUP, ROUTE_GROUP, NEXTHOP_GROUP):
@@ -204,13 +205,13 @@ class Watcher:
             sock.close()
 
     def begin(self) -> None:
-        """Forget the log; what came before is worked in."""
+        """Apply stored messages, then clear the log."""
         self.collect(0.0)
         self.work_in()
         self.log.clear()
 
     def collect(self, seconds: float) -> bool:
-        """Keep what comes within so many seconds; return at once after something came."""
+        """Store messages; return at once after some have arrived, or after ``seconds``."""
         ready = self._poll.poll(seconds)
         for descriptor, _ in ready:
             name, sock = self._sockets[descriptor]
@@ -223,7 +224,7 @@ class Watcher:
         return bool(ready)
 
     def work_in(self) -> None:
-        """Replay what was kept."""
+        """Replay the stored messages."""
         raw, self._raw = self._raw, []
         for at, name, data in raw:
             kernel = self.kernels[name]
@@ -238,7 +239,7 @@ class Watcher:
     def await_quiet(
         self, accepts: Callable[[], bool], quiet: float, timeout: float, look_after: float = 0.05
     ) -> bool:
-        """Collect until ``accepts`` and nothing has come for ``quiet`` seconds; False: too late."""
+        """Collect until ``accepts`` and no message for ``quiet`` seconds; False: timed out."""
         deadline = time.monotonic() + timeout
         last = time.monotonic()
         while time.monotonic() < deadline:
@@ -251,7 +252,7 @@ class Watcher:
         return False
 
     def use(self) -> dict[str, Use]:
-        """What every node uses now."""
+        """The interfaces that every node uses now."""
         return {name: kernel.use() for name, kernel in self.kernels.items()}
 
     def disagreements(self) -> list[str]:
@@ -281,7 +282,7 @@ class Watcher:
 
 
 class Switch:
-    """Sets a port up or down from a thread, so that the watcher goes on stamping meanwhile."""
+    """Sets a port up or down in a thread, while the watcher goes on time-stamping."""
 
     def __init__(self, netns: Netns) -> None:
         self._socket = netlink(netns)
@@ -291,8 +292,8 @@ class Switch:
         """Close the socket."""
         self._socket.close()
 
-    def set(self, port: Port, *, up: bool) -> tuple[float, threading.Thread]:
-        """Begin; return when that was, and the thread that ends with the kernel's answer."""
+    def set(self, port: PortAddresses, *, up: bool) -> tuple[float, threading.Thread]:
+        """Start; return the start time, and the thread, which ends with the kernel's answer."""
         body = struct.pack("=BxHiII", 0, 0, port.index, IFF_UP if up else 0, IFF_UP)
         header = struct.pack("=IHHII", 16 + len(body), NEWLINK, REQUEST_ACK, 1, 0)
         begun = time.monotonic()

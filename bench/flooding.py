@@ -1,10 +1,10 @@
-"""Flooding in a dense fabric: packets and CPU for a link that fails and heals, beside FRR.
+"""Flooding in a dense fabric: packets and CPU for a link that fails and heals, compared with FRR.
 
-Three parts. The lab: 4 spines and 8 leaves run fared as it is, fared with ``flooding: reduction:
-leaf`` on its leaves, and FRR; a link fails and heals, a socket in each spine counts what all
-links carry (the same for all), the kernel counts the CPU of all daemons. The virtual clock: the
-same events in larger fabrics of engines, with wires of unequal delay, with and without reduction.
-And what a copy costs that brings nothing new, beside the first one.
+Three parts. The lab: 4 spines and 8 leaves run fared with its defaults, fared with ``flooding:
+reduction: leaf`` on its leaves, and FRR; a link fails and heals. A socket in each spine counts the
+packets of all links, in the same way for each daemon, and the kernel counts the CPU of all daemons.
+The virtual clock: the same events in larger fabrics of engines, with wires of unequal delay, with
+and without reduction. Duplicates: the cost of a duplicate LSA, compared with its first copy.
 
 ``python bench/flooding.py [CYCLES [isis]]``: more failures, or the lab over IS-IS.
 """
@@ -38,7 +38,7 @@ RESULTS = ROOT / "build" / "bench" / "flooding.json"
 CYCLES = 2
 READY = 90.0
 FAILED, HEALED, IDLE = 2.0, 3.0, 3.0
-"""Seconds for which an event is watched: FRR acknowledges after a second."""
+"""Seconds of counting after an event: FRR acknowledges after a second."""
 ETH_P_ALL = 3
 IPV4, OSPF = 0x0800, 89
 PACKETS, CPU = "packets", "CPU"
@@ -53,7 +53,7 @@ Events = dict[str, list[dict[str, float]]]
 
 
 def kind_of_frame(frame: bytes) -> str | None:
-    """What of flooding a frame carries."""
+    """The kind of flooding packet in a frame; None for any other frame."""
     if int.from_bytes(frame[12:14], "big") == IPV4 and frame[23] == OSPF:
         return KINDS.get(frame[14 + (frame[14] & 0xF) * 4 + 1])
     if frame[14:17] == b"\xfe\xfe\x03" and frame[17] == 0x83:
@@ -62,7 +62,7 @@ def kind_of_frame(frame: bytes) -> str | None:
 
 
 class Watch:
-    """Counts packets and CPU of a fabric from a moment on."""
+    """Counts the packets and the CPU of a fabric."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
@@ -78,7 +78,7 @@ class Watch:
             self._sockets.append(made)
 
     def cpu(self) -> float:
-        """Seconds of CPU that all daemons have had."""
+        """CPU seconds of all daemons so far."""
         total = 0
         for node in self._fabric.nodes.values():
             for process in node.processes:
@@ -107,7 +107,7 @@ class Watch:
         return found
 
     def during(self, action: Any, seconds: float, idle: float) -> dict[str, float]:  # noqa: ANN401
-        """What an event brings about in so many seconds, less the CPU of an idle fabric."""
+        """Packets and CPU of ``seconds`` after an event, less the CPU of an idle fabric."""
         self.take()
         before = self.cpu()
         action()
@@ -118,7 +118,7 @@ class Watch:
 
 
 def measure(kind: str, proto: str, cycles: int) -> dict[str, Events]:
-    """Run a fabric, let links fail and heal; fared with reduction, too, under ``leaf``."""
+    """Run a fabric, fail links and heal them; for fared also with reduction, under ``leaf``."""
     from fared.lab.fabric import Fabric
     from fared.lab.waiting import await_paths
 
@@ -135,7 +135,7 @@ def measure(kind: str, proto: str, cycles: int) -> dict[str, Events]:
 
 
 def events(fabric: Fabric, kind: str, cycles: int) -> Events:
-    """Links fail and heal, one after the other."""
+    """Fail and heal links, one after another."""
     time.sleep(1)
     watch = Watch(fabric)
     before = watch.cpu()
@@ -152,7 +152,7 @@ def events(fabric: Fabric, kind: str, cycles: int) -> Events:
 
 
 def reduce(fabric: Fabric, proto: str) -> None:
-    """Let the leaves reduce flooding from now on."""
+    """Enable flooding reduction on the leaves."""
     from fared.api.client import ControlClient
 
     for plan in fabric.plan.leaves:
@@ -167,7 +167,7 @@ def reduce(fabric: Fabric, proto: str) -> None:
 
 
 def lab_rows(proto: str, cycles: int) -> list[Row]:
-    """One row a figure and event, beside FRR."""
+    """One row per figure and event, compared with FRR."""
     from fared.lab import sandbox
 
     if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
@@ -192,7 +192,7 @@ def lab_rows(proto: str, cycles: int) -> list[Row]:
 
 
 def _lab_row(found: dict[str, Events], proto: str, event: str, figure: str, kind: str) -> Row:
-    """A figure of one kind of event beside FRR's."""
+    """A figure of one kind of event, compared with FRR's."""
     ours, other = (middle(found[k][event], figure) for k in (kind, "frr"))
     ratio = other / ours if ours else None
     label = "" if kind == "fared" else ", leaf reduction"

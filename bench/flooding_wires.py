@@ -1,7 +1,7 @@
-"""Flooding counted on the virtual clock, and what a copy costs that brings nothing new.
+"""Flooding counted on the virtual clock, and the cost of a duplicate.
 
-Fabrics of engines, without routes or kernels, on wires of unequal delay: what a change costs in
-packets with flooding reduction and without. Part of ``bench.flooding``.
+Fabrics of engines, without routes or kernels, on wires of unequal delay: the number of packets for
+a change, with and without flooding reduction. Part of ``bench.flooding``.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.beside_fabric import Fabric as Described
+from fared.core import igp
 from fared.core.ids import AreaId, RouterId, SystemId
 from fared.core.links import InterfaceAddress, Link
 from fared.core.reduction import Reduction, ReductionSettings
-from fared.isis import events as isis
 from fared.isis.engine import IsisEngine
 from fared.isis.ids import LevelSet, lsp_id
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp
 from fared.isis.settings import CircuitSettings, IsisSettings
-from fared.ospf import events as ospf
 from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.body import encode_router_lsa
@@ -51,13 +50,13 @@ KINDS = {
     26: ACKS,
     27: ACKS,
 }
-"""OSPF packet types and PDU types of IS-IS; they do not meet."""
+"""OSPF packet types and PDU types of IS-IS; their numbers do not overlap."""
 BACKBONE = AreaId(0)
 LEAF = ReductionSettings(Reduction.LEAF)
 NONE = ReductionSettings()
 NOTE_ACKS = (
-    "on the virtual clock; updates and acks together are two packets a link with and without it: an update that\
- crosses another on the link acknowledges it"
+    "on the virtual clock; updates and acks together are two packets per link with and without"
+    " reduction: an update that crosses another on the link acknowledges it"
 )
 GOAL_DUPLICATE = 4.0
 Row = dict[str, Any]
@@ -65,7 +64,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Engine:
-    """One router: an engine, and where its ports lead."""
+    """One router: an engine, and the far ends of its ports."""
 
     engine: OspfEngine | IsisEngine
     far: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -121,15 +120,15 @@ class Wires:
             self.tell(number, link)
 
     def tell(self, number: int, link: Link, cost: int = 10) -> None:
-        """A link is new or differs."""
+        """Report a new or changed link to a router."""
         node = self.nodes[number]
         node.links[link.ifindex] = link
         if self._isis:
             settings = CircuitSettings(levels=LevelSet.TWO, hello_padding=False, metric=cost)
-            node.engine.handle(isis.CircuitChanged(link, settings), self.now)
+            node.engine.handle(igp.LinkChanged(link, settings), self.now)
         else:
             known = InterfaceSettings(BACKBONE, hello_interval=10, cost=cost)
-            node.engine.handle(ospf.LinkChanged(link, known), self.now)
+            node.engine.handle(igp.LinkChanged(link, known), self.now)
 
     def cost(self, number: int, cost: int) -> None:
         """Change the cost of a router's first link."""
@@ -139,10 +138,9 @@ class Wires:
     def _settle(self, number: int) -> None:
         node = self.nodes[number]
         for output in node.engine.drain():
-            if isinstance(output, ospf.SendPacket):
-                kind = KINDS.get(output.payload[1])
-            elif isinstance(output, isis.SendPdu):
-                kind = KINDS.get(output.payload[4] & 0x1F)
+            if isinstance(output, igp.SendPacket):
+                payload = output.payload
+                kind = KINDS.get(payload[4] & 0x1F if self._isis else payload[1])
             else:
                 continue
             if kind is not None:
@@ -162,12 +160,14 @@ class Wires:
         self._last[number, ifindex] = at
         link = node.links[output.ifindex]
         if self._isis:
-            event: Any = isis.PduReceived(
+            event: Any = igp.PacketReceived(
                 ifindex, link.hardware_address, output.destination, output.payload
             )
         else:
             source = link.addresses[0].address
-            event = ospf.PacketReceived(ifindex, source, output.destination, output.payload)
+            event = igp.PacketReceived(
+                ifindex, source, output.destination, output.payload, output.ttl
+            )
         self._push(at, number, event)
 
     def _push(self, at: float, number: int, event: Any) -> None:  # noqa: ANN401
@@ -175,7 +175,7 @@ class Wires:
         heapq.heappush(self._queue, (at, self._order, number, event))
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the virtual clock."""
         end = self.now + seconds
         while self._queue and self._queue[0][0] <= end:
             self.now, _, number, event = heapq.heappop(self._queue)
@@ -192,7 +192,7 @@ class Wires:
 
 
 def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -> dict[str, float]:
-    """Packets for a change at a leaf and one at a spine, means over several."""
+    """Packets for a change at a leaf and for a change at a spine: means over several changes."""
     wires = Wires(proto, spines, leaves, reduction)
     wires.run(30)
     found: dict[str, float] = {}
@@ -207,7 +207,7 @@ def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -
 
 
 def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
-    """With reduction beside without it: counts only, so that a core each may work at it."""
+    """Compare counts with and without reduction; load does not change them: one process a core."""
     wanted = [(*each, reduction) for each in fabrics for reduction in (LEAF, NONE)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         counted = list(pool.map(copies, *zip(*wanted, strict=True)))
@@ -231,11 +231,11 @@ def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
     return rows
 
 
-# -- what a copy costs ---------------------------------------------------------------------------
+# -- the cost of a copy --------------------------------------------------------------------------
 
 
 def duplicate_rows() -> list[Row]:
-    """One packet with a router LSA of 64 links, as the first and as one more copy, for each."""
+    """One packet with a router LSA of 64 links or a full LSP: the first copy and a duplicate."""
     rows = []
     for proto in ("ospf", "isis"):
         first, again = _first_and_again(proto)
@@ -254,9 +254,9 @@ def duplicate_rows() -> list[Row]:
 
 
 def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
-    """CPU seconds for one packet, medians, drain included: at a leaf with eight neighbors.
+    """CPU seconds for the first copy and a duplicate, medians, at a leaf with eight neighbors.
 
-    Two of them send the same in turn; each number is sent once by either.
+    Two neighbors send each sequence number once, in turn. The times include draining the engine.
     """
     wires = Wires(proto, 8, 2, NONE)
     wires.run(30)
@@ -279,7 +279,7 @@ def _first_and_again(proto: str, number: int = 300) -> tuple[float, float]:
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def _ospf_packet(spine: int, link: Link, sequence: int) -> ospf.PacketReceived:
+def _ospf_packet(spine: int, link: Link, sequence: int) -> igp.PacketReceived:
     """A router LSA of 64 links, as a spine floods it."""
     links = tuple(RouterLink(1, number, 0x0A000000 + number, 10) for number in range(64))
     lsa = encode_lsa(
@@ -292,13 +292,13 @@ def _ospf_packet(spine: int, link: Link, sequence: int) -> ospf.PacketReceived:
         body=encode_router_lsa(RouterLsa(0, links)),
     )
     packet = encode_packet(0x0AFF0001 + spine, 0, LsUpdate((lsa,)))
-    return ospf.PacketReceived(spine + 1, link.addresses[0].address, 0xE0000005, packet)
+    return igp.PacketReceived(spine + 1, link.addresses[0].address, 0xE0000005, packet, 1)
 
 
-def _isis_packet(spine: int, link: Link, sequence: int) -> isis.PduReceived:
+def _isis_packet(spine: int, link: Link, sequence: int) -> igp.PacketReceived:
     """A fragment full of TE links, as a spine floods it."""
     described = Described(64, 8, te=True)
     router = described.leaf(5)
     system, tlvs = described.system(router), tuple(described.fragments(router)[1])
     raw = encode_pdu(Lsp(2, lsp_id(system, 0, 1), sequence, 1200, tlvs=tlvs, is_type=3))
-    return isis.PduReceived(spine + 1, link.hardware_address, 0x0180C2000015, raw)
+    return igp.PacketReceived(spine + 1, link.hardware_address, 0x0180C2000015, raw)

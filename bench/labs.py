@@ -1,4 +1,4 @@
-"""What the benchmarks on live fabrics share: the 4x8 topology and other settings for its daemons."""
+"""Common parts of the benchmarks on live fabrics: the 4x8 topology, changes of settings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import yaml
 
 if TYPE_CHECKING:
     from fared.lab.fabric import Fabric
-    from fared.lab.topology import Topology
+    from fared.lab.topology import LabTopology
 
 STARTING, SETTLED = '"starting"', '"views-loaded"'
 TOPOLOGY = Path(__file__).resolve().parent.parent / "containerlab" / "clos3.clab.yml"
 
 
-def clos(rate: str = "100M", mtu: int = 1500) -> Topology:
-    """4 spines, 8 leaves, a host each; links between routers of that rate."""
+def clos(rate: str = "100M", mtu: int = 1500) -> LabTopology:
+    """4 spines, 8 leaves, a host per leaf; links between routers have the given rate."""
     from fared.lab import topology
 
     document: dict[str, Any] = yaml.safe_load(TOPOLOGY.read_text("utf-8"))
@@ -29,8 +29,8 @@ def clos(rate: str = "100M", mtu: int = 1500) -> Topology:
     return topology.from_document(document, TOPOLOGY)
 
 
-def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
-    """Put two links of that rate, and the MTU of the old one, in place of it."""
+def doubled(whole: LabTopology, a: str, b: str, rate: str) -> LabTopology:
+    """Replace the link between a and b by two links of the given rate and of the same MTU."""
     from fared.lab import topology
 
     document = copy.deepcopy(whole.document)
@@ -46,7 +46,7 @@ def doubled(whole: Topology, a: str, b: str, rate: str) -> Topology:
 
 
 def settle(fabric: Fabric, timeout: float = 60.0) -> None:
-    """Wait until daemons have done all they do once: fared loads its views when all is calm.
+    """Wait until all daemons have completed their start: fared loads its views once idle.
 
     Raises TimeoutError.
     """
@@ -64,12 +64,12 @@ def settle(fabric: Fabric, timeout: float = 60.0) -> None:
 
 
 def _is_settled(log: str) -> bool:
-    """A daemon that was started again writes below what the former one said."""
+    """Examine the last start only: a restarted daemon appends to the log."""
     return log.rfind(SETTLED) > log.rfind(STARTING)
 
 
 def configure(fabric: Fabric, adaptive: dict[str, Any]) -> None:
-    """Let every daemon go on with this section ``adaptive``, the rest of the file as it was."""
+    """Replace the section ``adaptive`` in the configuration of every daemon, and reload it."""
     from fared.api.client import ControlClient
 
     for router in fabric.plan.routers:

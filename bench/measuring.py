@@ -1,14 +1,14 @@
-"""What it costs a daemon to measure the load of 64 links, every second and ten times a second.
+"""CPU cost of measuring the load of 64 links, every second and ten times a second.
 
-Two routers are joined by 64 veth links with an OSPF adjacency on each; weights follow load. A
-generator keeps the loads of all links moving, within the announce threshold, so that every
-measurement goes the whole way: counters, loads, what is available, whether to announce. CPU time
-is the scheduler's own (/proc/PID/task/*/schedstat), of the whole daemon with its hellos on 64
-links; what measuring costs is the difference to the same daemon that measures once an hour, the
-median of several rounds. On a busy machine that difference drowns in noise, so the cost of one
-measurement is taken from a hundred a second as well, and the larger of both figures counts. The last rows let
-the loads of eight links jump over the threshold: then LSAs are made and flooded to the neighbor,
-over each of the 64 links.
+Two routers are connected by 64 veth links with an OSPF adjacency on each; weights follow load. A
+generator varies the loads of all links within the announce threshold, so that every measurement
+takes all steps: counters, loads, available capacity, decision to advertise. CPU time is that of the
+scheduler (/proc/PID/task/*/schedstat), for the whole daemon with its hellos on 64 links. The cost
+of measuring is the difference to the same daemon with one measurement per hour, the median of
+several rounds. On a busy machine noise exceeds that difference, so the cost of one measurement is
+also taken from a hundred per second, and the larger of both figures counts. In the last rows the
+loads of eight links cross the threshold: the daemon originates LSAs and floods them to the
+neighbor over each of the 64 links.
 
 ``python bench/measuring.py [ROUNDS]``
 """
@@ -43,21 +43,21 @@ OFF, SLOW, FAST, FASTEST = "1h", "1s", "100ms", "10ms"
 GOALS = {SLOW: 1.0, FAST: 5.0}
 ROUNDS = 2
 RATES = {OFF: 0.0, SLOW: 1.0, FAST: 10.0, FASTEST: 100.0}
-"""Samples a second. A daemon that gets no CPU measures less often: its cost is scaled to these."""
+"""Samples per second. A daemon short of CPU measures less often: its cost is scaled to these."""
 WINDOW = {OFF: 2.5, SLOW: 4.0, FAST: 2.5, FASTEST: 2.0}
 SETTLE = 0.5
 READY = 120.0
 HELLOS = {"hello-interval": 1, "dead-interval": 40}
-"""Adjacencies outlive what others do on this machine."""
+"""Long enough that adjacencies survive other load on the machine."""
 TICK = 0.05
 QUIET, LOUD = (200, 900), (1000, 30_000)
-"""Bytes that a link sends every tick: 0.3 to 1.4 %, and 1.6 to 48 % of the capacity."""
+"""Bytes per tick and link: 0.3 to 1.4 %, and 1.6 to 48 % of the capacity."""
 ANNOUNCING = 8
 _TICKS = 5
-"""For so many ticks the load of a link stays."""
+"""Number of ticks for which the load of a link is constant."""
 _FRAME = 1400
 _ETHERTYPE = 0x88B5
-"""Local experimental (IEEE 802): nobody at the far end answers."""
+"""Local experimental EtherType (IEEE 802): the far end does not answer."""
 
 Json = dict[str, Any]
 
@@ -76,7 +76,7 @@ class Router:
         self.process: subprocess.Popen[bytes] | None = None
 
     def configure(self, period: str) -> None:
-        """Write the file; a running daemon reads it again."""
+        """Write the configuration; a running daemon reloads it."""
         config = {
             "router-id": f"10.255.7.{self.number}",
             "interfaces": {"m*": {"bandwidth": CAPACITY}},
@@ -102,13 +102,13 @@ class Router:
             )
 
     def request(self, command: str, what: str | None = None) -> Json:
-        """Ask the daemon for one document."""
+        """Request one document from the daemon."""
         from fared.api.client import ControlClient
 
         return ControlClient(str(self.directory / "fared.sock"), READY).request(command, what, {})
 
     def show(self, what: str) -> Json:
-        """One document of ``show``."""
+        """Return one document of ``show``."""
         return self.request("show", what)
 
     def await_neighbors(self) -> None:
@@ -141,7 +141,7 @@ class Router:
         return sum(r["value"] for r in rows if (r["group"], r["name"]) == ("load-samples", "ok"))
 
     def close(self) -> None:
-        """End the daemon and remove the namespace."""
+        """Stop the daemon and remove the namespace."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -149,7 +149,7 @@ class Router:
 
 
 def join(left: Router, right: Router) -> None:
-    """Make the links: distinct interface indexes, or lost carriers are told late."""
+    """Create the links, with distinct interface indexes: else carrier loss is reported late."""
     far = right.netns.name
     left.netns.batch(
         "ip",
@@ -167,7 +167,7 @@ def join(left: Router, right: Router) -> None:
 
 @contextlib.contextmanager
 def traffic(router: Router, loud: int = 0) -> Iterator[None]:
-    """Send over all links, over ``loud`` of them a lot, from a process of its own."""
+    """Send over all links, at a high rate over ``loud`` of them, in a separate process."""
     with router.netns.entered():
         sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM) for _ in range(LINKS)]
     child = os.fork()
@@ -183,7 +183,7 @@ def traffic(router: Router, loud: int = 0) -> Iterator[None]:
 
 
 def _send(sockets: list[socket.socket], octets: list[tuple[int, int]]) -> None:
-    """Send until killed."""
+    """Send until the process is killed."""
     dice, due, levels = random.Random(1), time.monotonic(), [0] * LINKS
     for tick in range(100_000):
         if tick % _TICKS == 0:
@@ -200,7 +200,7 @@ def _send(sockets: list[socket.socket], octets: list[tuple[int, int]]) -> None:
 
 
 def percent(router: Router, period: str) -> Json:
-    """CPU use of the daemon while it measures so often, percent of a core."""
+    """CPU use of the daemon while it measures every ``period``, percent of a core."""
     router.configure(period)
     time.sleep(SETTLE)
     samples, lsas = router.samples(), router.lsas()
@@ -217,7 +217,7 @@ def percent(router: Router, period: str) -> Json:
 
 
 def measure(directory: Path, rounds: int = ROUNDS) -> dict[str, list[Json]]:
-    """Measure all there is to measure: by name, a result each round."""
+    """Take all measurements; return by name one result per round."""
     found: dict[str, list[Json]] = {}
     routers: list[Router] = []
     try:
@@ -281,7 +281,7 @@ def _whole(name: str, value: float) -> Json:
 
 
 def rows(rounds: int = ROUNDS) -> list[Json]:
-    """Measure in a private corner of the kernel; nothing where there is none to be had."""
+    """Measure in a sandbox; no rows if none can be made."""
     from fared.lab import sandbox
 
     if sandbox.problem() is not None:
@@ -298,7 +298,7 @@ def rows(rounds: int = ROUNDS) -> list[Json]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="What measuring the load of links costs.")
+    parser = argparse.ArgumentParser(description="CPU cost of measuring the load of links.")
     parser.add_argument("rounds", nargs="?", type=int, default=ROUNDS)
     for row in rows(parser.parse_args().rounds):
         print(row)

@@ -1,4 +1,4 @@
-"""Rows of the report that set one figure beside another."""
+"""Rows of the report that compare two figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def compared(
     *,
     more_is_better: bool = False,
 ) -> dict[str, Any]:
-    """A row whose ratio is above 1 where fared is ahead; ``least`` is the ratio that is the goal.
+    """Return a row whose ratio is above 1 if fared is ahead; ``least``: the ratio to reach.
 
-    Without one of both figures there is no ratio, and a goal is missed.
+    If either figure is missing, the row has no ratio, and its goal is missed.
     """
     ratio = None
     if ours and other:

@@ -1,15 +1,15 @@
-"""All benchmarks as one page: ``make bench`` writes build/bench/report.md, with pictures beside it.
+"""All benchmarks on one page: ``make bench`` writes build/bench/report.md, and pictures next to it.
 
-Every row stands beside a peer or the older method *in the same run*: absolute times on shared
-machines are noise, ratios are not. A row with a goal is met or missed; the last line of the
-report counts both. Each section runs in a process of its own: one that fails, or does not end,
-is reported with the reason, counts as a missed goal and takes nothing else down.
+Rows compare fared with a peer or with the older method *in the same run*: absolute times on shared
+machines vary too much, ratios do not. A goal is met or missed; the last line of the report counts
+both. Each section runs in a process of its own: if it fails or hangs, the report gives the reason
+and counts a missed goal, and the other sections still run.
 
-A section is a module of this directory with ``rows()``: a list of mappings with ``name`` and, as
-far as they apply, ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is ahead), ``goal`` (in
-words), ``met`` (None: no goal), ``note`` (a few words below the table) and ``drawn`` (False: not in
-the picture of ratios). It may offer ``figures(rows, directory)``: pictures it drew there, as (file
-name, caption) pairs.
+A section is a module of this directory with ``rows()``, which returns a list of mappings with
+``name`` and optionally ``ours``, ``other``, ``unit``, ``ratio`` (above 1: fared is ahead), ``goal``
+(text), ``met`` (None: no goal), ``note`` (text below the table) and ``drawn`` (False: not in the
+picture of ratios). An optional ``figures(rows, directory)`` draws pictures in the directory and
+returns (file name, caption) pairs.
 
 ``python bench/run.py [SECTION...]`` runs all sections, or those named.
 """
@@ -40,12 +40,13 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
-"""Seconds after which a section is taken to hang."""
+"""Seconds after which a section is considered to hang."""
 FAREWELL = 20.0
-"""Seconds that a section gets to remove its namespaces when it is stopped."""
+"""Seconds for a section to remove its namespaces after SIGTERM."""
 ROWS_MARK = "--rows"
 SECTIONS = {
     "compute": "Compute: SPF, weights and groups of one router",
+    "prefixes": "Prefixes: one that changes, however many are held, and all of a fabric at start",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
@@ -58,17 +59,17 @@ SECTIONS = {
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
 }
 INTRO = """\
-What fared costs and what it brings, beside FRR, BIRD, iproute2 or the older way of doing the same,
-measured in one run on one machine. Absolute times depend on the machine; ratios hardly do. "A / B"
-is fared, or the new way, at A, beside B in the column "other"; a ratio above 1 means that fared is
-ahead. Each section says which command repeats it alone."""
+Cost and performance of fared, compared with FRR, BIRD, iproute2 or an older method in one run on
+one machine. Absolute times depend on the machine; ratios hardly do. "A / B" compares A, of fared or
+the new method, with B in the column "other"; a ratio above 1 means that fared is ahead. Each
+section gives the command that repeats it."""
 
 Row = dict[str, Any]
 
 
 @dataclass
 class Section:
-    """What became of one section: its rows and pictures, or why there are none."""
+    """The result of one section: its rows and pictures, or the reason for their absence."""
 
     name: str
     title: str
@@ -77,17 +78,17 @@ class Section:
     figures: list[tuple[str, str]] = field(default_factory=list)
     failure: str | None = None
     stolen: float = 0.0
-    """What the host took of the machine meanwhile, 0..1."""
+    """The part of CPU time that the host stole during the section, 0..1."""
 
     @property
     def verdicts(self) -> list[bool]:
-        """Whether each goal was met; a section that failed has missed one."""
+        """Whether each goal was met; a failed section counts as one missed goal."""
         found = [bool(row["met"]) for row in self.rows if row.get("met") is not None]
         return found if self.failure is None else [*found, False]
 
     @property
     def outcome(self) -> str:
-        """The whole section in a line."""
+        """The section in one line."""
         met, all_goals = sum(self.verdicts), len(self.verdicts)
         said = f"{met} of {all_goals} goals met" if all_goals else "no goals"
         ratios = [row["ratio"] for row in self.rows if row.get("ratio")]
@@ -98,7 +99,7 @@ class Section:
 
     @property
     def command(self) -> str:
-        """What repeats it."""
+        """The command that repeats the section."""
         return f"python bench/{self.name}.py"
 
 
@@ -106,7 +107,7 @@ class Section:
 
 
 def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
-    """Bring rows of any section into one shape; a row without a goal is neither met nor missed."""
+    """Convert a row of any section to a mapping; without a goal, ``met`` is None."""
     if isinstance(row, dict):
         return row
     goal = row.goal.strip("-")
@@ -122,7 +123,7 @@ def as_row(row: Any) -> Row:  # noqa: ANN401 - a mapping or a dataclass
 
 
 def measure(name: str, answer: Path) -> int:
-    """Be the process of one section: leave rows and figures in ``answer``, as JSON."""
+    """Run one section in this process; write rows and figures to ``answer``, as JSON."""
     sys.path.insert(0, str(ROOT))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     module = importlib.import_module(f"bench.{name}")
@@ -131,19 +132,19 @@ def measure(name: str, answer: Path) -> int:
     if hasattr(module, "figures"):
         try:
             figures = [(str(file), caption) for file, caption in module.figures(rows, OUTPUT)]
-        except Exception:  # noqa: BLE001 - a picture less is no measurement less
+        except Exception:  # noqa: BLE001 - the rows are valid without pictures
             traceback.print_exc()
     answer.write_text(json.dumps({"rows": rows, "figures": figures}, default=plain))
     return 0
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - NumPy's numbers have item()
-    """Turn what JSON does not know into what it does."""
+    """Convert a value that JSON does not support to one that it supports."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def run(name: str, patience: float = PATIENCE) -> Section:
-    """Run one section and collect what it found, or why it found nothing."""
+    """Run one section; return its results, or the reason for their absence."""
     section = Section(name, SECTIONS.get(name, name))
     log = OUTPUT / f"{name}.log"
     started, before = time.perf_counter(), spent()
@@ -170,24 +171,24 @@ def run(name: str, patience: float = PATIENCE) -> Section:
     section.failure = (
         f"not over after {patience:g} s"
         if code is None
-        else last_line(log) or f"ended with code {code} and no word"
+        else last_line(log) or f"ended with code {code}, without output"
     )
     return section
 
 
 def spent(stat: Path = Path("/proc/stat")) -> tuple[int, int]:
-    """What all processors have spent so far, and how much of it on other machines of the host."""
+    """Time of all processors so far, and the part of it that the host stole (proc(5))."""
     fields = [int(field) for field in stat.read_text().partition("\n")[0].split()[1:9]]
     return sum(fields), fields[7]
 
 
 def stolen(before: tuple[int, int], after: tuple[int, int]) -> float:
-    """The part of the time in between that this machine wanted and did not get."""
+    """The stolen part of the time between two readings of ``spent``."""
     return (after[1] - before[1]) / max(1, after[0] - before[0])
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a section and all it started: politely at first, so that it can tidy up."""
+    """Stop a section and its children: SIGTERM, so that it can clean up, then SIGKILL."""
     process.terminate()
     try:
         process.wait(FAREWELL)
@@ -200,16 +201,16 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of what a section said: of a traceback, the error."""
+    """Return the last line of a section's output: the error, if it is a traceback."""
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")
 
 
-# -- the page ----------------------------------------------------------------------------------
+# -- the report --------------------------------------------------------------------------------
 
 
 def machine() -> list[str]:
-    """Say on what this ran."""
+    """Describe the machine and the software versions."""
     info = Path("/proc/cpuinfo").read_text().splitlines()
     names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
     total = Path("/proc/meminfo").read_text().split()[1]
@@ -224,15 +225,15 @@ def machine() -> list[str]:
     ]
     cores = f"{os.cpu_count()} x {names[0] if names else platform.machine()}"
     memory = f"{int(total) / 2**20:.0f} GiB"
-    load = f"load when it began {os.getloadavg()[0]:.1f}"
+    load = f"load at the start {os.getloadavg()[0]:.1f}"
     return [
         f"- Machine: {cores}, {memory}, Linux {platform.release()}; {load}",
-        f"- Python {platform.python_version()}; beside it {', '.join(peers) or 'nothing'}",
+        f"- Python {platform.python_version()}; compared with {', '.join(peers) or 'no peer'}",
     ]
 
 
 def version_of(command: list[str]) -> str | None:
-    """Return the version that a program says it has, None where it is not installed."""
+    """Return the version that a program prints; None if it is not installed."""
     if shutil.which(command[0]) is None:
         return None
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
@@ -241,24 +242,24 @@ def version_of(command: list[str]) -> str | None:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, or nothing."""
+    """Format a figure with three significant digits; None as an empty text."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def mark(met: object) -> str:
-    """Say whether a goal was met, where there is one."""
+    """Format whether a goal was met; empty without a goal."""
     return "" if met is None else ("met" if met else "**missed**")
 
 
 def times(ratio: float | None) -> str:
-    """A ratio, and that it is one."""
+    """Format a ratio."""
     return "" if ratio is None else f"{number(ratio)}x"
 
 
 def cells(row: Row, numeral: int | None = None) -> list[str]:
-    """One line of a table; ``numeral`` points at a note."""
+    """One line of a table; ``numeral`` refers to a note."""
     goal = row.get("goal")
     bare = all(row.get(key) is None for key in ("ours", "other"))
     pointer = "" if numeral is None else f" ({numeral})"
@@ -273,9 +274,9 @@ def cells(row: Row, numeral: int | None = None) -> list[str]:
     ]
 
 
-STOLEN = "Stolen: the part of the processors' time that this machine wanted and its host gave away."
+STOLEN = "Stolen: the part of the CPU time that the host did not give to this machine (steal time)."
 MANY = 30
-"""Rows of a section from which on those without a goal are folded away."""
+"""A section with more rows than this collapses those without a goal."""
 HEADINGS = ["what", "fared", "other", "unit", "ratio", "goal", ""]
 RIGHT = (1, 2, 4)
 
@@ -283,7 +284,7 @@ RIGHT = (1, 2, 4)
 def layout(
     headings: Sequence[str], lines: Sequence[Sequence[str]], right: Iterable[int] = ()
 ) -> list[str]:
-    """Lay out a markdown table so that it is a table to the bare eye as well."""
+    """Lay out a markdown table with aligned columns, readable as plain text."""
     widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
     widths = [max(width, 3) for width in widths]
 
@@ -301,7 +302,7 @@ def layout(
 
 
 def table(rows: list[Row]) -> list[str]:
-    """Format rows as a markdown table, their notes below it."""
+    """Format rows as a markdown table with their notes below."""
     notes: list[str] = []
     lines = []
     for row in rows:
@@ -316,7 +317,7 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def summary(sections: list[Section]) -> list[str]:
-    """A line a section, then all goals in one table, those missed first."""
+    """One line per section, then all goals in one table, missed ones first."""
     lines = [
         [
             f"[{section.title.partition(':')[0]}](#{anchor(section.title)})",
@@ -342,7 +343,7 @@ def summary(sections: list[Section]) -> list[str]:
 
 
 def anchor(title: str) -> str:
-    """Where a heading can be linked to, as GitHub writes it."""
+    """Return the anchor of a heading, as GitHub forms it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
@@ -366,7 +367,7 @@ def page(sections: list[Section], began: datetime, seconds: float) -> str:
 
 
 def tables(rows: list[Row]) -> list[str]:
-    """All rows; where they are many, those without a goal are folded away."""
+    """All rows; if there are more than ``MANY``, those without a goal are collapsed."""
     if len(rows) <= MANY:
         return [*table(rows), ""] if rows else []
     shown = [row for row in rows if row.get("met") is not None]
@@ -380,7 +381,7 @@ def tables(rows: list[Row]) -> list[str]:
 
 
 def draw_ratios(section: Section) -> None:
-    """Draw how far ahead fared is in each row that has a ratio; goals met and missed in colour."""
+    """Draw the ratio of each row that has one; colours show goals met and missed."""
     rows = [row for row in section.rows if (row.get("ratio") or 0) > 0 and row.get("drawn", True)]
     if len(rows) < 2:
         return
@@ -419,20 +420,20 @@ def draw_ratios(section: Section) -> None:
 
 
 def shorten(name: str, most: int = 70) -> str:
-    """Cut what is too long for the margin of a picture."""
+    """Shorten a name that is too long for the margin of a picture."""
     return name if len(name) <= most else name[: most - 3] + "..."
 
 
-# -- all of it ---------------------------------------------------------------------------------
+# -- the command -------------------------------------------------------------------------------
 
 
 def main(arguments: list[str]) -> int:
-    """Run the sections named, or all, and write the report."""
+    """Run the named sections, or all, and write the report."""
     if arguments[:1] == [ROWS_MARK]:
         return measure(arguments[1], Path(arguments[2]))
     unknown = [name for name in arguments if name not in SECTIONS]
     if unknown:
-        print(f"no such section: {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+        print(f"no such section: {', '.join(unknown)}; known sections: {', '.join(SECTIONS)}")
         return 2
     OUTPUT.mkdir(parents=True, exist_ok=True)
     began, started = datetime.now(UTC), time.perf_counter()
@@ -445,7 +446,7 @@ def main(arguments: list[str]) -> int:
         said = section.failure or section.outcome
         print(f"{section.name}: {said}, {section.seconds:.0f} s", flush=True)
         text = page(sections, began, time.perf_counter() - started)
-        REPORT.write_text(text)  # each time: what was measured is not lost if this is stopped
+        REPORT.write_text(text)  # after each section: an interrupted run keeps its results
     print(f"\n{text}", end="")
     return 0
 

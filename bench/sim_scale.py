@@ -1,16 +1,16 @@
-"""How big a fabric the virtual clock carries: start-up and ten failures, 50 to 500 routers.
+"""Fabric sizes on the virtual clock: start-up and ten failures, with 50 to 500 routers.
 
-One process holds all routers, each the whole of a router but for sockets and kernel: engine,
-database, solver, FIB planner. The fabric is five-stage, PoDs of 4 spines and 12 leaves that are
-areas of their own and announce themselves in blocks, and grows as fabrics do, by PoDs. From
-nothing it comes up until no database and no table changes any more; then ten links fail, one
-after another, each until all is quiet again. At the end packets are walked through the simulated
-kernels. Each size runs in a process of its own, on one core; growth is fitted to CPU time, which
-others on the machine do not stretch.
+One process runs all routers, each complete but for sockets and kernel: engine, database, solver,
+FIB planner. The fabric has five stages, with PoDs of 4 spines and 12 leaves; each PoD is an area
+and advertises aggregates; larger fabrics have more PoDs. The fabric starts from nothing and runs
+until no database and no table changes any more. Then ten links fail, one after another; each time
+the fabric runs until it is quiet again. At the end packets are forwarded through the simulated
+kernels. Each size runs in its own process, on one core; growth is fitted to CPU time, which other
+load on the machine affects little.
 
-``python bench/sim_scale.py`` is the series of the report, 52 to 200 routers; ``... --full`` goes on
-to 500, minutes more. ``... pods 52 1000`` and ``... flat 50 100 200`` are sizes by choice: ``flat`` is a three-stage fabric in one area, where
-every router knows every link.
+``python bench/sim_scale.py`` runs the sizes of the report, 52 to 200 routers; ``--full`` continues
+to 500 and takes minutes more. ``pods 52 1000`` or ``flat 50 100 200`` selects sizes: ``flat`` is a
+three-stage fabric in one area, where every router knows every link.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Row = dict[str, Any]
 
 
 def build(kind: str, routers: int) -> Fabric:
-    """A fabric of about so many routers."""
+    """Build a fabric of about ``routers`` routers."""
     if kind == FLAT:
         return clos3(POD_SPINES, routers - POD_SPINES)
     pods = (routers - POD_SPINES) // POD
@@ -69,8 +69,8 @@ def build(kind: str, routers: int) -> Fabric:
 
 
 def measure(kind: str, routers: int) -> dict[str, float]:
-    """Start the fabric, let ten links fail, and see that packets still arrive."""
-    # Hundreds of databases are no garbage: looking through them again and again is a fifth of it.
+    """Start the fabric, fail ten links, and check that packets still arrive."""
+    # The databases are not garbage: collecting over them takes a fifth of the time.
     gc.set_threshold(GC_THRESHOLD)
     fabric = build(kind, routers)
     network, chance = fabric.network, random.Random(SEED)
@@ -84,7 +84,7 @@ def measure(kind: str, routers: int) -> dict[str, float]:
         "start wall": started - began,
         "start cpu": started_cpu - began_cpu,
         "start virtual": settled,
-        "start events": network.counts["events"],
+        "start events": network.events,
         "start packets": network.counts["packets"],
         "start bytes": network.counts["bytes"],
     }
@@ -97,7 +97,7 @@ def measure(kind: str, routers: int) -> dict[str, float]:
         "fail wall": (time.perf_counter() - started) / FAILURES,
         "fail cpu": (time.process_time() - started_cpu) / FAILURES,
         "fail virtual": sorted(virtual)[FAILURES // 2],
-        "fail events": (network.counts["events"] - found["start events"]) / FAILURES,
+        "fail events": (network.events - found["start events"]) / FAILURES,
         "fail packets": (network.counts["packets"] - found["start packets"]) / FAILURES,
         "wall": time.perf_counter() - began,
         "lost walks": sum(not arrives(fabric, chance) for _ in range(WALKS)),
@@ -108,7 +108,7 @@ def measure(kind: str, routers: int) -> dict[str, float]:
 
 
 def arrives(fabric: Fabric, chance: random.Random) -> bool:
-    """Walk from one leaf to a host of another, by the longest match and any next hop there is."""
+    """Forward a packet from a leaf to a host of another, by longest match and random next hop."""
     here, goal = chance.sample(sorted(fabric.leaf_prefixes), 2)
     destination = fabric.leaf_prefixes[goal].network + 9
     for _ in range(MAX_HOPS):
@@ -122,7 +122,7 @@ def arrives(fabric: Fabric, chance: random.Random) -> bool:
 
 
 def ways(node: Node, destination: int) -> list[str]:
-    """Neighbors that a node's kernel sends a packet to."""
+    """Neighbors to which a node's kernel forwards a packet."""
     state = node.kernel.state
     for length in range(32, -1, -1):
         target = state.routes.get(Prefix(4, destination >> 32 - length << 32 - length, length))
@@ -135,7 +135,7 @@ def ways(node: Node, destination: int) -> list[str]:
 
 
 def in_a_process(kind: str, routers: int) -> dict[str, float]:
-    """``measure`` in a process of its own, so that sizes do not warm each other up."""
+    """Run ``measure`` in a separate process, so that sizes do not affect one another."""
     command = [sys.executable, str(Path(__file__).resolve()), "--one", kind, str(routers)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     found: dict[str, float] = json.loads(done.stdout)
@@ -143,14 +143,14 @@ def in_a_process(kind: str, routers: int) -> dict[str, float]:
 
 
 def exponent(points: list[dict[str, float]], what: str) -> float:
-    """The power of the number of routers by which something grows: a line through logarithms."""
+    """Exponent of a figure's growth with the number of routers: a linear fit of logarithms."""
     across = np.log([point["routers"] for point in points])
     return float(np.polyfit(across, np.log([point[what] for point in points]), 1)[0])
 
 
 def rows(sizes: tuple[int, ...] = SIZES) -> list[Row]:
-    """The series of the report, and how each figure grows."""
-    # The largest takes longest by far: the others run beside it, where there is a second core.
+    """The sizes of the report, and the growth of each figure."""
+    # The largest size takes longest by far: the others run in parallel if there are two cores.
     with ThreadPoolExecutor(2 if (os.cpu_count() or 1) > 1 else 1) as pool:
         later = {
             size: pool.submit(in_a_process, PODS, size) for size in sorted(sizes, reverse=True)
@@ -160,19 +160,21 @@ def rows(sizes: tuple[int, ...] = SIZES) -> list[Row]:
 
 
 def size_rows(points: list[dict[str, float]]) -> list[Row]:
-    """What each size took."""
+    """The figures of each size."""
     found: list[Row] = []
     for point in points:
         name = f"{point['routers']:.0f} routers, {point['links']:.0f} links"
         start = (
-            f"{point['start cpu']:.1f} s of CPU; {point['start events']:,.0f} events, {point['start packets']:,.0f} messages, "
+            f"{point['start cpu']:.1f} s of CPU; {point['start events']:,.0f} events, "
+            f"{point['start packets']:,.0f} messages, "
             f"{point['start bytes'] / 1e6:,.0f} MB on the wires, {point['start virtual']:.2f} s of "
             f"virtual time; {point['routes']:,.0f} routes in all kernels, "
             f"{point['memory'] / 2**20:,.0f} MiB"
         )
         fail = (
-            f"{point['fail cpu']:.2f} s of CPU; {point['fail events']:,.0f} events, {point['fail packets']:,.0f} messages, hellos "
-            f"included; quiet after {point['fail virtual']:.2f} s of virtual time (median)"
+            f"{point['fail cpu']:.2f} s of CPU; {point['fail events']:,.0f} events, "
+            f"{point['fail packets']:,.0f} messages, hellos included; "
+            f"quiet after {point['fail virtual']:.2f} s of virtual time (median)"
         )
         found += [
             {"name": f"{name}: start-up", "ours": point["start wall"], "unit": "s", "note": start},
@@ -194,7 +196,7 @@ GROWING = (
 
 
 def growth_rows(points: list[dict[str, float]]) -> list[Row]:
-    """By which power of the number of routers each figure grows."""
+    """The exponent with which each figure grows with the number of routers."""
     smallest, largest = points[0]["routers"], points[-1]["routers"]
     return [
         {
@@ -208,14 +210,14 @@ def growth_rows(points: list[dict[str, float]]) -> list[Row]:
 
 
 def fitted(points: list[dict[str, float]], what: str, routers: int) -> float:
-    """What a figure would be for so many routers, by the fit."""
+    """The figure for a number of routers, by the fit."""
     power = exponent(points, what)
     logs = [np.log(point[what]) - power * np.log(point["routers"]) for point in points]
     return float(np.exp(np.mean(logs)) * routers**power)
 
 
 def verdict_rows(points: list[dict[str, float]]) -> list[Row]:
-    """The goals: the largest size in time, and no packet lost in any."""
+    """The goals: the time of the largest size, and no lost packet at any size."""
     largest, wanted = points[-1], max(FULL)
     if largest["routers"] < wanted:
         start, fail = (fitted(points, what, wanted) for what in ("start cpu", "fail cpu"))
@@ -223,7 +225,7 @@ def verdict_rows(points: list[dict[str, float]]) -> list[Row]:
             "name": f"{wanted} routers, start-up and {FAILURES} failures, by the fit",
             "ours": start + FAILURES * fail,
             "unit": "s of CPU",
-            "note": f"not run: python bench/sim_scale.py --full does; goal <= {GOAL_SECONDS:.0f} s",
+            "note": f"not run; python bench/sim_scale.py --full does; goal <= {GOAL_SECONDS:.0f} s",
         }
     else:
         took = {
@@ -237,7 +239,7 @@ def verdict_rows(points: list[dict[str, float]]) -> list[Row]:
     return [
         took,
         {
-            "name": f"packets that do not arrive, of {WALKS} walked through the kernels of each size",
+            "name": f"packets that do not arrive, of {WALKS} walked through each size's kernels",
             "ours": lost,
             "unit": "packets",
             "goal": "0",
@@ -291,7 +293,7 @@ def draw(points: list[dict[str, float]], file: Path) -> tuple[str, str]:
 
 
 def main(arguments: list[str]) -> None:
-    """One size, sizes by choice, or the series of the report."""
+    """Run one size, the named sizes, or the sizes of the report."""
     if arguments[:1] == ["--one"]:
         print(json.dumps(measure(arguments[1], int(arguments[2]))))
         return

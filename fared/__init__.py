@@ -1,3 +1,3 @@
-"""fared: link-state routing for AI fabrics, weighing every path by what it can carry."""
+"""fared: link-state routing for AI fabrics; equal-cost paths are weighted by their capacity."""
 
 __version__ = "0.1.0"

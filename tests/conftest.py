@@ -1,7 +1,8 @@
-"""What all tests share: a sandbox for those that need network namespaces.
+"""Fixtures and hooks of all tests: a sandbox for tests that need network namespaces.
 
-The whole run moves into namespaces of its own before the first test, so that tests marked
-``netns`` need no root and leave nothing behind. ``FARED_TEST_SANDBOX=0`` keeps it outside.
+pytest enters namespaces of its own before the first test, so that tests marked ``netns`` need
+no root and leave nothing behind. ``FARED_TEST_SANDBOX=0`` disables this. Under pytest-xdist each
+worker has namespaces of its own, so that labs with routers of equal names run in parallel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fared.lab import sandbox
 from fared.lab.namespaces import Netns
@@ -21,11 +23,24 @@ _REASON = pytest.StashKey[str | None]()
 _PEERS = {"FRR": "/usr/lib/frr/zebra", "BIRD": "bird"}
 
 
+def pytest_configure() -> None:
+    """Let the programs under test cache bytecode, as installed ones do; set no deadline.
+
+    Where the environment forbids the cache, each of hundreds of daemons compiles its modules.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # The time per example depends on the load of the machine.
+    settings.register_profile("fared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("fared")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Run pytest itself as process 1 of a sandbox, where one can be made."""
+    """Run pytest as process 1 of a sandbox, if the machine can create one."""
     if sandbox.inside():
         config.stash[_REASON] = None
+        if hasattr(config, "workerinput"):
+            sandbox.part()
         return None
     if os.environ.get("FARED_TEST_SANDBOX") == "0":
         config.stash[_REASON] = None if os.geteuid() == 0 else "FARED_TEST_SANDBOX=0, not root"
@@ -36,8 +51,16 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return sandbox.run(lambda: int(config.hook.pytest_cmdline_main(config=config) or 0))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run slow modules first, so that the workers of pytest-xdist end at about the same time."""
+    marked = (item for item in items if item.get_closest_marker("slow") is not None)
+    slow = {item.path for item in marked}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, with the reason, what this machine cannot do."""
+    """Skip tests that this machine cannot run, and say why."""
     if item.get_closest_marker("netns") is not None:
         reason = item.config.stash.get(_REASON, "the run was started without its command line")
         if reason is not None:
@@ -52,7 +75,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def netns_factory() -> Iterator[Callable[[str], Netns]]:
-    """Make network namespaces that are deleted after the test: ``a = netns_factory("a")``."""
+    """Create network namespaces that are deleted after the test: ``a = netns_factory("a")``."""
     made: list[Netns] = []
     numbers = itertools.count()
 
@@ -68,10 +91,10 @@ def netns_factory() -> Iterator[Callable[[str], Netns]]:
 
 @pytest.fixture
 def veth(netns_factory: Callable[[str], Netns]) -> tuple[Netns, Netns]:
-    """Two namespaces joined by a veth pair, up: ``b`` in the first, ``a`` in the second.
+    """Two namespaces connected by a veth pair: interface ``b`` in the first, ``a`` in the second.
 
-    The two ends get distinct interface indexes: with equal ones the kernel tells of a link
-    going down up to a second late.
+    The two ends have distinct interface indexes: if they are equal, the kernel reports a lost
+    carrier up to a second late.
     """
     left, right = netns_factory("a"), netns_factory("b")
     left.ip(*f"link add name b index 10 type veth peer name a index 110 netns {right.name}".split())

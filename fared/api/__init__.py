@@ -1,1 +1,1 @@
-"""Versioned views, control socket, HTTP."""
+"""Versioned documents of the daemon: their views, control socket and HTTP server."""

@@ -8,11 +8,13 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_CHUNK = 1 << 16
+ANSWER, ANSWER_END = b'{"ok":true,"document":', b"}\n"
+"""The envelope of a document: its text can be extracted without parsing it."""
+_CHUNK = 1 << 20
 
 
 class DaemonUnreachableError(Exception):
-    """Nobody answers on the socket, or the answer never came."""
+    """No daemon answers on the socket, or not in time."""
 
 
 class DaemonRefusedError(Exception):
@@ -24,47 +26,56 @@ class DaemonRefusedError(Exception):
 
 
 class ControlClient:
-    """One request a connection: a daemon that restarts in between is no trouble."""
+    """One connection for each request: a restart of the daemon in between is harmless."""
 
     def __init__(self, path: str, timeout: float = 30.0) -> None:
         self.path = path
         self.timeout = timeout
 
     def request(self, command: str, what: str | None = None, args: Json | None = None) -> Json:
-        """Ask the daemon and return the document.
+        """Send a request and return the document.
+
+        Raises DaemonUnreachableError or DaemonRefusedError.
+        """
+        document: Json = json.loads(self.text(command, what, args))
+        return document
+
+    def text(self, command: str, what: str | None = None, args: Json | None = None) -> bytes:
+        """Send a request and return the document as the JSON text that the daemon sent.
 
         Raises DaemonUnreachableError or DaemonRefusedError.
         """
         request: Json = {"command": command, "args": args or {}}
         if what is not None:
             request["what"] = what
-        answer = self._exchange(json.dumps(request).encode() + b"\n")
-        if answer.get("ok") is True and isinstance(answer.get("document"), dict):
-            document: Json = answer["document"]
-            return document
-        error = answer.get("error") or {}
-        raise DaemonRefusedError(
-            str(error.get("code", "internal")), str(error.get("message", "no reason given"))
-        )
+        line = self._exchange(json.dumps(request).encode() + b"\n")
+        if not line.endswith(b"\n"):
+            raise DaemonUnreachableError(f"the answer on {self.path} was cut short")
+        if line.startswith(ANSWER):
+            return line[len(ANSWER) : -len(ANSWER_END)]
+        raise _refusal(line)
 
-    def _exchange(self, request: bytes) -> Json:
+    def _exchange(self, request: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(self.timeout)
             try:
                 connection.connect(self.path)
                 connection.sendall(request)
-                line = _read_line(connection)
+                return _read_line(connection)
             except TimeoutError as error:
                 raise DaemonUnreachableError(
                     f"fared does not answer on {self.path} within {self.timeout:g} s"
                 ) from error
             except OSError as error:
                 raise DaemonUnreachableError(_explain(self.path, error)) from error
-        try:
-            answer = json.loads(line)
-        except ValueError as error:
-            raise DaemonUnreachableError(f"the answer on {self.path} was cut short") from error
-        return answer if isinstance(answer, dict) else {}
+
+
+def _refusal(line: bytes) -> DaemonRefusedError:
+    try:
+        error = json.loads(line)["error"]
+        return DaemonRefusedError(str(error["code"]), str(error["message"]))
+    except (ValueError, KeyError, TypeError):
+        return DaemonRefusedError("internal", "no reason given")
 
 
 def _read_line(connection: socket.socket) -> bytes:

@@ -3,9 +3,9 @@
 Request: ``{"command": "show", "what": "routes", "args": {...}}``; answer: ``{"ok": true,
 "document": {...}}`` or ``{"ok": false, "error": {"code", "message"}}`` (codes: schema).
 
-The server knows nothing of routing. It calls a dispatcher with the command (``show routes``,
-``explain``...) and the arguments, and answers with the document. Whatever a client does, sends
-half a line, sends megabytes, stops reading, goes away, it costs the daemon one closed connection.
+The server passes the command (``show routes``, ``explain``...) and the arguments to a ``Responder``
+and sends the document that it encodes. A client that sends half a line or megabytes, stops reading
+or disconnects costs the daemon one closed connection.
 """
 
 from __future__ import annotations
@@ -17,72 +17,40 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
+from fared.api.client import ANSWER, ANSWER_END
 from fared.api.encode import encode
+from fared.api.errors import CommandError
+from fared.api.listener import ClientListener
+from fared.api.respond import Json, Responder
 
-Json = dict[str, Any]
-Dispatcher = Callable[[str, Json], "Mapping[str, Any] | Awaitable[Mapping[str, Any]]"]
-"""``(command, args) -> document``, or a coroutine of one. Raises CommandError to refuse."""
-ErrorHook = Callable[[str, Exception], None]
-
-MAX_REQUEST = 1 << 20
+MAX_REQUEST = 5 << 20
+"""Bytes: ``config diff`` sends a file of up to 4 MB."""
 _MAX_CONNECTIONS = 32
 _IDLE_TIMEOUT = 60.0
 _WRITE_TIMEOUT = 20.0
-_WRITE_CHUNK = 1 << 16
+_ANSWER_TIMEOUT = 60.0
 _MODE = 0o660
-
-
-class CommandError(Exception):
-    """A request that is refused; ``code`` is one of ``schema.ERROR_CODES``."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class SocketInUse(OSError):  # noqa: N818 - reads as the condition it is
     """Another daemon answers on this path."""
 
 
-async def dispatch(
-    dispatcher: Dispatcher, command: str, args: Json, on_error: ErrorHook | None = None
-) -> Mapping[str, Any]:
-    """Run one command; anything but CommandError becomes ``internal`` and goes to ``on_error``."""
-    try:
-        document = dispatcher(command, args)
-        return await document if isinstance(document, Awaitable) else document
-    except CommandError:
-        raise
-    except Exception as error:
-        if on_error is not None:
-            on_error(command, error)
-        message = f"{command} failed: {type(error).__name__}; see the daemon's log"
-        raise CommandError("internal", message) from error
-
-
 class ControlServer:
-    """Listens on ``path`` (mode 0660) from ``start`` to ``stop``.
+    """Listens on ``path`` (mode 0660) from ``start`` to ``stop``."""
 
-    ``on_error`` is told of exceptions in the dispatcher, which clients only see as ``internal``.
-    """
-
-    def __init__(
-        self, path: str, dispatcher: Dispatcher, on_error: ErrorHook | None = None
-    ) -> None:
+    def __init__(self, path: str, responder: Responder) -> None:
         self.path = Path(path)
-        self._dispatcher = dispatcher
-        self._on_error = on_error
+        self._responder = responder
         self._server: asyncio.Server | None = None
         self._identity: tuple[int, int] | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Begin to listen. Raises SocketInUse if a daemon is there, OSError where it cannot."""
+        """Begin to listen. Raises SocketInUse if a daemon answers there, or another OSError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             await asyncio.to_thread(_clear_stale, self.path)
@@ -90,7 +58,7 @@ class ControlServer:
             raise
         except OSError as error:
             raise self._cannot_listen(error) from error
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener = ClientListener(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             umask = os.umask(0o777 & ~_MODE)
             try:
@@ -135,7 +103,7 @@ class ControlServer:
             while await self._serve_one(reader, writer):
                 pass
         except (OSError, TimeoutError, asyncio.CancelledError):
-            pass  # gone, stuck, or the daemon is stopping: nothing is owed to this client
+            pass  # the client is gone or does not read, or the daemon is stopping
         finally:
             self._connections.discard(task)
             if writer.transport.get_write_buffer_size():
@@ -144,28 +112,35 @@ class ControlServer:
                 writer.close()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; False when the conversation is over."""
+        """Answer one request; return False at the end of the connection."""
         try:
             line = await asyncio.wait_for(reader.readline(), _IDLE_TIMEOUT)
         except ValueError:  # longer than the limit
-            await _write(writer, await encode(_failure("bad-request", "the request is too large")))
+            await _write(writer, _failure("bad-request", "the request is too large"))
             return False
         if not line.endswith(b"\n"):
             return False
-        await _write(writer, await self._answer(line))
-        return True
+        return await self._answer(line, writer)
 
-    async def _answer(self, line: bytes) -> bytes:
+    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Send the answer to a request; return False if it had to be aborted."""
+        begun = False
         try:
             command, args = parse_request(line)
-            document = await dispatch(self._dispatcher, command, args, self._on_error)
-            return await encode({"ok": True, "document": document})
+            async with (
+                asyncio.timeout(_ANSWER_TIMEOUT),
+                aclosing(self._responder.stream(command, args)) as document,
+            ):
+                async for text in document:
+                    await _write(writer, text if begun else ANSWER + text)
+                    begun = True
+                await _write(writer, ANSWER_END)
         except CommandError as error:
-            return await encode(_failure(error.code, error.message))
-        except (TypeError, ValueError) as error:  # a document that is not JSON
-            if self._on_error is not None:
-                self._on_error(line[:80].decode(errors="replace"), error)
-            return await encode(_failure("internal", "the answer is not JSON; see the log"))
+            if begun:
+                writer.transport.abort()  # a partial document must not look complete
+                return False
+            await _write(writer, _failure(error.code, error.message))
+        return True
 
 
 def parse_request(line: bytes) -> tuple[str, Json]:
@@ -187,22 +162,19 @@ def parse_request(line: bytes) -> tuple[str, Json]:
     return f"{command} {what}", args
 
 
-def _failure(code: str, message: str) -> Json:
-    return {"ok": False, "error": {"code": code, "message": message}}
+def _failure(code: str, message: str) -> bytes:
+    return encode({"ok": False, "error": {"code": code, "message": message}}) + b"\n"
 
 
-async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Send one line, waiting a bounded time for a client that does not read."""
+async def _write(writer: asyncio.StreamWriter, text: bytes) -> None:
+    """Send text; wait a bounded time for a client that does not read."""
     async with asyncio.timeout(_WRITE_TIMEOUT):
-        for start in range(0, len(data), _WRITE_CHUNK):
-            writer.write(data[start : start + _WRITE_CHUNK])
-            await writer.drain()
-        writer.write(b"\n")
+        writer.write(text)
         await writer.drain()
 
 
 def _clear_stale(path: Path) -> None:
-    """Remove the socket of a dead daemon. Raises SocketInUse where a live one answers."""
+    """Remove the socket of a daemon that ended. Raises SocketInUse if one answers."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -217,7 +189,7 @@ def _clear_stale(path: Path) -> None:
             path.unlink(missing_ok=True)
             return
         except (OSError, TimeoutError):
-            pass  # there, but too busy or forbidden: not ours to remove
+            pass  # it exists, but is busy or not permitted: leave it
     raise SocketInUse(
         errno.EADDRINUSE, f"another daemon is listening on {path} (api: socket: in the file)"
     )

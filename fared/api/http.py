@@ -1,40 +1,35 @@
-"""The HTTP server: metrics, health, the JSON documents and one page, read-only.
+"""The HTTP application: metrics, health, the JSON documents and one page, read-only.
 
-uvicorn runs inside the daemon's own loop as one task; it takes no signals, writes no access log.
-The documents are those of the control socket, from the same dispatcher. Imported only where the
-HTTP server is on.
+The documents are those of the control socket, from the same ``Responder``. A request with a host
+name that is not ours (DNS rebinding) is refused, since the documents describe the network and need
+no password. Imported for the first client (``daemon.http``).
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
-import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+import ipaddress
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, MutableMapping
+from contextlib import aclosing
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-import uvicorn
-
-from fared.api.control import CommandError, Dispatcher, ErrorHook, dispatch
+from fared.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, find
 from fared.api.encode import encode
+from fared.api.errors import CommandError
 from fared.api.metrics import CONTENT_TYPE, Metrics
 from fared.api.page import render_page
-from fared.api.schema import NARROWED_DOCUMENTS, PROTOCOLS, SHOW_DOCUMENTS
+from fared.api.respond import Json, Responder
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 API_ROOT = "/api/v1/"
-READ_ONLY_COMMANDS = ("explain", "path", "validate")
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
-_MAX_CONNECTIONS = 64
-_STOP_TIMEOUT = 2
 _STATUS = {
     "not-found": HTTPStatus.NOT_FOUND,
     "unknown-command": HTTPStatus.NOT_FOUND,
@@ -42,6 +37,7 @@ _STATUS = {
     "bad-request": HTTPStatus.BAD_REQUEST,
     "unsupported": HTTPStatus.NOT_IMPLEMENTED,
 }
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+))(?::\d*)?", re.ASCII)
 _SECURITY = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
     (b"x-content-type-options", b"nosniff"),
@@ -58,52 +54,78 @@ class Answer(NamedTuple):
 
 
 class App:
-    """The ASGI application. ``ready`` says whether the daemon has finished starting."""
+    """The ASGI application. ``ready`` returns whether the daemon has finished starting.
+
+    ``names`` returns the host names that are served besides addresses and localhost, in lower case.
+    """
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        responder: Responder,
         metrics: Metrics,
         ready: Callable[[], bool],
-        on_error: ErrorHook | None = None,
+        names: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        self._dispatcher = dispatcher
+        self._responder = responder
         self._metrics = metrics
         self._ready = ready
-        self._on_error = on_error
+        self._names = names
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request; a failure aborts the answer and does not end the daemon."""
         if scope["type"] != "http":
             return
-        answer = await self._guarded(scope)
-        headers = [
-            (b"content-type", answer.content_type.encode()),
-            (b"content-length", str(len(answer.body)).encode()),
-            (b"date", formatdate(usegmt=True).encode()),
-            *_SECURITY,
-        ]
-        if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            headers.append((b"allow", b"GET, HEAD"))
-        body = b"" if scope["method"] == "HEAD" else answer.body
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    async def _guarded(self, scope: Scope) -> Answer:
-        if scope["method"] not in ("GET", "HEAD"):
-            return _error(HTTPStatus.METHOD_NOT_ALLOWED, "bad-request", "only GET and HEAD")
+        reply = Reply(send)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await reply.whole(refusal)
+            return
         try:
-            return await self._answer(scope["path"], _arguments(scope["query_string"]))
+            await self._answer(reply, scope["path"], _arguments(scope["query_string"]))
         except CommandError as error:
-            status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
-            return _error(status, error.code, error.message)
-        except Exception as error:  # noqa: BLE001 - a request never ends the daemon
-            if self._on_error is not None:
-                self._on_error(f"GET {scope['path']}", error)
-            message = f"{type(error).__name__}; see the daemon's log"
-            return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", message)
+            if not reply.begun:
+                status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
+                await reply.whole(error_answer(status, error.code, error.message))
 
-    async def _answer(self, path: str, args: dict[str, Any]) -> Answer:
+    def _refusal(self, scope: Scope) -> Answer | None:
+        """Refuse other methods than GET and HEAD, and host names that are not ours."""
+        host = next((value for name, value in scope["headers"] if name == b"host"), None)
+        if host is not None and not self._is_ours(host.decode("latin-1")):
+            message = "this host name is not served here (api: http-names: in the file)"
+            return error_answer(HTTPStatus.MISDIRECTED_REQUEST, "bad-request", message)
+        if scope["method"] not in ("GET", "HEAD"):
+            return error_answer(HTTPStatus.METHOD_NOT_ALLOWED, "bad-request", "only GET and HEAD")
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a Host header (RFC 9110 §7.2) is an address, localhost, or one of ``names``."""
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = (match["v6"] or match["name"]).lower().rstrip(".")
+        if name == "localhost" or name in self._names():
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    async def _answer(self, reply: Reply, path: str, args: Json) -> None:
+        if path.startswith(API_ROOT) and path != API_ROOT:
+            command, args = _command(path.removeprefix(API_ROOT), args)
+            async with aclosing(self._responder.stream(command, args)) as document:
+                await reply.stream(document)
+            return
+        try:
+            page = await self._page(path)
+        except CommandError:
+            raise
+        except Exception as error:
+            raise self._responder.failed(f"GET {path}", error) from error
+        await reply.whole(page)
+
+    async def _page(self, path: str) -> Answer:
         match path:
             case "/":
                 return Answer(HTTPStatus.OK, await render_page(self._document), _HTML)
@@ -114,110 +136,77 @@ class App:
             case "/readyz":
                 ready = self._ready()
                 status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-                return Answer(status, json.dumps({"ready": ready}).encode())
+                return Answer(status, encode({"ready": ready}))
             case "/api/v1" | "/api/v1/":
-                names = [*SHOW_DOCUMENTS, *READ_ONLY_COMMANDS]
-                return Answer(HTTPStatus.OK, await encode([API_ROOT + name for name in names]))
-        if path.startswith(API_ROOT):
-            return Answer(
-                HTTPStatus.OK, await encode(await self._document(path[len(API_ROOT) :], args))
-            )
+                index = [API_ROOT + document.name for document in DOCUMENTS]
+                return Answer(HTTPStatus.OK, encode(index))
         raise CommandError("not-found", f"no page {path}; try / or {API_ROOT}")
 
-    async def _document(self, name: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-        proto, _, narrowed = name.partition("/")
-        if narrowed in NARROWED_DOCUMENTS and proto in PROTOCOLS:
-            name, args = narrowed, {**args, "proto": proto}
-        if name in SHOW_DOCUMENTS:
-            command = f"show {name}"
-        elif name in READ_ONLY_COMMANDS:
-            command = name
-        else:
-            raise CommandError("unknown-command", f"no document {name!r}; {API_ROOT} lists them")
-        return await dispatch(self._dispatcher, command, args, self._on_error)
+    async def _document(self, name: str, args: Json) -> Any:  # noqa: ANN401 - JSON
+        return await self._responder.document(*_command(name, args))
+
+
+class Reply:
+    """One HTTP answer; ``begun`` after its head is sent and it cannot change."""
+
+    def __init__(self, send: Send) -> None:
+        self.begun = False
+        self._send = send
+
+    async def whole(self, answer: Answer) -> None:
+        """Send a complete answer."""
+        length = (b"content-length", str(len(answer.body)).encode())
+        await self._start(answer.status, answer.content_type, length)
+        await self._send({"type": "http.response.body", "body": answer.body})
+
+    async def stream(self, document: AsyncGenerator[bytes, None]) -> None:
+        """Send a JSON document in slices; one of a single slice is sent whole."""
+        first = await anext(document, b"")
+        second = await anext(document, None)
+        if second is None:
+            await self.whole(Answer(HTTPStatus.OK, first))
+            return
+        await self._start(HTTPStatus.OK, _JSON)
+        await self._more(first)
+        await self._more(second)
+        async for text in document:
+            await self._more(text)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _start(self, status: int, content_type: str, *more: tuple[bytes, bytes]) -> None:
+        self.begun = True
+        headers = [
+            (b"content-type", content_type.encode()),
+            *more,
+            (b"date", formatdate(usegmt=True).encode()),
+            *_SECURITY,
+        ]
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers.append((b"allow", b"GET, HEAD"))
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def _more(self, text: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+def _command(name: str, args: Json) -> tuple[str, Json]:
+    """Return the command of a document, and its arguments. Raises CommandError."""
+    proto, _, narrowed = name.partition("/")
+    if narrowed in NARROWED and proto in PROTOCOLS:
+        name, args = narrowed, {**args, "proto": proto}
+    document = find(name)
+    if document is None:
+        raise CommandError("unknown-command", f"no document {name!r}; {API_ROOT} lists them")
+    return document.command, args
 
 
 def _arguments(query: bytes) -> dict[str, Any]:
-    """Query parameters as arguments; ``log=true`` is a truth value as in JSON."""
+    """Return query parameters as arguments; ``log=true`` is a truth value as in JSON."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     words: dict[str, Any] = {"true": True, "false": False}
     return {key: words.get(value, value) for key, value in pairs}
 
 
-def _error(status: int, code: str, message: str) -> Answer:
-    body = {"ok": False, "error": {"code": code, "message": message}}
-    return Answer(status, json.dumps(body).encode())
-
-
-class _Server(uvicorn.Server):
-    """uvicorn as a guest: signals stay with the daemon, and its start can be awaited.
-
-    It sleeps until it is told to leave, where uvicorn looks ten times a second whether it should,
-    and renews a date header: a third of what an idle daemon woke up for.
-    """
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-        self.leaving = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    async def main_loop(self) -> None:
-        await self.on_tick(0)
-        await self.leaving.wait()
-
-
-class HttpServer:
-    """Serves an ``App`` on ``host:port`` from ``start`` to ``stop``."""
-
-    def __init__(self, host: str, port: int, app: App) -> None:
-        self.host = host
-        self.port = port
-        self._app = app
-        self._server: _Server | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Begin to listen; ``port`` is then the real one. Raises OSError where it cannot."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.create_server((self.host, self.port), family=family)
-        self.port = listener.getsockname()[1]
-        config = uvicorn.Config(
-            self._app,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            access_log=False,
-            log_config=None,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_graceful_shutdown=_STOP_TIMEOUT,
-        )
-        self._server = _Server(config)
-        self._task = asyncio.create_task(self._server.serve([listener]), name="http")
-        started = asyncio.create_task(self._server.listening.wait())
-        await asyncio.wait({self._task, started}, return_when=asyncio.FIRST_COMPLETED)
-        started.cancel()
-        if self._task.done():
-            await self._task
-
-    async def stop(self) -> None:
-        """Finish running answers, for a bounded time, and close."""
-        if self._server is None or self._task is None:
-            return
-        self._server.should_exit = True
-        self._server.leaving.set()
-        done, _ = await asyncio.wait({self._task}, timeout=_STOP_TIMEOUT + 1)
-        if not done:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+def error_answer(status: int, code: str, message: str) -> Answer:
+    """Make the answer to a request that is refused; ``code`` as in ``schema.ERROR_CODES``."""
+    return Answer(status, encode({"ok": False, "error": {"code": code, "message": message}}))

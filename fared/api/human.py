@@ -1,20 +1,22 @@
-"""Numbers of the JSON documents written for people: used by the command line and the page."""
+"""Formats numbers of the JSON documents for people; for the command line and the page."""
 
 from __future__ import annotations
 
 from fared.core.units import format_bandwidth
 
 DASH = "-"
+PROTOCOLS = {"ospf": "OSPF", "isis": "IS-IS"}
+"""Names of the protocols for people."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def bandwidth(bytes_per_second: float | None) -> str:
-    """Write bytes/s as ``400G``."""
+    """Format bytes/s as ``400G``."""
     return format_bandwidth(bytes_per_second)
 
 
 def share(ratio: float | None) -> str:
-    """Write a ratio as ``7.7%``, or ``25%`` where that is exact."""
+    """Format a ratio as ``7.7%``, or ``25%`` where that is exact."""
     if ratio is None:
         return DASH
     percent = ratio * 100
@@ -22,7 +24,7 @@ def share(ratio: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write seconds as ``350us``, ``12.4ms``, ``1.5s``, ``2m13s``, ``4h02m`` or ``3d04h``."""
+    """Format seconds as ``350us``, ``12.4ms``, ``1.5s``, ``2m13s``, ``4h02m`` or ``3d04h``."""
     if seconds is None:
         return DASH
     if seconds < 0:
@@ -47,11 +49,6 @@ def _short(seconds: float) -> str:
     return f"{float(f'{seconds:.2g}') if seconds < 9.95 else round(seconds):g}s"
 
 
-def yes_no(value: bool) -> str:  # noqa: FBT001 - the value is what is shown
-    """Write a truth value."""
-    return "yes" if value else "no"
-
-
 def router(router_id: str, hostname: str | None) -> str:
-    """Name a router by its hostname where it has one."""
+    """Return the hostname of a router, or its id if it has none."""
     return hostname or router_id

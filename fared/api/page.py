@@ -1,15 +1,20 @@
-"""The page at ``/``: how this router is, in one look. No scripts, nothing loaded from elsewhere."""
+"""The page at ``/``: the state of this router. No scripts, nothing loaded from elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from fared.api import human
-from fared.api.control import CommandError
+from fared.api.errors import CommandError
 
 Json = dict[str, Any]
+Fact = tuple[str, str]
+"""Name and value."""
+Facts = Mapping[str, Callable[[Json], Iterator[Fact]]]
+"""Functions by protocol that yield the facts of its status."""
 Fetch = Callable[[str, Json], Awaitable[Json]]
 
 _REFRESH = 5
@@ -32,7 +37,7 @@ a{color:inherit}
 
 
 async def render_page(fetch: Fetch) -> bytes:
-    """Compose the page from the JSON documents that ``fetch`` gives."""
+    """Compose the page from the JSON documents that ``fetch`` returns."""
     status = await fetch("status", {})
     sections = [
         await _section(fetch, "neighbors", _neighbors),
@@ -63,9 +68,9 @@ def _header(status: Json) -> str:
     if status["drained"]:
         tags += _tag("drained", "bad")
     facts = [
-        *_identity(status),
+        *_of_protocols(_IDENTITY, status),
         ("Up", human.duration(status["uptime"])),
-        *_adjacencies(status),
+        *_of_protocols(_ADJACENCIES, status),
         ("Routes", f"{status['routes']['total']}"),
         ("Unequal weights", f"{status['routes']['weighted']}"),
         ("Groups in the kernel", f"{status['fib']['groups']}"),
@@ -75,39 +80,61 @@ def _header(status: Json) -> str:
     return f"<h1>{escape(status['hostname'])}{tags}</h1><dl>{items}</dl>"
 
 
-def _identity(status: Json) -> list[tuple[str, str]]:
-    facts = [("Router id", status["router_id"])] if status["ospf"] else []
-    if status["isis"]:
-        facts.append(("System id", status["isis"]["system_id"]))
-    return facts
+def _router_id(status: Json) -> Iterator[Fact]:
+    yield "Router id", status["router_id"]
 
 
-def _adjacencies(status: Json) -> list[tuple[str, str]]:
-    """How many neighbors are as near as they should be; an adjacency counts in each level."""
-    facts = []
-    if status["ospf"]:
-        areas = status["ospf"]["areas"]
-        full, heard = (sum(area[key] for area in areas) for key in ("full", "neighbors"))
-        facts.append(("Neighbors full", f"{full} of {heard}"))
-    if status["isis"]:
-        for level in status["isis"]["levels"]:
-            name = level["level"].capitalize()
-            facts.append((f"{name} adjacencies", f"{level['up']} of {level['neighbors']}"))
-    return facts
+def _system_id(status: Json) -> Iterator[Fact]:
+    yield "System id", status["isis"]["system_id"]
+
+
+def _neighbors_full(status: Json) -> Iterator[Fact]:
+    areas = status["ospf"]["areas"]
+    full, heard = (sum(area[key] for area in areas) for key in ("full", "neighbors"))
+    yield "Neighbors full", f"{full} of {heard}"
+
+
+def _adjacencies_up(status: Json) -> Iterator[Fact]:
+    """An adjacency counts in each level."""
+    for level in status["isis"]["levels"]:
+        name = level["level"].capitalize()
+        yield f"{name} adjacencies", f"{level['up']} of {level['neighbors']}"
+
+
+_IDENTITY: Facts = MappingProxyType({"ospf": _router_id, "isis": _system_id})
+_ADJACENCIES: Facts = MappingProxyType({"ospf": _neighbors_full, "isis": _adjacencies_up})
+"""By protocol: how many neighbors are full, or adjacencies up."""
+
+
+def _of_protocols(facts: Facts, status: Json) -> Iterator[Fact]:
+    """Yield the facts of the protocols that run."""
+    for proto, of_protocol in facts.items():
+        if status[proto]:
+            yield from of_protocol(status)
 
 
 def _tag(text: str, kind: str) -> str:
     return f'<span class="tag {kind}">{escape(text)}</span>'
 
 
+class _Html(str):
+    """Text that is HTML already; all other text in a table is escaped."""
+
+    __slots__ = ()
+
+
+def _cell(text: str) -> str:
+    return text if isinstance(text, _Html) else escape(text)
+
+
 def _table(title: str, columns: list[str], rows: Iterable[list[str]]) -> str:
-    """Make a table; a column named with a leading ``>`` is aligned right. Cells are HTML."""
+    """Make a table; a column named with a leading ``>`` is aligned right."""
     marks = [' class="n"' if column.startswith(">") else "" for column in columns]
     pairs = zip(columns, marks, strict=True)
     head = "".join(f"<th{mark}>{escape(name.lstrip('>'))}</th>" for name, mark in pairs)
     body = "".join(
         "<tr>"
-        + "".join(f"<td{m}>{cell}</td>" for cell, m in zip(row, marks, strict=True))
+        + "".join(f"<td{m}>{_cell(cell)}</td>" for cell, m in zip(row, marks, strict=True))
         + "</tr>"
         for row in rows
     )
@@ -117,9 +144,8 @@ def _table(title: str, columns: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def _protocols(entries: list[Json]) -> dict[str, str]:
-    """How protocols are called where several run, else nothing: then it goes without saying."""
-    known = {"ospf": "OSPF", "isis": "IS-IS"}
-    return known if len({entry["proto"] for entry in entries}) > 1 else {}
+    """Return the names of protocols if several run, else nothing."""
+    return human.PROTOCOLS if len({entry["proto"] for entry in entries}) > 1 else {}
 
 
 def _neighbors(document: Json) -> str:
@@ -127,12 +153,12 @@ def _neighbors(document: Json) -> str:
     names = _protocols(entries)
     rows = (
         [
-            escape(human.router(n["router_id"], n["hostname"])),
+            human.router(n["router_id"], n["hostname"]),
             *([names[n["proto"]]] if names else []),
-            escape(n["area"]),
-            escape(n["interface"]),
-            escape(n["address"] or human.DASH),
-            f'<span class="{_mark(n["state"])}">{escape(n["state"])}</span>',
+            n["area"],
+            n["interface"],
+            n["address"] or human.DASH,
+            _Html(f'<span class="{_mark(n["state"])}">{escape(n["state"])}</span>'),
             human.duration(n["uptime"]),
         ]
         for n in entries
@@ -151,10 +177,10 @@ def _interfaces(document: Json) -> str:
     names = _protocols(entries)
     rows = (
         [
-            escape(i["interface"]),
+            i["interface"],
             *([names[i["proto"]]] if names else []),
-            escape(i["area"]),
-            escape(i["state"]),
+            i["area"],
+            i["state"],
             str(i["cost"]),
             human.bandwidth(i["bandwidth"]),
             human.bandwidth(i["utilized"]),
@@ -171,7 +197,7 @@ def _weights(document: Json) -> str:
     vectors = document["vectors"]
     rows = []
     for vector in vectors[:_MAX_VECTORS]:
-        routes = escape(", ".join(vector["examples"]))
+        routes = ", ".join(vector["examples"])
         if vector["prefixes"] > len(vector["examples"]):
             routes += f" and {vector['prefixes'] - len(vector['examples'])} more"
         for index, member in enumerate(vector["members"]):
@@ -179,7 +205,7 @@ def _weights(document: Json) -> str:
             rows.append(
                 [
                     "" if index else routes,
-                    escape(f"{via} ({member['interface']})"),
+                    f"{via} ({member['interface']})",
                     human.bandwidth(member["capacity"]),
                     str(member["weight"]),
                     human.share(member["share"]),
@@ -194,5 +220,6 @@ def _load_bar(load: float | None, capacity: float | None) -> str:
     return _bar(load / capacity) if load is not None and capacity else ""
 
 
-def _bar(ratio: float) -> str:
-    return f'<span class="bar" style="width:{min(1.0, max(0.0, ratio)) * 8:.2f}rem"></span>'
+def _bar(ratio: float) -> _Html:
+    width = min(1.0, max(0.0, ratio)) * 8
+    return _Html(f'<span class="bar" style="width:{width:.2f}rem"></span>')

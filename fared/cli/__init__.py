@@ -1,1 +1,5 @@
 """fared-cli, the operator's tool."""
+
+from fared.startup import relax_collector
+
+relax_collector()

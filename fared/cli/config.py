@@ -1,42 +1,31 @@
-"""``fared-cli config ...``: look at a file before it is used, and use it."""
+"""``fared-cli config ...``: check, compare and reload a configuration file."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from fared.cli.session import NEGATIVE, Failure, Json, Session, output_options
 from fared.cli.words import Words
-
-if TYPE_CHECKING:
-    from fared.config import ConfigErrors
+from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 
 
 @click.group(cls=Words)
 @output_options
 def config() -> None:
-    """Check a configuration file, compare it, reload."""
+    """Check, compare or reload the configuration file."""
 
 
-def _errors_of(file: str) -> ConfigErrors | None:
-    from fared.config import (  # noqa: PLC0415 - pydantic only when needed
-        ConfigErrors,
-        load_runnable,
-    )
-
-    try:
-        load_runnable(Path(file))
-    except ConfigErrors as errors:
-        return errors
-    return None
+def _load(file: str) -> tuple[ConfigWarning, ...]:
+    """Return the warnings about a file. Raises ConfigErrors."""
+    return load_runnable(Path(file)).warnings
 
 
 def _refuse(errors: ConfigErrors) -> Failure:
-    count = len(errors.errors)
-    return Failure(f"{count} error{'s' if count > 1 else ''}\n{errors}")
+    return Failure(f"{errors.total:,} error{'s' if errors.total > 1 else ''}\n{errors}")
 
 
 @config.command()
@@ -44,19 +33,32 @@ def _refuse(errors: ConfigErrors) -> Failure:
 @output_options
 @click.pass_obj
 def check(session: Session, file: str) -> None:
-    """Check FILE without a daemon; exit 1 with every error in it."""
-    errors = _errors_of(file)
+    """Check FILE without a daemon. Exit 1 with its errors if there are any."""
+    try:
+        warnings, errors = _load(file), None
+    except ConfigErrors as refused:
+        warnings, errors = (), refused
     if session.as_json:
-        from dataclasses import asdict  # noqa: PLC0415
-
-        found = [asdict(error) for error in errors.errors] if errors else []
-        session.print({"format": "fared-config-check/1", "ok": not found, "errors": found})
-        if found:
+        session.print(_check_document(warnings, errors))
+        if errors:
             raise click.exceptions.Exit(NEGATIVE)
         return
     if errors:
         raise _refuse(errors)
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
     click.echo(f"{file}: ok")
+
+
+def _check_document(warnings: tuple[ConfigWarning, ...], errors: ConfigErrors | None) -> Json:
+    """Return the JSON document; ``total`` includes the errors that are not shown."""
+    return {
+        "format": "fared-config-check/1",
+        "ok": errors is None,
+        "errors": [asdict(error) for error in errors.errors] if errors else [],
+        "total": errors.total if errors else 0,
+        "warnings": [asdict(warning) for warning in warnings],
+    }
 
 
 @config.command()
@@ -64,10 +66,11 @@ def check(session: Session, file: str) -> None:
 @output_options
 @click.pass_obj
 def diff(session: Session, file: str) -> None:
-    """Show what a reload of FILE would change. And how much that would disturb."""
-    errors = _errors_of(file)
-    if errors:
-        raise _refuse(errors)
+    """Show the changes that a reload of FILE would make. Each has its effect on adjacencies."""
+    try:
+        _load(file)
+    except ConfigErrors as errors:
+        raise _refuse(errors) from None
     args: Json = {"text": Path(file).read_text(encoding="utf-8"), "file": file}
     session.show(lambda: session.ask("config-diff", args=args))
 
@@ -76,13 +79,11 @@ def diff(session: Session, file: str) -> None:
 @output_options
 @click.pass_obj
 def reload(session: Session) -> None:
-    """Let the daemon read its file again; exit 1 if it refuses."""
+    """Reload the daemon's configuration file. Exit 1 if the daemon refuses it."""
     session.show(lambda: session.ask("reload"), bad=lambda document: not document["applied"])
 
 
 @config.command()
 def schema() -> None:
     """Print the JSON schema of the file, for editors."""
-    from fared.config import json_schema  # noqa: PLC0415
-
     click.echo(json.dumps(json_schema(), indent=2))

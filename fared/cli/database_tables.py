@@ -1,4 +1,4 @@
-"""Tables of the link-state database: LSAs, LSPs, what one of them says, and the file of all."""
+"""Tables of the link-state database: LSAs, LSPs, their contents, and the file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import Json, Renderer, area_title, count, emit, heading, plain, table
+from fared.cli.render import Json, Renderer, area_title, count, emit, heading, plain, table
 
 _LSP_BITS = {"attached": "ATT", "partition_repair": "P", "overload": "OL"}
 
@@ -24,7 +24,7 @@ def _database(document: Json, out: Console, _now: float) -> None:
 
 
 def _lsps(level: Json, out: Console, *, first: bool) -> None:
-    """Bold is what we originated; a purged LSP has no lifetime left."""
+    """Self-originated LSPs are bold; a purged LSP has no lifetime left."""
     title = f"{area_title(level['level'])}, {count(len(level['lsps']), 'LSP')}"
     heading(out, title, first=first)
     grid = table("LSP id", "Of", ">Lifetime", ">Seq", ">Cksum", ">Len", "Bits")
@@ -78,9 +78,9 @@ def _lsas(document: Json, out: Console) -> None:
 
 
 def nested(value: Json, indent: str = "") -> Iterable[str]:
-    """Write a nested document as indented lines, one record of a list per line.
+    """Format a nested document as indented lines, one record of a list per line.
 
-    What is itself nested in a record comes below it.
+    Nested values of a record follow below it.
     """
     for name, item in value.items():
         if item is None or item == []:
@@ -100,7 +100,7 @@ def nested(value: Json, indent: str = "") -> Iterable[str]:
 
 
 def _value(name: str, value: object) -> str:
-    """Bandwidths as people write them; eight equal ones (one a priority) as one."""
+    """Format a value: bandwidths with units, eight equal ones (one for each priority) as one."""
     if not name.endswith(("bandwidth", "capacity")):
         return plain(value)
     if isinstance(value, list):
@@ -109,23 +109,30 @@ def _value(name: str, value: object) -> str:
 
 
 def _lsdb(document: Json, out: Console, _now: float) -> None:
-    what = ">LSAs"
-    if document["proto"] == "isis":
-        what = ">LSPs"
-        parts = {
-            f"level-{level}": [lsp for lsp in document["lsps"] if lsp["level"] == level]
-            for level in document["levels"]
-        }
-    else:
-        parts = {area["area"]: area["lsas"] for area in document["areas"]}
-        parts |= {"AS": document["as"]} if document["as"] else {}
+    what, option, parts_of = _PARTS.get(document["proto"], _PARTS["ospf"])
+    parts = parts_of(document)
     grid = table("Area", what, ">Bytes")
     for name, entries in parts.items():
         size = sum(len(entry["hex"]) // 2 for entry in entries)
         grid.add_row(name, str(len(entries)), str(size))
     emit(out, grid)
-    option = " --proto isis" if document["proto"] == "isis" else ""
     out.print(f"\nThe database itself: fared-cli show lsdb{option} --json")
+
+
+def _areas(document: Json) -> dict[str, list[Json]]:
+    parts = {area["area"]: area["lsas"] for area in document["areas"]}
+    return parts | ({"AS": document["as"]} if document["as"] else {})
+
+
+def _levels(document: Json) -> dict[str, list[Json]]:
+    return {
+        f"level-{level}": [lsp for lsp in document["lsps"] if lsp["level"] == level]
+        for level in document["levels"]
+    }
+
+
+_PARTS = {"ospf": (">LSAs", "", _areas), "isis": (">LSPs", " --proto isis", _levels)}
+"""By protocol: column of entries, option of ``show lsdb``, and the parts of the database."""
 
 
 RENDERERS: dict[str, Renderer] = {

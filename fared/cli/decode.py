@@ -1,23 +1,28 @@
-"""``fared-cli decode``: what is in a packet, by the daemon's own codecs, without a daemon."""
+"""``fared-cli decode``: decodes packets with the daemon's codecs, without a daemon."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from fared.core.keys import AuthKey
+from fared.core.keys import AuthKey
+from fared.core.wire import DecodeError
+from fared.offline.decoded import failure
+from fared.offline.ospf.decode import parse_auth
+from fared.offline.pcap import CaptureError
 
 Json = dict[str, Any]
 
 _HEX_NOISE = str.maketrans("", "", " \t\r\n:")
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _NAMES = {"ospf": "OSPF", "isis": "IS-IS"}
+_NO_FORM = {("isis", "lsa"): "IS-IS has no LSAs: use --form packet for a whole LSP"}
 
 
 @click.command(name="decode")
@@ -27,13 +32,14 @@ _NAMES = {"ospf": "OSPF", "isis": "IS-IS"}
     type=click.Choice(["packet", "lsa", "tlvs"]),
     default="packet",
     show_default=True,
-    help="What the bytes are: a packet (its IPv4, LLC or Ethernet header may stand in front), one "
-    "LSA (OSPF), or the TLVs of an opaque LSA or an IS-IS PDU.",
+    help="Form of the bytes: a packet (with or without IPv4, LLC or Ethernet headers), one LSA "
+    "(OSPF), or the TLVs of an opaque LSA or of an IS-IS PDU.",
 )
 @click.option(
     "--auth",
     metavar="ALGORITHM:ID:KEY",
-    help="Verify the authentication: md5:1:KEY, hmac-sha256:1:KEY, cleartext:KEY.",
+    help="Verify the authentication: md5:1:KEY (IS-IS: or hmac-md5), hmac-sha256:1:KEY, "
+    "cleartext:KEY.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (fared-decode/1).")
 @click.option("--reencode", is_flag=True, help="Encode again, print the hex and compare.")
@@ -51,13 +57,13 @@ def decode(
 ) -> None:
     """Decode a packet given as HEX, as lines of hex on standard input, or in a capture.
 
-    Lines (-) give one JSON document each, captures one document a packet; a malformed one
-    never stops the rest. Empty lines and lines that start with # are skipped. Exit code 0:
-    all well formed, 1: something was malformed, 2: usage.
+    Lines (-) give one JSON document each, captures one for each packet; malformed ones do not
+    stop the rest. Empty lines and lines that start with # are skipped. Exit codes: 0 all well
+    formed, 1 some malformed, 2 usage.
     """
-    if proto == "isis" and form == "lsa":
-        raise click.UsageError("IS-IS has no LSAs: --form packet takes a whole LSP")
-    key = _parse_key(auth, form)
+    if refusal := _NO_FORM.get((proto, form)):
+        raise click.UsageError(refusal)
+    key = _parse_key(auth, proto, form)
     documents = _documents(source, proto, form, key, reencode=reencode)
     bad = 0
     seen = 0
@@ -71,15 +77,13 @@ def decode(
     ctx.exit(1 if bad else 0)
 
 
-def _parse_key(auth: str | None, form: str) -> AuthKey | None:
-    from fared.cli.decode_ospf import parse_auth  # noqa: PLC0415 - --help needs no codecs
-
+def _parse_key(auth: str | None, proto: str, form: str) -> AuthKey | None:
     if auth is None:
         return None
     if form != "packet":
-        raise click.UsageError("--auth needs --form packet: only packets are authenticated")
+        raise click.UsageError("--auth requires --form packet: only packets are authenticated")
     try:
-        return parse_auth(auth)
+        return parse_auth(auth, proto)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--auth") from error
 
@@ -98,48 +102,33 @@ def _documents(
             f"{source!r} is neither hexadecimal nor a file; give hex digits, - or a pcap file"
         )
     elif form != "packet":
-        raise click.UsageError("a capture holds packets: leave --form out")
+        raise click.UsageError("a capture contains packets: omit --form")
     else:
         yield from _from_capture(Path(source), proto, key, reencode=reencode)
 
 
 def _from_hex(text: str, proto: str, form: str, key: AuthKey | None, *, reencode: bool) -> Json:
-    """A string that stops being hexadecimal is a packet cut short there."""
-    from fared.cli.decode_isis import decode_isis_document  # noqa: PLC0415
-    from fared.cli.decode_ospf import decode_document, failure  # noqa: PLC0415
-    from fared.core.wire import DecodeError  # noqa: PLC0415
-
+    """Decode hexadecimal text; from the first other character on it is a truncated packet."""
     digits = text.translate(_HEX_NOISE)
     good = next((i for i, c in enumerate(digits) if c not in _HEX_DIGITS), len(digits))
     if good != len(digits) or good % 2:
         what = "an odd number of hex digits" if good == len(digits) else "not a hex digit"
         error = DecodeError("truncated", good // 2, what)
         return {"format": "fared-decode/1", "proto": proto, "form": form, **failure(error)}
-    decode_one = decode_isis_document if proto == "isis" else decode_document
-    return decode_one(bytes.fromhex(digits), form, key=key, reencode=reencode)
+    document: Json = _decoder(proto).decode_document(
+        bytes.fromhex(digits), form, key=key, reencode=reencode
+    )
+    return document
+
+
+def _decoder(proto: str) -> Any:  # noqa: ANN401 - a module
+    """Return the module that decodes the packets of a protocol."""
+    return importlib.import_module(f"fared.offline.{proto}.decode")
 
 
 def _from_capture(path: Path, proto: str, key: AuthKey | None, *, reencode: bool) -> Iterator[Json]:
-    from fared.cli.capture import CaptureError, read_capture  # noqa: PLC0415
-    from fared.cli.decode_isis import capture_documents  # noqa: PLC0415
-    from fared.cli.decode_ospf import decode_document  # noqa: PLC0415
-    from fared.core.ids import dotted  # noqa: PLC0415
-
     try:
-        if proto == "isis":
-            yield from capture_documents(path, key=key, reencode=reencode)
-            return
-        for datagram in read_capture(path):
-            document = decode_document(
-                datagram.payload, "packet", key=key, reencode=reencode, source=datagram.source
-            )
-            yield {
-                **document,
-                "frame": datagram.frame,
-                "time": datagram.time,
-                "source": dotted(datagram.source),
-                "destination": dotted(datagram.destination),
-            }
+        yield from _decoder(proto).capture_documents(path, key=key, reencode=reencode)
     except CaptureError as error:
         raise click.ClickException(str(error)) from error
 
@@ -162,7 +151,7 @@ def _print(document: Json, *, as_json: bool) -> None:
 
 
 def _text_lines(value: Json, indent: str) -> Iterator[str]:
-    """Indented text; lists of plain values on one line, records one below the other."""
+    """Format as indented text: plain lists on one line, records one below the other."""
     for name, item in value.items():
         if item is None or item == []:
             continue

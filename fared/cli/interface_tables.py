@@ -1,4 +1,4 @@
-"""Tables of interfaces and neighbors: who is there, who leads, which key signs."""
+"""Tables of interfaces and neighbors, of designated routers and keys."""
 
 from __future__ import annotations
 
@@ -7,44 +7,41 @@ from rich.table import Table
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import Cell, Json, Renderer, by_protocol, emit, plural_list, styled, table
+from fared.cli.render import Cell, Json, Renderer, by_protocol, emit, plural_list, styled, table
 
 _INTERFACES_SHOWN = 6
 _ROLES = {"DR": "DR", "Backup": "BDR", "DR Other": "DROther", "Waiting": "waiting"}
 
 
-_ISIS = "isis"
+_HEADS = {"ospf": ("Area", ">Cost", ">Full"), "isis": ("Levels", ">Metric", ">Up")}
+"""Column heads by protocol: areas, costs, and the count of full or up neighbors."""
+_TTL_SECURITY = {"on": "255 sent and required", "tx-only": "255 sent"}
 
 
 def _interfaces(document: Json, out: Console, _now: float) -> None:
     for proto, entries in by_protocol(document["interfaces"], out):
-        isis = proto == _ISIS
+        area, cost, full = _HEADS[proto]
         grid = table(
-            "Interface",
-            "Levels" if isis else "Area",
-            "State",
-            ">Metric" if isis else ">Cost",
-            ">Capacity",
-            ">Load",
-            ">Free",
-            ">Up" if isis else ">Full",
-            ">Flaps",
+            "Interface", area, "State", cost, ">Capacity", ">Load", ">Free", full, ">Flaps"
         )
         for entry in entries:
             _interface(entry, grid)
         emit(out, grid)
-        _networks([e for e in entries if e["network_type"] == "broadcast"], out)
+        broadcast = [e for e in entries if e["network_type"] == "broadcast"]
+        if broadcast:
+            out.print()
+            _NETWORKS[proto](broadcast, out)
         _authentication([e for e in entries if e["authentication"]], out)
+        _ttl_security(entries, out)
+        _prefix_suppression([e["interface"] for e in entries if e["prefix_suppression"]], out)
 
 
 def _interface(entry: Json, grid: Table) -> None:
     passive = entry["passive"] and entry["up"] and entry["state"] != "Loopback"
     state = styled("Passive" if passive else entry["state"], good=entry["up"])
-    if entry["dampened"]:
-        state.append(" (dampened)", style="yellow")
     grid.add_row(
         entry["interface"],
-        _levels(entry["levels"]) if entry["proto"] == _ISIS else entry["area"],
+        _levels(entry["levels"]) if "levels" in entry else entry["area"],
         state,
         str(entry["cost"]),
         human.bandwidth(entry["bandwidth"]),
@@ -60,13 +57,7 @@ def _levels(levels: list[int]) -> str:
 
 
 def _networks(entries: list[Json], out: Console) -> None:
-    """Who leads on each broadcast network; priority 0 never leads."""
-    if not entries:
-        return
-    out.print()
-    if entries[0]["proto"] == _ISIS:
-        _lans(entries, out)
-        return
+    """The designated router of each broadcast network; priority 0 is never elected."""
     grid = table("Network", "Role", ">Priority", "~Designated router", "~Backup")
     for entry in entries:
         grid.add_row(
@@ -80,7 +71,7 @@ def _networks(entries: list[Json], out: Console) -> None:
 
 
 def _lans(entries: list[Json], out: Console) -> None:
-    """Who is designated on each LAN, by level."""
+    """The DIS of each LAN, by level."""
     grid = table("LAN", ">Level", "Role", ">Priority", "~Designated IS")
     for entry in entries:
         for lan in entry["lans"]:
@@ -103,7 +94,7 @@ def _leader(entry: Json, role: str) -> str:
 
 
 def _authentication(entries: list[Json], out: Console) -> None:
-    """Which key signs, once for all interfaces that are in the same state."""
+    """The signing key, once for all interfaces in the same state."""
     if not entries:
         return
     alike: dict[tuple[Cell, ...], list[str]] = {}
@@ -123,8 +114,30 @@ def _authentication(entries: list[Json], out: Console) -> None:
     emit(out, grid)
 
 
+def _ttl_security(entries: list[Json], out: Console) -> None:
+    """Where OSPF sends TTL 255, and where it accepts nothing else."""
+    grid = table("~TTL security of", "~TTL")
+    for mode, meaning in _TTL_SECURITY.items():
+        names = [e["interface"] for e in entries if e.get("ttl_security") == mode]
+        if names:
+            grid.add_row(plural_list(names, _INTERFACES_SHOWN), meaning)
+    if grid.rows:
+        out.print()
+        emit(out, grid)
+
+
+def _prefix_suppression(names: list[str], out: Console) -> None:
+    """Interfaces whose networks are not advertised."""
+    if not names:
+        return
+    out.print()
+    grid = table("~Networks not advertised")
+    grid.add_row(plural_list(names, _INTERFACES_SHOWN))
+    emit(out, grid)
+
+
 def _key_ids(keys: Json) -> tuple[str, str]:
-    """The id that signs and those accepted; a password in the clear has no id."""
+    """Format the id that signs and those accepted; a cleartext password has no id."""
     if keys["algorithm"] in (None, "cleartext"):
         return human.DASH, human.DASH
     accepted = ", ".join(map(str, keys["accepted_key_ids"]))
@@ -133,8 +146,8 @@ def _key_ids(keys: Json) -> tuple[str, str]:
 
 def _key_state(keys: Json) -> str:
     if keys["algorithm"] is None:
-        return "no key has begun: nothing is sent"
-    return "the last key, past its end" if keys["expired"] else ""
+        return "no key is valid yet: nothing is sent"
+    return "the last key, expired" if keys["expired"] else ""
 
 
 def _load(utilized: float | None, capacity: float | None) -> str:
@@ -147,10 +160,7 @@ def _load(utilized: float | None, capacity: float | None) -> str:
 
 def _neighbors(document: Json, out: Console, _now: float) -> None:
     for proto, entries in by_protocol(document["neighbors"], out):
-        if proto == _ISIS:
-            _adjacencies(entries, out)
-        else:
-            _ospf_neighbors(entries, out)
+        _NEIGHBORS[proto](entries, out)
 
 
 def _adjacencies(entries: list[Json], out: Console) -> None:
@@ -205,8 +215,16 @@ def _ospf_neighbors(entries: list[Json], out: Console) -> None:
         if waiting:
             name = human.router(entry["router_id"], entry["hostname"])
             out.print(Text(f"{name}: LSAs {', '.join(waiting)}", style="yellow"))
+    for entry in entries:
+        if mismatch := entry.get("mtu_mismatch"):
+            name = human.router(entry["router_id"], entry["hostname"])
+            where = f"{name} on {entry['interface']}"
+            both = f"MTU {mismatch['neighbor']}, ours {mismatch['own']}"
+            out.print(Text(f"{where}: {both}: the smaller side rejects the other", style="yellow"))
 
 
+_NETWORKS = {"ospf": _networks, "isis": _lans}
+_NEIGHBORS = {"ospf": _ospf_neighbors, "isis": _adjacencies}
 RENDERERS: dict[str, Renderer] = {
     "fared-interfaces/1": _interfaces,
     "fared-neighbors/1": _neighbors,

@@ -1,27 +1,26 @@
-"""What people write on the command line of ``spf``: nodes, links and values, with hints."""
+"""Arguments of ``spf``: nodes, links and values, with hints after mistakes."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import click
+import msgspec
 
-from fared.cli.offline_world import World
 from fared.core.ids import NodeId, format_node
 from fared.core.units import parse_bandwidth
-from fared.ted.whatif import Changes, Direction
+from fared.offline.changes import Changes, Direction
+from fared.offline.world import World
 
 V = TypeVar("V")
 _SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """The options as given."""
+class WhatIf(msgspec.Struct, frozen=True):
+    """The options of changes as given."""
 
     fail_links: tuple[str, ...]
     fail_nodes: tuple[str, ...]
@@ -30,7 +29,7 @@ class WhatIf:
     overloads: tuple[str, ...]
 
     def described(self) -> list[str]:
-        """The options in words, as they were written."""
+        """Return the options as text, as they were written."""
         named = (
             ("fail-link", self.fail_links),
             ("fail-node", self.fail_nodes),
@@ -42,7 +41,7 @@ class WhatIf:
 
 
 class Names:
-    """Finds routers of a database by router id, system id or hostname, networks by their id."""
+    """Finds routers of a database by router id, system id or hostname, and networks by id."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -55,7 +54,7 @@ class Names:
                 known.append(node)
 
     def node(self, text: str, option: str) -> NodeId:
-        """The router of this name. Raises click.BadParameter with the nearest name."""
+        """Return the node of this name. Raises click.BadParameter with the nearest name."""
         found = self._by_name.get(text.strip(), [])
         if len(found) == 1:
             return found[0]
@@ -67,10 +66,10 @@ class Names:
         raise click.BadParameter(f"no router {text!r} in the database; {hint}", param_hint=option)
 
     def links(self, text: str, option: str, *, directed: bool = False) -> list[Direction]:
-        """The links of ``A,B`` as the graph has them, from A.
+        """Return the links of ``A,B`` in the graph, from A.
 
-        Those between A and B themselves, which one at least (``directed``: A) lists, and of
-        each LAN that both are on A's link into it. Raises click.BadParameter.
+        They are the links between A and B that at least one of them lists (``directed``: A), and
+        A's link into each LAN that both are on. Raises click.BadParameter.
         """
         ends = text.split(",")
         if len(ends) != 2:
@@ -86,7 +85,7 @@ class Names:
             names = [self._shown(node) for node in sorted(near)]
             raise click.BadParameter(
                 f"no link between {ends[0]} and {ends[1]}; "
-                f"{ends[0]} has links to {_some(names) or 'nobody'}",
+                f"{ends[0]} has links to {_some(names) or 'no router'}",
                 param_hint=option,
             )
         return found
@@ -94,7 +93,7 @@ class Names:
     def value(
         self, text: str, option: str, read: Callable[[str], V], what: str
     ) -> dict[Direction, V]:
-        """``A,B=VALUE``, by link. Raises click.BadParameter."""
+        """Parse ``A,B=VALUE``; return values by link. Raises click.BadParameter."""
         link, equals, value = text.rpartition("=")
         if not equals:
             raise click.BadParameter(f"{text!r} is not A,B={what}", param_hint=option)

@@ -1,4 +1,4 @@
-"""The answers of ``spf`` as tables: those of ``show routes`` and ``explain``, and differences."""
+"""Output of ``spf`` as tables: those of ``show routes`` and ``explain``, and of differences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import console, count, emit, heading, table, write
+from fared.cli.render import console, count, emit, heading, table
+from fared.cli.tables import write
 
 Json = dict[str, Any]
 _PREFIXES_SHOWN = 4
@@ -69,7 +70,7 @@ def _root(document: Json) -> str:
 
 
 def _named(document: Json) -> Json:
-    """Next hops without an interface are shown by their neighbor."""
+    """Return a document in which next hops without an interface have the neighbor's name."""
     shown = dict(document)
     if "routes" in shown:
         shown["routes"] = [_named(route) for route in shown["routes"]]
@@ -101,7 +102,7 @@ def _ignored_rows(rows: list[tuple[str, str]], out: Console) -> None:
 
 
 def _difference(document: Json, out: Console, *, first: bool = True) -> None:
-    """Routes that change alike are shown once, with the prefixes they share it."""
+    """Print routes with equal changes once, with all their prefixes."""
     changed = len(document["routes"])
     total = changed + document["unchanged"]
     title = f"{_root(document)}: {changed} of {count(total, 'route')} change"
@@ -181,7 +182,7 @@ def _change(old: str, new: str) -> str:
 
 
 def render(document: Json) -> str:
-    """Write a document as tables, as wide as the terminal, coloured only there."""
+    """Format a document as tables, as wide as the terminal, with colours only there."""
     target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
     with target.capture() as captured:
         write_offline(document, target)

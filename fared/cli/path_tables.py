@@ -1,4 +1,4 @@
-"""Tables of the way from topology to kernel: graph, SPF, routes, weights, explanation, FIB."""
+"""Tables from topology to routes: graph, SPF, routes, weights, explanation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fared.api import human
-from fared.cli.tables import (
+from fared.cli.render import (
     ROUTE_TYPES,
     Json,
     Renderer,
@@ -14,17 +14,14 @@ from fared.cli.tables import (
     by_protocol,
     count,
     emit,
-    facts,
     gateway,
     heading,
     plural_list,
-    styled,
     table,
 )
 
 _FIRST_HOPS_SHOWN = 4
 _INTERFACES_SHOWN = 8
-_MAIN_TABLES = {254: "main", 253: "default"}
 
 
 # -- topology and SPF ------------------------------------------------------------------------
@@ -57,7 +54,7 @@ def _topology(document: Json, out: Console, _now: float) -> None:
 
 
 def _remark(link: Json, families: set[str]) -> Text:
-    """What is out of the ordinary: unconfirmed, or not for every family."""
+    """Return exceptional properties: one-way, or not for every family."""
     text = Text("" if link["two_way"] else "one way", style="yellow")
     if len(link["families"]) < len(families):
         text.append(f"{' ' if text else ''}{link['families'][0]} only", style="dim")
@@ -73,7 +70,7 @@ def _spf(document: Json, out: Console, now: float) -> None:
 
 
 def _spf_tree(nodes: list[Json], out: Console) -> None:
-    """Shortest paths in one protocol; families are named where their ways differ."""
+    """Print the shortest paths of one protocol; families are named if their paths differ."""
     names = {n["id"]: human.router(n["id"], n["hostname"]) for n in nodes}
     families = {family for node in nodes for family in node["families"]}
     grid = table("Node", "Id", "Area", ">Metric", "~First hops")
@@ -92,7 +89,7 @@ def _spf_tree(nodes: list[Json], out: Console) -> None:
 
 
 def because(causes: list[str]) -> str:
-    """The first cause and how many more there were: all of them are in the JSON."""
+    """Return the first cause and the number of others; the JSON has all."""
     if not causes:
         return ""
     more = len(causes) - 1
@@ -118,7 +115,7 @@ def _spf_log(document: Json, out: Console, now: float) -> None:
 
 
 def _routes(document: Json, out: Console, _now: float) -> None:
-    """A table for each family: addresses are of very different lengths."""
+    """Print a table for each family, since the lengths of addresses differ much."""
     families: dict[bool, list[Json]] = {}
     for route in document["routes"]:
         families.setdefault(":" in route["prefix"], []).append(route)
@@ -159,7 +156,7 @@ def _route_table(routes: list[Json], out: Console) -> None:
 
 
 def _via(hop: Json) -> str:
-    """A link-local address says less than the name of whom it belongs to; the JSON has both."""
+    """Return a neighbor's name rather than a link-local address; the JSON has both."""
     address = hop["address"]
     if address is not None and address.startswith("fe80:"):
         return human.router(hop["neighbor"], hop["hostname"])
@@ -168,7 +165,7 @@ def _via(hop: Json) -> str:
 
 def _weights(document: Json, out: Console, _now: float) -> None:
     flows = document.get("flows")
-    leaning = "" if flows is None else f", leaning away from small paths for {flows} flows"
+    leaning = "" if flows is None else f", skewed away from small paths for {flows} flows"
     out.print(Text(f"weights follow: {document['metric']}{leaning}", style="dim"))
     loop = document.get("adaptation")
     if loop is not None:
@@ -203,7 +200,7 @@ def _weights(document: Json, out: Console, _now: float) -> None:
 
 
 def _adaptation(hops: list[Json], adaptation: Json, out: Console) -> None:
-    """What load asks of a vector, how far its shares have come, and what is programmed."""
+    """Print target shares, present shares, and programmed weights."""
     names = {(hop["interface"], hop["address"]): hop for hop in hops}
     grid = table("Neighbor", "Interface", ">Target", ">Relaxed", ">Programmed")
     for member in adaptation["members"]:
@@ -222,7 +219,7 @@ def _adaptation(hops: list[Json], adaptation: Json, out: Console) -> None:
 
 
 def _explain(document: Json, out: Console, now: float) -> None:
-    # A level is told by the type already.
+    # The type of an IS-IS route contains the level.
     area = f", {area_title(document['area']).lower()}" if document["area"] else ""
     area = "" if document["area"] == document["type"] else area
     to = ", ".join(human.router(d["id"], d["hostname"]) for d in document["destinations"])
@@ -281,7 +278,7 @@ def _path(document: Json, out: Console, _now: float) -> None:
     heading(out, f"{source} to {target}", first=True)
     out.print(f"metric {document['metric']}, capacity {human.bandwidth(document['capacity'])}\n")
     if not document["edges"]:
-        out.print("the way goes on where this router cannot see")
+        out.print("the path continues beyond the database of this router")
         return
     grid = table("From", "To", ">Metric", ">Capacity", ">Available", ">Share")
     last = None
@@ -299,83 +296,6 @@ def _path(document: Json, out: Console, _now: float) -> None:
     emit(out, grid)
 
 
-# -- the kernel ------------------------------------------------------------------------------
-
-
-def _fib(document: Json, out: Console, _now: float) -> None:
-    if "diff" in document:
-        _fib_diff(document, out)
-        return
-    number = document["table"]
-    facts(
-        out,
-        [
-            ("Table", _MAIN_TABLES.get(number, str(number))),
-            ("Protocol", str(document["protocol"])),
-            ("Metric", str(document["metric"])),
-        ],
-    )
-    out.print()
-    hops = {
-        hop["id"]: "discard" if hop.get("discard") else f"{gateway(hop)} {hop['interface']}"
-        for hop in document["nexthops"]
-    }
-    grid = table(">Object", "Type", ">Routes", "~Members (weight)")
-    users: dict[int, int] = {}
-    for route in document["routes"]:
-        users[route["nexthop_id"]] = users.get(route["nexthop_id"], 0) + 1
-    for group in document["groups"]:
-        members = ", ".join(f"{m['interface']} ({m['weight']})" for m in group["members"])
-        grid.add_row(str(group["id"]), group["type"], str(group["routes"]), members)
-    for object_id, hop in hops.items():
-        grid.add_row(str(object_id), "next hop", str(users.get(object_id, 0)), hop)
-    emit(out, grid)
-    out.print()
-    grid = table("Prefix", ">Object")
-    for route in document["routes"]:
-        grid.add_row(route["prefix"], str(route["nexthop_id"]))
-    emit(out, grid)
-
-
-def _fib_diff(document: Json, out: Console) -> None:
-    if not document["diff"]:
-        out.print(styled("the kernel holds exactly what was programmed", good=True))
-        return
-    grid = table("Object", "Key", "~Wanted", "~Found")
-    for entry in document["diff"]:
-        grid.add_row(
-            entry["object"],
-            entry["key"],
-            entry["wanted"] or Text("nothing", style="dim"),
-            Text(entry["found"] or "nothing", style="red"),
-        )
-    emit(out, grid)
-
-
-def _convergence(document: Json, out: Console, now: float) -> None:
-    stages = [f"{s['stage']} {human.duration(s['seconds'])}" for s in document["stages"]]
-    out.print(Text(f"start-up: {', '.join(stages) or 'not begun'}\n", style="dim"))
-    grid = table(
-        *(">Ago", ">Total", ">Detect", ">Originate", ">Flood", ">Wait", ">SPF", ">Weights", ">FIB")
-    )
-    why = table(">Ago", ">Routes", ">Ops", "~Because")
-    for change in document["changes"]:
-        ago = human.duration(now - change["at"])
-        parts = ("detected", "originated", "flooded", "waited", "spf", "weighed")
-        grid.add_row(
-            ago,
-            Text(human.duration(change["total"]), style="bold"),
-            *(human.duration(change[part]) for part in parts),
-            human.duration(change["planned"] + change["programmed"]),
-        )
-        why.add_row(
-            ago, str(change["routes"]), str(change["operations"]), because(change["causes"])
-        )
-    emit(out, grid)
-    out.print()
-    emit(out, why)
-
-
 RENDERERS: dict[str, Renderer] = {
     "fared-topology/1": _topology,
     "fared-spf/1": _spf,
@@ -383,6 +303,4 @@ RENDERERS: dict[str, Renderer] = {
     "fared-weights/1": _weights,
     "fared-explain/1": _explain,
     "fared-path/1": _path,
-    "fared-fib/1": _fib,
-    "fared-convergence/1": _convergence,
 }

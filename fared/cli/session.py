@@ -1,4 +1,4 @@
-"""What every command shares: where the daemon is, how to print, and what to exit with.
+"""Common to all commands: the socket of the daemon, printing, and exit codes.
 
 Exit codes: 0 ok, 1 a negative result or malformed input, 2 usage, 3 the daemon is unreachable.
 """
@@ -8,10 +8,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from fared.api.client import ControlClient
 
 Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,7 +25,7 @@ NEGATIVE = 1
 UNREACHABLE = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 _PIPE_WIDTH = 160
-"""Columns where the output is no terminal: a pipe has no edge, and nothing should be cut."""
+"""Columns if the output is no terminal, so that nothing is cut in a pipe."""
 
 
 class Session:
@@ -34,6 +38,12 @@ class Session:
 
     def ask(self, command: str, what: str | None = None, args: Json | None = None) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
+        with self._client() as client:
+            return client.request(command, what, args)
+
+    @contextmanager
+    def _client(self) -> Iterator[ControlClient]:
+        """Convert errors of the client into Failure and Unreachable."""
         from fared.api.client import (  # noqa: PLC0415 - sockets are of no use to --help
             ControlClient,
             DaemonRefusedError,
@@ -41,17 +51,34 @@ class Session:
         )
 
         try:
-            return ControlClient(self.socket).request(command, what, args)
+            yield ControlClient(self.socket)
         except DaemonUnreachableError as error:
             raise Unreachable(str(error)) from error
         except DaemonRefusedError as error:
             raise Failure(str(error)) from error
 
-    def show(self, fetch: Callable[[], Json], bad: Callable[[Json], bool] | None = None) -> None:
-        """Print what ``fetch`` gives, again and again with ``--watch``.
+    def show_answer(
+        self,
+        command: str,
+        what: str | None = None,
+        args: Json | None = None,
+        bad: Callable[[Json], bool] | None = None,
+    ) -> None:
+        """Print the answer of the daemon, repeatedly with ``--watch``.
 
-        ``bad`` tells a negative result, which ends with exit code 1.
+        ``bad`` recognizes a negative result, which ends with exit code 1. JSON for a program is
+        passed on unchanged, in one line, so that a large table is not parsed and encoded again.
         """
+        if self.as_json and self.watch is None and bad is None and not sys.stdout.isatty():
+            with self._client() as client:
+                text = client.text(command, what, args)
+            sys.stdout.buffer.write(text + b"\n")
+            sys.stdout.flush()
+            return
+        self.show(lambda: self.ask(command, what, args), bad)
+
+    def show(self, fetch: Callable[[], Json], bad: Callable[[Json], bool] | None = None) -> None:
+        """Print the result of ``fetch``, repeatedly with ``--watch``; ``bad`` as above."""
         if self.watch is not None:
             self._watch(fetch)
             return
@@ -80,7 +107,7 @@ class Session:
         try:
             document = fetch()
         except Failure as failure:
-            # A daemon that restarts is worth watching too.
+            # Continue, so that a restarting daemon can be watched.
             click.echo(failure.format_message(), err=True)
             return
         if self.as_json:
@@ -106,8 +133,9 @@ class Unreachable(Failure):
 
 
 def render(document: Json) -> str:
-    """Write a document as a table, as wide as the terminal, coloured only there."""
-    from fared.cli.tables import console, write  # noqa: PLC0415 - rich only when it is needed
+    """Format a document as a table, as wide as the terminal, with colours only there."""
+    from fared.cli.render import console  # noqa: PLC0415 - rich only when it is needed
+    from fared.cli.tables import write  # noqa: PLC0415
 
     target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
     with target.capture() as captured:
@@ -125,12 +153,12 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
 
 
 def output_options(function: F) -> F:
-    """Add ``--json`` and ``--watch``, which are taken before and after a command."""
+    """Add ``--json`` and ``--watch``, which are accepted before and after a command."""
     function = click.option(
         "--watch",
         type=click.FloatRange(min=0.1),
         metavar="SECONDS",
-        help="Show again every so often.",
+        help="Repeat at this interval.",
         expose_value=False,
         callback=_set("watch"),
     )(function)

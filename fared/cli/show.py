@@ -1,4 +1,4 @@
-"""``fared-cli show ...``: one command a document of the daemon.
+"""Commands that print a document of the daemon: one for each entry of the registry.
 
 ``show isis ...`` and ``show ospf ...`` are the same commands narrowed to one protocol.
 """
@@ -6,13 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import click
 
+from fared.api.documents import DOCUMENTS, PROTOCOLS, Argument, Document
 from fared.cli.session import F, Json, Session, output_options
-from fared.cli.words import Words, one_of
+from fared.cli.words import Lazy, Words, one_of
 
-_PROTOCOLS = ("ospf", "isis")
+_NEGATIVE: dict[str, Callable[[Json], bool]] = {
+    "fib diff": lambda found: bool(found["diff"]),
+    "validate": lambda found: not found["ok"],
+}
+"""By document and flags: the condition on a document that makes the exit code 1."""
 
 
 @click.group(cls=Words)
@@ -21,161 +27,72 @@ def show() -> None:
     """Show the state of the daemon."""
 
 
-@click.group(name="isis", cls=Words, help="The same of IS-IS only.")
+@click.group(name="isis", cls=Words, help="The same, for IS-IS only.")
 @output_options
 def isis() -> None:
-    """Show what concerns IS-IS."""
+    """Show the state of IS-IS."""
 
 
-@click.group(name="ospf", cls=Words, help="The same of OSPF only.")
+@click.group(name="ospf", cls=Words, help="The same, for OSPF only.")
 @output_options
 def ospf() -> None:
-    """Show what concerns OSPF."""
+    """Show the state of OSPF."""
 
 
-def _show(
-    session: Session, what: str, args: Json, bad: Callable[[Json], bool] | None = None
-) -> None:
-    given = {key: value for key, value in args.items() if value is not None}
-    session.show(lambda: session.ask("show", what, given), bad)
+def lazy_command(document: Document, proto: str | None = None) -> Lazy:
+    """Return the command that prints a document; ``proto``: of that protocol only."""
+    return Lazy(partial(_command_of, document, proto), document.help)
 
 
-def proto_option(function: F) -> F:
-    """Add ``--proto``."""
-    text = "Of one protocol only: ospf or isis."
-    return click.option("--proto", type=click.Choice(_PROTOCOLS), help=text)(function)
+def _command_of(document: Document, proto: str | None) -> click.Command:
+    """Make the command that prints a document; ``proto``: of that protocol only."""
+
+    def callback(session: Session, /, **values: object) -> None:
+        given = {name: value for name, value in values.items() if value is not None}
+        flags = (argument.name for argument in document.args if argument.kind == "flag")
+        bad = _NEGATIVE.get(" ".join([document.name, *(flag for flag in flags if flag in given)]))
+        if proto is not None:
+            given["proto"] = proto
+        what = document.name if document.show else None
+        session.show_answer("show" if document.show else document.name, what, given, bad)
+
+    function = output_options(click.pass_obj(callback))
+    arguments = document.args if proto is not None else document.arguments
+    for argument in reversed(arguments):
+        function = _parameter(argument)(function)
+    return click.command(document.name, help=document.help)(function)
 
 
-def family_option(function: F) -> F:
-    """Add ``--af``."""
-    text = "Of one address family only: ipv4 or ipv6."
-    return click.option("--af", type=click.Choice(["ipv4", "ipv6"]), help=text)(function)
+def _parameter(argument: Argument) -> Callable[[F], F]:
+    """Declare an argument: flags and text as words, the rest as options."""
+    name, option = argument.name, f"--{argument.name}"
+    if argument.choices:
+        return click.option(option, type=click.Choice(argument.choices), help=argument.help)
+    if argument.kind == "number":
+        return click.option(option, type=int, metavar="N", help=argument.help)
+    if argument.kind == "flag":
+        return click.argument(name, metavar=f"[{name}]", required=False, callback=_flag(name))
+    word = argument.word or name.upper()
+    metavar = word if argument.required else f"[{word}]"
+    return click.argument(name, metavar=metavar, required=argument.required)
 
 
-def _plain(name: str, help_text: str, *, narrowed: bool = False) -> None:
-    """Add a command that takes no arguments; ``narrowed``: also of one protocol."""
-    for group in (show, ospf, isis) if narrowed else (show,):
-        _command(group, name, help_text)
+def _flag(name: str) -> Callable[[click.Context, click.Parameter, str | None], bool | None]:
+    expand = one_of(name)
+    return lambda ctx, param, value: True if expand(ctx, param, value) else None
 
 
-def _command(group: click.Group, name: str, help_text: str) -> None:
-    @output_options
-    @click.pass_obj
-    def command(session: Session) -> None:
-        _show(session, name, {"proto": proto})
-
-    proto = _proto_of(group)
-    group.add_command(click.command(name, help=help_text)(command))
-
-
-def _proto_of(group: click.Group) -> str | None:
-    return group.name if group.name in _PROTOCOLS else None
-
-
-def _narrowed(*commands: click.Command) -> None:
-    """Put commands that have ``--proto`` under each protocol too, where it is decided."""
-    for group in (ospf, isis):
-        for command in commands:
-            group.add_command(_of_protocol(command, group))
+def _add_commands() -> None:
+    groups = {"ospf": ospf, "isis": isis}
+    for document in DOCUMENTS:
+        if document.show:
+            show.add_lazy(document.name, lazy_command(document))
+            if document.narrowed:
+                for proto in PROTOCOLS:
+                    lazy = lazy_command(document, proto)
+                    groups[proto].add_lazy(document.name, lazy)
+    show.add_command(ospf)
+    show.add_command(isis)
 
 
-def _of_protocol(command: click.Command, group: click.Group) -> click.Command:
-    callback = command.callback
-    assert callback is not None, "a command does something"
-    proto = _proto_of(group)
-
-    def narrowed(**values: object) -> None:
-        callback(**values, proto=proto)
-
-    return click.Command(
-        command.name,
-        callback=narrowed,
-        params=[param for param in command.params if param.name != "proto"],
-        help=command.help,
-    )
-
-
-_plain("status", "The daemon in short: identity, start-up, neighbors, routes.")
-_plain("interfaces", "Interfaces, their capacity and load.", narrowed=True)
-_plain("neighbors", "Neighbors of OSPF, adjacencies of IS-IS.", narrowed=True)
-
-
-@show.command()
-@click.argument("kind", metavar="[TYPE]", required=False)
-@click.argument("entry_id", metavar="[ID]", required=False)
-@proto_option
-@output_options
-@click.pass_obj
-def database(session: Session, kind: str | None, entry_id: str | None, proto: str | None) -> None:
-    """Show the link-state database. With ID also what the LSAs or LSPs say.
-
-    IS-IS: TYPE is lsp, pseudonode, level-1 or level-2 and may be left out; ID is that of an LSP,
-    or a system id or hostname.
-    """
-    _show(session, "database", {"type": kind, "id": entry_id, "proto": proto})
-
-
-@show.command()
-@proto_option
-@output_options
-@click.pass_obj
-def lsdb(session: Session, proto: str | None) -> None:
-    """Show the raw database. With --json it is the file that 'spf --lsdb' reads.
-
-    Where both protocols run, a file holds that of OSPF unless --proto says otherwise.
-    """
-    _show(session, "lsdb", {"proto": proto})
-
-
-_plain("topology", "The graph: nodes, links, metrics, capacities.", narrowed=True)
-
-
-@show.command()
-@click.argument("log", metavar="[log]", required=False, callback=one_of("log"))
-@proto_option
-@output_options
-@click.pass_obj
-def spf(session: Session, log: str | None, proto: str | None) -> None:
-    """Show the shortest-path tree, or the log of computations."""
-    _show(session, "spf", {"log": True if log else None, "proto": proto})
-
-
-@show.command()
-@click.argument("prefix", required=False)
-@family_option
-@proto_option
-@output_options
-@click.pass_obj
-def routes(session: Session, prefix: str | None, af: str | None, proto: str | None) -> None:
-    """Show routes with their weighted next hops."""
-    _show(session, "routes", {"prefix": prefix, "af": af, "proto": proto})
-
-
-@show.command()
-@click.argument("prefix", required=False)
-@family_option
-@proto_option
-@output_options
-@click.pass_obj
-def weights(session: Session, prefix: str | None, af: str | None, proto: str | None) -> None:
-    """Show path capacities and the weights made of them."""
-    _show(session, "weights", {"prefix": prefix, "af": af, "proto": proto})
-
-
-@show.command()
-@click.argument("diff", metavar="[diff]", required=False, callback=one_of("diff"))
-@output_options
-@click.pass_obj
-def fib(session: Session, diff: str | None) -> None:
-    """Show what was programmed. With `diff` what the kernel has otherwise: exit 1 if anything."""
-    _show(session, "fib", {"diff": True if diff else None}, lambda found: bool(found.get("diff")))
-
-
-_plain("convergence", "How long the last changes took. Stage by stage, and why they happened.")
-_plain("timers", "Pending timers.", narrowed=True)
-_plain("counters", "Counters since start.", narrowed=True)
-_plain("log", "The last log lines.")
-_plain("config", "The running configuration with all defaults.")
-_narrowed(database, lsdb, spf, routes, weights)
-show.add_command(ospf)
-show.add_command(isis)
+_add_commands()

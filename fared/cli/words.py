@@ -1,4 +1,4 @@
-"""Command groups that take any unique beginning of a word, load lazily, and hint at near misses."""
+"""Command groups that accept unique prefixes of words, load lazily, and suggest near misses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,30 @@ import click
 
 
 class Lazy(NamedTuple):
-    """A command that is imported when it is used: ``module:attribute`` and its line of help."""
+    """A command that is created at first use, and its help, whose first sentence is for lists."""
 
-    target: str
+    make: Callable[[], click.Command]
     help: str
 
 
+def imported(target: str) -> Callable[[], click.Command]:
+    """Return a function that imports the command ``module:attribute``."""
+    module, _, attribute = target.partition(":")
+
+    def load() -> click.Command:
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise click.UsageError(f"{attribute!r} is not in this build of fared") from error
+        return command
+
+    return load
+
+
 def complete(word: str, known: Sequence[str], what: str) -> str:
-    """Return the word of ``known`` that ``word`` stands for. Raises click.UsageError."""
+    """Return the word of ``known`` that ``word`` abbreviates. Raises click.UsageError."""
     if word in known:
         return word
     matches = [name for name in known if name.startswith(word)]
@@ -33,29 +49,33 @@ def complete(word: str, known: Sequence[str], what: str) -> str:
 
 
 class Words(click.Group):
-    """A group whose commands may be shortened; ``lazy`` ones cost nothing until used."""
+    """A group whose commands may be shortened; lazy ones cost nothing until used."""
 
-    def __init__(self, *args: Any, lazy: dict[str, Lazy] | None = None, **kwargs: Any) -> None:  # noqa: ANN401 - click's own signature
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - click's own signature
         super().__init__(*args, **kwargs)
-        self._lazy = lazy or {}
+        self._lazy: dict[str, Lazy] = {}
+        self._names: list[str] = []
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add an existing command."""
+        super().add_command(cmd, name)
+        self._names.append(name or str(cmd.name))
+
+    def add_lazy(self, name: str, lazy: Lazy) -> None:
+        """Add a command that is created at first use."""
+        self._lazy[name] = lazy
+        self._names.append(name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List eager and lazy commands in the order of their definition."""
+        """List the commands in the order in which they were added."""
         _ = ctx
-        return [*self.commands, *self._lazy]
+        return self._names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, importing a lazy one."""
+        """Return a command; create a lazy one."""
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
-        module, _, attribute = self._lazy[cmd_name].target.partition(":")
-        try:
-            command: click.Command = getattr(importlib.import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            raise click.UsageError(f"{cmd_name!r} is not in this build of fared") from error
-        return command
+        return self._lazy[cmd_name].make()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -68,14 +88,18 @@ class Words(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing the lazy ones."""
         _ = ctx
-        rows = [(name, command.get_short_help_str(60)) for name, command in self.commands.items()]
-        rows += [(name, entry.help) for name, entry in self._lazy.items()]
+        rows = [(name, self._help_of(name)) for name in self._names]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def _help_of(self, name: str) -> str:
+        lazy = self._lazy.get(name)
+        command = self.commands[name] if lazy is None else click.Command(name, help=lazy.help)
+        return command.get_short_help_str(60)
+
 
 def one_of(*words: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Make the callback of an optional argument that is one of ``words``, or the start of one."""
+    """Return the callback of an optional argument that is one of ``words``, or a prefix of one."""
 
     def expand(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
         return None if value is None else complete(value, words, "word")

@@ -1,22 +1,27 @@
 """The configuration file: model, loading with line numbers, defaults, differences.
 
-``load`` gives a ``Config`` or raises ``ConfigErrors`` with every error of the file at once;
-``fared.config.convert`` turns a ``Config`` into engine settings.
+``load`` returns a ``Config`` or raises ``ConfigErrors`` with all errors of the file;
+``fared.daemon.settings`` converts a ``Config`` to engine settings.
 """
 
-from fared.config.changes import Action, Change, diff
-from fared.config.load import ConfigError, ConfigErrors, load, load_runnable, load_text
+from fared.config.changes import Change, diff, merged
+from fared.config.errors import ConfigError, ConfigErrors, ConfigWarning
+from fared.config.load import Loaded, load, load_runnable, load_text
 from fared.config.model import Config, json_schema
+from fared.config.section import Reload
 
 __all__ = [
-    "Action",
     "Change",
     "Config",
     "ConfigError",
     "ConfigErrors",
+    "ConfigWarning",
+    "Loaded",
+    "Reload",
     "diff",
     "json_schema",
     "load",
     "load_runnable",
     "load_text",
+    "merged",
 ]

@@ -1,15 +1,13 @@
-"""``authentication`` sections of both protocols: one key, or several that take turns.
+"""``authentication`` sections of both protocols: one key, or several with lifetimes.
 
-Leaf names follow ietf-key-chain (RFC 8177). Without a time a key has always begun and never ends.
+Leaf names follow ietf-key-chain (RFC 8177). Without times a key is valid forever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from fared.config import values
 from fared.config.secrets import KeyFilePath, SecretText, Timestamp
@@ -27,11 +25,12 @@ _MAX_KEY_ID: Final = 255
 _MAX_ISIS_KEY_ID: Final = 0xFFFF
 
 
-class KeyLeaves(Section):
-    """The leaves of one key: ``key`` or ``key-file``, and when it is sent and accepted."""
+class KeyLeaves(Section, frozen=True):
+    """The leaves of one key: ``key`` or ``key-file``, and its send and accept lifetimes."""
 
+    unwritten: ClassVar[tuple[object, ...]] = (None, False)
     algorithm: str | None = None
-    key_id: Annotated[int, values.Whole(0, 0xFFFFFFFF)] | None = None
+    key_id: Annotated[int, values.whole(0, 0xFFFFFFFF)] | None = None
     key: SecretText | None = None
     key_file: KeyFilePath | None = None
     extended_sequence: bool = False
@@ -39,16 +38,6 @@ class KeyLeaves(Section):
     send_end: Timestamp | None = None
     accept_start: Timestamp | None = None
     accept_end: Timestamp | None = None
-
-    @model_serializer(mode="wrap")
-    def _only_what_is_set(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = write(self)
-        unset = (None, False)
-        return {key: value for key, value in written.items() if value not in unset}
-
-    def _check_key(self) -> None:
-        """Raise what a protocol forbids."""
-        raise NotImplementedError
 
     def _check_secret(self, most: int) -> None:
         if (self.key is None) == (self.key_file is None):
@@ -73,7 +62,7 @@ class KeyLeaves(Section):
         return b"" if holder is None else holder.content
 
     def timed_key(self) -> TimedKey:
-        """Return the key as the engine takes it."""
+        """Return the key as a setting of the engine."""
         name = str(self.algorithm).replace("hmac-md5", "md5")
         key = AuthKey(Algorithm(name), self.key_id or 0, self.secret(), self.extended_sequence)
         times = {
@@ -84,11 +73,11 @@ class KeyLeaves(Section):
         return TimedKey(key, **times)
 
 
-class OspfKey(KeyLeaves):
+class OspfKey(KeyLeaves, frozen=True):
     """A key of OSPF.
 
-    ``key-id`` 0..255 is sent with each packet and tells keys apart; with ``extended-sequence``
-    (RFC 7474, HMAC only) it may have 32 bits. A cleartext password has none.
+    ``key-id`` 0..255 identifies the key in each packet; with ``extended-sequence`` (RFC 7474, HMAC
+    only) it may have 32 bits. A cleartext password has none.
     """
 
     algorithm: (
@@ -96,12 +85,8 @@ class OspfKey(KeyLeaves):
         | None
     ) = None
 
-    @model_validator(mode="after")
-    def _check(self) -> OspfKey:
-        self._check_key()
-        return self
-
-    def _check_key(self) -> None:
+    def check(self) -> None:
+        """Refuse what the protocol forbids."""
         if self.algorithm is None:
             raise values.expected(_OSPF_ALGORITHMS, field="algorithm")
         algorithm = Algorithm(self.algorithm)
@@ -119,11 +104,11 @@ class OspfKey(KeyLeaves):
         self._check_times()
 
 
-class IsisKey(KeyLeaves):
+class IsisKey(KeyLeaves, frozen=True):
     """A key of IS-IS (RFC 5304, RFC 5310).
 
-    ``key-id`` 0..65535 goes with HMAC-SHA; a password and HMAC-MD5 carry none, there it only
-    tells keys apart here.
+    ``key-id`` 0..65535 is sent with HMAC-SHA. A password and HMAC-MD5 are sent without one, and it
+    only distinguishes keys in this file.
     """
 
     algorithm: (
@@ -133,12 +118,8 @@ class IsisKey(KeyLeaves):
         | None
     ) = None
 
-    @model_validator(mode="after")
-    def _check(self) -> IsisKey:
-        self._check_key()
-        return self
-
-    def _check_key(self) -> None:
+    def check(self) -> None:
+        """Refuse what the protocol forbids."""
         if self.algorithm is None:
             raise values.expected(_ISIS_ALGORITHMS, field="algorithm")
         if self.key_id is None:
@@ -153,66 +134,73 @@ class IsisKey(KeyLeaves):
         self._check_times()
 
 
-class Rotation(KeyLeaves):
+class Rotation:
     """Either the leaves of one key, or ``keys``: a list of them.
 
     The key that began last is sent, the first of equals; every key that is valid is accepted.
     """
 
-    keys: tuple[KeyLeaves, ...] | None = None
+    __slots__ = ()
 
-    @model_validator(mode="before")
     @classmethod
-    def _list_is_tuple(cls, data: object) -> object:
-        if isinstance(data, dict) and isinstance(data.get("keys"), list):
-            return {**data, "keys": tuple(data["keys"])}
-        return data
-
-    def _check_keys(self) -> None:
-        if self.keys is None:
-            self._check_key()
-            return
-        others = type(self).model_fields.keys() & self.model_fields_set - {"keys"}
-        if others:
-            field = min(others).replace("_", "-")
-            raise values.expected("either keys or the leaves of one key", field=field)
-        if not self.keys:
-            raise values.expected("at least one key", field="keys")
-        for twin in self._twins():
-            raise values.expected(
-                "each key-id once", hint=f"{twin.key_id} is there twice", field="keys"
-            )
-
-    def _twins(self) -> Iterator[KeyLeaves]:
-        """Keys that a packet could not tell apart."""
-        seen = set()
-        for key in self.keys or ():
-            if key.key_id is not None and (key.key_id, key.extended_sequence) in seen:
-                yield key
-            seen.add((key.key_id, key.extended_sequence))
-
-    def keyring(self) -> Keyring:
-        """Return the keys as the engine takes them."""
-        return tuple(key.timed_key() for key in self.keys or (self,))
+    def check_given(cls, given: Mapping[str, Any]) -> None:
+        """Refuse leaves beside a list."""
+        others = given.keys() - {"keys"}
+        if given.get("keys") is not None and others:
+            raise values.expected("either keys or the leaves of one key", field=min(others))
 
 
-class OspfAuthentication(OspfKey, Rotation):
+def _check_keys(keys: tuple[KeyLeaves, ...]) -> None:
+    if not keys:
+        raise values.expected("at least one key", field="keys")
+    for twin in _twins(keys):
+        raise values.expected(
+            "each key-id once", hint=f"{twin.key_id} is there twice", field="keys"
+        )
+
+
+def _twins(keys: tuple[KeyLeaves, ...]) -> Iterator[KeyLeaves]:
+    """Yield keys that cannot be distinguished in a packet."""
+    seen = set()
+    for key in keys:
+        if key.key_id is not None and (key.key_id, key.extended_sequence) in seen:
+            yield key
+        seen.add((key.key_id, key.extended_sequence))
+
+
+def _keyring(leaves: KeyLeaves, keys: tuple[KeyLeaves, ...] | None) -> Keyring:
+    return tuple(key.timed_key() for key in keys or (leaves,))
+
+
+class OspfAuthentication(Rotation, OspfKey, frozen=True):
     """The ``authentication`` of an OSPF interface."""
 
     keys: tuple[OspfKey, ...] | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> OspfAuthentication:
-        self._check_keys()
-        return self
+    def check(self) -> None:
+        """Refuse what the protocol forbids, of one key or of each."""
+        if self.keys is None:
+            super().check()
+        else:
+            _check_keys(self.keys)
+
+    def keyring(self) -> Keyring:
+        """Return the keys as the engine takes them."""
+        return _keyring(self, self.keys)
 
 
-class IsisAuthentication(IsisKey, Rotation):
+class IsisAuthentication(Rotation, IsisKey, frozen=True):
     """The ``authentication`` of an IS-IS interface (hellos) or level (LSPs, SNPs)."""
 
     keys: tuple[IsisKey, ...] | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> IsisAuthentication:
-        self._check_keys()
-        return self
+    def check(self) -> None:
+        """Refuse what the protocol forbids, of one key or of each."""
+        if self.keys is None:
+            super().check()
+        else:
+            _check_keys(self.keys)
+
+    def keyring(self) -> Keyring:
+        """Return the keys as the engine takes them."""
+        return _keyring(self, self.keys)

@@ -1,92 +1,190 @@
-"""What a reload would change, and how much each change disturbs."""
+"""The differences between two configurations, the disruption by each, and the result of a reload.
+
+Each field declares the effect of its change (``section.Reload``); no field is known by name here.
+The one exception are globs: the interfaces that a glob matches depend on the other keys, so an
+added or removed entry of ``interfaces`` changes which entry applies before or after it.
+"""
 
 from __future__ import annotations
 
-import enum
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
-from fared.config.model import Config
-from fared.config.secrets import SECTION, without_secrets
+import msgspec
 
+from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
+from fared.config.isis import IsisInterface
+from fared.config.model import Config, OspfArea, OspfInterface
+from fared.config.section import Reload, Section
+from fared.config.shapes import Field, fields_of
 
-class Action(enum.StrEnum):
-    """What applying a change does, from harmless to not possible while running."""
-
-    UPDATE_IN_PLACE = "update-in-place"
-    BOUNCE_ADJACENCY = "bounce-adjacency"
-    RESTART_REQUIRED = "restart-required"
+S = TypeVar("S", bound=Section)
+Path = tuple[str, ...]
+_Entry = tuple[Any, ...]
+"""The area of an interface, None in IS-IS, and its settings that affect adjacencies."""
+_INTERFACES = (OspfInterface, IsisInterface)
 
 
 class Change(NamedTuple):
-    """One difference; ``old`` or ``new`` None: the entry is only in the other one."""
+    """One difference; ``old`` or ``new`` None: the entry is absent there."""
 
-    path: tuple[str, ...]
+    path: Path
     old: Any
     new: Any
-    action: Action
-
-
-_RESTART = {"router-id", "fib", "api"}
-_RESTART_PATHS = {("ospf",), ("isis",), ("ospf", "path-capacity-sub-tlv")}
-_IN_PLACE_OF_RESTART = {("fib", "on-exit")}
-_BOUNCING = {"network-type", "hello-interval", "dead-interval", "passive"}
-_BOUNCING_CIRCUIT = {"network-type", "level", "passive"}
-_RESTART_ISIS = {"net", "level", "address-families", "multi-topology", "path-capacity-sub-tlv"}
-"""Interface leaves that both ends must agree on, or that end an adjacency."""
-_MISSING = object()
+    action: Reload
 
 
 def diff(old: Config, new: Config) -> list[Change]:
     """Compare two configurations leaf by leaf; a default equals the same value written out.
 
-    Secrets are compared too, and hidden: both may be there as the same word.
+    Secrets are compared too, and hidden: both sides may show the same word.
     """
-    changes: list[Change] = []
-    _compare((), old.document(comparing=True), new.document(comparing=True), changes)
-    return changes
+    return list(_Comparison(old, new).sections((), old, new))
 
 
-def _compare(path: tuple[str, ...], old: object, new: object, into: list[Change]) -> None:
-    if old == new:
-        return
-    if SECTION in path and isinstance(old, list) and isinstance(new, list):
-        old, new = dict(enumerate(old)), dict(enumerate(new))
-    if isinstance(old, dict) and isinstance(new, dict):
+def merged(running: S, wanted: S) -> S:
+    """Return what runs after a reload: ``wanted`` without the changes that need a restart."""
+    kept: dict[str, Any] = {}
+    for field in fields_of(type(wanted)).values():
+        name = field.name
+        before, after = getattr(running, name), getattr(wanted, name)
+        if before == after:
+            continue
+        if isinstance(before, Section) and isinstance(after, Section):
+            kept[name] = merged(before, after)
+        elif field.reload is Reload.RESTART:
+            kept[name] = before
+    return msgspec.structs.replace(wanted, **kept) if kept else wanted
+
+
+class _Comparison:
+    """Two configurations side by side."""
+
+    def __init__(self, old: Config, new: Config) -> None:
+        self._old = old
+        self._new = new
+        self._globs = {kind: _globs_of(old, kind) for kind in _INTERFACES}
+
+    def sections(self, path: Path, old: Section, new: Section) -> Iterator[Change]:
+        """Yield the differences of two sections at the same place."""
+        for field in fields_of(type(old)).values():
+            before, after = getattr(old, field.name), getattr(new, field.name)
+            if before == after:
+                continue
+            here = (*path, field.key)
+            if isinstance(before, Section) and isinstance(after, Section):
+                yield from self.sections(here, before, after)
+            elif isinstance(before, dict):
+                yield from self._entries(here, _by_name(old, field), _by_name(new, field), field)
+            elif _is_list_of_sections(before) and _is_list_of_sections(after):
+                yield from self._entries(
+                    here, _by_number(old, field), _by_number(new, field), field
+                )
+            else:
+                write = field.shape.write
+                yield Change(here, write(before), write(after), field.reload)
+
+    def _entries(
+        self,
+        path: Path,
+        old: dict[str, tuple[Section, Any]],
+        new: dict[str, tuple[Section, Any]],
+        field: Field,
+    ) -> Iterator[Change]:
+        """Yield the differences of two mappings by name: entries removed, added, or changed."""
         for key in [*old, *(key for key in new if key not in old)]:
-            _compare((*path, str(key)), old.get(key, _MISSING), new.get(key, _MISSING), into)
-        return
-    before = None if old is _MISSING else without_secrets(path, old)
-    after = None if new is _MISSING else without_secrets(path, new)
-    into.append(Change(path, before, after, _action(path, removed=new is _MISSING)))
+            here = (*path, key)
+            if key in old and key in new:
+                yield from self.sections(here, old[key][0], new[key][0])
+            elif key in old:
+                section, written = old[key]
+                yield Change(here, written, None, self._gone(section, key, field.reload))
+            else:
+                section, written = new[key]
+                yield Change(here, None, written, self._come(section, key))
+
+    # Entries of ``interfaces``: another key may apply instead of one
+
+    def _gone(self, section: Section, key: str, usual: Reload) -> Reload:
+        if isinstance(section, OspfArea):
+            return _worst(
+                self._gone(each, name, usual) for name, each in section.interfaces.items()
+            )
+        if not isinstance(section, _INTERFACES) or is_glob(key):
+            return usual  # some interface that the glob matches may have no other entry
+        before, after = (_entry(config, key, type(section)) for config in (self._old, self._new))
+        return usual if before != after else Reload.UPDATE
+
+    def _come(self, section: Section, key: str) -> Reload:
+        if isinstance(section, OspfArea):
+            return _worst(self._come(each, name) for name, each in section.interfaces.items())
+        if not isinstance(section, _INTERFACES):
+            return Reload.UPDATE
+        after = _entry(self._new, key, type(section))
+        if not is_glob(key):
+            return _replaced({_entry(self._old, key, type(section))}, after)
+        globs = self._globs[type(section)]
+        try:
+            alone = globs.tries.overlap(key, owner=1) is None
+        except TooManyGlobsError:
+            alone = False
+        return Reload.UPDATE if alone else _replaced(globs.entries, after)
 
 
-def _action(path: tuple[str, ...], *, removed: bool) -> Action:
-    if path in _IN_PLACE_OF_RESTART:
-        return Action.UPDATE_IN_PLACE
-    if path[0] in _RESTART or path in _RESTART_PATHS:
-        return Action.RESTART_REQUIRED
-    if SECTION in path:
-        return Action.UPDATE_IN_PLACE
-    if path[0] == "isis":
-        return _isis_action(path, removed=removed)
-    if path[:2] == ("ospf", "areas"):
-        return _area_action(path, removed=removed)
-    return Action.UPDATE_IN_PLACE
+class _Globs(NamedTuple):
+    """Earlier globs, to find those that overlap with a new one."""
+
+    tries: GlobIndex
+    entries: set[_Entry | None]
 
 
-def _area_action(path: tuple[str, ...], *, removed: bool) -> Action:
-    # ospf areas AREA [type | ranges PREFIX [leaf] | interfaces IFNAME [leaf]]
-    if path[3:4] == ("ranges",):
-        return Action.UPDATE_IN_PLACE
-    bounces = path[-1] in _BOUNCING if len(path) == 6 else path[-1] == "type" or removed
-    return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
+def _globs_of(config: Config, kind: type[Section]) -> _Globs:
+    found = _Globs(GlobIndex(), set())
+    for key in _keys(config, kind):
+        if is_glob(key):
+            found.tries.add(key, owner=0)
+            found.entries.add(_entry(config, key, kind))
+    return found
 
 
-def _isis_action(path: tuple[str, ...], *, removed: bool) -> Action:
-    # isis [leaf | interfaces IFNAME [leaf]]
-    if path[1] in _RESTART_ISIS:
-        return Action.RESTART_REQUIRED
-    if path[1] != "interfaces":
-        return Action.UPDATE_IN_PLACE
-    bounces = path[-1] in _BOUNCING_CIRCUIT if len(path) == 4 else removed
-    return Action.BOUNCE_ADJACENCY if bounces else Action.UPDATE_IN_PLACE
+def _keys(config: Config, kind: type[Section]) -> Iterator[str]:
+    for part in config.protocols.values():
+        yield from (name for name, section in part.every_interface() if isinstance(section, kind))
+
+
+def _entry(config: Config, key: str, kind: type[Section]) -> _Entry | None:
+    """Return the entry that applies to a name or is given for a glob, as it affects adjacencies."""
+    for part in config.protocols.values():
+        area, section = part.interface(key) or (None, None)
+        if isinstance(section, kind):
+            fields = fields_of(kind).values()
+            firm = (getattr(section, f.name) for f in fields if f.reload is not Reload.UPDATE)
+            return (area, *firm)
+    return None
+
+
+def _replaced(before: set[_Entry | None], after: _Entry | None) -> Reload:
+    """Return the effect of another entry on its interfaces; none on those without an entry."""
+    return Reload.BOUNCE if before - {None, after} else Reload.UPDATE
+
+
+def _worst(actions: Iterable[Reload]) -> Reload:
+    return max(actions, key=list(Reload).index, default=Reload.UPDATE)
+
+
+def _by_name(section: Section, field: Field) -> dict[str, tuple[Section, Any]]:
+    """Return a mapping's entries and their text form, by the keys of the file."""
+    entries = getattr(section, field.name)
+    written: Any = field.shape.write(entries)
+    pairs = zip(written.items(), entries.values(), strict=True)
+    return {str(key): (entry, content) for (key, content), entry in pairs}
+
+
+def _by_number(section: Section, field: Field) -> dict[str, tuple[Section, Any]]:
+    entries = getattr(section, field.name)
+    written: Any = field.shape.write(entries)
+    return {str(at): pair for at, pair in enumerate(zip(entries, written, strict=True))}
+
+
+def _is_list_of_sections(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, Section) for item in value)

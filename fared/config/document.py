@@ -1,27 +1,29 @@
-"""Reading YAML so that every value can be traced back to its line and column.
+"""Reads YAML and keeps the line and column of every value.
 
-The file is composed into a node tree (which carries marks), then constructed into plain data;
-``Places`` remembers for each path where its key and its value stand.
+One pass over the parser's events makes plain data and, beside it, a tree of ``YamlNode`` with the
+places. An alias refers to the node of its anchor, so that neither data nor places are copied. The
+content of a node is counted, aliases and merges included, and a document with too much is refused
+before it is processed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 PathKey = tuple[Any, ...]
 
-_MAX_DEPTH = 32
-_MAX_NODES = 100_000
-_MERGE = "tag:yaml.org,2002:merge"
-_SEQUENCE = "tag:yaml.org,2002:seq"
-_TAG = re.compile(r"(the tag|alias) '.*'", re.DOTALL)
-"""What stands there may be a key that begins with ! or *."""
-_EXPONENT = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+_MAX_DEPTH: Final = 32
+_MAX_ENTRIES: Final = 500_000
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_PLAIN_TAGS: Final = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_TAG: Final = re.compile(r"the tag '.*'", re.DOTALL)
+"""The quoted text may be a key that begins with an exclamation mark, so it is not shown."""
+_EXPONENT: Final = re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 
 
 class Place(NamedTuple):
@@ -50,126 +52,283 @@ class _Loader(yaml.CSafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
 
 
-class Places:
-    """Where keys and values stand; unknown paths fall back to their nearest parent."""
+class YamlNode:
+    """One value of the document: its place, its data, and the nodes inside it.
 
-    def __init__(self) -> None:
-        self._keys: dict[PathKey, Place] = {}
-        self._values: dict[PathKey, Place] = {(): Place(1, 1)}
+    ``children`` of a mapping are by key, of a sequence by index. ``size`` counts the node and its
+    content, aliases as often as they are used; ``depth`` is 1 for a scalar.
+    """
+
+    __slots__ = ("children", "data", "depth", "keys", "place", "size")
+
+    def __init__(self, place: Place, data: Any) -> None:  # noqa: ANN401 - what YAML holds
+        self.place = place
+        self.data = data
+        self.children: dict[Any, YamlNode] = _NO_CHILDREN
+        self.keys: dict[Any, Place] = _NO_KEYS
+        self.size = self.depth = 1
+
+    @classmethod
+    def collection(cls, place: Place) -> YamlNode:
+        """Return an empty mapping or sequence."""
+        node = cls(place, None)
+        node.children, node.keys = {}, {}
+        return node
+
+    def add(self, key: Any, child: YamlNode) -> None:  # noqa: ANN401 - any scalar is a key
+        """Add a child."""
+        self.children[key] = child
+        self.size += child.size
+        self.depth = max(self.depth, child.depth + 1)
+
+
+_NO_CHILDREN: Final[dict[Any, YamlNode]] = {}
+_NO_KEYS: Final[dict[Any, Place]] = {}
+"""The keys of all scalars, shared since most nodes are scalars."""
+
+
+class Places:
+    """The places of keys and values; an unknown path has that of its nearest parent."""
+
+    def __init__(self, root: YamlNode) -> None:
+        self._root = root
         self.duplicates: list[tuple[PathKey, Place, Place]] = []
+        """Keys given more than once: path, place, and first place."""
 
     def key(self, path: PathKey) -> Place:
-        """Return where the key that ends ``path`` stands."""
-        return self._keys.get(path) or self.value(path)
+        """Return the place of the key that ends ``path``."""
+        known = self._nearest(path[:-1]).keys.get(path[-1]) if path else None
+        return known or self.value(path)
 
     def value(self, path: PathKey) -> Place:
-        """Return where the value at ``path`` stands."""
-        while path not in self._values:
-            path = path[:-1]
-        return self._values[path]
+        """Return the place of the value at ``path``."""
+        return self._nearest(path).place
 
-    def add(self, path: PathKey, key: Place, value: Place) -> None:
-        """Remember an entry of a mapping, noting a key that was there before."""
-        if path in self._keys:
-            self.duplicates.append((path, key, self._keys[path]))
-        self._keys[path] = key
-        self._values[path] = value
+    def find(self, key: str) -> Iterator[tuple[PathKey, Any]]:
+        """Yield path and data of every entry with that key."""
+        waiting: list[tuple[PathKey, YamlNode]] = [((), self._root)]
+        while waiting:
+            path, node = waiting.pop()
+            for name, child in node.children.items():
+                if name == key:
+                    yield (*path, name), child.data
+                waiting.append(((*path, name), child))
 
-    def add_item(self, path: PathKey, value: Place) -> None:
-        """Remember an item of a sequence."""
-        self._values[path] = value
-
-    def inherit(self, path: PathKey, key: Place, value: Place) -> bool:
-        """Remember an entry that a ``<<`` merge brings in, unless the mapping has its own."""
-        if path in self._keys:
-            return False
-        self._keys[path] = key
-        self._values[path] = value
-        return True
+    def _nearest(self, path: PathKey) -> YamlNode:
+        """Return the node at ``path``, or its nearest parent."""
+        node = self._root
+        for key in path:
+            child = node.children.get(key)
+            if child is None:
+                break
+            node = child
+        return node
 
 
 def parse(text: str) -> tuple[object, Places]:
     """Read YAML (or JSON) text into plain data. Raises YamlError."""
     text = _without_tabs(text)
     try:
-        _check_shape(text)
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        places = Places()
-        if node is None:
-            return None, places
-        _walk(loader, node, places)
-        return loader.construct_document(node), places
+        composer = _Composer(_Loader(text))
+        root = composer.document() or YamlNode(Place(1, 1), None)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
         why = _TAG.sub("a tag", error.problem or "")
-        raise YamlError(place, (), "well-formed YAML", "broken YAML", why) from error
+        raise _broken(place, why) from error
     except yaml.reader.ReaderError as error:
         where = text.count("\n", 0, error.position) + 1
         why = str(error.reason)
         raise YamlError(Place(where, 1), (), "printable text", "other characters", why) from error
+    except UnicodeEncodeError as error:  # half of a surrogate pair, in JSON of a client
+        where = text.count("\n", 0, error.start) + 1
+        raise YamlError(Place(where, 1), (), "printable text", "other characters") from error
+    places = Places(root)
+    places.duplicates = composer.duplicates
+    return root.data, places
+
+
+def _broken(place: Place, why: str) -> YamlError:
+    return YamlError(place, (), "well-formed YAML", "broken YAML", why)
 
 
 def _without_tabs(text: str) -> str:
-    """JSON may be indented by tabs, which YAML forbids; inside JSON strings there are none."""
+    """Replace tabs: JSON may be indented by them, YAML may not; JSON strings contain none."""
     if "\t" not in text or not text.lstrip().startswith("{"):
         return text
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return text.replace("\t", " ")
 
 
-def _check_shape(text: str) -> None:
-    """Refuse absurd nesting before the C composer, which recurses, runs out of stack."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                raise YamlError(_place(event), (), f"at most {_MAX_DEPTH} levels", "deeper nesting")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+def _place(event: Any) -> Place:  # noqa: ANN401 - events without marks do not come here
+    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-def _place(node: Any) -> Place:  # noqa: ANN401 - nodes and events share only their marks
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+class _Open(NamedTuple):
+    """A collection that is being read. ``waiting`` is a mapping's key without its value yet."""
+
+    node: YamlNode
+    anchor: str | None
+    is_mapping: bool
+    merged: list[YamlNode]
+    waiting: list[tuple[Any, Place]]
 
 
-def _walk(loader: _Loader, root: yaml.Node, places: Places) -> None:
-    """Visit all nodes, anchors as often as they are used, within a bound."""
-    visited = 0
-    stack: list[tuple[yaml.Node, PathKey]] = [(root, ())]
-    while stack:
-        node, path = stack.pop()
-        visited += 1
-        if visited > _MAX_NODES or len(path) > _MAX_DEPTH:
-            raise YamlError(_place(node), (), "a document that ends", "anchors that never do")
-        if isinstance(node, yaml.MappingNode):
-            stack.extend(_walk_mapping(loader, node, path, places))
-        elif isinstance(node, yaml.SequenceNode):
-            for index, item in enumerate(node.value):
-                places.add_item((*path, index), _place(item))
-                stack.append((item, (*path, index)))
+class _Composer:
+    """Makes nodes from events, without recursion."""
+
+    def __init__(self, loader: _Loader) -> None:
+        self.duplicates: list[tuple[PathKey, Place, Place]] = []
+        self._loader = loader
+        self._next_event: Callable[[], Any] = loader.get_event
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, YamlNode | None] = {}
+        """Nodes by anchor; None while the node is incomplete."""
+        self._entries = 0
+        self._plain: dict[str, Any] = {}
+        """Values of plain scalars: a file has few different ones."""
+
+    def document(self) -> YamlNode | None:
+        """Return the only document; None if the text has none."""
+        root = None
+        complete: dict[type, Callable[[Any], YamlNode]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            yaml.MappingEndEvent: self._end,
+            yaml.SequenceEndEvent: self._end,
+        }
+        while not isinstance(event := self._next_event(), yaml.StreamEndEvent):
+            if finish := complete.get(type(event)):
+                node = finish(event)
+                if self._stack:
+                    self._take(node, event)
+                else:
+                    root = node
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event)
+            elif root is not None and isinstance(event, yaml.DocumentStartEvent):
+                raise _broken(_place(event), "another document begins")
+        return root
+
+    def _count(self, entries: int, event: yaml.Event) -> None:
+        self._entries += entries
+        if self._entries > _MAX_ENTRIES:
+            what = f"at most {_MAX_ENTRIES:,} entries"
+            hint = "each use of an alias or merge counts its whole content"
+            raise YamlError(_place(event), self._path(), what, "more", hint)
+
+    def _path(self) -> PathKey:
+        """The path of the collection that is being read."""
+        return tuple(
+            opened.waiting[0][0] if opened.waiting else len(opened.node.children)
+            for opened in self._stack[:-1]
+        )
+
+    def _begin(self, event: yaml.CollectionStartEvent) -> None:
+        place, is_mapping = _place(event), isinstance(event, yaml.MappingStartEvent)
+        if len(self._stack) >= _MAX_DEPTH:
+            raise YamlError(place, (), f"at most {_MAX_DEPTH} levels", "deeper nesting")
+        if event.tag not in _PLAIN_TAGS:
+            raise _broken(place, "an unknown tag")
+        self._count(1, event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        node = YamlNode.collection(place)
+        self._stack.append(_Open(node, event.anchor, is_mapping, [], []))
+
+    def _alias(self, event: yaml.AliasEvent) -> YamlNode:
+        if event.anchor not in self._anchors:
+            raise _broken(_place(event), "an alias without its anchor before it")
+        node = self._anchors[event.anchor]
+        if node is None:
+            what, got = "a finite document", "an alias inside its own anchor"
+            raise YamlError(_place(event), self._path(), what, got)
+        if len(self._stack) + node.depth > _MAX_DEPTH + 1:
+            raise YamlError(_place(event), (), f"at most {_MAX_DEPTH} levels", "deeper nesting")
+        self._count(node.size, event)
+        return node
+
+    def _scalar(self, event: Any) -> YamlNode:  # noqa: ANN401 - types-PyYAML knows no marks
+        self._count(1, event)
+        if event.tag is None and event.value in self._plain and event.implicit[0]:
+            value = self._plain[event.value]
+        else:
+            value = self._meaning(event)
+        node = YamlNode(_place(event), value)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _meaning(self, event: Any) -> Any:  # noqa: ANN401 - what YAML holds
+        """Return the value of a scalar by its tag, or by its form."""
+        tag, plain = event.tag, event.tag is None and event.implicit[0]
+        if tag is None and not plain:
+            return event.value
+        if tag in (None, "!"):
+            resolve: Any = self._loader.resolve
+            tag = resolve(yaml.ScalarNode, event.value, event.implicit)
+        if tag == _MERGE:
+            return _Merge
+        node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
+        value = self._loader.construct_object(node)
+        if plain:
+            self._plain[event.value] = value
+        return value
+
+    def _end(self, _: yaml.Event) -> YamlNode:
+        """Finish the innermost collection."""
+        opened = self._stack.pop()
+        node = opened.node
+        # A mapping's own keys override merged ones.
+        for source in reversed(opened.merged):
+            for key, child in source.children.items():
+                if key not in node.children:
+                    node.keys[key] = source.keys[key]
+                    node.add(key, child)
+        if opened.is_mapping:
+            node.data = {key: child.data for key, child in node.children.items()}
+        else:
+            node.data = [child.data for child in node.children.values()]
+        if opened.anchor is not None:
+            self._anchors[opened.anchor] = node
+        return node
+
+    def _take(self, node: YamlNode, event: yaml.Event) -> None:
+        """Add a complete node as a key, a value, or an item."""
+        opened = self._stack[-1]
+        if not opened.is_mapping:
+            opened.node.add(len(opened.node.children), self._no_merge(node))
+        elif not opened.waiting:
+            if node.children or isinstance(node.data, dict | list):
+                raise _broken(_place(event), "a key that is no scalar")
+            opened.waiting.append((node.data, node.place))
+        else:
+            key, place = opened.waiting.pop()
+            if key is _Merge:
+                opened.merged.extend(self._sources(node, event))
+                return
+            if key in opened.node.keys:
+                path = (*self._path(), key)
+                self.duplicates.append((path, place, opened.node.keys[key]))
+            opened.node.keys[key] = place
+            opened.node.add(key, self._no_merge(node))
+
+    def _no_merge(self, node: YamlNode) -> YamlNode:
+        """Return a node; ``<<`` that is no key is text."""
+        if node.data is _Merge:
+            node.data = "<<"
+        return node
+
+    def _sources(self, node: YamlNode, event: yaml.Event) -> list[YamlNode]:
+        """Return the mappings of a merge key, those of lower precedence first."""
+        sources = list(node.children.values()) if isinstance(node.data, list) else [node]
+        if not all(isinstance(source.data, dict) for source in sources):
+            raise _broken(_place(event), "a merge (<<) of what is no mapping")
+        return sources[::-1]
 
 
-def _walk_mapping(
-    loader: _Loader, node: yaml.MappingNode, path: PathKey, places: Places
-) -> Iterator[tuple[yaml.Node, PathKey]]:
-    merged: list[yaml.Node] = []
-    for key_node, value_node in node.value:
-        if key_node.tag == _MERGE:
-            merged += value_node.value if value_node.tag == _SEQUENCE else [value_node]
-        elif isinstance(key_node, yaml.ScalarNode):  # other keys fail in construction
-            entry = (*path, loader.construct_object(key_node))
-            places.add(entry, _place(key_node), _place(value_node))
-            yield value_node, entry
-    # The mapping's own keys win over those merged in, so these come last.
-    for source in merged:
-        for key_node, value_node in source.value if isinstance(source, yaml.MappingNode) else ():
-            if isinstance(key_node, yaml.ScalarNode) and key_node.tag != _MERGE:
-                entry = (*path, loader.construct_object(key_node))
-                if places.inherit(entry, _place(key_node), _place(value_node)):
-                    yield value_node, entry
+class _Merge:
+    """The key ``<<``."""

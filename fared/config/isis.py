@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from msgspec import field
 
 from fared.config import values
 from fared.config.authentication import IsisAuthentication
 from fared.config.flooding import FloodingOptions
+from fared.config.globs import MostExact
 from fared.config.redistribute import IsisRedistribute, LevelName
-from fared.config.section import Section
-from fared.config.spf import SpfBackoff
+from fared.config.section import Reload, Section
+from fared.config.shapes import Note, Scalar
+from fared.config.spf import SpfDelays
 from fared.core.ids import SystemId, format_system_id
-from fared.isis.settings import DEFAULT_LSP_MTU, PATH_CAPACITY
+from fared.isis.ids import PATH_CAPACITY
+from fared.isis.settings import DEFAULT_LSP_MTU
 
 _HEX = re.compile(r"^(?:[0-9a-fA-F]{2})(?:\.?[0-9a-fA-F]{2})*$")
 _SYSTEM_BYTES = 6
@@ -47,7 +45,7 @@ class Net(NamedTuple):
 
 
 def parse_net(value: object) -> Net:
-    """Read ``49.0001.0102.5500.0001.00``. Raises ValueError."""
+    """Parse ``49.0001.0102.5500.0001.00``. Raises ValueError."""
     text = str(value)
     if not _HEX.match(text):
         raise ValueError
@@ -70,125 +68,122 @@ def _parse_net(value: object) -> Net:
         raise values.expected(_WHAT_NET) from None
 
 
-def _as_tuple(value: object) -> object:
-    """One title may stand alone."""
-    if isinstance(value, list):
-        return tuple(value)
-    return value if isinstance(value, tuple) else (value,)
+def _as_list(value: object) -> object:
+    """Return a list; a single title is accepted as well."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
-def _list_is_tuple(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+def _check_nets(nets: tuple[Net, ...]) -> None:
+    if not 1 <= len(nets) <= _MAX_NETS:
+        raise values.expected(f"one to {_MAX_NETS} titles")
+    if len({net.system_id for net in nets}) > 1:
+        raise values.expected("titles with the same system id")
+    if len({net.area for net in nets}) < len(nets):
+        raise values.expected("titles with different area addresses")
 
 
-NetText = Annotated[
-    Net,
-    BeforeValidator(_parse_net),
-    PlainSerializer(str),
-    WithJsonSchema({"type": "string", "examples": ["49.0001.0102.5500.0001.00"]}),
-]
-EmptyIsMapping = BeforeValidator(lambda value: {} if value is None else value)
+def _show_nets(nets: tuple[Net, ...]) -> object:
+    return [str(net) for net in nets] if len(nets) > 1 else str(nets[0])
 
 
-class IsisInterface(Section):
+def _check_families(families: tuple[str, ...]) -> None:
+    if not families or len(set(families)) < len(families):
+        raise values.expected("ipv4, ipv6, or both")
+
+
+_NET_SCHEMA = {"type": "string", "examples": ["49.0001.0102.5500.0001.00"]}
+NetText = Annotated[Net, Scalar(_parse_net, str, _NET_SCHEMA)]
+
+
+class IsisInterface(Section, frozen=True):
     """IS-IS on one interface, or on all that a glob matches.
 
     ``level`` None: the router's. ``hello-multiplier`` hellos missed end an adjacency.
+    ``prefix_suppression`` None: as the router's ``advertise-passive-only`` says.
     """
 
-    network_type: Literal["point-to-point", "broadcast"] = "point-to-point"
-    level: LevelName | None = None
-    metric: Annotated[int, values.Whole(1, _MAX_METRIC)] = 10
-    priority: Annotated[int, values.Whole(0, 127)] = 64
+    network_type: Annotated[Literal["point-to-point", "broadcast"], Reload.BOUNCE] = (
+        "point-to-point"
+    )
+    level: Annotated[LevelName | None, Reload.BOUNCE] = None
+    metric: Annotated[int, values.whole(1, _MAX_METRIC)] = 10
+    priority: Annotated[int, values.whole(0, 127)] = 64
     hello_interval: values.Seconds = 1.0
-    hello_multiplier: Annotated[int, values.Whole(2, 100)] = 4
+    hello_multiplier: Annotated[int, values.whole(2, 100)] = 4
     hello_padding: bool = True
     csnp_interval: values.WholeSeconds = 10
     lsp_retransmit_interval: values.Seconds = 5.0
-    passive: bool = False
+    passive: Annotated[bool, Reload.BOUNCE] = False
+    prefix_suppression: bool | None = None
     authentication: IsisAuthentication | None = None
 
-    @model_validator(mode="after")
-    def _holding_time_fits(self) -> IsisInterface:
+    @property
+    def silence(self) -> float:
+        """The holding time: seconds without a hello after which an adjacency ends."""
+        return self.hello_interval * self.hello_multiplier
+
+    def check(self) -> None:
+        """Refuse a holding time that does not fit into a hello."""
         if self.hello_interval * self.hello_multiplier > 0xFFFF:
             raise values.expected(
                 "a smaller number: the holding time has 16 bits", field="hello-multiplier"
             )
-        return self
 
 
-class IsisLevel(Section):
-    """What concerns one level as a whole: who may write into its database."""
+class IsisLevel(Section, frozen=True):
+    """Settings of one level as a whole: its authentication."""
 
     authentication: IsisAuthentication | None = None
 
 
-class LevelPropagation(Section):
-    """What a level-1-2 router passes on (RFC 5302). ``level2-to-level1``: with the down bit."""
+class LevelPropagation(Section, frozen=True):
+    """Leaking by a level-1-2 router (RFC 5302). ``level2-to-level1``: with the down bit."""
 
     level1_to_level2: bool = True
     level2_to_level1: bool = False
 
 
-class Isis(Section):
+class Isis(Section, frozen=True):
     """IS-IS. ``net``: one title, or several that differ in the area address."""
 
-    net: Annotated[
-        tuple[NetText, ...],
-        BeforeValidator(_as_tuple),
-        PlainSerializer(lambda nets: [str(net) for net in nets] if len(nets) > 1 else str(nets[0])),
-    ]
-    level: LevelName = "level-2"
+    net: Annotated[tuple[NetText, ...], Note(_as_list, _check_nets, _show_nets), Reload.RESTART]
+    level: Annotated[LevelName, Reload.RESTART] = "level-2"
     level_1: IsisLevel = IsisLevel()
     level_2: IsisLevel = IsisLevel()
     address_families: Annotated[
-        tuple[Literal["ipv4", "ipv6"], ...], BeforeValidator(_list_is_tuple)
+        tuple[Literal["ipv4", "ipv6"], ...], Note(after=_check_families), Reload.RESTART
     ] = ("ipv4", "ipv6")
-    multi_topology: bool = False
+    multi_topology: Annotated[bool, Reload.RESTART] = False
     inter_level_propagation_policies: LevelPropagation = LevelPropagation()
     redistribute: IsisRedistribute = IsisRedistribute()
+    advertise_passive_only: bool = False
     attached: bool = True
     overload: bool = False
     overload_on_startup: values.Duration = 0.0
-    lsp_mtu: Annotated[int, values.Whole(_MIN_LSP, _MAX_LSP)] = DEFAULT_LSP_MTU
+    lsp_mtu: Annotated[int, values.whole(_MIN_LSP, _MAX_LSP)] = DEFAULT_LSP_MTU
     lsp_lifetime: values.WholeSeconds = 1200
     lsp_refresh: values.WholeSeconds = 900
-    preference: Annotated[int, values.Whole(1, 255)] = 115
-    max_paths: Annotated[int, values.Whole(1, 1024)] = 64
-    path_capacity_sub_tlv: Annotated[int, values.Whole(0, 255)] = PATH_CAPACITY
+    preference: Annotated[int, values.whole(1, 255)] = 115
+    max_paths: Annotated[int, values.whole(1, 1024)] = 64
+    path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
-    spf: SpfBackoff = SpfBackoff()
-    interfaces: Annotated[dict[values.InterfaceGlob, IsisInterface], EmptyIsMapping] = Field(
-        default={}
+    spf: SpfDelays = SpfDelays()
+    interfaces: Annotated[dict[values.InterfaceGlob, IsisInterface], Reload.BOUNCE] = field(
+        default_factory=dict
     )
+    needs_router_id: ClassVar[bool] = False
+    ipv4_over_ipv6: ClassVar[bool] = True
+    counts_boots: ClassVar[bool] = False
 
-    @model_validator(mode="before")
     @classmethod
-    def _needs_a_net(cls, data: object) -> object:
+    def prepare(cls, data: object) -> object:
+        """Refuse a section without a title."""
         if data is None or (isinstance(data, dict) and data.get("net") is None):
             raise values.expected(_WHAT_NET, field="net")
         return data
 
-    @field_validator("net")
-    @classmethod
-    def _one_system(cls, nets: tuple[Net, ...]) -> tuple[Net, ...]:
-        if not 1 <= len(nets) <= _MAX_NETS:
-            raise values.expected(f"one to {_MAX_NETS} titles")
-        if len({net.system_id for net in nets}) > 1:
-            raise values.expected("titles with the same system id")
-        if len({net.area for net in nets}) < len(nets):
-            raise values.expected("titles with different area addresses")
-        return nets
-
-    @field_validator("address_families")
-    @classmethod
-    def _some_family(cls, families: tuple[str, ...]) -> tuple[str, ...]:
-        if not families or len(set(families)) < len(families):
-            raise values.expected("ipv4, ipv6, or both")
-        return families
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Isis:
+    def check(self) -> None:
+        """Refuse contradictory settings."""
         if self.lsp_refresh >= self.lsp_lifetime:
             raise values.expected("less than lsp-lifetime", field="lsp-refresh")
         if self.multi_topology and set(self.address_families) != {"ipv4", "ipv6"}:
@@ -196,7 +191,20 @@ class Isis(Section):
         levels = {getattr(source, "level", None) for source in self.redistribute.named.values()}
         if self.level != "level-1-2" and levels - {None, self.level}:
             raise values.expected(f"no level but the router's, {self.level}", field="redistribute")
-        return self
+
+    @functools.cached_property
+    def by_name(self) -> MostExact[IsisInterface]:
+        """Settings of interfaces, by name."""
+        return MostExact(self.interfaces)
+
+    def every_interface(self) -> Iterator[tuple[str, IsisInterface]]:
+        """Yield each interface, by name or glob."""
+        yield from self.interfaces.items()
+
+    def interface(self, name: str) -> tuple[None, IsisInterface] | None:
+        """Return None (no area) and settings of an interface; None where IS-IS does not run."""
+        found = self.by_name.find(name)
+        return None if found is None else (None, found)
 
     @property
     def system_id(self) -> SystemId:
@@ -205,15 +213,20 @@ class Isis(Section):
 
     @property
     def families(self) -> tuple[int, ...]:
-        """4 and 6, ascending."""
+        """The address families, 4 and 6, ascending."""
         return tuple(sorted(int(name[3]) for name in self.address_families))
 
+    def suppresses(self, interface: IsisInterface) -> bool:
+        """Whether the prefixes of an interface are not advertised."""
+        own = interface.prefix_suppression
+        return self.advertise_passive_only and not interface.passive if own is None else own
+
     def levels_of(self, interface: IsisInterface) -> str:
-        """The name of the levels of an interface: its own within the router's."""
+        """Return the levels of an interface: its own within the router's."""
         return interface.level or self.level
 
 
 def keys_of_levels(section: Isis) -> dict[int, Any]:
-    """The authentication of each level that has one."""
+    """Return the authentication of each level that has one."""
     found = {1: section.level_1.authentication, 2: section.level_2.authentication}
     return {level: keys for level, keys in found.items() if keys is not None}

@@ -1,29 +1,30 @@
-"""The configuration file as typed, frozen models, with the defaults that users are promised.
+"""The configuration file as typed, frozen models with documented defaults.
 
 Keys follow the leaf names of ietf-ospf (RFC 9129) in kebab-case. Values are held in the units
-of the engines: bytes/s, seconds, ratios, ids as integers. ``Config.document()`` writes them back
-in the form of the file.
+of the engines: bytes/s, seconds, ratios, ids as integers. ``Config.document()`` returns the form of
+the file.
 
-Keys of ``interfaces`` sections are names or globs. For any interface the most exact key counts,
-and counts wholly: an exact name before any glob, a longer glob before a shorter one.
+Keys of ``interfaces`` sections are names or globs. To an interface only the most exact key applies,
+with all of its settings: an exact name before any glob, a longer glob before a shorter one.
 """
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+import functools
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from msgspec import field
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
 from fared.config.flooding import FloodingOptions
+from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
 from fared.config.redistribute import Redistribute
-from fared.config.secrets import COMPARING
-from fared.config.section import Section
-from fared.config.spf import SpfBackoff
+from fared.config.section import Reload, Section
+from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
+from fared.config.spf import SpfDelays
 from fared.core.ids import AreaId
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
@@ -32,100 +33,141 @@ _LAST_METRIC = 0xFFFFFE
 """One below LSInfinity (RFC 2328 appendix B)."""
 
 
-def _empty_mapping(value: object) -> object:
-    return {} if value is None else value
-
-
-EmptyIsMapping = BeforeValidator(_empty_mapping)
-
-
-class LinkFacts(Section):
-    """What the operator knows of a link. ``bandwidth`` None: ask the kernel (auto)."""
+class LinkFacts(Section, frozen=True):
+    """Configured facts of a link. ``bandwidth`` None: from the kernel (auto)."""
 
     bandwidth: values.Bandwidth = None
 
 
-class OspfInterface(Section):
-    """OSPF on one interface, or on all that a glob matches (RFC 2328 §C.3)."""
+class OspfInterface(Section, frozen=True):
+    """OSPF on one interface, or on all that a glob matches (RFC 2328 §C.3).
 
-    network_type: Literal["point-to-point", "broadcast"] = "point-to-point"
-    priority: Annotated[int, values.Whole(0, 255)] = 1
-    cost: Annotated[int, values.Whole(1, 65535)] = 10
-    hello_interval: values.WholeSeconds = 1
-    dead_interval: values.WholeSeconds = 4
+    ``prefix_suppression`` None: that of the router, unless the interface is passive.
+    """
+
+    network_type: Annotated[Literal["point-to-point", "broadcast"], Reload.BOUNCE] = (
+        "point-to-point"
+    )
+    priority: Annotated[int, values.whole(0, 255)] = 1
+    cost: Annotated[int, values.whole(1, 65535)] = 10
+    hello_interval: Annotated[values.WholeSeconds, Reload.BOUNCE] = 1
+    dead_interval: Annotated[values.WholeSeconds, Reload.BOUNCE] = 4
     retransmit_interval: values.Seconds = 5.0
     mtu_ignore: bool = False
-    passive: bool = False
+    ttl_security: values.TtlSecurity = False
+    passive: Annotated[bool, Reload.BOUNCE] = False
+    prefix_suppression: bool | None = None
     authentication: OspfAuthentication | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _dead_follows_hello(cls, data: object) -> object:
-        """Four hellos (RFC 2328 §C.3), where only the hello interval is given."""
+    def prepare(cls, data: object) -> object:
+        """Default dead interval: four hello intervals (RFC 2328 §C.3)."""
         if isinstance(data, dict) and "hello-interval" in data and "dead-interval" not in data:
             try:
                 hello = values.parse_whole_seconds(data["hello-interval"])
             except (ValueError, TypeError):
-                return data  # the field's own validator reports it
+                return data  # the shape of hello-interval reports the error
             return {**data, "dead-interval": min(hello * _DEAD_INTERVAL_HELLOS, 65535)}
         return data
 
-    @model_validator(mode="after")
-    def _dead_after_hello(self) -> OspfInterface:
+    @property
+    def silence(self) -> float:
+        """The dead interval: seconds without a hello after which a neighbor is down."""
+        return float(self.dead_interval)
+
+    def check(self) -> None:
+        """Refuse a dead interval that is not longer than the hello interval."""
         if self.dead_interval <= self.hello_interval:
             raise values.expected(
                 f"more than hello-interval ({self.hello_interval})", field="dead-interval"
             )
-        return self
 
 
-class OspfRange(Section):
+class OspfRange(Section, frozen=True):
     """An address range of an area (RFC 2328 §C.2). ``cost`` None: the greatest inside."""
 
-    cost: Annotated[int, values.Whole(0, _LAST_METRIC)] | None = None
+    cost: Annotated[int, values.whole(0, _LAST_METRIC)] | None = None
     advertise: bool = True
 
 
-class OspfArea(Section):
-    """One area and the interfaces in it. ``summary`` and ``default_cost`` are of stub areas."""
+class OspfArea(Section, frozen=True):
+    """One area and its interfaces. ``summary`` and ``default_cost`` are for stub areas."""
 
-    type: Literal["normal", "stub"] = "normal"
+    type: Annotated[Literal["normal", "stub"], Reload.BOUNCE] = "normal"
     summary: bool = True
-    default_cost: Annotated[int, values.Whole(0, _LAST_METRIC)] = 1
-    ranges: Annotated[dict[values.PrefixText, OspfRange], EmptyIsMapping] = Field(default={})
-    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], EmptyIsMapping] = Field(
-        default={}
+    default_cost: Annotated[int, values.whole(0, _LAST_METRIC)] = 1
+    ranges: dict[values.PrefixText, OspfRange] = field(default_factory=dict)
+    interfaces: Annotated[dict[values.InterfaceGlob, OspfInterface], Reload.BOUNCE] = field(
+        default_factory=dict
     )
 
-    @model_validator(mode="after")
-    def _only_stub_areas_are_closed(self) -> OspfArea:
+    def check(self) -> None:
+        """Refuse ``summary: false`` in an area that is no stub."""
         if not self.summary and self.type != "stub":
             raise values.expected("true unless the area is of type stub", field="summary")
-        return self
 
 
-class Ospf(Section):
+class Ospf(Section, frozen=True):
     """OSPFv2. ``areas`` in the order of the file, by id."""
 
-    areas: Annotated[dict[values.AreaText, OspfArea], EmptyIsMapping] = Field(default={})
-    preference: Annotated[int, values.Whole(1, 255)] = 110
-    max_paths: Annotated[int, values.Whole(1, 1024)] = 64
+    areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)
+    preference: Annotated[int, values.whole(1, 255)] = 110
+    max_paths: Annotated[int, values.whole(1, 1024)] = 64
     stub_router: bool = False
-    path_capacity_sub_tlv: Annotated[int, values.Whole(0, 65535)] = PATH_CAPACITY
+    prefix_suppression: bool = False
+    path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()
-    spf: SpfBackoff = SpfBackoff()
+    spf: SpfDelays = SpfDelays()
+    needs_router_id: ClassVar[bool] = True
+    families: ClassVar[tuple[int, ...]] = (4,)
+    ipv4_over_ipv6: ClassVar[bool] = False
+    """Whether next hops on a link without IPv4 address are IPv6, or the neighbor's loopback."""
+
+    @functools.cached_property
+    def by_name(self) -> MostExact[tuple[AreaId, OspfInterface]]:
+        """Area and settings of interfaces, by name."""
+        return MostExact(
+            {
+                key: (AreaId(area_id), settings)
+                for area_id, area in self.areas.items()
+                for key, settings in area.interfaces.items()
+            }
+        )
+
+    def suppresses(self, interface: OspfInterface) -> bool:
+        """Whether the network of an interface is not advertised (RFC 6860)."""
+        own = interface.prefix_suppression
+        return self.prefix_suppression and not interface.passive if own is None else own
+
+    def every_interface(self) -> Iterator[tuple[str, OspfInterface]]:
+        """Yield each interface of each area, by name or glob."""
+        for area in self.areas.values():
+            yield from area.interfaces.items()
+
+    def interface(self, name: str) -> tuple[AreaId, OspfInterface] | None:
+        """Return area and settings of an interface by its name, None where OSPF does not run."""
+        return self.by_name.find(name)
+
+    @property
+    def counts_boots(self) -> bool:
+        """Whether any key has 64-bit sequence numbers, which contain a boot count."""
+        rings = [interface.authentication for _, interface in self.every_interface()]
+        return any(key.extended_sequence for ring in rings if ring for key in ring.keys or (ring,))
 
 
-class Adaptive(Section):
-    """Weighing. Times in seconds, ``time_constant`` 0 undamped; thresholds are ratios 0..1.
+Protocol = TypeVar("Protocol", Ospf, Isis)
 
-    ``flows`` None: many, weights are in proportion.
+
+class Adaptive(Section, frozen=True):
+    """Weights of next hops. Times in seconds, ``time_constant`` 0 undamped; thresholds 0..1.
+
+    ``flows`` None: many flows, proportional weights.
     """
 
     enabled: bool = True
     metric: Literal["capacity", "available", "equalise"] = "capacity"
-    flows: Annotated[int, values.Whole(1, 1_000_000)] | None = None
+    flows: Annotated[int, values.whole(1, 1_000_000)] | None = None
     measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03
@@ -133,104 +175,90 @@ class Adaptive(Section):
     floor: values.Ratio = 0.02
 
 
-class Fib(Section):
-    """What is ours in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes."""
+class Fib(Section, frozen=True):
+    """Our objects in the kernel. ``protocol`` 0..4 belong to the kernel and to static routes."""
 
-    table: values.RouteTable = 254
-    protocol: Annotated[int, values.Whole(5, 255)] = 201
-    metric: Annotated[int, values.Whole(0, 0xFFFFFFFF)] = 20
-    group_type: Literal["hash-threshold", "resilient"] = "hash-threshold"
-    sysctls: Literal["set", "check", "ignore"] = "set"
-    buckets: Annotated[int, values.Whole(1, 65535)] = 512
+    table: Annotated[values.RouteTable, Reload.RESTART] = 254
+    protocol: Annotated[int, values.whole(5, 255), Reload.RESTART] = 201
+    metric: Annotated[int, values.whole(0, 0xFFFFFFFF), Reload.RESTART] = 20
+    group_type: Annotated[Literal["hash-threshold", "resilient"], Reload.RESTART] = "hash-threshold"
+    sysctls: Annotated[Literal["set", "check", "ignore"], Reload.RESTART] = "set"
+    buckets: Annotated[int, values.whole(1, 65535), Reload.RESTART] = 512
     on_exit: Literal["withdraw", "keep"] = "withdraw"
 
 
-class Api(Section):
-    """Where the daemon answers. ``http`` None: off."""
+class Api(Section, frozen=True):
+    """Servers of the daemon. ``http`` None: off; ``http_names``: further host names of HTTP."""
 
-    socket: Annotated[str, Field(min_length=1)] = "/run/fared/fared.sock"
-    http: values.HttpListen = values.HttpAddress("127.0.0.1", 9547)
+    socket: Annotated[values.NotEmpty, Reload.RESTART] = "/run/fared/fared.sock"
+    http: Annotated[values.HttpListen, Reload.RESTART] = values.HttpAddress("127.0.0.1", 9547)
+    http_names: tuple[values.NotEmpty, ...] = ()
 
 
-class Log(Section):
+class Log(Section, frozen=True):
     """Logging. ``auto``: JSON under systemd, text elsewhere."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "json", "text"] = "auto"
 
 
-class Config(Section):
+class Config(Section, frozen=True):
     """The whole file.
 
     ``router_id`` None: the highest loopback address; ``hostname`` None: the kernel's. Both are
-    resolved by the daemon.
+    resolved by the daemon. ``state_directory`` has the files that a restart needs.
     """
 
-    router_id: values.RouterIdText | None = None
-    hostname: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    interfaces: Annotated[dict[values.InterfaceGlob, LinkFacts], EmptyIsMapping] = Field(default={})
-    ospf: Annotated[Ospf | None, EmptyIsMapping] = None
-    isis: Annotated[Isis | None, EmptyIsMapping] = None
+    router_id: Annotated[values.RouterIdText | None, Reload.RESTART] = None
+    hostname: values.Hostname | None = None
+    state_directory: Annotated[values.Directory, Reload.RESTART] = "/var/lib/fared"
+    interfaces: dict[values.InterfaceGlob, LinkFacts] = field(default_factory=dict)
+    ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
+    isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
     api: Api = Api()
     log: Log = Log()
 
+    @functools.cached_property
+    def _bandwidths(self) -> MostExact[LinkFacts]:
+        return MostExact(self.interfaces)
+
+    @property
+    def protocols(self) -> dict[str, Ospf | Isis]:
+        """Return the sections of the protocols that run, by name."""
+        return {key: part for key in ("ospf", "isis") if (part := getattr(self, key)) is not None}
+
+    def section(self, kind: type[Protocol]) -> Protocol:
+        """Return the section of a protocol. Raises ValueError if it does not run."""
+        for section in self.protocols.values():
+            if isinstance(section, kind):
+                return section
+        raise ValueError(f"the configuration has no {kind.__name__.lower()} section")
+
     def ospf_interface(self, name: str) -> tuple[AreaId, OspfInterface] | None:
         """Return area and settings of an interface, None where OSPF does not run."""
-        if self.ospf is None:
-            return None
-        entries = {
-            key: (AreaId(area_id), settings)
-            for area_id, area in self.ospf.areas.items()
-            for key, settings in area.interfaces.items()
-        }
-        key = most_exact(entries, name)
-        return None if key is None else entries[key]
+        return self.ospf.interface(name) if self.ospf else None
 
     def isis_interface(self, name: str) -> IsisInterface | None:
         """Return the settings of an interface, None where IS-IS does not run."""
-        if self.isis is None:
-            return None
-        key = most_exact(self.isis.interfaces, name)
-        return None if key is None else self.isis.interfaces[key]
+        found = self.isis.interface(name) if self.isis else None
+        return found[1] if found else None
 
     def interface_bandwidth(self, name: str) -> float | None:
         """Return the configured bandwidth in bytes/s, None for auto."""
-        key = most_exact(self.interfaces, name)
-        return None if key is None else self.interfaces[key].bandwidth
+        facts = self._bandwidths.find(name)
+        return None if facts is None else facts.bandwidth
 
-    def document(self, *, comparing: bool = False) -> dict[str, Any]:
-        """Return the configuration with all defaults in the form of the file, secrets hidden.
-
-        ``comparing``: with the secrets, for ``changes`` only.
-        """
-        document = self.model_dump(
-            mode="json", by_alias=True, exclude_none=False, context=COMPARING if comparing else None
-        )
+    def document(self) -> dict[str, Any]:
+        """Return the configuration with all defaults in the form of the file, secrets hidden."""
+        document: dict[str, Any] = shape_of(Config).write(self)  # type: ignore[assignment]
         return {key: value for key, value in document.items() if value is not None}
 
 
-def most_exact(keys: Iterable[str], name: str) -> str | None:
-    """Return the key that counts for interface ``name``: itself, else the longest glob."""
-    best: str | None = None
-    for key in keys:
-        if key == name:
-            return key
-        if values.is_glob(key) and fnmatch.fnmatchcase(name, key):
-            best = key if best is None or len(key) > len(best) else best
-    return best
-
-
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of the file, for editors; defaults stand as a file writes them."""
-    schema = Config.model_json_schema(by_alias=True, mode="validation")
-    sections = {model.__name__: model for model in Section.__subclasses__()}
-    for name, definition in schema["$defs"].items():
-        if name not in sections:
-            continue
-        written = sections[name].model_construct().model_dump(mode="json", by_alias=True)
-        for key, entry in definition["properties"].items():
-            if "default" in entry and key in written:
-                entry["default"] = written[key]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    """Return the JSON schema of the file, for editors; defaults are in the form of the file."""
+    definitions: dict[str, Any] = {}
+    schema = describe_section(Config, definitions)
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, **schema, "$defs": definitions}

@@ -1,7 +1,6 @@
-"""Authentication keys of the config file: secrets that never leave it in words.
+"""Authentication keys of the configuration file: secrets that are never shown.
 
-A ``Secret`` or ``KeyFile`` is compared by what it holds and shown without it. Only a document
-made for comparison (``comparing``) carries the content, and ``changes`` hides it again.
+A ``Secret`` or ``KeyFile`` is compared by its key, and shown without it.
 """
 
 from __future__ import annotations
@@ -13,17 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, WithJsonSchema
-
+from fared.config.document import PathKey
+from fared.config.files import NotRegularError, read_regular
+from fared.config.reading import Reading, Refused
+from fared.config.shapes import Json, Scalar
 from fared.config.values import expected
 
 HIDDEN: Final = "<hidden>"
 SECTION: Final = "authentication"
-COMPARING: Final = {"secrets": True}
-"""Serialization context of a document that is made to be compared, not shown."""
 _KEY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z_-]{0,19}")
 _MAX_FILE: Final = 4096
-_SEPARATOR: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """A file that holds a key, and the key: its first line."""
+    """The name of a key file, and the key: its first line."""
 
     path: str
     content: bytes = field(repr=False)
@@ -45,19 +43,20 @@ def _parse_secret(value: object) -> Secret:
     if not isinstance(value, str):
         raise expected("a key as text", hint="digits and dates need quotes")
     if value == HIDDEN:
-        raise expected("a key", hint="show config hides it; put the key itself here")
+        raise expected("a key", hint="show config hides it; enter the key itself here")
     if not value:
         raise expected("a key that is not empty")
     return Secret(value.encode())
 
 
-def _parse_key_file(value: object) -> KeyFile:
+def _read_key_file(value: object, reading: Reading) -> KeyFile:
     what = "an absolute path of a file whose first line is the key"
     if not isinstance(value, str) or not value.startswith("/"):
         raise expected(what)
     try:
-        with Path(value).open("rb") as source:
-            text = source.read(_MAX_FILE)
+        text, others_write = read_regular(Path(value), _MAX_FILE)
+    except NotRegularError as error:
+        raise expected("a regular file", hint=f"it is {error.strerror}") from None
     except OSError as error:
         raise expected("a readable key file", hint=str(error.strerror)) from None
     except ValueError:
@@ -65,6 +64,8 @@ def _parse_key_file(value: object) -> KeyFile:
     content = text.splitlines()[0] if text else b""
     if not content:
         raise expected(what, hint="its first line is empty")
+    if others_write:
+        reading.exposed.add(value)
     return KeyFile(value, content)
 
 
@@ -86,51 +87,42 @@ def _show_time(value: datetime) -> str:
     return value.isoformat().replace("+00:00", "Z")
 
 
-def _show_secret(value: Secret, info: SerializationInfo) -> str:
-    return value.content.decode() if info.context else HIDDEN
+def _show_secret(_: Secret) -> str:
+    return HIDDEN
 
 
-def _show_key_file(value: KeyFile, info: SerializationInfo) -> str:
-    return f"{value.path}{_SEPARATOR}{value.content.hex()}" if info.context else value.path
+class _KeyFileShape:
+    """The file gives the name of the key file, which holds the key."""
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> KeyFile | None:
+        """Read the key file; note one that others can write."""
+        try:
+            return _read_key_file(data, reading)
+        except Refused as refused:
+            reading.refuse(path, refused, data)
+            return None
+
+    def write(self, value: KeyFile) -> str:
+        """Return its name."""
+        return value.path
+
+    def describe(self, definitions: Json) -> Json:
+        """Return the JSON schema."""
+        _ = definitions
+        return {"type": "string", "examples": ["/etc/fared/ospf.key"]}
 
 
 SecretText = Annotated[
-    Secret,
-    BeforeValidator(_parse_secret),
-    PlainSerializer(_show_secret),
-    WithJsonSchema({"type": "string", "minLength": 1}),
+    Secret, Scalar(_parse_secret, _show_secret, {"type": "string", "minLength": 1})
 ]
-KeyFilePath = Annotated[
-    KeyFile,
-    BeforeValidator(_parse_key_file),
-    PlainSerializer(_show_key_file),
-    WithJsonSchema({"type": "string", "examples": ["/etc/fared/ospf.key"]}),
-]
+KeyFilePath = Annotated[KeyFile, _KeyFileShape()]
 Timestamp = Annotated[
-    datetime,
-    BeforeValidator(_parse_time),
-    PlainSerializer(_show_time),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    datetime, Scalar(_parse_time, _show_time, {"type": "string", "format": "date-time"})
 ]
-
-
-def without_secrets(path: tuple[str, ...], value: Any) -> Any:  # noqa: ANN401 - part of a document
-    """Hide the secrets in a part of a document that was made for comparison."""
-    if SECTION not in path:
-        return value
-    if isinstance(value, dict):
-        return {key: without_secrets((*path, str(key)), part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [without_secrets(path, part) for part in value]
-    if path[-1] == "key" and value is not None:
-        return HIDDEN
-    if path[-1] == "key-file" and isinstance(value, str):
-        return value.partition(_SEPARATOR)[0]
-    return value
 
 
 def shown(path: tuple[Any, ...], value: object, show: Callable[[object], str]) -> str:
-    """Show what was given at a place of the file, for an error: a secret may stand anywhere."""
+    """Format a given value for an error; secrets, which may be anywhere, are hidden."""
     if SECTION not in path or value is None or isinstance(value, dict | list | bool):
         return show(value)
     if isinstance(value, datetime):
@@ -141,5 +133,5 @@ def shown(path: tuple[Any, ...], value: object, show: Callable[[object], str]) -
 
 
 def presentable(path: tuple[Any, ...]) -> bool:
-    """Whether the last key of a path may be shown: ``{key:secret}`` is one key, with the secret."""
+    """Whether the last key of a path may be shown: ``{key:secret}`` is one key with the secret."""
     return SECTION not in path[:-1] or bool(_KEY_NAME.fullmatch(str(path[-1])))

@@ -1,14 +1,12 @@
-"""The ``spf`` section of a protocol: when routes are computed again."""
+"""The ``spf`` section of a protocol: the delays of route computation."""
 
 from __future__ import annotations
-
-from pydantic import model_validator
 
 from fared.config import values
 from fared.config.section import Section
 
 
-class SpfBackoff(Section):
+class SpfDelays(Section, frozen=True):
     """Delays of the SPF computation, seconds (RFC 8405 §3)."""
 
     initial_delay: values.Duration = 0.0
@@ -17,8 +15,8 @@ class SpfBackoff(Section):
     holddown: values.Duration = 2.0
     time_to_learn: values.Duration = 0.5
 
-    @model_validator(mode="after")
-    def _ordered(self) -> SpfBackoff:
+    def check(self) -> None:
+        """Refuse delays out of order."""
         # RFC 8405 §3: INITIAL <= SHORT <= LONG, and HOLDDOWN longer than TIME_TO_LEARN
         if self.short_delay < self.initial_delay:
             raise values.expected("at least initial-delay", field="short-delay")
@@ -26,4 +24,3 @@ class SpfBackoff(Section):
             raise values.expected("at least short-delay", field="long-delay")
         if self.holddown <= self.time_to_learn:
             raise values.expected("more than time-to-learn", field="holddown")
-        return self

@@ -1,20 +1,19 @@
-"""Scalar values of the config file: how people write them, how the daemon holds them.
+"""Scalar values of the configuration file: their text form, and their value in the daemon.
 
-Each type reads the human form (``400G``, ``50ms``, ``3%``, ``0.0.0.0``) and writes it back, so
-that a configuration printed by the daemon is again a valid configuration. What a validator
-expects is part of its error: the loader shows it next to the line.
+Each type reads the text form (``400G``, ``50ms``, ``3%``, ``0.0.0.0``) and writes it back, so that
+a configuration printed by the daemon is a valid configuration. The description of the valid form is
+part of the error, which the loader shows with the line.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError, core_schema
-
+from fared.config.globs import is_glob
+from fared.config.reading import Refused
+from fared.config.shapes import Scalar, unchanged
 from fared.core.ids import FAMILY_IPV4, Prefix, dotted, parse_area, parse_dotted, parse_prefix
 from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
 
@@ -24,12 +23,15 @@ _TABLES = {"main": 254, "default": 253}
 _LOCAL_TABLE = 255
 _IFNAME_MAX = 15  # IFNAMSIZ without its NUL
 _MAX_U32 = 0xFFFFFFFF
+TX_ONLY: Final = "tx-only"
+_HOSTNAME_MAX = 255  # RFC 5642 §3, RFC 5301 §3
+LONGEST_GLOB = 64
 
 T = TypeVar("T")
 
 
 class HttpAddress(NamedTuple):
-    """Where the HTTP server listens."""
+    """The address and port of the HTTP server."""
 
     host: str
     port: int
@@ -39,15 +41,9 @@ class HttpAddress(NamedTuple):
         return f"{host}:{self.port}"
 
 
-def expected(what: str, hint: str = "", field: str = "") -> PydanticCustomError:
-    """Build the error of a value that is not ``what``.
-
-    ``hint`` says why in a few words more; ``field`` names the key to point at when a validator
-    of a whole section raises.
-    """
-    return PydanticCustomError(
-        "expected", "{expected}", {"expected": what, "hint": hint, "field": field}
-    )
+def expected(what: str, hint: str = "", field: str = "") -> Refused:
+    """Return the error of a value that is not ``what``; ``hint`` and ``field`` as in Refused."""
+    return Refused(what, hint, field)
 
 
 def is_number(value: object) -> bool:
@@ -56,7 +52,7 @@ def is_number(value: object) -> bool:
 
 
 def _scalar(parse: Callable[[Any], T], what: str) -> Callable[[object], T]:
-    """Make a validator that turns every ValueError of ``parse`` into one about ``what``."""
+    """Return a parser that converts any ValueError of ``parse`` into an error about ``what``."""
 
     def validate(value: object) -> T:
         if not isinstance(value, str) and not is_number(value):
@@ -69,27 +65,15 @@ def _scalar(parse: Callable[[Any], T], what: str) -> Callable[[object], T]:
     return validate
 
 
-@dataclass(frozen=True)
-class Whole:
-    """Annotation of an integer within ``low..high``."""
+def whole(low: int, high: int) -> Scalar:
+    """Return the shape of an integer within ``low..high``."""
 
-    low: int
-    high: int
-
-    def _check(self, value: object) -> int:
-        if (
-            not isinstance(value, int)
-            or isinstance(value, bool)
-            or not self.low <= value <= self.high
-        ):
-            raise expected(f"an integer {self.low}..{self.high}")
+    def parse(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise expected(f"an integer {low}..{high}")
         return value
 
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        inner = core_schema.int_schema(ge=self.low, le=self.high)
-        return core_schema.no_info_before_validator_function(self._check, inner)
+    return Scalar(parse, unchanged, {"type": "integer", "minimum": low, "maximum": high})
 
 
 def _parse_router_id(value: str | float) -> int:
@@ -116,7 +100,7 @@ def _show_duration(value: float) -> str:
 
 
 def parse_whole_seconds(value: str | float) -> int:
-    """Read an interval of a hello protocol. Raises ValueError unless 1..65535 whole seconds."""
+    """Parse an interval of a hello protocol. Raises ValueError unless 1..65535 whole seconds."""
     seconds = parse_duration(value)
     if not seconds.is_integer() or not 1 <= seconds <= 65535:
         raise ValueError
@@ -128,6 +112,10 @@ def _parse_seconds(value: str | float) -> float:
     if not 0.001 <= seconds <= 3600:
         raise ValueError
     return seconds
+
+
+def _show_seconds(value: float) -> float:
+    return int(value) if value.is_integer() else value
 
 
 def _parse_period(value: str | float) -> float:
@@ -146,6 +134,10 @@ def _parse_ratio(value: str | float) -> float:
     if not 0 <= value <= 1:
         raise ValueError
     return float(value)
+
+
+def _show_ratio(value: float) -> str:
+    return f"{round(value * 100, 7):g}%"
 
 
 def _parse_table(value: str | float) -> int:
@@ -169,6 +161,18 @@ def _parse_http(value: object) -> HttpAddress | None:
     return HttpAddress(match["v6"] or match["host"], int(match["port"]))
 
 
+def _show_http(value: HttpAddress | None) -> str:
+    return "off" if value is None else str(value)
+
+
+def _parse_ttl_security(value: object) -> bool | str:
+    if isinstance(value, bool):
+        return value
+    if value == TX_ONLY:
+        return TX_ONLY
+    raise expected(f"true, false or {TX_ONLY}")
+
+
 def _parse_any_prefix_text(value: object) -> Prefix:
     prefix = parse_prefix(str(value))
     if prefix.length == 0:
@@ -187,96 +191,168 @@ def _check_interface_name(value: object) -> str:
     what = f"an interface name of at most {_IFNAME_MAX} characters, or a glob such as swp*"
     if not isinstance(value, str) or not value or re.search(r"[\s/]", value):
         raise expected(what)
+    if len(value) > LONGEST_GLOB:
+        raise expected(f"a glob of at most {LONGEST_GLOB} characters")
     if not is_glob(value) and len(value) > _IFNAME_MAX:
         raise expected(what)
     return value
 
 
-def is_glob(name: str) -> bool:
-    """Whether an interface key is a pattern rather than one name."""
-    return any(char in name for char in "*?[")
+def _check_not_empty(value: object) -> str:
+    if not isinstance(value, str):
+        raise expected("text")
+    if not value:
+        raise expected("text that is not empty")
+    return value
 
 
+def _check_hostname(value: object) -> str:
+    """Refuse characters that must not be sent to a terminal, as in a peer's name."""
+    if not isinstance(value, str):
+        raise expected("text")
+    if not 1 <= len(value.encode(errors="replace")) <= _HOSTNAME_MAX:
+        raise expected(f"a name of 1 to {_HOSTNAME_MAX} bytes")
+    if not value.isprintable():
+        raise expected("a name of printable characters")
+    return value
+
+
+def _check_directory(value: object) -> object:
+    if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
+        raise expected("the absolute path of a directory")
+    return value
+
+
+def _written(
+    read: Callable[[Any], object],
+    what: str,
+    schema: dict[str, Any],
+    *,
+    show: Callable[[Any], object] = unchanged,
+) -> Scalar:
+    """Return the shape of a scalar whose parser raises ValueError for other text than ``what``."""
+    return Scalar(_scalar(read, what), show, schema)
+
+
+Hostname = Annotated[
+    str,
+    Scalar(
+        _check_hostname,
+        unchanged,
+        {"type": "string", "minLength": 1, "maxLength": _HOSTNAME_MAX},
+    ),
+]
 RouterIdText = Annotated[
     int,
-    BeforeValidator(_scalar(_parse_router_id, "a router id such as 10.255.0.1")),
-    PlainSerializer(dotted),
-    WithJsonSchema({"type": "string", "format": "ipv4"}),
+    _written(
+        _parse_router_id,
+        "a router id such as 10.255.0.1",
+        {"type": "string", "format": "ipv4"},
+        show=dotted,
+    ),
 ]
 AreaText = Annotated[
     int,
-    BeforeValidator(_scalar(parse_area, "an area id: dotted such as 0.0.0.0, or an integer")),
-    PlainSerializer(dotted),
-    WithJsonSchema({"type": "string"}),
+    _written(
+        parse_area,
+        "an area id: dotted such as 0.0.0.0, or an integer",
+        {"type": "string"},
+        show=dotted,
+    ),
 ]
 AnyPrefixText = Annotated[
     Prefix,
-    BeforeValidator(
-        _scalar(
-            _parse_any_prefix_text,
-            "a prefix such as 10.1.0.0/16 or 2001:db8::/32, no default route",
-        )
+    _written(
+        _parse_any_prefix_text,
+        "a prefix such as 10.1.0.0/16 or 2001:db8::/32, no default route",
+        {"type": "string", "examples": ["10.1.0.0/16", "2001:db8::/32"]},
+        show=str,
     ),
-    PlainSerializer(str),
-    WithJsonSchema({"type": "string", "examples": ["10.1.0.0/16", "2001:db8::/32"]}),
 ]
 PrefixText = Annotated[
     Prefix,
-    BeforeValidator(_scalar(_parse_prefix_text, "an IPv4 prefix such as 10.1.0.0/16")),
-    PlainSerializer(str),
-    WithJsonSchema({"type": "string", "examples": ["10.1.0.0/16"]}),
+    _written(
+        _parse_prefix_text,
+        "an IPv4 prefix such as 10.1.0.0/16",
+        {"type": "string", "examples": ["10.1.0.0/16"]},
+        show=str,
+    ),
 ]
 Bandwidth = Annotated[
     float | None,
-    BeforeValidator(
-        _scalar(_parse_bandwidth, "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)")
+    _written(
+        _parse_bandwidth,
+        "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)",
+        {"type": ["string", "number"], "examples": ["auto", "400G", 25000000]},
+        show=_show_bandwidth,
     ),
-    PlainSerializer(_show_bandwidth),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["auto", "400G", 25000000]}),
 ]
 """Bytes/s; None is ``auto``."""
 Duration = Annotated[
     float,
-    BeforeValidator(_scalar(parse_duration, "a duration such as 50ms, 2s or 5m")),
-    PlainSerializer(_show_duration),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["50ms", "2s"]}),
+    _written(
+        parse_duration,
+        "a duration such as 50ms, 2s or 5m",
+        {"type": ["string", "number"], "examples": ["50ms", "2s"]},
+        show=_show_duration,
+    ),
 ]
 """Seconds."""
 Period = Annotated[
     float,
-    BeforeValidator(_scalar(_parse_period, "10ms to 1h")),
-    PlainSerializer(_show_duration),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["100ms", "1s"]}),
+    _written(
+        _parse_period,
+        "10ms to 1h",
+        {"type": ["string", "number"], "examples": ["100ms", "1s"]},
+        show=_show_duration,
+    ),
 ]
-"""Seconds, of what is done again and again."""
+"""Seconds, the period of a repeated action."""
 Seconds = Annotated[
     float,
-    BeforeValidator(_scalar(_parse_seconds, "seconds, 1ms to 1h")),
-    PlainSerializer(lambda value: int(value) if value.is_integer() else value),
-    WithJsonSchema({"type": ["string", "number"]}),
+    _written(
+        _parse_seconds, "seconds, 1ms to 1h", {"type": ["string", "number"]}, show=_show_seconds
+    ),
 ]
 WholeSeconds = Annotated[
     int,
-    BeforeValidator(_scalar(parse_whole_seconds, "whole seconds, 1..65535")),
-    WithJsonSchema({"type": ["string", "integer"], "minimum": 1, "maximum": 65535}),
+    _written(
+        parse_whole_seconds,
+        "whole seconds, 1..65535",
+        {"type": ["string", "integer"], "minimum": 1, "maximum": 65535},
+    ),
 ]
 Ratio = Annotated[
     float,
-    BeforeValidator(_scalar(_parse_ratio, "a percentage such as 3%, or a ratio 0..1")),
-    PlainSerializer(lambda value: f"{round(value * 100, 7):g}%"),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["3%", 0.03]}),
+    _written(
+        _parse_ratio,
+        "a percentage such as 3%, or a ratio 0..1",
+        {"type": ["string", "number"], "examples": ["3%", 0.03]},
+        show=_show_ratio,
+    ),
 ]
 """0..1."""
 RouteTable = Annotated[
     int,
-    BeforeValidator(_scalar(_parse_table, "main, or a table number 1..4294967295 (not 255)")),
-    PlainSerializer(_show_table),
-    WithJsonSchema({"type": ["string", "integer"], "examples": ["main", 100]}),
+    _written(
+        _parse_table,
+        "main, or a table number 1..4294967295 (not 255)",
+        {"type": ["string", "integer"], "examples": ["main", 100]},
+        show=_show_table,
+    ),
 ]
 HttpListen = Annotated[
     HttpAddress | None,
-    BeforeValidator(_parse_http),
-    PlainSerializer(lambda value: "off" if value is None else str(value)),
-    WithJsonSchema({"type": ["string", "boolean"], "examples": ["127.0.0.1:9547", "off"]}),
+    Scalar(
+        _parse_http,
+        _show_http,
+        {"type": ["string", "boolean"], "examples": ["127.0.0.1:9547", "off"]},
+    ),
 ]
-InterfaceGlob = Annotated[str, BeforeValidator(_check_interface_name)]
+TtlSecurity = Annotated[
+    bool | Literal["tx-only"],
+    Scalar(_parse_ttl_security, unchanged, {"enum": [False, True, TX_ONLY]}),
+]
+Directory = Annotated[str, Scalar(_check_directory, unchanged, {"type": "string"})]
+InterfaceGlob = Annotated[str, Scalar(_check_interface_name, unchanged, {"type": "string"})]
+NotEmpty = Annotated[str, Scalar(_check_not_empty, unchanged, {"type": "string", "minLength": 1})]

@@ -1,1 +1,1 @@
-"""Pure ground floor: ids, units, bytes, checksums, timers. Imports nothing but the stdlib."""
+"""Ids, units, bytes, checksums and timers, without I/O. Imports nothing but the stdlib."""

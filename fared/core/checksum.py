@@ -1,12 +1,12 @@
 """The two checksums of link-state routing: internet (RFC 1071) and Fletcher (RFC 905 annex B).
 
-Both are sums over bytes, and both are computed here as one division of one long integer, which
-CPython does at memory speed instead of a bytecode loop per byte:
+Both are sums over bytes. Each is computed as one division of one long integer, which CPython does
+at memory speed, where a loop would run bytecode for every byte:
 
-- 2**16 is 1 modulo 2**16 - 1, so the ones' complement sum of 16-bit words is the number the
-  words spell, modulo 65535.
-- 256**k is 1 + 255 k modulo 255**2, so the number the bytes spell is, modulo 65025, their plain
-  sum plus 255 times their sum weighted by position: both halves of Fletcher. Reading the bytes
+- 2**16 is 1 modulo 2**16 - 1. So the ones' complement sum of 16-bit words is the integer that the
+  words form, modulo 65535.
+- 256**k is 1 + 255 k modulo 255**2. So the integer that the bytes form is, modulo 65025, their sum
+  plus 255 times their sum weighted by position: both halves of Fletcher. Reading the bytes
   backwards gives the weights in the other order, and the difference cancels the plain sum.
 """
 
@@ -20,7 +20,7 @@ _HALF = 128
 
 
 def internet_checksum(data: bytes) -> int:
-    """The 16-bit ones' complement checksum of RFC 1071; zero over data that contains it."""
+    """Return the 16-bit ones' complement checksum (RFC 1071); 0 over data that contains it."""
     number = int.from_bytes(data, "big")
     if len(data) & 1:
         number <<= 8
@@ -30,7 +30,7 @@ def internet_checksum(data: bytes) -> int:
 
 
 def _fletcher_sums(data: bytes) -> tuple[int, int]:
-    """The sums C0 and C1 of RFC 905 annex B, modulo 255.
+    """Return the sums C0 and C1 of RFC 905 annex B, modulo 255.
 
     With n bytes b_i: C0 is the sum of b_i, C1 the sum of (n - i) b_i.
     """
@@ -44,7 +44,7 @@ def _fletcher_sums(data: bytes) -> tuple[int, int]:
 
 
 def fletcher16(data: bytes, checksum_offset: int) -> int:
-    """The Fletcher checksum to write at ``checksum_offset``, whatever stands there now.
+    """Return the Fletcher checksum to write at ``checksum_offset``, whose value is ignored.
 
     For an OSPF LSA ``data`` is the LSA without its age field (RFC 2328 §12.1.7), for an IS-IS
     LSP it begins at the LSP id (ISO 10589 §7.3.11). Neither byte of the result is ever zero.
@@ -65,6 +65,6 @@ def fletcher16(data: bytes, checksum_offset: int) -> int:
 def fletcher_ok(data: bytes) -> bool:
     """Whether data that contains its Fletcher checksum sums to zero (RFC 905 annex B.4).
 
-    A field of zeros may pass this by chance: protocols that forbid it must look themselves.
+    A field of zeros may pass by chance: the caller must reject it where the protocol forbids it.
     """
     return _fletcher_sums(data) == (0, 0)

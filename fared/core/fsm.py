@@ -1,23 +1,23 @@
-"""Finite state machines as tables, so that a reader can hold one against its RFC row by row.
+"""Finite state machines as tables that can be compared with their RFC row by row.
 
-A row says: in these states, on this event, run this action and go to this state. The action
-is a name (an enum member), not a function: the table stays a constant that can be printed
-and tested, and whoever owns the machine maps names to what they do.
+A row says: in these states, on this event, run this action and enter this state. The action is a
+name (an enum member), not a function: the table is a constant that can be printed and tested, and
+the owner of the machine maps names to functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 S = TypeVar("S", bound=Hashable)
 E = TypeVar("E", bound=Hashable)
 A = TypeVar("A", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Row(Generic[S, E, A]):
+class Row(msgspec.Struct, Generic[S, E, A], frozen=True):
     """One row of the RFC's table. ``target`` None: the action decides the new state."""
 
     states: tuple[S, ...]
@@ -26,9 +26,8 @@ class Row(Generic[S, E, A]):
     target: S | None
 
 
-@dataclass(frozen=True, slots=True)
-class Transition(Generic[S, A]):
-    """What one event does in one state."""
+class Transition(msgspec.Struct, Generic[S, A], frozen=True):
+    """The action and target state of one event in one state."""
 
     action: A | None
     target: S | None

@@ -1,7 +1,7 @@
-"""Identifiers as they travel on the wire, and how people write them.
+"""Identifiers as they travel on the wire, and their text form.
 
-IPv4 addresses, router ids and area ids are plain 32-bit integers inside the engines: they
-are compared, hashed and packed millions of times. They become dotted text only at the edge.
+Inside the engines IPv4 addresses, router ids and area ids are plain 32-bit integers, which are
+compared, hashed and packed millions of times. Only input and output use dotted text.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _BITS = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
 
 @functools.lru_cache(maxsize=65536)
 def dotted(value: int) -> str:
-    """Write a 32-bit id the way operators do: ``0x0AFF0001`` is ``10.255.0.1``."""
+    """Format a 32-bit id: ``0x0AFF0001`` is ``10.255.0.1``."""
     return f"{value >> 24 & 255}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
 
 
 def parse_dotted(text: str) -> int:
-    """Read a dotted quad. Raises ValueError on anything else."""
+    """Parse a dotted quad. Raises ValueError on anything else."""
     return int(ipaddress.IPv4Address(text))
 
 
 def parse_area(text: str | int) -> AreaId:
-    """Read an area id, dotted or as an integer. Raises ValueError."""
+    """Parse an area id, dotted or as an integer. Raises ValueError."""
     if isinstance(text, int):
         if not 0 <= text <= 0xFFFFFFFF:
             raise ValueError(f"area id {text} is outside 0..4294967295")
@@ -51,18 +51,18 @@ def parse_area(text: str | int) -> AreaId:
 
 
 def isis_node(system_id: int, pseudonode: int = 0) -> NodeId:
-    """Make the TED vertex of an IS-IS router, or of one of its pseudonodes."""
+    """Return the TED vertex of an IS-IS router, or of one of its pseudonodes."""
     return NodeId(ISIS_NODE | system_id << 8 | pseudonode)
 
 
 def format_system_id(system_id: int) -> str:
-    """Write a system id the way operators do: ``0102.5500.0001``."""
+    """Format a system id: ``0102.5500.0001``."""
     digits = f"{system_id:012x}"
     return f"{digits[:4]}.{digits[4:8]}.{digits[8:]}"
 
 
 def parse_system_id(text: str) -> SystemId:
-    """Read ``0102.5500.0001``. Raises ValueError on anything else."""
+    """Parse ``0102.5500.0001``. Raises ValueError on anything else."""
     groups = text.split(".")
     if [len(group) for group in groups] != [4, 4, 4]:
         raise ValueError(f"{text!r} is not a system id such as 0102.5500.0001")
@@ -70,7 +70,7 @@ def parse_system_id(text: str) -> SystemId:
 
 
 def format_node(node: int) -> str:
-    """Name a TED vertex: a router by its id, a network by its DR's address or pseudonode id."""
+    """Format a TED vertex: a router by its id, a network by its DR's address or pseudonode id."""
     if node & ISIS_NODE:
         name = format_system_id(node >> 8 & 0xFFFFFFFFFFFF)
         return f"{name}.{node & 0xFF:02x}" if node & 0xFF else name
@@ -97,11 +97,11 @@ class Prefix(NamedTuple):
         return ((1 << self.length) - 1) << (bits - self.length)
 
     def contains(self, address: int) -> bool:
-        """Whether an address of the same family lies inside."""
+        """Whether the prefix contains an address of the same family."""
         return address & self.mask == self.network
 
     def covers(self, other: Prefix) -> bool:
-        """Whether all of another prefix lies inside."""
+        """Whether the prefix contains all of another one, or equals it."""
         return (
             self.family == other.family
             and self.length <= other.length
@@ -115,22 +115,22 @@ def ipv4_prefix(address: int, length: int) -> Prefix:
 
 
 def mask_length(mask: int) -> int | None:
-    """Length of a contiguous IPv4 netmask, or None if the ones are not contiguous."""
+    """Return the length of an IPv4 netmask, or None if its ones are not contiguous."""
     inverse = ~mask & 0xFFFFFFFF
     return 32 - inverse.bit_length() if inverse & (inverse + 1) == 0 else None
 
 
 def length_mask(length: int) -> int:
-    """IPv4 netmask of a prefix length."""
+    """Return the IPv4 netmask of a prefix length."""
     return 0xFFFFFFFF << (32 - length) & 0xFFFFFFFF
 
 
 def parse_prefix(text: str) -> Prefix:
-    """Read ``10.0.0.0/24`` (or a bare address as a host prefix). Raises ValueError."""
+    """Parse ``10.0.0.0/24`` (or a bare address as a host prefix). Raises ValueError."""
     net = ipaddress.ip_network(text, strict=False)
     return Prefix(net.version, int(net.network_address), net.prefixlen)
 
 
 def format_address(family: int, address: int) -> str:
-    """Write an address of either family."""
+    """Format an address of either family."""
     return dotted(address) if family == FAMILY_IPV4 else str(ipaddress.IPv6Address(address))

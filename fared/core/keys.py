@@ -1,14 +1,15 @@
-"""Authentication keys with lifetimes: which one signs now, and which ones may have signed what arrives.
+"""Authentication keys with lifetimes: the key that signs now, and the keys that are accepted.
 
-Lifetimes overlap, so that keys roll without losing an adjacency: a router accepts the new key
-before its neighbors send with it, and the old one until the last of them has changed over.
+Lifetimes overlap, so that keys change without losing an adjacency: a router accepts the new key
+before its neighbors send with it, and the old one until the last neighbor has changed.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 
 class Algorithm(enum.Enum):
@@ -48,8 +49,7 @@ _DIGEST_SIZES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AuthKey:
+class AuthKey(msgspec.Struct, frozen=True):
     """One key. ``key_id`` is 0..255 (0..2**32-1 if extended) and unused for a password.
 
     MD5 is OSPF's keyed MD5 (RFC 2328 §D) or IS-IS's HMAC-MD5 (RFC 5304). ``extended`` selects
@@ -69,9 +69,8 @@ class AuthKey:
         return f"AuthKey({self.algorithm.value}, key_id={self.key_id}, extended={self.extended})"
 
 
-@dataclass(frozen=True, slots=True)
-class TimedKey:
-    """One key and when it counts: wall-clock seconds since 1970, from start up to before end.
+class TimedKey(msgspec.Struct, frozen=True):
+    """One key and its lifetimes: wall-clock seconds since 1970, start inclusive, end exclusive.
 
     RFC 2328 §D.3 calls the four times KeyStartGenerate, KeyStopGenerate, KeyStartAccept and
     KeyStopAccept.
@@ -84,11 +83,11 @@ class TimedKey:
     accept_end: float = math.inf
 
     def sends(self, wall: float) -> bool:
-        """Whether it may sign now."""
+        """Whether the key may sign now."""
         return self.send_start <= wall < self.send_end
 
     def accepts(self, wall: float) -> bool:
-        """Whether it may verify now."""
+        """Whether the key may verify now."""
         return self.accept_start <= wall < self.accept_end
 
 
@@ -97,9 +96,9 @@ Keyring = tuple[TimedKey, ...]
 
 
 def send_key(keyring: Keyring, wall: float) -> TimedKey | None:
-    """Choose the key that signs by its times: the valid one that began last, the first of equals.
+    """Return the key that signs: of the valid keys the one that began last, the first of equals.
 
-    RFC 2328 §D.3: after the last key has expired that one goes on, since sending without
+    RFC 2328 §D.3: the last key remains in use after it has expired, since sending without
     authentication would be worse. None if no key has begun yet.
     """
     valid = [timed for timed in keyring if timed.sends(wall)]
@@ -110,7 +109,7 @@ def send_key(keyring: Keyring, wall: float) -> TimedKey | None:
 
 
 def equal_keys(keyring: Keyring, wall: float) -> Keyring:
-    """Choose all keys that could as well sign as that of ``send_key``, in order."""
+    """Return all keys that are equal to the choice of ``send_key``, in order."""
     first = send_key(keyring, wall)
     if first is None or not first.sends(wall):
         return () if first is None else (first,)
@@ -120,10 +119,37 @@ def equal_keys(keyring: Keyring, wall: float) -> Keyring:
 
 
 def accept_keys(keyring: Keyring, wall: float) -> Keyring:
-    """Choose the keys that verify: all that are valid, else the one that expired last."""
+    """Return the keys that verify: all valid ones, else the one that expired last (§D.3)."""
     valid = tuple(timed for timed in keyring if timed.accepts(wall))
     if valid:
         return valid
     begun = [timed for timed in keyring if timed.accept_start <= wall]
     last = max(begun, key=lambda timed: timed.accept_end, default=None)
     return () if last is None else (last,)
+
+
+class KeyringView(msgspec.Struct, frozen=True):
+    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
+
+    ``extended``: sequence numbers of RFC 7474. ``expired``: the key is the last one and its send
+    lifetime is over.
+    """
+
+    algorithm: str | None
+    key_id: int | None
+    extended: bool
+    expired: bool
+    accepted: tuple[int, ...]
+
+
+def keyring_view(keyring: Keyring, chosen: TimedKey | None, wall: float) -> KeyringView | None:
+    """Describe a keyring, ``chosen`` being the key that signs; None without authentication."""
+    if not keyring:
+        return None
+    return KeyringView(
+        algorithm=None if chosen is None else chosen.key.algorithm.value,
+        key_id=None if chosen is None else chosen.key.key_id,
+        extended=chosen is not None and chosen.key.extended,
+        expired=chosen is not None and not chosen.sends(wall),
+        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
+    )

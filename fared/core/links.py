@@ -1,14 +1,13 @@
-"""A local link as the kernel shows it: what every room above agrees to call an interface."""
+"""A local link as the kernel describes it: the value that all rooms share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 _LINK_LOCAL = 0xFE80 >> 6
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceAddress:
+class InterfaceAddress(msgspec.Struct, frozen=True):
     """One address of an interface. ``peer`` is the far end where the kernel knows it."""
 
     family: int
@@ -17,15 +16,14 @@ class InterfaceAddress:
     peer: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """The state of one network interface.
 
-    ``up`` means administratively up with carrier. ``speed`` is what the hardware says,
-    ``shaped`` the rate of a root tbf/htb queue, both in bytes/s and None where unknown.
-    ``addresses`` are those that packets may be sent from now: an IPv6 address appears once the
-    kernel has found that nobody else has it. ``hardware_address`` is the MAC address, which
-    IS-IS calls SNPA, as 48 bits; 0 where there is none.
+    ``up`` means administratively up with carrier. ``speed`` is that of the hardware, ``shaped`` the
+    rate of a root tbf/htb queue, both in bytes/s and None where unknown. ``addresses`` are those
+    that packets may be sent from now: an IPv6 address appears after duplicate address detection.
+    ``hardware_address`` is the MAC address, which IS-IS calls SNPA, as 48 bits; 0 where there is
+    none.
     """
 
     ifindex: int
@@ -51,6 +49,6 @@ class Link:
 
     @property
     def capacity(self) -> float | None:
-        """What the link can carry by its own account: the lower of speed and shaper, bytes/s."""
+        """Capacity of the link: the lower of speed and shaper, bytes/s."""
         known = [v for v in (self.speed, self.shaped) if v is not None]
         return min(known) if known else None

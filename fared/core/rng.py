@@ -1,4 +1,4 @@
-"""The randomness that engines are given: a seeded source, so that a run can be repeated."""
+"""The randomness of the engines: a seeded source, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -10,3 +10,11 @@ class Rng(Protocol):
 
     def random(self) -> float:
         """Return a float in [0, 1)."""
+
+
+class NoJitter:
+    """A generator without randomness, for engines that only read a saved database."""
+
+    def random(self) -> float:
+        """The lower bound of every interval."""
+        return 0.0

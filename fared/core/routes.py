@@ -1,37 +1,35 @@
-"""Routes of this router that no routing protocol of ours made: what may be redistributed."""
+"""Routes of this router from other sources (connected, static), and prefixes never routed."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+import msgspec
 
 from fared.core.ids import FAMILY_IPV4, Prefix, ipv4_prefix
 
-_NOWHERE = (
-    ipv4_prefix(127 << 24, 8),
-    ipv4_prefix(169 << 24 | 254 << 16, 16),
-    Prefix(6, 0xFE80 << 112, 10),
-)
-"""Loopback and link-local addresses mean something else on every host (RFC 3927 §7, RFC 4291)."""
-_CLASS_D = 224 << 24
-_MULTICAST = 0xFF << 120
+_LINK_LOCAL = ipv4_prefix(169 << 24 | 254 << 16, 16)
+"""IPv4 link-local: the same prefix on every link, so never routed (RFC 3927 §7)."""
+_MARTIAN_OCTETS = frozenset({0, 127, *range(224, 256)})
+"""The first octets of 0.0.0.0/8, 127.0.0.0/8 and 224.0.0.0/3."""
+_LINK_LOCAL6 = 0xFE80 >> 6
+_MULTICAST6 = 0xFF
 _SPECIAL = 0xFFFF_FFFF_FFFF
-"""The unspecified and the loopback address and those made of IPv4 addresses are not above this."""
+"""The highest of ::, ::1 and the IPv6 addresses that contain an IPv4 address."""
 
 
 class RouteSource(enum.StrEnum):
-    """Where a route comes from; in order of preference where two have the same prefix."""
+    """The source of a route; of two with one prefix the first is preferred."""
 
     CONNECTED = "connected"
     STATIC = "static"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalRoute:
+class LocalRoute(msgspec.Struct, frozen=True):
     """A route that forwards now. ``hops`` are (ifindex, gateway) pairs, gateway 0 for none.
 
-    A connected route has the interfaces that have an address in it. Without hops a static one
-    discards, or its next hops are not known here.
+    The hops of a connected route are the interfaces with an address in it. A static route without
+    hops discards, or its next hops are unknown here.
     """
 
     hops: tuple[tuple[int, int], ...] = ()
@@ -40,15 +38,28 @@ class LocalRoute:
 RouteKey = tuple[RouteSource, Prefix]
 
 
-def announceable(prefix: Prefix, inside: tuple[Prefix, ...]) -> bool:
-    """Whether a prefix is one for other routers at all, and inside one of these; none: any.
+def is_martian(prefix: Prefix) -> bool:
+    """Whether a prefix contains only addresses that no router forwards to.
 
-    Default routes are for the caller to tell apart.
+    Those are 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, ::/128, ::1/128, fe80::/10 and ff00::/8, all that
+    RFC 6890 excludes from forwarding and BIRD's ``net_classify`` rejects. A default route is none,
+    since it contains other addresses as well.
     """
-    if prefix.family == FAMILY_IPV4:
-        special = prefix.network >= _CLASS_D
-    else:
-        special = prefix.network >= _MULTICAST or (prefix.length > 0 and prefix.network <= _SPECIAL)
-    if special or any(nowhere.covers(prefix) for nowhere in _NOWHERE):
+    family, network, length = prefix
+    if family == FAMILY_IPV4:
+        return network >> 24 in _MARTIAN_OCTETS and (network >> 24 != 0 or length >= 8)
+    if network >> 120 == _MULTICAST6:
+        return True
+    return (network >> 118 == _LINK_LOCAL6 and length >= 10) or (network <= 1 and length == 128)
+
+
+def redistributable(prefix: Prefix, inside: tuple[Prefix, ...]) -> bool:
+    """Whether a prefix may be redistributed: no martian, not link-local, inside one of ``inside``.
+
+    An empty ``inside`` permits all. The caller decides about default routes.
+    """
+    if is_martian(prefix) or _LINK_LOCAL.covers(prefix):
+        return False
+    if prefix.family != FAMILY_IPV4 and prefix.length > 0 and prefix.network <= _SPECIAL:
         return False
     return not inside or any(outer.covers(prefix) for outer in inside)

@@ -1,29 +1,27 @@
 """Exponential back-off of originating one LSA or LSP.
 
-RFC 2328's fixed MinLSInterval of 5 s makes the second of two failures wait. Here the first
-origination is free and the gaps then double up to the configured maximum, so single events are
-flooded at once and a flapping link still costs a bounded number of LSAs. Events a second apart
-are single events; a link that flaps faster has to be quiet for twice the gap it has earned.
+RFC 2328's fixed MinLSInterval of 5 s delays the second of two failures. Here the first origination
+is not delayed, and the gaps then double up to the configured maximum: single events are flooded at
+once, and a flapping link costs a bounded number of LSAs. Events a second apart count as single; a
+link that flaps faster must be quiet for twice its present gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 ADJACENCY_SOON = 0.5
-"""Seconds within which a link that came up mostly has a full adjacency.
+"""Seconds within which a link that came up usually has a full adjacency.
 
-What is said of it before that would use up the free origination just before the news that matters.
+An origination before that would delay the one that advertises the adjacency.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottleSettings:
-    """How gaps grow, in seconds: the first origination is free, then they double.
+class ThrottleSettings(msgspec.Struct, frozen=True):
+    """How gaps grow, in seconds: the first origination waits ``initial``, then gaps double.
 
-    RFC 2328's fixed MinLSInterval of 5 s is what makes repeated flaps slow; the long-term rate
-    stays bounded by ``maximum``. Quiet for ``reset`` seconds, and for twice the present gap,
-    returns to a free first origination.
+    ``maximum`` limits the gap, and so the long-term rate. After ``reset`` quiet seconds, and at
+    least twice the present gap, the next origination counts as the first.
     """
 
     initial: float = 0.0
@@ -43,26 +41,26 @@ class Throttle:
         self._gap = 0.0
 
     def configure(self, settings: ThrottleSettings) -> None:
-        """Go on under other settings."""
+        """Change the settings."""
         self._settings = settings
 
     def _quiet(self, requested: float) -> bool:
         return requested >= self.quiet_at()
 
     def quiet_at(self) -> float:
-        """From when on this is no different from a new one."""
+        """Return when the next origination counts as the first."""
         if self._last is None:
             return float("-inf")
         return self._last + max(self._settings.reset, 2 * self._gap)
 
     def due(self, requested: float) -> float:
-        """When an origination asked for at ``requested`` may go out."""
+        """Return when to make an origination that is requested at ``requested``."""
         if self._last is None or self._quiet(requested):
             return requested + self._settings.initial
         return self._last + self._gap
 
     def sent(self, requested: float, now: float) -> None:
-        """Note an origination, asked for at ``requested``, and lengthen the gap to the next."""
+        """Record an origination, requested at ``requested``, and lengthen the gap to the next."""
         if self._quiet(requested):
             self._gap = self._settings.minimum
         else:

@@ -1,4 +1,4 @@
-"""Units: bytes/s on the wire and inside, bits/s for people. Nothing else converts them."""
+"""Units: bytes/s on the wire and inside, bits/s for people. Only this module converts them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 MIN_CAPACITY = 1e3 / 8
 MAX_CAPACITY = 1e16 / 8
-"""1 kbit/s to 10 Pbit/s: what a peer claims outside of this is a fault, not a link."""
+"""1 kbit/s to 10 Pbit/s: a capacity outside of this is an error of its advertiser."""
 
 
 def parse_bandwidth(text: str | float) -> BytesPerSecond:
-    """Read bits/s as a number or as ``400G``, ``25M``; return bytes/s. Raises ValueError."""
+    """Parse bits/s, a number or text such as ``400G``; return bytes/s. Raises ValueError."""
     if isinstance(text, str):
         match = _BANDWIDTH.match(text)
         if match is None:
@@ -32,7 +32,7 @@ def parse_bandwidth(text: str | float) -> BytesPerSecond:
 
 
 def format_bandwidth(value: BytesPerSecond | None) -> str:
-    """Write bytes/s as bits/s with a suffix: 50e9 is ``400G``; unknown is ``-``."""
+    """Format bytes/s as bits/s with a suffix: 50e9 is ``400G``; unknown is ``-``."""
     if value is None or math.isnan(value):
         return "-"
     bits = value * 8
@@ -43,7 +43,7 @@ def format_bandwidth(value: BytesPerSecond | None) -> str:
 
 
 def parse_duration(text: str | float) -> float:
-    """Read seconds as a number or as ``50ms``, ``20s``, ``5m``. Raises ValueError."""
+    """Parse seconds, a number or text such as ``50ms``, ``20s``, ``5m``. Raises ValueError."""
     if isinstance(text, int | float):
         if not math.isfinite(text) or text < 0:
             raise ValueError(f"{text!r} is not a duration")
@@ -57,7 +57,7 @@ def parse_duration(text: str | float) -> float:
 def sane_capacity(value: BytesPerSecond | None) -> BytesPerSecond | None:
     """Return the value if a link could have that capacity, else None (unknown).
 
-    NaN, infinities, negative and absurd floats arrive from peers; none may reach a weight.
+    Peers may send NaN, infinities, negative and absurd floats; none may reach a weight.
     """
     if value is None or not MIN_CAPACITY <= value <= MAX_CAPACITY:
         return None
@@ -65,7 +65,7 @@ def sane_capacity(value: BytesPerSecond | None) -> BytesPerSecond | None:
 
 
 def sane_load(value: BytesPerSecond | None) -> BytesPerSecond | None:
-    """Like sane_capacity for available or utilized bandwidth, which may honestly be zero."""
+    """Like sane_capacity, for available or utilized bandwidth, which may be zero."""
     if value is None or not 0.0 <= value <= MAX_CAPACITY:
         return None
     return value

@@ -1,16 +1,11 @@
-"""What ``show counters`` counts since start: by protocol, group and name."""
+"""The content of ``show counters``: counts since start, by protocol, group and name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from fared.router.instance import ProtocolInstance
 from fared.router.router import Router
-from fared.router.speaker import ISIS, OSPF
-
-if TYPE_CHECKING:
-    from fared.isis.engine import IsisEngine
-    from fared.ospf.engine import OspfEngine
 
 Groups = dict[str, Mapping[str, int]]
 _NO_PROTOCOL = ""
@@ -19,21 +14,21 @@ _NO_PROTOCOL = ""
 def counters_of(
     router: Router,
     *,
-    packets: Mapping[str, int],
-    frames: Mapping[str, int],
+    sockets: Mapping[str, Mapping[str, int]],
     operations: Mapping[str, int],
     loads: Mapping[str, int],
+    edge: Mapping[str, int],
 ) -> dict[str, Groups]:
-    """Gather them; ``packets`` and ``frames`` are counted by the sockets of each protocol.
+    """Return all counters; ``sockets`` has those of each protocol's sockets.
 
-    ``operations`` on the kernel by kind and result; ``loads``: measurements by result. What is of no protocol is under the empty
-    name.
+    ``operations`` counts operations on the kernel by kind and result, ``loads`` measurements by
+    result, ``edge`` unexpected events that the daemon survived. Counters of no protocol have the
+    empty name.
     """
-    found: dict[str, Groups] = {}
-    if OSPF in router.speakers:
-        found[OSPF] = _ospf(router.engine) | {"sockets": dict(packets)}
-    if ISIS in router.speakers:
-        found[ISIS] = _isis(router.isis) | {"isis-sockets": dict(frames)}
+    found = {
+        name: _of_protocol(instance, sockets.get(name, {}))
+        for name, instance in router.instances.items()
+    }
     found[_NO_PROTOCOL] = {
         "computations": {
             name: router.journal.counts[name] for name in ("spf", "capacity", "adaptation", "drift")
@@ -41,25 +36,22 @@ def counters_of(
         "load-samples": {result: loads[result] for result in ("ok", "failed")},
         "fib": {"group-rewrite": 0, **router.planner.counters},
         "kernel": dict(operations),
+        "edge": dict(edge),
     }
     return found
 
 
-def _ospf(engine: OspfEngine) -> Groups:
-    counted = engine.counters
+def _of_protocol(instance: ProtocolInstance, sockets: Mapping[str, int]) -> Groups:
+    """Return an engine's counters, in the terms of its protocol."""
+    protocol, counted = instance.protocol, instance.engine.counters
+    packet, neighbor, entry = (
+        word.lower() for word in (protocol.packet, protocol.neighbor, protocol.entry)
+    )
+    changes = {f"{a} -> {b}": n for (a, b), n in counted.transitions.items()}
     return {
-        "packets": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
-        "packet-errors": dict(counted.errors),
-        "neighbor-transitions": {f"{a} -> {b}": n for (a, b), n in counted.transitions.items()},
-        "lsas": dict(counted.lsas),
-    }
-
-
-def _isis(engine: IsisEngine) -> Groups:
-    counted = engine.counters
-    return {
-        "pdus": {f"{way} {kind}": n for (way, kind), n in counted.pdus.items()},
-        "pdu-errors": dict(counted.errors),
-        "adjacency-transitions": {f"{a} -> {b}": n for (a, b), n in counted.transitions.items()},
-        "lsps": dict(counted.lsps),
+        f"{packet}s": {f"{way} {kind}": n for (way, kind), n in counted.packets.items()},
+        f"{packet}-errors": dict(counted.errors),
+        f"{neighbor}-transitions": changes,
+        f"{entry}s": dict(counted.lsdb),
+        "sockets": dict(sockets),
     }

@@ -1,4 +1,4 @@
-"""What happens by the clock: load, speeds, audits of the kernel, loop lag and the watchdog."""
+"""Periodic work: load, speeds, audits of the kernel, loop lag and the watchdog."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from fared.api.views.context import Runtime
-from fared.core.events import LoadMeasured
+from fared.core.igp import LoadMeasured
+from fared.daemon.audit import Auditor
+from fared.daemon.defence import Defence
 from fared.daemon.notify import Notifier
+from fared.daemon.periodic import Periodic
 from fared.daemon.runner import Runner
+from fared.daemon.runtime import Runtime
+from fared.daemon.sysctls import SettingsGuard
 from fared.kernel.counters import LoadSource
 from fared.kernel.monitor import KernelMonitor
 
@@ -18,60 +22,59 @@ AUDIT_INTERVAL = 30.0
 LAG_INTERVAL = 1.0
 CLOCK_INTERVAL = 10.0
 MAX_LAG = 5.0
-"""A loop later than this is not healthy: the watchdog goes unfed."""
+"""Above this lag, in seconds, the watchdog is not fed."""
 
 
-class Host(Protocol):
-    """What the periodic work needs of the daemon."""
+class HealthHost(Protocol):
+    """The parts of the daemon that the periodic work uses."""
 
     monitor: KernelMonitor
     runner: Runner
     runtime: Runtime
     notifier: Notifier
+    defence: Defence
+    auditor: Auditor
+    sysctls: SettingsGuard
     log: Any  # structlog's filtering logger has no public type
-
-    def audit(self, reason: str) -> None:
-        """Compare the kernel with what should be there, and repair."""
-
-    def check_clock(self) -> None:
-        """Follow a wall clock that was set."""
 
 
 class Health:
     """Runs the periodic work from ``start`` to ``stop``."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: HealthHost, check_clock: Callable[[], None]) -> None:
         self._host = host
+        self._check_clock = check_clock
         self._loads = LoadSource()
         self._load_period: float | None = None
         self._load_error: str | None = None
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._jobs = Periodic(host.defence.guard)
         self._lag_due = 0.0
 
     def start(self) -> None:
-        """Begin."""
-        loop = asyncio.get_running_loop()
-        self._lag_due = loop.time() + LAG_INTERVAL
+        """Start."""
+        every = self._jobs.every
         self._measure_every(self._period())
-        self._every(SPEED_INTERVAL, "speed", self._host.monitor.refresh)
-        self._every(AUDIT_INTERVAL, "audit", lambda: self._host.audit("periodic"))
-        self._every(LAG_INTERVAL, "lag", self._measure_lag)
-        self._every(CLOCK_INTERVAL, "clock", self._host.check_clock)
+        every(SPEED_INTERVAL, "speed", self._host.monitor.refresh)
+        every(AUDIT_INTERVAL, "audit", lambda: self._host.auditor.request("periodic"))
+        # The kernel notifies changes of some settings only.
+        every(AUDIT_INTERVAL, "sysctls", self._host.sysctls.check)
+        every(LAG_INTERVAL, "lag", self._measure_lag)
+        self._lag_due = self._jobs.due("lag")
+        every(CLOCK_INTERVAL, "clock", self._check_clock)
         watchdog = self._host.notifier.watchdog_interval
         if watchdog is not None:
-            self._every(watchdog, "watchdog", self._feed_watchdog)
+            every(watchdog, "watchdog", self._feed_watchdog)
+        self._host.runner.on_tick = self._jobs.share
 
     def stop(self) -> None:
-        """No more."""
-        for timer in self._timers.values():
-            timer.cancel()
+        """Stop."""
+        self._jobs.stop()
         self._loads.close()
 
     def reconfigured(self) -> None:
-        """The router has other settings."""
+        """Apply changed settings of the router."""
         period = self._period()
         if self._load_period not in (None, period):
-            self._timers["load"].cancel()
             self._measure_every(period)
 
     def _period(self) -> float:
@@ -79,19 +82,10 @@ class Health:
 
     def _measure_every(self, period: float) -> None:
         self._load_period = period
-        self._every(period, "load", self.measure_load)
-
-    def _every(self, interval: float, name: str, action: Callable[[], None]) -> None:
-        loop = asyncio.get_running_loop()
-
-        def fire() -> None:
-            self._timers[name] = loop.call_later(interval, fire)
-            action()
-
-        self._timers[name] = loop.call_later(interval, fire)
+        self._jobs.every(period, "load", self.measure_load)
 
     def measure_load(self) -> None:
-        """Turn counters into loads and tell the router, also of loads that are too old."""
+        """Compute loads from counters; pass them, and those that became too old, to the router."""
         now, host = asyncio.get_running_loop().time(), self._host
         stale_after = host.runner.router.settings.solver.adaptation.stale_after
         loads: dict[int, float] = {}
@@ -110,7 +104,7 @@ class Health:
         host.runner.feed_all(events)
 
     def _log_measuring(self, error: str | None) -> None:
-        """Tell that measuring began to fail, or works again."""
+        """Log that measurements fail, or work again."""
         self._load_error = error
         if error is None:
             self._host.log.info("load-measured-again")
@@ -120,7 +114,7 @@ class Health:
     def _measure_lag(self) -> None:
         now = asyncio.get_running_loop().time()
         self._host.runtime.event_loop_lag = max(0.0, now - self._lag_due)
-        self._lag_due = now + LAG_INTERVAL
+        self._lag_due = self._jobs.due("lag")
 
     def _feed_watchdog(self) -> None:
         if self._host.runtime.event_loop_lag < MAX_LAG:

@@ -1,7 +1,7 @@
-"""Logging: structlog to stderr, JSON under systemd, colours on a terminal, and a ring to ask.
+"""Logging: structlog to stderr, JSON under systemd, colours on a terminal, and the last lines.
 
-Every line is an event name that does not change between releases, with fields. The last lines
-are kept in memory so that ``fared-cli show log`` works on a switch without a journal.
+Every line is an event name that does not change between releases, with fields. The last lines are
+kept in memory, so that ``fared-cli show log`` works on a switch without a journal.
 """
 
 from __future__ import annotations
@@ -12,55 +12,69 @@ import sys
 import time
 from collections import deque
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, Final
 
-# structlog loads rich where it finds it, for tracebacks nobody reads in a journal: 40 ms of
-# start-up and 3 MB that a daemon has better uses for. Looking away is all it takes.
-_LOOK_AWAY = "rich" not in sys.modules
-if _LOOK_AWAY:
-    sys.modules["rich"] = None  # type: ignore[assignment]
-import structlog  # noqa: E402
+from fared.startup import without
 
-if _LOOK_AWAY:
-    del sys.modules["rich"]
+with without("rich"):
+    import structlog
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-RING_SIZE = 1000
+LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+RING_SIZE: Final = 1000
 
 Ring = deque[dict[str, Any]]
+_Event = MutableMapping[str, Any]
 
 
-def configure(level: str, style: str) -> tuple[structlog.stdlib.BoundLogger, Ring]:
-    """Set structlog up; ``style`` is auto, json or text. Returns the logger and its ring."""
-    ring: Ring = deque(maxlen=RING_SIZE)
+class DaemonLog:
+    """The logger, its last lines, level and style; a reload may change level and style.
 
-    def remember(
-        _logger: object, method: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
+    Other objects keep loggers and their methods, so a common processor checks the level, not the
+    class of the logger.
+    """
+
+    def __init__(self, level: str, style: str) -> None:
+        self.ring: Ring = deque(maxlen=RING_SIZE)
+        self.configure(level, style)
+        structlog.configure(
+            processors=[
+                self._drop_unwanted,
+                structlog.processors.add_log_level,
+                self._remember,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.format_exc_info,
+                self._render,
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
+            logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+            cache_logger_on_first_use=True,
+        )
+        logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+        self.logger: structlog.stdlib.BoundLogger = structlog.get_logger("fared")
+
+    def configure(self, level: str, style: str) -> None:
+        """Set the lowest level to write; ``style`` is auto, json or text."""
+        self._least = LEVELS[level]
+        as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
+        colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        self._renderer: Any = (
+            structlog.processors.JSONRenderer()
+            if as_json
+            else structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=24)
+        )
+
+    def _drop_unwanted(self, _logger: object, method: str, event: _Event) -> _Event:
+        if LEVELS.get(method, LEVELS["error"]) < self._least:
+            raise structlog.DropEvent
+        return event
+
+    def _remember(self, _logger: object, method: str, event: _Event) -> _Event:
         fields = {key: value for key, value in event.items() if key not in ("event", "level")}
-        ring.append(
+        self.ring.append(
             {"time": time.time(), "level": method, "event": event.get("event"), "fields": fields}
         )
         return event
 
-    as_json = style == "json" or (style == "auto" and "JOURNAL_STREAM" in os.environ)
-    colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=24)
-    )
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            remember,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    return structlog.get_logger("fared"), ring
+    def _render(self, logger: object, method: str, event: _Event) -> str:
+        text: str = self._renderer(logger, method, event)
+        return text

@@ -1,25 +1,28 @@
-"""The ``fared`` command: check the configuration, or run the daemon until it is told to stop.
+"""The ``fared`` command: check the configuration, or run the daemon until a signal stops it.
 
 Exit codes: 0 clean exit, 1 could not run (the message says why), 2 bad usage or configuration.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 import click
 
 from fared import __version__
-from fared.daemon import garbage
+from fared.config import ConfigErrors, json_schema, load_runnable
+from fared.startup import without
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 DEFAULT_CONFIG = "/etc/fared/fared.yaml"
 
-# A router's arrays are small: more threads only cost memory and wake-ups.
+# A router's arrays are small: more threads would only cost memory and wake-ups.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
@@ -30,34 +33,37 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the configuration file.")
 @click.version_option(__version__, prog_name="fared")
 def main(path: str, *, check: bool, schema: bool) -> None:
-    """Link-state routing daemon: weighs every equal-cost path by what it can carry."""
-    garbage.relax()
-    from fared.config import ConfigErrors, load_runnable  # noqa: PLC0415 - --help needs none of it
-
+    """Link-state routing daemon that weights equal-cost paths by their capacity."""
     if schema:
         _print_schema()
     try:
-        config = load_runnable(Path(path))
+        loaded = load_runnable(Path(path))
     except ConfigErrors as errors:
         click.echo(str(errors), err=True)
         sys.exit(EXIT_USAGE)
     except OSError as error:
         _fail(f"{path}: {error.strerror}", EXIT_USAGE)
     if check:
+        for warning in loaded.warnings:
+            click.echo(f"warning: {warning}", err=True)
         click.echo(f"{path}: ok")
         return
-    from fared.daemon.daemon import DaemonError, run  # noqa: PLC0415 - --check needs no daemon
-
+    daemon = load_daemon()
     try:
-        run(path, config)
-    except DaemonError as error:
+        daemon.run(path, loaded)
+    except daemon.DaemonError as error:
         _fail(str(error), EXIT_FAILED)
 
 
-def _print_schema() -> NoReturn:
-    import json  # noqa: PLC0415
+def load_daemon() -> ModuleType:
+    """Import the daemon, which ``--check`` does not need, and asyncio with it, without TLS."""
+    with without("ssl"):
+        from fared.daemon import daemon  # noqa: PLC0415
 
-    from fared.config import json_schema  # noqa: PLC0415
+    return daemon
+
+
+def _print_schema() -> NoReturn:
 
     click.echo(json.dumps(json_schema(), indent=2))
     sys.exit(0)

@@ -1,127 +1,141 @@
-"""What Prometheus is told: plain values read from the live rooms at each scrape."""
+"""The Prometheus metrics, read from the live rooms at each scrape. ``views`` calls ``families``."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from fared.api.metrics import MetricValues
+from prometheus_client.core import Metric
+
+from fared.api.metrics import counter, gauge
 from fared.api.views.adaptation import programmed_shares
+from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
-from fared.api.views.ospf import lsa_type_name
+from fared.api.views.each import views_of
 from fared.api.views.routes import quantization_error
 from fared.api.views.system import routes_by_protocol
-from fared.core.ids import dotted
-from fared.isis.ids import Level
-from fared.router.speaker import ISIS, OSPF
+
+Labels = tuple[str, ...]
 
 
-def metric_values(context: ViewContext, operations: Counter[str]) -> MetricValues:
-    """Gather all families; ``operations`` counts ``Operation/result``."""
+def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield all families; ``operations`` counts ``Operation/result``."""
+    censuses = {at.name: views.census(context) for at, views in views_of(context)}
+    yield from _start_up(context)
+    yield from _engines(context)
+    yield from _databases(censuses)
+    yield from _routing(context)
+    yield from _kernel(context, operations)
+    yield from _links(context, censuses)
+    yield from _process(context)
+
+
+def _start_up(context: ViewContext) -> Iterator[Metric]:
+    startup = context.router.startup
+    yield gauge("ready", "1 once start-up is over and the kernel has the routes", startup.ready)
+    reached = {(stage.label,): seconds for stage, seconds in startup.reached.items()}
+    text = "Seconds from start to each start-up stage"
+    yield gauge("init_stage_seconds", text, reached, ("stage",))
+
+
+def _engines(context: ViewContext) -> Iterator[Metric]:
+    """The engines' counters."""
+    transitions: dict[Labels, int] = {}
+    packets: dict[Labels, int] = {}
+    errors: dict[Labels, int] = {}
+    for name, instance in context.router.instances.items():
+        counted = instance.engine.counters
+        transitions.update({(name, *states): n for states, n in counted.transitions.items()})
+        packets.update({(name, *kind): n for kind, n in counted.packets.items()})
+        errors.update({(name, reason): n for reason, n in counted.errors.items()})
+    labels: Labels = ("proto", "from", "to")
+    yield counter("neighbor_transitions", "Neighbor state changes", transitions, labels)
+    labels = ("proto", "direction", "type")
+    yield counter("packets", "Protocol packets", packets, labels)
+    labels = ("proto", "reason")
+    yield counter("packet_errors", "Packets that were discarded", errors, labels)
+
+
+def _databases(censuses: Mapping[str, Census]) -> Iterator[Metric]:
+    """The neighbors and databases of the engines."""
+    neighbors: dict[Labels, int] = {}
+    entries: dict[Labels, int] = {}
+    checksums: dict[Labels, int] = {}
+    for name, census in censuses.items():
+        neighbors.update({(name, *at): n for at, n in census.neighbors.items()})
+        entries.update({(name, *at): n for at, n in census.entries.items()})
+        checksums.update({(name, area): n for area, n in census.checksums.items()})
+    yield gauge("neighbors", "Neighbors by state", neighbors, ("proto", "area", "state"))
+    labels: Labels = ("proto", "area", "type")
+    yield gauge("lsdb_entries", "LSAs or LSPs in the database", entries, labels)
+    text = "Sum of the checksums of an area or level: equal on all its routers (RFC 4750)"
+    yield gauge("lsdb_checksum", text, checksums, ("proto", "area"))
+
+
+def _routing(context: ViewContext) -> Iterator[Metric]:
+    router = context.router
+    runs = {
+        (proto, reason): router.journal.runs[proto, reason]
+        for proto in router.instances
+        for reason in ("topology", "capacity")
+    }
+    yield counter("spf_runs", "Route computations", runs, ("proto", "reason"))
+    routes = {(proto,): count for proto, count in routes_by_protocol(context).items()}
+    yield gauge("routes", "Routes in the routing table", routes, ("proto",))
+    martians = {(name,): instance.martians for name, instance in router.instances.items()}
+    yield gauge(
+        "martian_prefixes", "Prefixes advertised to us that are never routed", martians, ("proto",)
+    )
+    # By identity: thousands of routes share few sets, and hashing one hashes all its hops.
+    sets = {id(r.nexthops): r for r in context.routes.values()}
+    errors = (
+        quantization_error(context, r.nexthops, programmed_shares(context, r.prefix, r.nexthops))
+        for r in sets.values()
+        if r.nexthops is not None and r.nexthops.hops
+    )
+    text = "Largest throughput loss to integer weights"
+    yield gauge("weight_quantization_error_ratio", text, max(errors, default=0.0))
+
+
+def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
     router, runtime = context.router, context.runtime
-    values = MetricValues(
-        ready=float(router.startup.ready),
-        init_stage_seconds={
-            (stage.label,): seconds for stage, seconds in router.startup.reached.items()
-        },
-        spf_runs={
-            (proto, reason): router.journal.runs[proto, reason]
-            for proto in router.speakers
-            for reason in ("topology", "capacity")
-        },
-        routes={(proto,): count for proto, count in routes_by_protocol(context).items()},
-        fib_operations={
-            (name.partition("/")[0], name.partition("/")[2]): n for name, n in operations.items()
-        },
-        fib_drift_routes=float(router.journal.counts["last-drift"]),
-        fib_resyncs={(reason,): n for reason, n in runtime.resyncs.items()},
-        load_samples={(result,): runtime.load_samples[result] for result in ("ok", "failed")},
-        weight_changes={("group-rewrite",): router.planner.counters["group-rewrite"]},
-        event_loop_lag_seconds=runtime.event_loop_lag,
-        config_last_reload_success=0.0 if runtime.last_reload_ok is False else 1.0,
-    )
-    by_protocol: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _BY_PROTOCOL}
-    if OSPF in router.speakers:
-        _ospf(context, by_protocol)
-    if ISIS in router.speakers:
-        _isis(context, by_protocol)
-    for name, found in by_protocol.items():
-        setattr(values, name, found)
-    _links(context, values)
-    sets = {r.nexthops: p for p, r in context.routes.items() if r.nexthops is not None}
-    values.weight_quantization_error_ratio = max(
-        (
-            quantization_error(context, hops, programmed_shares(context, prefix, hops))
-            for hops, prefix in sets.items()
-            if hops.hops
-        ),
-        default=0.0,
-    )
-    return values
+    done: dict[Labels, int] = {}
+    for name, number in operations.items():
+        operation, _, result = name.partition("/")
+        done[operation, result] = number
+    yield counter("fib_operations", "Operations on the kernel", done, ("op", "result"))
+    text = "Objects that differed from the programmed state at the last check"
+    yield gauge("fib_drift_routes", text, router.journal.counts["last-drift"])
+    resyncs = {(reason,): n for reason, n in runtime.resyncs.items()}
+    yield counter("fib_resyncs", "Full comparisons with the kernel", resyncs, ("reason",))
+    rewritten: dict[Labels, int] = {("group-rewrite",): router.planner.counters["group-rewrite"]}
+    yield counter("weight_changes", "Next-hop groups rewritten", rewritten, ("reason",))
 
 
-_BY_PROTOCOL = (
-    "neighbors",
-    "neighbor_transitions",
-    "packets",
-    "packet_errors",
-    "lsdb_entries",
-    "lsdb_checksum",
-)
-
-
-def _ospf(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> None:
-    snapshot = context.ospf
-    for neighbor in snapshot.neighbors:
-        values["neighbors"][OSPF, dotted(neighbor.area), neighbor.state] += 1
-    values["neighbor_transitions"].update({(OSPF, a, b): n for a, b, n in snapshot.transitions})
-    values["packets"].update({(OSPF, way, kind): n for way, kind, n in snapshot.packets})
-    values["packet_errors"].update({(OSPF, reason): n for reason, n in snapshot.errors})
-    for view in snapshot.databases:
-        area = view.scope if view.area is None else dotted(view.area)
-        values["lsdb_entries"].update((OSPF, area, lsa_type_name(s.lsa)) for s in view.lsas)
-        if view.scope == "area":
-            values["lsdb_checksum"][OSPF, area] = view.checksum & 0xFFFFFFFF
-
-
-def _isis(context: ViewContext, values: dict[str, Counter[tuple[str, ...]]]) -> None:
-    """Levels are the areas: an adjacency of both counts as ``level-1-2``, once."""
-    from fared.api.views.isis import levels_name, lsp_type  # noqa: PLC0415 - only where it runs
-
-    snapshot = context.isis
-    for adjacency in snapshot.adjacencies:
-        values["neighbors"][ISIS, levels_name(adjacency.levels), adjacency.state] += 1
-    values["neighbor_transitions"].update({(ISIS, a, b): n for a, b, n in snapshot.transitions})
-    values["packets"].update({(ISIS, way, kind): n for way, kind, n in snapshot.pdus})
-    values["packet_errors"].update({(ISIS, reason): n for reason, n in snapshot.errors})
-    for view in snapshot.databases:
-        level = Level(view.level).label
-        values["lsdb_entries"].update((ISIS, level, lsp_type(s)) for s in view.lsps if not s.purged)
-        values["lsdb_checksum"][ISIS, level] = view.checksum & 0xFFFFFFFF
-
-
-def _capacities(context: ViewContext) -> Iterator[tuple[int, str, float]]:
-    """Interface index, name and capacity of links that any protocol runs on."""
-    if OSPF in context.router.speakers:
-        for view in context.ospf.interfaces:
-            if view.capacity is not None:
-                yield view.ifindex, view.name, view.capacity
-    if ISIS in context.router.speakers:
-        for circuit in context.isis.circuits:
-            if circuit.capacity is not None:
-                yield circuit.ifindex, circuit.name, circuit.capacity
-
-
-def _links(context: ViewContext, values: MetricValues) -> None:
-    capacity: dict[tuple[str, ...], float] = {}
-    available: dict[tuple[str, ...], float] = {}
-    utilization: dict[tuple[str, ...], float] = {}
-    for ifindex, name, bandwidth in _capacities(context):
-        capacity[(name,)] = bandwidth
+def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Metric]:
+    """Links with an unknown value are left out: there is no NaN among the metrics."""
+    capacity: dict[Labels, float] = {}
+    available: dict[Labels, float] = {}
+    utilization: dict[Labels, float] = {}
+    links = (link for census in censuses.values() for link in census.capacities)
+    for ifindex, name, bandwidth in links:
+        capacity[name,] = bandwidth
         used = context.runtime.utilized.get(ifindex)
         if used is not None:
-            available[(name,)] = max(0.0, bandwidth - used)
-            utilization[(name,)] = used / bandwidth
-    values.link_capacity_bytes_per_second = capacity
-    values.link_available_bytes_per_second = available
-    values.link_utilization_ratio = utilization
+            available[name,] = max(0.0, bandwidth - used)
+            utilization[name,] = used / bandwidth
+    labels = ("interface",)
+    yield gauge("link_capacity_bytes_per_second", "Capacity of a link", capacity, labels)
+    yield gauge(
+        "link_available_bytes_per_second", "Available bandwidth of a link", available, labels
+    )
+    yield gauge("link_utilization_ratio", "Outbound load over capacity", utilization, labels)
+    samples = {(result,): context.runtime.load_samples[result] for result in ("ok", "failed")}
+    yield counter("load_samples", "Measurements of the load of all links", samples, ("result",))
+
+
+def _process(context: ViewContext) -> Iterator[Metric]:
+    runtime = context.runtime
+    text = "Delay of timers in the event loop"
+    yield gauge("event_loop_lag_seconds", text, runtime.event_loop_lag)
+    text = "0 after a reload that was refused"
+    yield gauge("config_last_reload_success", text, runtime.last_reload_ok is not False)

@@ -1,4 +1,4 @@
-"""What systemd is told: the start-up stage, READY after the FIB is in sync, the watchdog."""
+"""Notifies systemd: start-up stage, READY after the FIB is in sync, watchdog."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sdnotify import SystemdNotifier
 
 
 class Notifier:
-    """Speaks to $NOTIFY_SOCKET where there is one; silent elsewhere."""
+    """Writes to $NOTIFY_SOCKET if there is one."""
 
     def __init__(self) -> None:
         self._systemd = SystemdNotifier() if "NOTIFY_SOCKET" in os.environ else None
 
     @property
     def watchdog_interval(self) -> float | None:
-        """Half of WatchdogSec in seconds, None where systemd keeps no watchdog on us."""
+        """Half of WatchdogSec in seconds, None without a watchdog."""
         usec = os.environ.get("WATCHDOG_USEC", "")
         owner = os.environ.get("WATCHDOG_PID", str(os.getpid()))
         if self._systemd is None or not usec.isdecimal() or owner != str(os.getpid()):
@@ -27,7 +27,7 @@ class Notifier:
         self._say(f"STATUS={text}")
 
     def ready(self) -> None:
-        """Start-up is over."""
+        """Report the end of start-up."""
         self._say("READY=1")
 
     def alive(self) -> None:
@@ -35,11 +35,11 @@ class Notifier:
         self._say("WATCHDOG=1")
 
     def reloading(self) -> None:
-        """A reload has begun; ``ready`` ends it."""
+        """Report a reload; ``ready`` ends it."""
         self._say("RELOADING=1")
 
     def stopping(self) -> None:
-        """A clean stop has begun."""
+        """Report a clean stop."""
         self._say("STOPPING=1")
 
     def _say(self, message: str) -> None:

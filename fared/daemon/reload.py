@@ -1,68 +1,183 @@
-"""A changed configuration file: what of it takes effect at once, and how that is told."""
+"""A changed configuration file: read in a thread, applied in slices in the event loop.
+
+Reading thousands of interfaces takes a second, and so does passing them to the engines; meanwhile
+neighbors expect hellos. So a thread reads and compares, and the event loop runs every few
+milliseconds while the changes are applied.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from fared.api.control import CommandError, Json
-from fared.config import Change, Config, ConfigErrors, diff, load, load_text
-from fared.config.isis import Isis
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.config import (
+    Change,
+    Config,
+    ConfigErrors,
+    ConfigWarning,
+    diff,
+    load,
+    load_runnable,
+    load_text,
+    merged,
+)
+from fared.daemon.notify import Notifier
+from fared.daemon.runner import Runner
+from fared.daemon.runtime import Runtime
+from fared.daemon.settings import link_events
+from fared.kernel.monitor import KernelMonitor
+from fared.startup import collector_paused
 
-
-def merged(old: Config, new: Config) -> Config:
-    """What runs after a reload.
-
-    What needs a restart stays as it is; where nothing does, this is the new file.
-    """
-    return new.model_copy(
-        update={
-            "router_id": old.router_id,
-            "fib": old.fib.model_copy(update={"on_exit": new.fib.on_exit}),
-            "api": old.api,
-            "ospf": (new.ospf or old.ospf) if old.ospf else None,
-            "isis": _kept(old.isis, new.isis),
-        }
-    )
-
-
-def _kept(old: Isis | None, new: Isis | None) -> Isis | None:
-    if old is None or new is None:
-        return old
-    fixed = ("net", "level", "address_families", "multi_topology", "path_capacity_sub_tlv")
-    return new.model_copy(update={name: getattr(old, name) for name in fixed})
+SLICE = 0.01
+"""Seconds of work between two turns of the loop."""
 
 
-def config_diff(config: Config, path: str, args: Json) -> Json:
-    """``config diff``: the text in ``args``, else the file, against what runs."""
+class ReloadHost(Protocol):
+    """The parts of the daemon that a reload uses."""
+
+    path: str
+    config: Config
+    log: Any  # structlog's filtering logger has no public type
+    runtime: Runtime
+    notifier: Notifier
+    runner: Runner
+    monitor: KernelMonitor
+
+    def reconfigured(self) -> None:
+        """Apply the settings of the whole router from ``config``."""
+
+    def watch_routes(self) -> None:
+        """Watch the routes that ``config`` redistributes, if any."""
+
+    def stopping(self) -> bool:
+        """Whether the daemon is about to end."""
+
+
+class _Plan(NamedTuple):
+    """The result of reading the file in a thread."""
+
+    config: Config
+    changes: list[Change]
+    warnings: Sequence[ConfigWarning]
+
+
+class Reloader:
+    """Reads the file again, one reload at a time."""
+
+    def __init__(self, host: ReloadHost, clock: Callable[[], float] = time.monotonic) -> None:
+        self._host = host
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._task: asyncio.Task[Json] | None = None
+
+    def hang_up(self) -> None:
+        """SIGHUP: reload, and notify systemd."""
+        self._host.notifier.reloading()
+        self._task = asyncio.get_running_loop().create_task(self.reload())
+        self._task.add_done_callback(self._hung_up)
+
+    def _hung_up(self, task: asyncio.Task[Json]) -> None:
+        self._host.notifier.ready()
+        if not task.cancelled():
+            task.result()  # raises its exception into the loop's exception handler
+
+    async def reload(self) -> Json:
+        """Answer ``config reload``; after any error the running configuration stays."""
+        async with self._turn:
+            host = self._host
+            try:
+                plan = await asyncio.to_thread(_plan, host.config, Path(host.path))
+            except (ConfigErrors, OSError) as error:
+                host.runtime.last_reload_ok, host.runtime.last_reload_error = False, str(error)
+                host.log.error("reload-refused", error=str(error))
+                return _refused(error)
+            if host.stopping():
+                raise CommandError("internal", "the daemon is stopping")
+            await self._apply(plan)
+            return _applied(plan)
+
+    async def _apply(self, plan: _Plan) -> None:
+        host = self._host
+        old, host.config = host.config, plan.config
+        host.runtime.loaded_at = time.time()
+        host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
+        for warning in plan.warnings:
+            host.log.warning("configuration", warning=str(warning))
+        host.reconfigured()
+        await self._apply_links(old)
+        if host.stopping():
+            return
+        host.watch_routes()
+        host.log.info("reloaded", changes=len(plan.changes))
+
+    async def _apply_links(self, old: Config) -> None:
+        """Pass the engines the links whose settings changed."""
+        host = self._host
+        ends = self._clock() + SLICE
+        for ifindex in list(host.monitor.links):
+            if self._clock() >= ends:
+                await asyncio.sleep(0)
+                ends = self._clock() + SLICE
+            link = host.monitor.links.get(ifindex)
+            if host.stopping():
+                return
+            if link is not None:
+                before, after = link_events(old, link), link_events(host.config, link)
+                if before != after:
+                    host.runner.feed_all(after)
+
+
+def _plan(running: Config, path: Path) -> _Plan:
+    """Read the file and compare it with the running configuration. Raises ConfigErrors, OSError."""
+    with collector_paused():
+        config, warnings = load_runnable(path)
+        return _Plan(merged(running, config), diff(running, config), warnings)
+
+
+async def config_diff(config: Config, path: str, args: Json) -> Json:
+    """Answer ``config diff``: compare the text in ``args``, or the file, with what runs."""
+    return await asyncio.to_thread(_config_diff, config, path, args)
+
+
+def _config_diff(config: Config, path: str, args: Json) -> Json:
     text, name = args.get("text"), str(args.get("file", "FILE"))
     try:
-        other = load(Path(path)) if text is None else load_text(str(text), name)
+        with collector_paused():
+            other = load(Path(path)) if text is None else load_text(str(text), name)
+            changes = diff(config, other)
     except ConfigErrors as errors:
         raise CommandError("bad-argument", str(errors)) from None
-    return {"format": "fared-config-diff/1", "changes": _changes(diff(config, other))}
+    return {"format": "fared-config-diff/1", "changes": _changes(changes)}
 
 
-def applied(changes: list[Change]) -> Json:
-    """``config reload`` that was taken."""
+def _applied(plan: _Plan) -> Json:
+    """Answer of ``config reload``: applied."""
     return {
         "format": "fared-reload/1",
         "applied": True,
-        "changes": _changes(changes),
+        "changes": _changes(plan.changes),
         "errors": [],
+        "warnings": [str(warning) for warning in plan.warnings],
     }
 
 
-def refused(error: Exception) -> Json:
-    """``config reload`` that was not: the running configuration stays."""
+def _refused(error: Exception) -> Json:
+    """Answer of ``config reload``: refused; the running configuration stays."""
     return {
         "format": "fared-reload/1",
         "applied": False,
         "changes": [],
         "errors": str(error).splitlines(),
+        "warnings": [],
     }
 
 
-def _changes(changes: list[Change]) -> list[Json]:
+def _changes(changes: Iterable[Change]) -> list[Json]:
     return [
         {
             "path": ".".join(change.path),

@@ -1,135 +1,190 @@
-"""The pump between one router and the world: sockets, netlink, the loop's clock and timers.
+"""Connects one router to sockets, netlink, the loop's clock and timers.
 
-The router decides, this module carries out. Everything runs on one thread of one event loop:
-a packet in, the whole way to the kernel, and the answers, happen within one callback.
+The router decides, and this module executes. Everything runs on one thread in one event loop: a
+packet, the operations on the kernel that follow from it, and their answers are processed within one
+callback. An unexpected exception is contained where it is raised (``defence``): one output or one
+input is lost, but an operation on the kernel is always answered.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
-from fared.core.ids import dotted, format_system_id
-from fared.fib.model import ForwardingTable
-from fared.isis import events as isis
-from fared.ospf import events as ospf
+from fared.core import igp
+from fared.core.ids import format_node
+from fared.daemon.defence import Defence, Guard
+from fared.daemon.rate_limited import RateLimitedLog
+from fared.fib.model import ForwardingTable, OperationResult
+from fared.kernel.errors import PrivilegeError
 from fared.router import events
 from fared.router.router import Router
 
 Observer = Callable[[events.Output], None]
+_PENALTY = 1.0
+"""Seconds before a failed tick is repeated, since its deadline stays in the past."""
 
 
-class PacketSockets(Protocol):
-    """Where OSPF packets go out and, by callback, come in."""
-
-    def open(self, ifindex: int) -> None:
-        """Open the interface's socket and join AllSPFRouters."""
-
-    def close(self, ifindex: int) -> None:
-        """Close the interface's socket."""
-
-    def send(self, ifindex: int, destination: int, payload: bytes, source: int = 0) -> None:
-        """Send one packet; a failure is counted, not raised."""
+LATE = 0.5
+"""A timer later than so many seconds lets packets be read first."""
 
 
-class FrameSockets(Protocol):
-    """Where IS-IS PDUs go out and, by callback, come in."""
+class PacketIo(Protocol):
+    """Sends the packets of one protocol."""
 
     def open(self, ifindex: int) -> None:
-        """Open the interface's sockets and join the groups of IS-IS."""
+        """Open the interface's sockets and join the groups of the protocol."""
 
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets."""
 
-    def send(self, ifindex: int, destination: int, payload: bytes) -> None:
-        """Send one PDU to a MAC address; a failure is counted, not raised."""
+    def send(self, packet: igp.SendPacket) -> None:
+        """Send one packet; a failure is counted, not raised."""
 
 
 class Runner:
-    """Feeds inputs to the router and carries out its outputs."""
+    """Feeds inputs to the router and executes its outputs.
+
+    ``catch_up`` reads and feeds all queued packets. It is called when the loop was delayed: the
+    process was stopped, the machine was suspended or short of CPU, or one turn took long. The
+    router's timers have advanced, but queued packets have not been read: if timers ran first,
+    InactivityTimer would end adjacencies whose hellos have all arrived.
+    """
 
     def __init__(
         self,
         router: Router,
         table: ForwardingTable,
-        sockets: PacketSockets,
-        frames: FrameSockets,
+        io: Mapping[str, PacketIo],
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        *,
+        catch_up: Callable[[], None] = lambda: None,
+        defence: Defence | None = None,
     ) -> None:
+        """``io`` is by protocol; ``defence`` receives unexpected exceptions."""
         self.router = router
+        self.defence = defence or Defence(log)
+        self.on_refusal: Callable[[], None] = lambda: None
+        """Called when the kernel refused something, before the router learns of it."""
+        self.on_tick: Callable[[], None] = lambda: None
+        """Called after each tick: other work can share the wakeup."""
+        self._flushing = self._failed = self._begun = False
+        self._not_before = 0.0
+        self._guards = {
+            name: Guard(partial(self._router_failed, name)) for name in ("handle", "drain", "tick")
+        }
+        self._guard_output = Guard(self._output_failed)
+        self._guard_apply = self.defence.guard("apply")
         self.counts: Counter[str] = Counter()
         self.observers: list[Observer] = []
         self._table = table
-        self._sockets = sockets
-        self._frames = frames
+        self._io = io
         self._log = log
+        self._catch_up = catch_up
+        self._was_away = RateLimitedLog(log.warning, "loop-was-away")
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
 
     def feed(self, *inputs: events.Input) -> None:
-        """Hand inputs to the router, then do all that follows from them."""
+        """Pass inputs to the router, then execute all outputs."""
         self.feed_all(inputs)
 
     def feed_all(self, inputs: Iterable[events.Input]) -> None:
-        """Like ``feed``: a burst is handled first and worked out once."""
+        """Like ``feed``: a burst is handled first and computed once."""
+        self.take(inputs)
+        self.flush()
+
+    def take(self, inputs: Iterable[events.Input]) -> None:
+        """Pass inputs to the router; the next ``flush`` executes the outputs."""
         now = self._loop.time()
+        guard = self._guards["handle"]
         for event in inputs:
-            self.router.handle(event, now)
-        self._flush()
+            with guard:
+                self.router.handle(event, now)
 
     def stop(self) -> None:
-        """No more timers."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _flush(self) -> None:
-        while outputs := self.router.drain():
-            for output in outputs:
-                self._carry_out(output)
+    def flush(self) -> None:
+        """Execute all outputs; a nested call does nothing, because the outer one continues."""
+        if self._flushing:
+            return
+        if self.router.settled:
+            self.router.detected(0.0)
+            self.defence.router_worked()
+            return
+        self._flushing = True
+        try:
+            with self._guards["drain"]:
+                while outputs := self.router.drain():
+                    for output in outputs:
+                        with self._guard_output:
+                            self._carry_out(output)
+        finally:
+            self._flushing = False
+        self._begun = True
+        if not self._failed:
+            self.defence.router_worked()
+        self._failed = False
         self._arm()
+
+    def _router_failed(self, where: str, error: Exception) -> None:
+        if isinstance(error, PrivilegeError) and not self._begun:
+            raise error
+        self._failed = True
+        self.defence.router_failed(where, error)
+
+    def _output_failed(self, error: Exception) -> None:
+        """Continue, unless the process lacks a capability. Raises PrivilegeError then."""
+        if isinstance(error, PrivilegeError) and not self._begun:
+            raise error
+        self.defence.caught("output", error)
 
     def _carry_out(self, output: events.Output) -> None:
         match output:
-            case ospf.SendPacket(ifindex, destination, payload, source):
-                self._sockets.send(ifindex, destination, payload, source)
+            case events.From(proto, igp.SendPacket() as packet):
+                self._io[proto].send(packet)
             case events.ApplyFib():
                 self._apply(output)
-            case isis.SendPdu(ifindex, destination, payload):
-                self._frames.send(ifindex, destination, payload)
             case _:
                 self._follow(output)
         for observer in self.observers:
             observer(output)
 
     def _follow(self, output: events.Output) -> None:
-        """Carry out what is rare: sockets come and go, and what is worth a line in the log."""
+        """Execute rare outputs: sockets, and log lines."""
         match output:
-            case ospf.JoinGroup(ifindex):
-                self._sockets.open(ifindex)
-            case ospf.LeaveGroup(ifindex):
-                self._sockets.close(ifindex)
-            case isis.OpenCircuit(ifindex):
-                self._frames.open(ifindex)
-            case isis.CloseCircuit(ifindex):
-                self._frames.close(ifindex)
-            case ospf.LogRecord(level, event, fields):
+            case events.From(proto, igp.OpenInterface(ifindex)):
+                self._io[proto].open(ifindex)
+            case events.From(proto, igp.CloseInterface(ifindex)):
+                self._io[proto].close(ifindex)
+            case events.From(proto, igp.AdjacencyChanged() as change):
+                self._log_neighbor(proto, change)
+            case igp.LogRecord(level, event, fields):
                 getattr(self._log, level)(event, **fields)
-            case ospf.NeighborChanged():
-                self._log_neighbor(output)
-            case isis.AdjacencyChanged():
-                self._log_adjacency(output)
             case events.StageReached(stage, seconds):
                 self._log.info("stage-reached", stage=stage, seconds=round(seconds, 3))
 
     def _apply(self, request: events.ApplyFib) -> None:
         started = time.perf_counter()
-        results = tuple(self._table.apply(request.operations))
+        results: tuple[OperationResult, ...] = ()
+        with self._guard_apply:
+            results = tuple(self._table.apply(request.operations))
+        if self._guard_apply.raised is not None:  # the router needs an answer
+            words = str(self._guard_apply.raised)
+            results = tuple(OperationResult(o, errno.EIO, words) for o in request.operations)
         seconds = time.perf_counter() - started
+        if any(result.error for result in results):
+            self.on_refusal()
         for result in results:
             kind = "ok" if result.error == 0 else "error"
             self.counts[f"{type(result.operation).__name__}/{kind}"] += 1
@@ -138,26 +193,15 @@ class Runner:
         )
         self.router.handle(events.FibApplied(request, results, seconds), self._loop.time())
 
-    def _log_neighbor(self, change: ospf.NeighborChanged) -> None:
-        important = "Full" in (change.previous, change.state)
-        log = self._log.info if important else self._log.debug
+    def _log_neighbor(self, proto: str, change: igp.AdjacencyChanged) -> None:
+        log = self._log.info if change.gained_or_lost else self._log.debug
+        level = {} if change.level is None else {"routing_level": change.level}
         log(
             "neighbor-changed",
+            proto=proto,
             interface=change.interface,
-            neighbor=dotted(change.router_id),
-            previous=change.previous,
-            state=change.state,
-            reason=change.reason,
-        )
-
-    def _log_adjacency(self, change: isis.AdjacencyChanged) -> None:
-        important = "Up" in (change.previous, change.state)
-        log = self._log.info if important else self._log.debug
-        log(
-            "adjacency-changed",
-            interface=change.interface,
-            neighbor=format_system_id(change.system_id),
-            routing_level=change.level,
+            neighbor=format_node(change.neighbor),
+            **level,
             previous=change.previous,
             state=change.state,
             reason=change.reason,
@@ -166,6 +210,8 @@ class Runner:
     def _arm(self) -> None:
         """Keep one timer, at the router's next deadline."""
         deadline = self.router.next_deadline()
+        if deadline is not None:
+            deadline = max(deadline, self._not_before)
         if self._timer is not None:
             if deadline is not None and self._timer_at == deadline:
                 return
@@ -177,5 +223,15 @@ class Runner:
 
     def _tick(self) -> None:
         self._timer = None
-        self.router.tick(self._loop.time())
-        self._flush()
+        assert self._timer_at is not None
+        late = self._loop.time() - self._timer_at
+        if late > LATE:
+            self._was_away(seconds=round(late, 3))
+            self._catch_up()
+        guard = self._guards["tick"]
+        with guard:
+            self.router.tick(self._loop.time())
+        if guard.raised is not None:
+            self._not_before = self._loop.time() + _PENALTY
+        self.flush()
+        self.on_tick()

@@ -1,47 +1,75 @@
-"""From the configuration to the settings of the rooms: the one place where both are known."""
+"""Converts the configuration to the settings of the rooms; only this module knows both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from fared.config import Config
-from fared.config.convert import to_isis_settings, to_ospf_settings
-from fared.config.values import is_glob
+from fared.config.isis import Isis, keys_of_levels
+from fared.config.model import Ospf
+from fared.config.redistribute import (
+    IsisRedistributed,
+    IsisRedistributedDefault,
+    Redistribute,
+    Redistributed,
+    RedistributedDefault,
+)
+from fared.config.values import TX_ONLY
 from fared.core.backoff import BackoffSettings
+from fared.core.ids import AreaId, RouterId
+from fared.core.igp import LinkChanged
 from fared.core.links import Link
 from fared.fib.settings import FibSettings
-from fared.kernel.sysctl import Wanted, wanted_sysctls
+from fared.isis.ids import LevelSet
+from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.isis.settings import RedistributeSettings as IsisRedistributeSettings
+from fared.isis.settings import Redistribution as IsisRedistribution
+from fared.ospf.settings import (
+    AreaSettings,
+    InterfaceSettings,
+    NetworkType,
+    OspfSettings,
+    RangeSettings,
+    RedistributeSettings,
+    Redistribution,
+    TtlSecurity,
+)
 from fared.rib.settings import SolverSettings
-from fared.router.settings import PREFERENCES, RouterSettings
-from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
+from fared.router import events
+from fared.router.engine import EngineSettings
+from fared.router.protocols import ISIS, OSPF
+from fared.router.settings import RouterSettings
+from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
-COARSE = AnnounceSettings(threshold=0.25, minimum_interval=30.0)
-"""Announcing load where no weight follows it: rarely, for those who look at the database."""
+COARSE = AdvertiseSettings(threshold=0.25, minimum_interval=30.0)
+"""Load is advertised rarely if no weights follow it, for display only."""
 LEAST_STALE, STALE_PERIODS = 10.0, 5
-"""A load stands for at least so many seconds, and for so many measuring periods."""
-LOOPBACK_NET = 127 << 24
+"""A load is valid for at least so many seconds, and for so many measuring periods."""
+_LOOPBACK = "lo"
+_TTL_SECURITY: dict[bool | str, TtlSecurity] = {
+    False: TtlSecurity.OFF,
+    TX_ONLY: TtlSecurity.TX_ONLY,
+    True: TtlSecurity.ON,
+}
+_LEVELS = {"level-1": LevelSet.ONE, "level-2": LevelSet.TWO, "level-1-2": LevelSet.BOTH}
 
 
 def router_settings(config: Config, router_id: int, hostname: str) -> RouterSettings:
     """Build the settings of the router. ValueError if ``config`` has no routing protocol.
 
-    Where both protocols run, routes are computed when the section of OSPF says.
+    If several protocols run, the SPF back-off and the maximum number of paths are those of the
+    first one's section.
     """
-    section = config.ospf or config.isis
-    if section is None:
+    sections = config.protocols
+    if not sections:
         raise ValueError("the configuration has no ospf and no isis section")
-    ospf = to_ospf_settings(config, router_id, hostname) if config.ospf else None
-    isis = to_isis_settings(config, router_id, hostname) if config.isis else None
-    if weight_mode(config) is not WeightMode.AVAILABLE:
-        ospf = replace(ospf, announce=COARSE) if ospf else None
-        isis = replace(isis, announce=COARSE) if isis else None
+    section = next(iter(sections.values()))
     spf = section.spf
     return RouterSettings(
-        ospf=ospf,
-        isis=isis,
+        protocols={name: ENGINE_SETTINGS[name](config, router_id, hostname) for name in sections},
         solver=SolverSettings(
             max_paths=section.max_paths,
             mode=weight_mode(config),
@@ -57,21 +85,25 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             holddown=spf.holddown,
             time_to_learn=spf.time_to_learn,
         ),
-        preferences={
-            "ospf": config.ospf.preference if config.ospf else PREFERENCES["ospf"],
-            "isis": config.isis.preference if config.isis else PREFERENCES["isis"],
-        },
+        preferences={name: section.preference for name, section in sections.items()},
         start_deadline=max(_silences(config), default=0.0),
     )
 
 
+def advertise_settings(config: Config) -> AdvertiseSettings:
+    """Return when to advertise the load of a link."""
+    if weight_mode(config) is not WeightMode.AVAILABLE:
+        return COARSE
+    return AdvertiseSettings(threshold=config.adaptive.announce_threshold)
+
+
 def fib_settings(config: Config) -> FibSettings:
-    """What kind of groups there are in the kernel."""
+    """Return the settings of the FIB planner: the type of groups in the kernel."""
     return FibSettings(resilient=config.fib.group_type == "resilient", buckets=config.fib.buckets)
 
 
 def adaptation_settings(config: Config) -> AdaptationSettings:
-    """How weights follow load, where they do."""
+    """Return how weights follow load."""
     adaptive = config.adaptive
     return AdaptationSettings(
         time_constant=adaptive.time_constant,
@@ -80,58 +112,28 @@ def adaptation_settings(config: Config) -> AdaptationSettings:
         equalise=adaptive.metric == "equalise",
         threshold=adaptive.announce_threshold,
         measure_period=adaptive.measure_period,
-        announce_interval=DEFAULT_ANNOUNCE.minimum_interval,
+        advertise_interval=DEFAULT_ADVERTISE.minimum_interval,
         stale_after=max(LEAST_STALE, STALE_PERIODS * adaptive.measure_period),
     )
 
 
 def _silences(config: Config) -> Iterator[float]:
-    """After how long each configured interface holds a silent neighbor for dead, seconds."""
-    for area in () if config.ospf is None else config.ospf.areas.values():
-        for interface in area.interfaces.values():
+    """Yield the dead interval of each configured interface, seconds."""
+    for section in config.protocols.values():
+        for _, interface in section.every_interface():
             if not interface.passive:
-                yield float(interface.dead_interval)
-    for circuit in () if config.isis is None else config.isis.interfaces.values():
-        if not circuit.passive:
-            yield circuit.hello_interval * circuit.hello_multiplier
+                yield float(interface.silence)
 
 
-def named_interfaces(config: Config) -> Iterator[str]:
-    """Interfaces that the file names outright, without a glob."""
-    sections = [] if config.ospf is None else list(config.ospf.areas.values())
-    keys = {name for section in sections for name in section.interfaces}
-    keys |= set() if config.isis is None else set(config.isis.interfaces)
-    return (name for name in sorted(keys) if not is_glob(name))
-
-
-def sysctls_of(config: Config, router_id: int, links: list[Link]) -> list[Wanted]:
-    """What the kernel must be set to for the protocols and families that run."""
-    families = () if config.isis is None else config.isis.families
-    circuits = [link for link in links if config.isis_interface(link.name) is not None]
-    others = [link for link in links if config.ospf_interface(link.name) is not None]
-    # IS-IS carries IPv4 there over IPv6 next hops, OSPF over those of the neighbor's loopback.
-    addressless = 4 in families and any(not link.ipv4() for link in circuits)
-    return wanted_sysctls(
-        router_id,
-        sorted({link.name for link in [*circuits, *others]}),
-        ipv6=6 in families or addressless,
-        unnumbered=addressless or any(not link.ipv4() for link in others),
-    )
-
-
-def with_clock(settings: RouterSettings, wall_ns: int, now: float) -> RouterSettings:
-    """Tell the engine what the wall clock says at loop time ``now``; ``wall_ns`` since 1970.
-
-    Nanoseconds serve as 64-bit sequence numbers: packets are never that many, and the next life
-    begins above those of this one (RFC 7474 §3 leaves the mechanism open).
-    """
-    return settings.with_clock(wall_ns / 1e9 - now, wall_ns)
+def counts_boots(config: Config) -> bool:
+    """Whether any sequence number begins with a boot count."""
+    return any(section.counts_boots for section in config.protocols.values())
 
 
 def weight_mode(config: Config) -> WeightMode:
-    """What the weights follow: nothing (plain ECMP), capacity, or available capacity.
+    """Return the basis of weights: none (plain ECMP), capacity, or available capacity.
 
-    Equalising follows the latter too, by another rule.
+    ``equalise`` uses the latter too, with a different rule.
     """
     if not config.adaptive.enabled:
         return WeightMode.NONE
@@ -140,15 +142,188 @@ def weight_mode(config: Config) -> WeightMode:
     return WeightMode(config.adaptive.metric)
 
 
-def router_id_of(config: Config, links: list[Link]) -> int | None:
-    """The configured router id, else the highest loopback address; None where there is neither."""
-    if config.router_id is not None:
-        return int(config.router_id)
-    addresses = [
-        address.address
-        for link in links
-        if link.loopback
-        for address in link.ipv4()
-        if address.address >> 24 << 24 != LOOPBACK_NET
+def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfSettings:
+    """Settings of the OSPF engine; ``router_id`` and ``hostname`` as the daemon resolved them.
+
+    Raises ValueError if the configuration has no ``ospf`` section.
+    """
+    router = config.section(Ospf)
+    return OspfSettings(
+        router_id=RouterId(router_id),
+        hostname=hostname,
+        areas=tuple(
+            AreaSettings(
+                AreaId(area),
+                stub=section.type == "stub",
+                summary=section.summary,
+                default_cost=section.default_cost,
+                ranges=tuple(
+                    RangeSettings(prefix, item.cost, item.advertise)
+                    for prefix, item in sorted(section.ranges.items())
+                ),
+            )
+            for area, section in sorted(router.areas.items())
+        ),
+        stub_router=router.stub_router,
+        redistribute=_redistribution(router.redistribute),
+        path_capacity_code=router.path_capacity_sub_tlv or None,
+        reduction=router.flooding.settings(),
+        advertise=advertise_settings(config),
+    )
+
+
+def _redistribution(section: Redistribute) -> RedistributeSettings:
+    return RedistributeSettings(
+        connected=_advertised(section.connected),
+        static=_advertised(section.static),
+        default=_advertised(section.default),
+        default_always=section.default is not None and section.default.always,
+    )
+
+
+def _advertised(section: Redistributed | RedistributedDefault | None) -> Redistribution | None:
+    if section is None:
+        return None
+    prefixes = section.prefixes if isinstance(section, Redistributed) else ()
+    return Redistribution(
+        section.metric, section.metric_type == 2, section.tag, tuple(sorted(prefixes))
+    )
+
+
+def interface_settings(
+    config: Config, name: str, *, loopback: bool | None = None
+) -> InterfaceSettings | None:
+    """Return OSPF settings of one interface, globs resolved; None where OSPF does not run.
+
+    ``loopback`` is the kernel's flag of the link; without it only ``lo`` is a loopback.
+    """
+    found = config.ospf_interface(name)
+    if found is None:
+        return None
+    area, section = found
+    if loopback is None:
+        loopback = name == _LOOPBACK
+    return InterfaceSettings(
+        area=area,
+        network_type=NetworkType.LOOPBACK if loopback else NetworkType(section.network_type),
+        router_priority=section.priority,
+        cost=section.cost,
+        hello_interval=section.hello_interval,
+        router_dead_interval=section.dead_interval,
+        rxmt_interval=section.retransmit_interval,
+        passive=section.passive,
+        prefix_suppression=config.section(Ospf).suppresses(section),
+        mtu_ignore=section.mtu_ignore,
+        ttl_security=_TTL_SECURITY[section.ttl_security],
+        capacity=config.interface_bandwidth(name),
+        authentication=section.authentication.keyring() if section.authentication else (),
+    )
+
+
+def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisSettings:
+    """Settings of the IS-IS engine; ``router_id`` becomes the TE router id.
+
+    Raises ValueError if the configuration has no ``isis`` section.
+    """
+    section = config.section(Isis)
+    policies = section.inter_level_propagation_policies
+    return IsisSettings(
+        system_id=section.system_id,
+        areas=tuple(net.area for net in section.net),
+        levels=_LEVELS[section.level],
+        hostname=hostname,
+        router_id=router_id,
+        families=section.families,
+        multi_topology=section.multi_topology,
+        overload=section.overload,
+        overload_on_startup=section.overload_on_startup,
+        level1_to_level2=policies.level1_to_level2,
+        level2_to_level1=policies.level2_to_level1,
+        redistribute=_isis_redistribution(section),
+        attached=section.attached,
+        lsp_mtu=section.lsp_mtu,
+        lsp_lifetime=section.lsp_lifetime,
+        lsp_refresh_interval=section.lsp_refresh,
+        advertise=advertise_settings(config),
+        path_capacity_code=section.path_capacity_sub_tlv or None,
+        reduction=section.flooding.settings(),
+        lsp_authentication=tuple(
+            (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
+        ),
+    )
+
+
+def _isis_redistribution(section: Isis) -> IsisRedistributeSettings:
+    found = section.redistribute
+    usual = "level-1" if section.level == "level-1" else "level-2"
+    return IsisRedistributeSettings(
+        connected=_isis_advertised(found.connected, usual),
+        static=_isis_advertised(found.static, usual),
+        default=_isis_advertised(found.default, usual),
+        default_always=found.default is not None and found.default.always,
+    )
+
+
+def _isis_advertised(
+    section: IsisRedistributed | IsisRedistributedDefault | None, level: str
+) -> IsisRedistribution | None:
+    if section is None:
+        return None
+    prefixes = section.prefixes if isinstance(section, IsisRedistributed) else ()
+    levels = _LEVELS[section.level or level]
+    return IsisRedistribution(levels, section.metric, section.tag, tuple(sorted(prefixes)))
+
+
+def circuit_settings(
+    config: Config, name: str, *, loopback: bool | None = None
+) -> CircuitSettings | None:
+    """Return IS-IS settings of one interface, globs resolved; None where IS-IS does not run.
+
+    ``loopback`` is the kernel's flag of the link; without it only ``lo`` is a loopback.
+    """
+    section = config.isis_interface(name)
+    if section is None:
+        return None
+    router = config.section(Isis)
+    if loopback is None:
+        loopback = name == _LOOPBACK
+    return CircuitSettings(
+        kind=CircuitKind.LOOPBACK if loopback else CircuitKind(section.network_type),
+        levels=_LEVELS[router.level] & _LEVELS[router.levels_of(section)],
+        metric=section.metric,
+        hello_interval=section.hello_interval,
+        hello_multiplier=section.hello_multiplier,
+        priority=section.priority,
+        passive=section.passive,
+        prefix_suppression=router.suppresses(section),
+        hello_padding=section.hello_padding,
+        csnp_interval=float(section.csnp_interval),
+        lsp_retransmit_interval=section.lsp_retransmit_interval,
+        capacity=config.interface_bandwidth(name),
+        authentication=section.authentication.keyring() if section.authentication else (),
+    )
+
+
+def link_events(config: Config, link: Link) -> list[events.Input]:
+    """The events of a link for each protocol, with its settings."""
+    return [
+        events.To(name, LinkChanged(link, LINK_SETTINGS[name](config, link)))
+        for name in config.protocols
     ]
-    return max(addresses, default=None)
+
+
+def _ospf_link(config: Config, link: Link) -> InterfaceSettings | None:
+    return interface_settings(config, link.name, loopback=link.loopback)
+
+
+def _isis_link(config: Config, link: Link) -> CircuitSettings | None:
+    return circuit_settings(config, link.name, loopback=link.loopback)
+
+
+ENGINE_SETTINGS: Mapping[str, Callable[[Config, int, str], EngineSettings]] = MappingProxyType(
+    {OSPF: ospf_settings, ISIS: isis_settings}
+)
+LINK_SETTINGS: Mapping[str, Callable[[Config, Link], object]] = MappingProxyType(
+    {OSPF: _ospf_link, ISIS: _isis_link}
+)
+"""By protocol: its settings from those of the file."""

@@ -1,1 +1,1 @@
-"""What the kernel should hold, and the smallest safe list of operations to get there."""
+"""The desired state of the kernel's FIB, and the smallest safe list of operations to reach it."""

@@ -1,16 +1,17 @@
 """The kernel's forwarding objects and the operations on them, as values.
 
-``FibState`` is both what a dump of the kernel returns and what the planner believes is there;
-the kernel room (or the simulated kernel) applies operations in order and answers each one.
+``FibState`` is both the result of a dump of the kernel and the planner's installed state. The
+kernel room (or the simulated kernel) applies operations in order and answers each one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
-from fared.core.ids import Prefix
+import msgspec
+
+from fared.core.ids import Prefix, format_address
 from fared.rib.model import HopKey
 
 
@@ -21,73 +22,104 @@ class Member(NamedTuple):
     weight: int
 
 
-@dataclass(frozen=True, slots=True)
-class PutNextHop:
+class PutNextHop(msgspec.Struct, frozen=True):
     """Create or replace the next-hop object ``nexthop_id``."""
 
+    kind: ClassVar[str] = "put-nexthop"
     nexthop_id: int
     hop: HopKey
 
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        ifindex, family, gateway, _ = self.hop
+        where = (
+            f"{format_address(family, gateway)} on interface {ifindex}" if ifindex else "discard"
+        )
+        return f"put next hop {self.nexthop_id}: {where}"
 
-@dataclass(frozen=True, slots=True)
-class PutGroup:
-    """Create or atomically replace group ``group_id``. ``replace``: the planner knows it exists."""
 
+class PutGroup(msgspec.Struct, frozen=True):
+    """Create or atomically replace group ``group_id``; ``replace``: the group should exist."""
+
+    kind: ClassVar[str] = "put-group"
     group_id: int
     members: tuple[Member, ...]
     replace: bool
     resilient: bool = False
 
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        members = ", ".join(
+            f"{member.nexthop_id} weight {member.weight}" for member in self.members
+        )
+        return f"put group {self.group_id}: {members}"
 
-@dataclass(frozen=True, slots=True)
-class PutRoute:
+
+class PutRoute(msgspec.Struct, frozen=True):
     """Create or replace a route pointing at a next-hop object or group."""
 
+    kind: ClassVar[str] = "put-route"
     prefix: Prefix
     nexthop_id: int
 
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        return f"put route {self.prefix}: next hop {self.nexthop_id}"
 
-@dataclass(frozen=True, slots=True)
-class DeleteRoute:
+
+class DeleteRoute(msgspec.Struct, frozen=True):
     """Remove a route of ours."""
 
+    kind: ClassVar[str] = "delete-route"
     prefix: Prefix
 
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        return f"delete route {self.prefix}"
 
-@dataclass(frozen=True, slots=True)
-class DeleteGroup:
+
+class DeleteGroup(msgspec.Struct, frozen=True):
     """Remove a group that no route uses any more."""
 
+    kind: ClassVar[str] = "delete-group"
     group_id: int
 
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        return f"delete group {self.group_id}"
 
-@dataclass(frozen=True, slots=True)
-class DeleteNextHop:
+
+class DeleteNextHop(msgspec.Struct, frozen=True):
     """Remove a next-hop object that no group or route uses any more."""
 
+    kind: ClassVar[str] = "delete-nexthop"
     nexthop_id: int
+
+    def __str__(self) -> str:
+        """As it stands in the log."""
+        return f"delete next hop {self.nexthop_id}"
 
 
 FibOperation = PutNextHop | PutGroup | PutRoute | DeleteRoute | DeleteGroup | DeleteNextHop
 
 
-@dataclass(slots=True)
-class FibState:
+class FibState(msgspec.Struct):
     """Next hops, groups and routes of ours, by id and prefix.
 
-    ``resilient`` names the groups that are resilient ones (the type of a group cannot change),
-    ``reserved`` ids of our range that somebody else took: those are never touched.
+    ``resilient`` are the ids of resilient groups (the type of a group cannot change), ``reserved``
+    the ids of our range that other programs use: those are never touched. ``taken`` are the
+    prefixes whose place another program's route took from ours.
     """
 
-    nexthops: dict[int, HopKey] = field(default_factory=dict)
-    groups: dict[int, tuple[Member, ...]] = field(default_factory=dict)
-    routes: dict[Prefix, int] = field(default_factory=dict)
-    resilient: set[int] = field(default_factory=set)
-    reserved: set[int] = field(default_factory=set)
+    nexthops: dict[int, HopKey] = msgspec.field(default_factory=dict)
+    groups: dict[int, tuple[Member, ...]] = msgspec.field(default_factory=dict)
+    routes: dict[Prefix, int] = msgspec.field(default_factory=dict)
+    resilient: set[int] = msgspec.field(default_factory=set)
+    reserved: set[int] = msgspec.field(default_factory=set)
+    taken: set[Prefix] = msgspec.field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class OperationResult:
+class OperationResult(msgspec.Struct, frozen=True):
     """The kernel's answer; ``error`` 0 is success, otherwise an errno with its message."""
 
     operation: FibOperation
@@ -96,10 +128,10 @@ class OperationResult:
 
 
 class ForwardingTable(Protocol):
-    """What carries operations out: the kernel, or a simulation of it."""
+    """A FIB that executes operations: the kernel's, or a simulation of it."""
 
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
-        """Carry out in order; one failing does not stop the rest. One answer an operation."""
+        """Execute in order; a failure does not stop the rest. One answer for each operation."""
 
     def dump(self) -> FibState:
-        """Everything of ours that is there now."""
+        """Return all of our objects that exist now."""

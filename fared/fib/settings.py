@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 ID_BASE = 0x0FA0_0000
 """First id of fared's own range in the kernel's one id space of next hops and groups.
 
-262144000 in decimal: far above what people and iproute2 hand out (from 1 up) and what FRR uses
-by default, below 2^31 so that every tool prints it as a positive number.
+262144000 in decimal: far above the ids of people and iproute2 (from 1 up) and FRR's defaults, and
+below 2^31, so that every tool prints it as a positive number.
 """
 ID_COUNT = 0x0010_0000
 _BUCKETS_PER_MEMBER = 4
 _MAX_BUCKETS = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class FibSettings:
+class FibSettings(msgspec.Struct, frozen=True):
     """How the planner lays out next hops and groups; times are seconds.
 
-    ``resilient``: what kind of groups, ``buckets``: of how many buckets a resilient one is made.
+    ``resilient``: whether groups are resilient; ``buckets``: the number of buckets of such a group.
     ``id_base``/``id_count``: the id range; the lower half is for next hops, the upper for groups.
     ``coalesce_delay``: quiet time before identical groups are merged and unused objects removed.
-    ``coalesce_limit``: how long constant change may put that off.
-    ``retry_initial``/``retry_limit``: back-off of what the kernel refused, doubling.
+    ``coalesce_limit``: the longest that constant change delays this.
+    ``retry_initial``/``retry_limit``: delays before refused operations are retried; they double.
     """
 
     id_base: int = ID_BASE
@@ -36,7 +35,7 @@ class FibSettings:
     retry_limit: float = 30.0
 
     def buckets_of(self, members: int) -> int:
-        """Buckets of a resilient group with so many members: too few leave some without traffic."""
+        """Return the buckets of a group with so many members: with too few some get no traffic."""
         least = 1 << (_BUCKETS_PER_MEMBER * members - 1).bit_length()
         return min(max(self.buckets, least), _MAX_BUCKETS)
 

@@ -1,9 +1,9 @@
 """A kernel FIB in memory, with the kernel's rules, for simulations and tests.
 
-The rules were measured on Linux 6.18: a group needs its members to exist, a deleted next hop
-takes direct routes and its memberships with it, an emptied group goes together with its routes,
-and a link without carrier silently loses its next hops, of both families, and takes no new ones.
-IPv4 routes go over next hops of either family, IPv6 routes over IPv6 ones only.
+``sim`` uses it. The rules were measured on Linux 6.18: a group needs its members to exist; a
+deleted next hop takes direct routes and its memberships with it; an emptied group is deleted with
+its routes; a link without carrier silently loses its next hops, of both families, and takes no new
+ones. IPv4 routes go over next hops of either family, IPv6 routes over IPv6 ones only.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _OK: _Answer = (0, "")
 
 
 class SimulatedFib:
-    """Carries out operations as the kernel would; ``state`` is what it holds.
+    """Executes operations as the kernel would; ``state`` is its content.
 
     ``down`` are links without carrier, ``without_ipv6`` those where IPv6 is switched off.
-    ``applied`` counts operations, ``version`` whatever may have changed ``state``. ``refuse`` maps an object (HopKey, group id or Prefix) to the
-    errno that writing it must fail with, to play faults.
+    ``applied`` counts operations; ``version`` grows whenever ``state`` may have changed. ``refuse``
+    maps an object (HopKey, group id or Prefix) to the errno with which writing it fails.
     """
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ class SimulatedFib:
         self.applied = 0
         self.version = 0
         self._ipv6_routes: set[Prefix] = set()
-        """Those written so far; all that there are now are among them."""
+        """The IPv6 routes written so far, which include all present ones."""
 
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
-        """Carry out in order, one answer an operation; a failing one does not stop the rest."""
+        """Execute in order; one answer for each operation. A failure does not stop the rest."""
         return [OperationResult(op, *self._apply(op)) for op in operations]
 
     def dump(self) -> FibState:
-        """A copy of what is there."""
+        """Return a copy of the state."""
         state = self.state
         return FibState(
             nexthops=dict(state.nexthops),
@@ -66,17 +66,17 @@ class SimulatedFib:
         )
 
     def link_down(self, ifindex: int) -> None:
-        """The carrier is lost: next hops go, without any notice."""
+        """Lose the carrier: the next hops of the link are removed without notice."""
         self.version += 1
         self.down.add(ifindex)
         self._remove([i for i, hop in self.state.nexthops.items() if hop[0] == ifindex])
 
     def link_up(self, ifindex: int) -> None:
-        """The carrier is back. Nothing returns by itself."""
+        """Restore the carrier. The kernel restores nothing by itself."""
         self.down.discard(ifindex)
 
     def path(self, prefix: Prefix) -> dict[HopKey, int] | None:
-        """Where packets to a prefix go: next hops with weights (1 for a direct one)."""
+        """Return the next hops of a prefix with their weights (1 for a direct one)."""
         target = self.state.routes.get(prefix)
         if target is None:
             return None
@@ -146,7 +146,7 @@ class SimulatedFib:
         return _OK
 
     def _refusal(self, operation: PutGroup) -> _Answer:
-        """What the kernel has against a group; ``_OK``: nothing."""
+        """Return the kernel's answer to a group; ``_OK``: accepted."""
         group_id, members = operation.group_id, operation.members
         ids = {m.nexthop_id for m in members}
         groups, nexthops = self.state.groups, self.state.nexthops

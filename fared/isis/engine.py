@@ -1,53 +1,51 @@
 """The IS-IS engine: inputs in, outputs out, no clock, no sockets.
 
-The engine wires the parts and dispatches to them. Work that can wait for the end of an input,
-and gains from being done once for several (originating, sending LSPs, TED blocks), happens in
-``drain``; so call ``drain`` after each ``handle`` and ``tick``, or after a batch of them, and
-look at ``next_deadline`` after that.
+The engine connects the parts and dispatches to them. Work that serves several inputs at once
+(originating and sending LSPs, TED blocks) is done in ``drain``: call it after each ``handle`` and
+``tick``, or after a batch of them, and read ``next_deadline`` after that.
 """
 
 from __future__ import annotations
 
-from fared.core.keys import Keyring
-from fared.core.rng import Rng
-from fared.core.wire import DecodeError
-from fared.isis.adjacency import all_adjacencies
-from fared.isis.auth import verify
-from fared.isis.circuit import Adjacency, Circuit
-from fared.isis.events import (
-    CircuitChanged,
+from fared.core.ids import AreaId, Prefix
+from fared.core.igp import (
     ExternalRoutes,
-    Input,
+    LinkChanged,
     LinkRemoved,
     LoadMeasured,
-    Output,
-    PduReceived,
-    RoutesComputed,
+    PacketReceived,
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.isis.external import External
-from fared.isis.flooding import Flooding
-from fared.isis.hello import HelloProtocol
-from fared.isis.ids import Level, LevelSet, LspId
-from fared.isis.instance import Counters, Instance
-from fared.isis.leak import Leaking
+from fared.core.keys import Keyring
+from fared.core.process import ProtocolCounters
+from fared.core.rng import Rng
+from fared.core.wire import DecodeError
+from fared.isis.adjacency.fsm import all_adjacencies
+from fared.isis.adjacency.hello import HelloProtocol
+from fared.isis.circuit import Adjacency, Circuit
+from fared.isis.events import Input, Output
+from fared.isis.ids import Level, LevelSet
+from fared.isis.instance import Instance
 from fared.isis.links import CircuitManager
 from fared.isis.lsdb import StoredLsp
-from fared.isis.originate import Originator
-from fared.isis.pdu.codec import decode_pdu, exact, pdu_type
-from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
+from fared.isis.origination.external import External
+from fared.isis.origination.leaking import RouteLeaking
+from fared.isis.origination.originate import Originator
+from fared.isis.pdu.auth import verify
+from fared.isis.pdu.codec import LSPS, decode_raw, peek_type, read_pdu
+from fared.isis.pdu.model import Csnp, LanHello, P2pHello, PduType, Psnp
 from fared.isis.settings import IsisSettings
 from fared.isis.snapshot import IsisSnapshot, take_snapshot
-from fared.isis.ted import TedBuilder
+from fared.isis.ted.builder import TedBuilder
 from fared.isis.transmit import Transmitter
+from fared.isis.update.database import DatabaseWatcher
+from fared.isis.update.flooding import Flooding
+from fared.ted.events import RoutesComputed
 
 _SETTLING = 1.0
-"""Seconds in which a new neighbor's database is expected to have come."""
+"""Seconds after which a new neighbor's database is expected to have arrived."""
 _HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
-_LSPS = {int(kind): kind for kind in (PduType.L1_LSP, PduType.L2_LSP)}
-_TYPE = 4
-_TYPE_MASK = 0x1F
 
 
 class IsisEngine:
@@ -55,17 +53,27 @@ class IsisEngine:
 
     def __init__(self, settings: IsisSettings, rng: Rng) -> None:
         self._stopped = False
-        self._start(settings, rng)
-
-    def _start(self, settings: IsisSettings, rng: Rng) -> None:
+        self.settled = False
+        """Whether ``drain`` has nothing to do."""
         instance = self._instance = Instance(settings, rng)
+        self._process = instance.process
         transmitter = Transmitter(instance)
-        self._flooding = Flooding(instance, transmitter, self)
+        # Parts created further down are looked up when called.
+        self._flooding = Flooding(
+            instance,
+            transmitter,
+            DatabaseWatcher(
+                changed=lambda *change: self._ted.lsp_changed(*change),
+                removed=self._lsp_removed,
+                own_received=lambda level, lsp_id, _: self._originator.renew(level, lsp_id),
+                own_refresh=lambda level, lsp_id: self._originator.renew(level, lsp_id),
+            ),
+        )
         self._hello = HelloProtocol(instance, transmitter, self)
         self._circuits = CircuitManager(instance, self._hello, self)
         self._originator = Originator(instance, self._flooding)
         self._ted = TedBuilder(instance)
-        self._leaking = Leaking(instance, self._originator, self._ted)
+        self._leaking = RouteLeaking(instance, self._originator, self._ted.attributes)
         self._external = External(instance, self._originator)
 
     # The contract
@@ -74,12 +82,13 @@ class IsisEngine:
         """Process one input."""
         if self._stopped:
             return
-        self._instance.now = now
+        self._process.now = now
+        self.settled = False
         self._originator.begin()
         match event:
-            case PduReceived():
+            case PacketReceived():
                 self._receive(event)
-            case CircuitChanged():
+            case LinkChanged():
                 self._circuits.changed(event.link, event.settings)
             case LinkRemoved():
                 self._circuits.removed(event.ifindex)
@@ -92,19 +101,22 @@ class IsisEngine:
             case RoutesComputed():
                 self._leaking.routes_computed(event)
             case ExternalRoutes():
-                self._external.routes_changed(event)
+                self._external.routes.update(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
-        self._instance.now = now
-        self._instance.timers.fire(now)
+        self._process.now = now
+        if self._process.timers.fire(now):
+            self.settled = False
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
-        return self._instance.timers.next_deadline()
+        return self._process.timers.next_deadline()
 
     def drain(self) -> list[Output]:
-        """Finish what handle and tick began and return all outputs, in order."""
+        """Complete the work of handle and tick, and return all outputs, in order."""
+        if self.settled:
+            return []
         if not self._stopped:
             self._settle_attached()
             self._leaking.settle()
@@ -112,7 +124,9 @@ class IsisEngine:
             self._originator.settle()
             self._flooding.flush()
             self._ted.flush()
-        return self._instance.take_outputs()
+        outputs = self._process.take_outputs()
+        self.settled = not outputs
+        return outputs
 
     def snapshot(self, now: float) -> IsisSnapshot:
         """An immutable picture of the whole process."""
@@ -125,17 +139,17 @@ class IsisEngine:
         )
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> ProtocolCounters:
         """The counters of the process, live."""
-        return self._instance.counters
+        return self._process.counters
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.
 
-        One that came up a moment ago is still forming: its database is on its way. So are all
-        while LSPs are awaited that neighbors are known to have.
+        A new adjacency is still forming until the database has arrived, and so are all while LSPs
+        that neighbors have are being requested.
         """
-        speaking = [c for c in self._instance.circuits.values() if c.speaks]
+        speaking = [c for c in self._instance.circuits.values() if c.is_active]
         known = [all_adjacencies(circuit) for circuit in speaking]
         having = sum(any(adjacency.up for adjacency in found) for found in known)
         forming = sum(self._forming(adjacency) for found in known for adjacency in found)
@@ -143,128 +157,127 @@ class IsisEngine:
 
     def _forming(self, adjacency: Adjacency) -> bool:
         since = adjacency.up_since
-        return since is None or self._instance.now < since + _SETTLING
+        return since is None or self._process.now < since + _SETTLING
 
     @property
-    def in_several_areas(self) -> bool:
-        """Whether routes are to be told to this engine (``RoutesComputed``)."""
+    def takes_routes(self) -> bool:
+        """Whether this engine takes ``RoutesComputed``."""
         return self._instance.settings.levels is LevelSet.BOTH
 
+    @property
+    def boot_count(self) -> int:
+        """IS-IS keeps no sequence number across restarts."""
+        return 0
+
+    @property
+    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+        """IS-IS levels have no ranges."""
+        return ()
+
     def activity(self) -> int:
-        """LSPs originated, received or sent so far: stands still in a quiet network."""
-        return sum(self._instance.counters.lsps.values())
+        """LSPs originated, received or sent so far: constant in a quiet network."""
+        return sum(self._process.counters.lsdb.values())
 
     # PDUs
 
-    def _receive(self, event: PduReceived) -> None:
-        """ISO 10589 §7.3.15, §8.2.4, §8.4.2: what is malformed or not authentic goes no further."""
+    def _receive(self, event: PacketReceived) -> None:
+        """ISO 10589 §7.3.15, §8.2.5, §8.4.2: discard malformed and unauthentic PDUs."""
         instance = self._instance
         circuit = instance.circuits.get(event.ifindex)
-        if circuit is None or not circuit.speaks:
+        if circuit is None or not circuit.is_active:
             return
+        # our own multicast
         if event.source and event.source == circuit.link.hardware_address:
-            return  # our own multicast, come back
-        try:
-            payload = event.payload
-            lsp = _LSPS.get(payload[_TYPE] & _TYPE_MASK) if len(payload) > _TYPE else None
-            former = None
-            if lsp is not None:
-                if not self._flooding.wants(circuit, event.source, payload):
-                    instance.counters.pdus["received", lsp.label] += 1
-                    return
-                former = self._flooding.former(payload)
-            raw = exact(payload)
-            kind = pdu_type(raw)
-            code = instance.settings.path_capacity_code
-            pdu = decode_pdu(raw, capacity_code=code, former=former)
-            verify(raw, pdu, self._keys(circuit, kind), instance.wall)
-        except DecodeError as error:
-            instance.reject(error.code, event.source, interface=circuit.name, what=str(error))
             return
-        instance.counters.pdus["received", kind.label] += 1
-        self._dispatch(circuit, event.source, pdu, raw)
+        try:
+            kind = self._take(circuit, event.source, event.payload)
+        except DecodeError as error:
+            instance.process.reject(
+                error.code, event.source, interface=circuit.name, what=str(error)
+            )
+        else:
+            instance.process.counters.packets["received", kind.label] += 1
 
-    def _keys(self, circuit: Circuit, kind: PduType) -> Keyring:
-        if kind in _HELLOS:
-            return circuit.settings.authentication
-        return self._instance.settings.lsp_keys(kind.level)
+    def _take(self, circuit: Circuit, source: int, data: bytes) -> PduType:
+        """Decode, verify and dispatch; return the type. Raises DecodeError.
 
-    def _dispatch(self, circuit: Circuit, source: int, pdu: Pdu, raw: bytes) -> None:
+        LSPs go to the update process undecoded: it recognizes most of them as copies.
+        """
+        # §7.3.15.1: LSPs
+        kind = peek_type(data)
+        if kind in LSPS:
+            self._flooding.receive(circuit, source, kind, data)
+            return kind
+        raw = read_pdu(data)
+        pdu = decode_raw(raw)
+        # RFC 5304 §2, RFC 5310 §3.5: before anything of the PDU is used
+        verify(raw, pdu, self._keys(circuit, raw.kind), self._process.wall)
         match pdu:
             case P2pHello():
                 self._hello.receive_p2p(circuit, source, pdu)
             case LanHello():
                 self._hello.receive_lan(circuit, source, pdu)
-            case Lsp():
-                self._flooding.receive_lsp(circuit, source, pdu, raw)
             case Csnp():
                 self._flooding.receive_csnp(circuit, source, pdu)
             case Psnp():
                 self._flooding.receive_psnp(circuit, source, pdu)
+        return raw.kind
 
-    # What the parts tell each other: AdjacencyWatcher
+    def _keys(self, circuit: Circuit, kind: PduType) -> Keyring:
+        # RFC 5304 §2: hellos under the keys of the link, SNPs under those of the level's LSPs
+        if kind in _HELLOS:
+            return circuit.settings.authentication
+        return self._instance.settings.lsp_keys(kind.level)
+
+    # AdjacencyWatcher
 
     def adjacency_changed(
         self, circuit: Circuit, adjacency: Adjacency, level: Level, reason: str
     ) -> None:
-        """An adjacency came up in a level, or is up there no more."""
+        """An adjacency came up or went down in a level."""
+        # §7.3.17: exchange databases; §7.3.6: the adjacency is an event that changes our LSP
         if adjacency.up and adjacency.levels & level:
             self._flooding.adjacency_up(circuit, level)
-            self._instance.timers.arm(self._instance.now + _SETTLING, _wake)
+            self._process.timers.arm(self._process.now + _SETTLING, _wake)
         else:
             self._flooding.adjacency_down(circuit, level)
         self._originator.circuit_changed(circuit, level)
         self._ted.links_changed(f"{circuit.name} {reason}", level, circuit.ifindex)
 
     def dis_changed(self, circuit: Circuit, level: Level, previous_lan_id: int) -> None:
-        """The designated IS of a LAN is another one."""
+        """The designated IS of a LAN changed."""
         del previous_lan_id
         self._flooding.dis_changed(circuit, level)
         self._originator.circuit_changed(circuit, level)
         self._ted.links_changed(f"{circuit.name} designated IS", level, circuit.ifindex)
 
     def circuit_changed(self, circuit: Circuit) -> None:
-        """Addresses, metric, state or capacity of a circuit, or what a neighbor says, differ."""
-        self._external.stale = True
+        """Addresses, metric, state or capacity of a circuit, or hellos of a neighbor, changed."""
+        self._external.routes.stale = True
         if circuit.ifindex in self._instance.circuits:
             self._originator.bandwidth_changed(circuit)
             self._originator.circuit_changed(circuit)
         else:
             self._originator.circuit_removed(circuit)
-        if not circuit.speaks:
+        if not circuit.is_active:
             self._flooding.circuit_removed(circuit)
-        # Which addresses links borrow is another question when a loopback changes.
+        # A changed loopback changes the addresses that links borrow.
         only = None if circuit.loopback else circuit.ifindex
         self._ted.links_changed(f"{circuit.name} changed", ifindex=only)
 
-    # DatabaseWatcher
-
-    def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
-        """The TED follows the database."""
-        self._ted.lsp_changed(level, entry, previous)
-
-    def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
-        """The header of a purged LSP was forgotten."""
+    def _lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         self._ted.lsp_removed(level, entry)
         if entry.own:
             self._originator.forget(level, entry.lsp_id)
 
-    def own_lsp_received(self, level: Level, lsp_id: LspId, sequence_number: int) -> None:
-        """Others have an LSP of ours that is newer than ours, or unknown to us."""
-        del sequence_number
-        self._originator.renew(level, lsp_id)
-
-    def own_lsp_refresh(self, level: Level, lsp_id: LspId) -> None:
-        """An LSP of ours nears the end of its life."""
-        self._originator.renew(level, lsp_id)
-
     # Operation
 
     def _settle_attached(self) -> None:
-        """Find out whether level 2 leads elsewhere, and act if that is another answer."""
+        """Determine whether level 2 reaches other areas, and act if that changed (§7.2.9.2)."""
         settings = self._instance.settings
         if not self._ted.areas_stale or settings.levels is not LevelSet.BOTH:
             return
+        # §7.2.9.1 is for level-1 routers: an attached one follows no attached bits of others
         attached = self._ted.reaches_other_area()
         self._originator.set_attached(attached=attached)
         self._ted.follow_attached(follow=not attached)
@@ -276,13 +289,10 @@ class IsisEngine:
             self._originator.bandwidth_changed(circuit)
 
     def _apply(self, settings: IsisSettings) -> None:
-        """Take new settings; another system id or level makes another router."""
+        """Apply new settings; system id and levels require a restart."""
         instance = self._instance
         before = instance.settings
-        if (settings.system_id, settings.levels) != (before.system_id, before.levels):
-            self._begin_anew(settings)
-            return
-        instance.settings = settings
+        instance.apply(settings)
         self._hello.settings_changed()
         self._flooding.settings_changed(before)
         self._originator.everything_changed()
@@ -290,35 +300,20 @@ class IsisEngine:
         self._leaking.everything_changed()
         self._external.everything_changed()
 
-    def _begin_anew(self, settings: IsisSettings) -> None:
-        old = self._instance
-        circuits = [(circuit.link, circuit.settings) for circuit in old.ordered_circuits()]
-        routes = self._external.known
-        self._say_goodbye()
-        for link, _ in circuits:
-            self._circuits.removed(link.ifindex)
-        leftovers = [*old.take_outputs(), *self._ted.withdraw_all("system id changed")]
-        self._start(settings, old.rng)
-        self._instance.now = old.now
-        self._instance.counters = old.counters
-        self._originator.begin()
-        for output in leftovers:
-            self._instance.emit(output)
-        for link, circuit_settings in circuits:
-            self._circuits.changed(link, circuit_settings)
-        self._external.routes_changed(routes)
-
     def _shutdown(self) -> None:
-        self._say_goodbye()
-        self._instance.timers.clear()
+        self._leave()
+        self._process.timers.clear()
         self._stopped = True
 
-    def _say_goodbye(self) -> None:
-        """Purge our LSPs while the neighbors still listen, then tell them that we are gone."""
+    def _leave(self) -> None:
+        """Purge our LSPs while adjacencies are up, then send final hellos.
+
+        ISO 10589 lets the LSPs expire. A purge removes this router from the graph at once.
+        """
         self._originator.purge_all()
         self._flooding.flush(force=True)
         self._hello.shutdown()
 
 
 def _wake() -> None:
-    """Nothing to do but to look again: an adjacency is no longer new."""
+    """Do nothing but wake the engine: an adjacency is no longer new."""

@@ -1,4 +1,7 @@
-"""Identifiers of IS-IS as integers: LSP ids are compared, sorted and hashed all the time."""
+"""Identifiers of IS-IS as integers: LSP ids are compared, sorted and hashed all the time.
+
+Also the code point of the path capacity sub-TLV, which configuration and codec share.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ LAST_LSP = LspId(0xFFFF_FFFF_FFFF_FFFF)
 ALL_L1_ISS = Snpa(0x0180_C200_0014)
 ALL_L2_ISS = Snpa(0x0180_C200_0015)
 ALL_ISS = Snpa(0x0900_2B00_0005)
-"""Where point-to-point circuits over a LAN send everything (RFC 5309)."""
+"""Destination of all PDUs on point-to-point circuits over a LAN (RFC 5309)."""
 MAX_FRAGMENT = 0xFF
+PATH_CAPACITY = 250
+"""Sub-TLV of TLVs 135, 235, 236 and 237, unassigned by IANA: path capacity of a leaked prefix."""
 
 
 class Level(enum.IntEnum):
@@ -68,12 +73,12 @@ def fragment_of(identifier: int) -> int:
 
 
 def node_of(identifier: int) -> NodeId:
-    """The TED vertex that an LSP describes (a part of)."""
+    """The TED vertex that an LSP belongs to."""
     return isis_node(identifier >> 16, identifier >> 8 & 0xFF)
 
 
 def format_lsp_id(identifier: int) -> str:
-    """Write an LSP id the way operators do: ``0102.5500.0001.00-00``."""
+    """Write an LSP id as usual: ``0102.5500.0001.00-00``."""
     system = format_system_id(identifier >> 16)
     return f"{system}.{identifier >> 8 & 0xFF:02x}-{identifier & 0xFF:02x}"
 

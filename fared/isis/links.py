@@ -1,21 +1,21 @@
-"""Circuits as links and settings change: which ones there are, and which of them speak.
+"""Circuits as links and settings change: which exist, and which are active.
 
-What a change of settings does follows FRR: another network type or passive mode begins anew; of
-levels only those switched off lose their adjacencies; metric, intervals, priority, padding and
-addresses leave adjacencies alone. Another key does, too: neighbors that do not accept it let the
-adjacency expire, so that keys can roll.
+Changed settings have the same effect as in FRR: another network type or passive mode creates a new
+circuit; of the levels only those disabled lose their adjacencies; metric, intervals, priority,
+padding and addresses leave adjacencies alone. So does a changed key: neighbors that do not accept
+it let the adjacency expire, so that keys can roll.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
+from fared.core.igp import CloseInterface, OpenInterface
 from fared.core.links import Link
-from fared.isis.adjacency import AdjacencyWatcher
-from fared.isis.checks import carries_lsps
+from fared.isis.adjacency.checks import carries_lsps
+from fared.isis.adjacency.fsm import AdjacencyWatcher
+from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Circuit
-from fared.isis.events import CloseCircuit, OpenCircuit
-from fared.isis.hello import HelloProtocol
 from fared.isis.instance import Instance
 from fared.isis.settings import CircuitSettings
 
@@ -23,17 +23,18 @@ MAX_CIRCUIT_ID = 255
 
 
 class CircuitManager:
-    """Creates, moves and removes circuits."""
+    """Creates, changes and removes circuits."""
 
     def __init__(self, instance: Instance, hello: HelloProtocol, watcher: AdjacencyWatcher) -> None:
         self._instance = instance
+        self._process = instance.process
         self._hello = hello
         self._watcher = watcher
 
     def changed(self, link: Link, settings: CircuitSettings | None) -> None:
-        """A link appeared or changed, or IS-IS was switched on or off on it."""
+        """A link appeared or changed, or IS-IS was enabled or disabled on it."""
         circuit = self._instance.circuits.get(link.ifindex)
-        if circuit is not None and (settings is None or _begins_anew(circuit, link, settings)):
+        if circuit is not None and (settings is None or _needs_restart(circuit, link, settings)):
             circuit.link = link
             self._drop(circuit, "switched off" if settings is None else "reconfigured")
             circuit = None
@@ -46,7 +47,7 @@ class CircuitManager:
             self._follow(circuit)
 
     def removed(self, ifindex: int) -> None:
-        """The kernel has no such link any more."""
+        """The kernel removed a link."""
         circuit = self._instance.circuits.get(ifindex)
         if circuit is not None:
             circuit.link = replace(circuit.link, up=False)
@@ -56,17 +57,17 @@ class CircuitManager:
         circuit = Circuit(link, settings, 0)
         circuit_id = self._circuit_id(circuit)
         if circuit_id is None:
-            self._instance.log("error", "isis-no-circuit-id", interface=link.name)
+            self._process.log("error", "isis-no-circuit-id", interface=link.name)
             return
         circuit.circuit_id = circuit_id
         self._instance.circuits[link.ifindex] = circuit
         self._follow(circuit)
 
     def _circuit_id(self, circuit: Circuit) -> int | None:
-        """Choose the one-byte id, by the ifindex so that it survives a restart where it can.
+        """Choose the one-byte id, by the ifindex, so that it survives a restart if possible.
 
-        It names pseudonodes: so LANs need ids of their own. On point-to-point circuits the
-        extended one of RFC 5303 counts, and this may be any.
+        It names pseudonodes, so LANs need distinct ids. On point-to-point circuits the extended one
+        of RFC 5303 is used instead, and this one need not be distinct.
         """
         wish = (circuit.ifindex - 1) % MAX_CIRCUIT_ID + 1
         if not circuit.broadcast:
@@ -76,42 +77,46 @@ class CircuitManager:
         return min(free, key=lambda number: (number - wish) % MAX_CIRCUIT_ID, default=None)
 
     def _follow(self, circuit: Circuit) -> None:
-        """Bring a circuit in line with its link and settings."""
-        spoke = circuit.speaks
+        """Apply link and settings to a circuit."""
+        spoke = circuit.is_active
         if spoke and not circuit.link.up:
             self._silence(circuit, "link down")
         circuit.up = circuit.link.up
-        if circuit.speaks and not carries_lsps(self._instance, circuit):
-            self._instance.log(
+        if circuit.is_active and not carries_lsps(self._instance, circuit):
+            self._process.log(
                 "error",
                 "isis-mtu-too-small",
                 interface=circuit.name,
                 mtu=circuit.link.mtu,
                 lsp_mtu=self._instance.settings.lsp_mtu,
             )
-        if circuit.speaks and spoke:
+        if circuit.is_active and spoke:
             self._hello.circuit_changed(circuit)
-        elif circuit.speaks:
-            self._instance.emit(OpenCircuit(circuit.ifindex))
+        elif circuit.is_active:
+            self._process.emit(OpenInterface(circuit.ifindex))
             self._hello.circuit_up(circuit)
+        if circuit.loopback:
+            self._hello.loopback_changed()
         self._watcher.circuit_changed(circuit)
 
     def _silence(self, circuit: Circuit, reason: str) -> None:
         self._hello.circuit_down(circuit, reason)
-        self._instance.emit(CloseCircuit(circuit.ifindex))
+        self._process.emit(CloseInterface(circuit.ifindex))
 
     def _drop(self, circuit: Circuit, reason: str) -> None:
-        """Stop IS-IS on a link; neighbors are told if it still carries frames."""
-        if circuit.speaks:
+        """Stop IS-IS on a link, with final hellos if it still carries frames."""
+        if circuit.is_active:
             self._silence(circuit, reason)
         circuit.up = False
-        self._instance.timers.cancel(circuit.announce_timer)
+        self._process.timers.cancel(circuit.advertise_timer)
         del self._instance.circuits[circuit.ifindex]
+        if circuit.loopback:
+            self._hello.loopback_changed()
         self._watcher.circuit_changed(circuit)
 
 
-def _begins_anew(circuit: Circuit, link: Link, settings: CircuitSettings) -> bool:
-    """Whether the circuit must be another one."""
+def _needs_restart(circuit: Circuit, link: Link, settings: CircuitSettings) -> bool:
+    """Whether the change requires a new circuit."""
     before = circuit.settings
     return (before.kind, before.passive, circuit.link.loopback) != (
         settings.kind,

@@ -1,20 +1,23 @@
 """The link state database of one level: LSPs with their flooding flags (ISO 10589 §7.3).
 
-An entry keeps the bytes as they came (they are flooded on as they are, but for the remaining
-lifetime) beside what the codec made of them.
+An entry keeps the received bytes, which are flooded unchanged except for the remaining lifetime
+(§7.3.14), beside the decoded LSP.
 """
 
 from __future__ import annotations
 
 import enum
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
+    from fared.core.ids import SystemId
     from fared.core.timers import Timer
     from fared.isis.ids import Level, LspId
-    from fared.isis.pdu.model import Lsp, LspEntry
+    from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import LspEntry
 
 ZERO_AGE_LIFETIME = 60.0
 """Seconds for which the header of a purged LSP is kept (ISO 10589 §7.3.16.4)."""
@@ -23,24 +26,23 @@ MAX_SEQUENCE_NUMBER = 0xFFFF_FFFF
 
 
 class Order(enum.Enum):
-    """How an LSP heard of stands to the one we have (ISO 10589 §7.3.16)."""
+    """How a received or listed LSP compares to the stored one (§7.3.16)."""
 
     NEWER = "newer"
     SAME = "same"
     OLDER = "older"
     CONFUSED = "confused"
-    """Alive, with the same sequence number and other contents (§7.3.16.2)."""
+    """Both unexpired, with the same sequence number and different contents (§7.3.16.2)."""
 
 
-@dataclass(slots=True, eq=False)
-class StoredLsp:
+class StoredLsp(msgspec.Struct, eq=False):
     """One LSP of the database.
 
-    ``expires`` is the engine time at which its remaining lifetime reaches zero. ``purged``: it
-    is the header of an LSP that was taken back, kept for ``ZERO_AGE_LIFETIME``. ``srm`` and
-    ``ssn`` hold the ifindexes of circuits on which it is to be sent (on point-to-point circuits
-    until it is acknowledged), or acknowledged in a PSNP. ``timer`` is the next event of its
-    life (refresh, expiry, removal). A new instance is a new object: entries are never rewritten.
+    ``expires`` is the engine time at which its remaining lifetime reaches zero. ``purged``: only
+    the header of a purged LSP, kept for ``ZERO_AGE_LIFETIME``. ``srm`` and ``ssn`` hold the
+    ifindexes of circuits on which it is to be sent (on point-to-point circuits until it is
+    acknowledged), or acknowledged in a PSNP. ``timer`` is its next event (refresh, expiry,
+    removal). A new instance is a new object: entries are never modified.
     """
 
     lsp_id: LspId
@@ -51,32 +53,37 @@ class StoredLsp:
     lsp: Lsp
     own: bool = False
     purged: bool = False
-    srm: set[int] = field(default_factory=set)
-    ssn: set[int] = field(default_factory=set)
+    srm: set[int] = msgspec.field(default_factory=set)
+    ssn: set[int] = msgspec.field(default_factory=set)
     timer: Timer | None = None
     since: float = 0.0
     """Engine time at which it arrived or was generated."""
+    adjacent: frozenset[SystemId] | None = None
+    """The systems it lists as neighbors; None until ``update.suppression`` needs them."""
 
     def remaining_lifetime(self, now: float) -> int:
-        """Seconds left, as SNPs and LSPs carry it; 0 for a purge and for nothing else."""
+        """Seconds left, as SNPs and LSPs carry them; 0 only for a purge (§7.3.16.4)."""
         if self.purged:
             return 0
         return max(1, min(0xFFFF, round(self.expires - now)))
 
 
-def compare(entry: StoredLsp | None, heard: Lsp | LspEntry) -> Order:
-    """How what was received, or listed in an SNP, stands to ``entry`` (ISO 10589 §7.3.16)."""
+def compare(entry: StoredLsp | None, received: Lsp | LspEntry) -> Order:
+    """Compare a received or listed LSP with the stored one (§7.3.16)."""
     if entry is None:
         return Order.NEWER
-    if heard.sequence_number != entry.sequence_number:
-        newer = heard.sequence_number > entry.sequence_number
+    # §7.3.16.1: the higher sequence number is newer
+    if received.sequence_number != entry.sequence_number:
+        newer = received.sequence_number > entry.sequence_number
         return Order.NEWER if newer else Order.OLDER
-    purge = heard.remaining_lifetime == 0
+    # §7.3.16.4: of equal numbers, remaining lifetime zero is newer
+    purge = received.remaining_lifetime == 0
     if purge != entry.purged:
         return Order.NEWER if purge else Order.OLDER
-    # The checksum of a purge says nothing: its body is gone.
-    if purge or heard.checksum == entry.checksum:
+    # The checksum of a purge is not compared: §7.3.16.4 removes the body that it was computed of.
+    if purge or received.checksum == entry.checksum:
         return Order.SAME
+    # §7.3.16.2: equal numbers, both unexpired, different checksums
     return Order.CONFUSED
 
 
@@ -89,11 +96,11 @@ class Lsdb:
         self._ids: list[LspId] | None = []
 
     def get(self, lsp_id: LspId) -> StoredLsp | None:
-        """The LSP of this id, alive or purged."""
+        """The LSP of this id, purged or not."""
         return self.entries.get(lsp_id)
 
     def put(self, entry: StoredLsp) -> StoredLsp | None:
-        """Store an LSP; return the one that it replaces."""
+        """Store an LSP; return the one it replaces."""
         previous = self.entries.get(entry.lsp_id)
         if previous is None:
             self._ids = None
@@ -101,7 +108,7 @@ class Lsdb:
         return previous
 
     def remove(self, entry: StoredLsp) -> None:
-        """Forget an LSP."""
+        """Remove an LSP."""
         del self.entries[entry.lsp_id]
         self._ids = None
 

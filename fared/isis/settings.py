@@ -1,45 +1,45 @@
-"""Settings of the IS-IS engine: what the config file says, resolved and typed.
+"""Settings of the IS-IS engine: those of the config file, resolved and typed.
 
-Globs are resolved before they come here: a circuit's settings travel with the link event that
-announces it (``events.LinkChanged``), so the engine never matches names.
+Globs are resolved before: the settings of a circuit arrive with its link (``igp.LinkChanged``), and
+the engine matches no names.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 
+import msgspec
+from msgspec.structs import replace
+
+from fared.core import redistribution
 from fared.core.ids import Prefix, SystemId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
-from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
-from fared.isis.ids import LevelSet
-from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
+from fared.isis.ids import PATH_CAPACITY, LevelSet
+from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 
-PATH_CAPACITY = 250
-"""Sub-TLV of TLVs 135, 235, 236 and 237, unassigned by IANA: path capacity of a leaked prefix."""
 MAX_PATH_METRIC = 0xFE00_0000
-"""Prefixes of a higher metric are not to be considered (RFC 5305 §4)."""
+"""Prefixes of a higher metric are ignored (RFC 5305 §4)."""
 DEFAULT_LSP_MTU = 1492
 IPV4_AND_IPV6 = (4, 6)
 
 
 class CircuitKind(enum.Enum):
-    """How a circuit is run; values are the names in the configuration."""
+    """The kinds of circuits; values are the names in the configuration."""
 
     POINT_TO_POINT = "point-to-point"
     BROADCAST = "broadcast"
     LOOPBACK = "loopback"
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitSettings:
+class CircuitSettings(msgspec.Struct, frozen=True):
     """One circuit; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own.
 
-    ``passive`` circuits are announced and never speak. ``hello_multiplier`` hellos missed end
+    ``passive`` circuits are advertised, but run no IS-IS. ``prefix_suppression``: the prefixes of
+    the circuit are not advertised, unless it is a loopback. ``hello_multiplier`` hellos missed end
     an adjacency. ``hello_padding``: hellos are padded to the MTU until the adjacency is up
-    (ISO 10589 §8.2.3). ``authentication`` signs hellos (RFC 5304, RFC 5310).
+    (RFC 3719 §6). ``authentication`` signs hellos (RFC 5304, RFC 5310).
     """
 
     kind: CircuitKind = CircuitKind.POINT_TO_POINT
@@ -49,6 +49,7 @@ class CircuitSettings:
     hello_multiplier: int = 10
     priority: int = 64
     passive: bool = False
+    prefix_suppression: bool = False
     hello_padding: bool = True
     csnp_interval: float = 10.0
     psnp_interval: float = 2.0
@@ -57,12 +58,11 @@ class CircuitSettings:
     authentication: Keyring = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Redistribution:
-    """How routes of one source are announced, and in which levels.
+class Redistribution(msgspec.Struct, frozen=True):
+    """How routes of one source are advertised, and in which levels.
 
-    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``prefixes``: only what lies
-    inside one of these; empty: everything.
+    ``tag`` is an administrative tag (RFC 5130 §3.1), 0 for none. ``prefixes``: only prefixes inside
+    one of these; empty: all.
     """
 
     levels: LevelSet
@@ -71,25 +71,11 @@ class Redistribution:
     prefixes: tuple[Prefix, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RedistributeSettings:
-    """Which routes of other origin are announced. ``default`` is for static default routes.
-
-    ``default_always``: announce one of each family whether there is one or not.
-    """
-
-    connected: Redistribution | None = None
-    static: Redistribution | None = None
-    default: Redistribution | None = None
-    default_always: bool = False
-
-    def of(self, source: RouteSource) -> Redistribution | None:
-        """How routes of one source are announced; None: not."""
-        return self.connected if source is RouteSource.CONNECTED else self.static
+class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):
+    """What IS-IS redistributes, and into which levels."""
 
 
-@dataclass(frozen=True, slots=True)
-class IsisSettings:
+class IsisSettings(msgspec.Struct, frozen=True):
     """The whole engine.
 
     ``areas`` are area addresses of 1 to 13 bytes. ``families`` are those routed (4, 6);
@@ -105,7 +91,7 @@ class IsisSettings:
     levels: LevelSet = LevelSet.TWO
     hostname: str | None = None
     router_id: int = 0
-    """The TE router id (TLV 134), an IPv4 address; 0: none is announced."""
+    """The TE router id (TLV 134), an IPv4 address; 0: none is advertised."""
     families: tuple[int, ...] = IPV4_AND_IPV6
     multi_topology: bool = False
     overload: bool = False
@@ -121,18 +107,32 @@ class IsisSettings:
     flood_pacing: float = 0.005
     """Least gap between two bursts of LSPs out of one circuit; the first never waits."""
     ack_delay: float = 0.1
-    """Seconds for which acknowledgments wait for company: below any retransmission interval."""
-    reduction: ReductionSettings = field(default_factory=ReductionSettings)
-    throttle: ThrottleSettings = field(default_factory=lambda: ThrottleSettings(maximum=1.0))
-    """A fragment holds many links and prefixes, and one event may change it several times: what
-    is one LSA each in OSPF shares one back-off here, so that it must end sooner."""
-    announce: AnnounceSettings = DEFAULT_ANNOUNCE
+    """Seconds for which acknowledgments are collected: below any retransmission interval."""
+    reduction: ReductionSettings = ReductionSettings()
+    throttle: ThrottleSettings = ThrottleSettings(maximum=1.0)
+    """A fragment holds many links and prefixes, each an LSA of its own in OSPF. They share one
+    back-off here, so its maximum is lower."""
+    advertise: AdvertiseSettings = DEFAULT_ADVERTISE
     path_capacity_code: int | None = PATH_CAPACITY
-    """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
+    """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()
     """Keyring of each level that has one, as (level, keys)."""
     epoch: float = 0.0
-    """Wall-clock time, seconds since 1970, at ``now`` 0: key lifetimes count in it."""
+    """Wall-clock time, seconds since 1970, at ``now`` 0, for key lifetimes."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether this router is drained: no transit."""
+        return self.overload
+
+    def with_clock(self, epoch: float, boot_count: int) -> IsisSettings:
+        """The same with the clock offset; IS-IS keeps no sequence number across restarts."""
+        del boot_count
+        return replace(self, epoch=epoch)
+
+    def drain(self) -> IsisSettings:
+        """The same with the overload bit (ISO 10589 §7.2.8.1): no transit."""
+        return replace(self, overload=True)
 
     def lsp_keys(self, level: int) -> Keyring:
         """The keys of LSPs and SNPs of a level."""

@@ -1,13 +1,14 @@
-"""An immutable picture of the engine, from which views for people and metrics are made."""
+"""An immutable copy of the engine's state, for views and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from fared.core.keys import Keyring, accept_keys, send_key
+import msgspec
+
+from fared.core.keys import Keyring, KeyringView, keyring_view, send_key
 from fared.core.reduction import ReductionSettings
-from fared.isis.adjacency import all_adjacencies
+from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
 from fared.isis.instance import Instance
@@ -16,8 +17,7 @@ from fared.isis.pdu.model import Lsp
 from fared.isis.settings import CircuitKind
 
 
-@dataclass(frozen=True, slots=True)
-class AdjacencyView:
+class AdjacencyView(msgspec.Struct, frozen=True):
     """One neighbor; times in seconds. ``topologies`` are MT ids (RFC 5120)."""
 
     system_id: int
@@ -40,21 +40,7 @@ class AdjacencyView:
     flaps: int
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticationView:
-    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
-
-    ``expired``: the key is the last one and its send lifetime is over.
-    """
-
-    algorithm: str | None
-    key_id: int | None
-    expired: bool
-    accepted: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LanView:
+class LanView(msgspec.Struct, frozen=True):
     """One level of a broadcast circuit: its designated IS as LAN id, 0 while there is none."""
 
     level: int
@@ -62,12 +48,12 @@ class LanView:
     is_dis: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitView:
+class CircuitView(msgspec.Struct, frozen=True):
     """One interface on which IS-IS runs; bandwidths in bytes/s.
 
-    ``kind`` and ``levels`` are what is in force. ``pending`` LSPs are still to be sent or
-    acknowledged. ``hello_in``: seconds to the next hello of any level. ``addresses`` are (family, address, prefix length).
+    ``kind`` and ``levels`` are those in effect. ``pending`` LSPs are still to be sent or
+    acknowledged. ``hello_in``: seconds to the next hello of any level. ``addresses`` are (family,
+    address, prefix length).
     """
 
     ifindex: int
@@ -80,22 +66,22 @@ class CircuitView:
     mtu: int
     metric: int
     passive: bool
+    prefix_suppression: bool
     priority: int
     hello_interval: float
     hello_multiplier: int
     hello_in: float | None
     capacity: float | None
     utilized: float | None
-    announced_capacity: float | None
-    announced_available: float | None
+    advertised_capacity: float | None
+    advertised_available: float | None
     lans: tuple[LanView, ...]
     pending: int
-    authentication: AuthenticationView | None
+    authentication: KeyringView | None
     adjacencies: tuple[AdjacencyView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LspView:
+class LspView(msgspec.Struct, frozen=True):
     """One stored LSP and its remaining lifetime now, seconds; ``raw`` as it was received."""
 
     lsp: Lsp
@@ -106,30 +92,27 @@ class LspView:
     age: float
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseView:
+class DatabaseView(msgspec.Struct, frozen=True):
     """One level; ``checksum`` is the sum of the checksums of live LSPs.
 
-    ``hostnames`` maps system ids to the names their LSPs tell (RFC 5301).
+    ``hostnames`` maps system ids to the names in their LSPs (RFC 5301).
     """
 
     level: int
     lsps: tuple[LspView, ...]
     checksum: int
     hostnames: dict[int, str]
-    authentication: AuthenticationView | None
+    authentication: KeyringView | None
 
     def lsp(self, lsp_id: LspId) -> LspView | None:
         """One LSP by id."""
         return next((view for view in self.lsps if view.lsp.lsp_id == lsp_id), None)
 
 
-@dataclass(frozen=True, slots=True)
-class IsisSnapshot:
-    """The whole process. Counters are (labels..., count) tuples in order of first occurrence.
+class IsisSnapshot(msgspec.Struct, frozen=True):
+    """The whole process except its counters, which are live in the engine.
 
-    ``pdus``: (direction, type); ``errors``: reason; ``transitions``: (from, to); ``lsps``: what
-    flooding did. ``overloaded`` and ``attached`` are the bits our LSPs carry.
+    ``overloaded`` and ``attached`` are the bits our LSPs carry.
     """
 
     system_id: int
@@ -143,10 +126,6 @@ class IsisSnapshot:
     attached: bool
     circuits: tuple[CircuitView, ...]
     databases: tuple[DatabaseView, ...]
-    pdus: tuple[tuple[str, str, int], ...]
-    errors: tuple[tuple[str, int], ...]
-    transitions: tuple[tuple[str, str, int], ...]
-    lsps: tuple[tuple[str, int], ...]
     timers: int
 
     @property
@@ -167,8 +146,8 @@ def take_snapshot(
     attached: bool,
     hostnames: Mapping[Level, Mapping[int, str]],
 ) -> IsisSnapshot:
-    """Copy what is to be seen out of the live engine. ``hostnames``: by level and system id."""
-    counters, settings = instance.counters, instance.settings
+    """Copy the visible state of the live engine. ``hostnames``: by level and system id."""
+    settings = instance.settings
     names = {
         system: name for _, known in sorted(hostnames.items()) for system, name in known.items()
     }
@@ -195,11 +174,7 @@ def take_snapshot(
             _database(instance, lsdb, now, hostnames.get(level, {}))
             for level, lsdb in sorted(instance.databases.items())
         ),
-        pdus=tuple((d, t, n) for (d, t), n in counters.pdus.items()),
-        errors=tuple(counters.errors.items()),
-        transitions=tuple((a, b, n) for (a, b), n in counters.transitions.items()),
-        lsps=tuple(counters.lsps.items()),
-        timers=len(instance.timers),
+        timers=len(instance.process.timers),
     )
 
 
@@ -211,7 +186,7 @@ def _circuit(
     pending: int,
 ) -> CircuitView:
     settings = circuit.settings
-    announced = circuit.announced.bandwidth if circuit.announced else None
+    advertised = circuit.advertised.bandwidth if circuit.advertised else None
     kind = CircuitKind.LOOPBACK if circuit.loopback else settings.kind
     return CircuitView(
         ifindex=circuit.ifindex,
@@ -224,14 +199,15 @@ def _circuit(
         mtu=circuit.link.mtu,
         metric=settings.metric,
         passive=settings.passive,
+        prefix_suppression=settings.prefix_suppression and not circuit.loopback,
         priority=settings.priority,
         hello_interval=settings.hello_interval,
         hello_multiplier=settings.hello_multiplier,
         hello_in=_hello_in(circuit, now),
         capacity=circuit.bandwidth.capacity,
         utilized=circuit.utilized,
-        announced_capacity=announced.capacity if announced else None,
-        announced_available=announced.available if announced else None,
+        advertised_capacity=advertised.capacity if advertised else None,
+        advertised_available=advertised.available if advertised else None,
         lans=tuple(
             LanView(int(level), lan.dis, lan.is_dis) for level, lan in sorted(circuit.lan.items())
         ),
@@ -270,16 +246,8 @@ def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -
     )
 
 
-def _authentication(keyring: Keyring, wall: float) -> AuthenticationView | None:
-    if not keyring:
-        return None
-    chosen = send_key(keyring, wall)
-    return AuthenticationView(
-        algorithm=None if chosen is None else chosen.key.algorithm.value,
-        key_id=None if chosen is None else chosen.key.key_id,
-        expired=chosen is not None and not chosen.sends(wall),
-        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
-    )
+def _authentication(keyring: Keyring, wall: float) -> KeyringView | None:
+    return keyring_view(keyring, send_key(keyring, wall), wall)
 
 
 def _database(

@@ -1,4 +1,4 @@
-"""Reading packet sockets that do not block: what both protocols do with theirs."""
+"""Reading from non-blocking packet sockets, for both protocols."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RECEIVE_SIZE = 65536
-_MOST = 64
+WHOLE_QUEUE = 8192
+"""More packets than fit into a socket's receive buffer."""
 
 
-def arrived(sock: socket.socket, counters: Counter[str]) -> Iterator[bytes]:
-    """What waits in a socket, a number of packets at most so that others have their turn.
+def arrived(sock: socket.socket, counters: Counter[str], most: int) -> Iterator[bytes]:
+    """Read the packets queued in a socket, at most ``most``.
 
-    An error is counted as ``receive-error-<ERRNO>`` and ends it: ENETDOWN is told once when an
-    interface goes down, and clears. Whoever may have closed the socket must not ask for more.
+    An error is counted as ``receive-error-<ERRNO>`` and ends the iteration. When an interface goes
+    down the kernel reports ENETDOWN once, and the socket stays usable. A caller that closed the
+    socket must not continue.
     """
-    for _ in range(_MOST):
+    for _ in range(most):
         try:
             data = sock.recv(RECEIVE_SIZE)
         except BlockingIOError:
@@ -32,5 +34,5 @@ def arrived(sock: socket.socket, counters: Counter[str]) -> Iterator[bytes]:
 
 
 def count_error(counters: Counter[str], what: str, error: OSError) -> None:
-    """Count an error by what failed and its name."""
+    """Count an error by operation and name."""
     counters[f"{what}-{errno.errorcode.get(error.errno or 0, str(error.errno))}"] += 1

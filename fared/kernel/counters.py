@@ -1,8 +1,8 @@
-"""Traffic counters of all interfaces in one cheap question, and the loads they mean.
+"""Traffic counters of all interfaces in one cheap request, and the loads computed from them.
 
-``RTM_GETSTATS`` with only the 64-bit link counters costs 25 microseconds for 65 interfaces, a
-hundredth of reading whole links, so load can be sampled ten times a second. Only what goes out
-is read: each end of a link measures and announces its own direction.
+``RTM_GETSTATS`` with only the 64-bit link counters costs 25 microseconds for 65 interfaces, one
+hundredth of reading whole links, so load can be sampled ten times a second. Only outbound traffic
+is read: each end of a link measures and advertises its own direction.
 """
 
 from __future__ import annotations
@@ -10,32 +10,33 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from fared.kernel.netlink import RequestSocket, attributes
+import msgspec
+
+from fared.kernel.netlink import attributes
+from fared.kernel.requests import RequestSocket
 
 _RTM_NEWSTATS, _RTM_GETSTATS = 92, 94
 _IFLA_STATS_LINK_64 = 1
 _STATS_MSG = struct.Struct("=BBHII")
 _COUNTERS = struct.Struct("=8xQ8xQ")
 _PLAIN = struct.Struct("=4xI4xHH8xQ8xQ")
-"""Interface, filter, and the counters as the first attribute: how the kernel answers."""
+"""Interface, filter, and the counters as the first attribute: the layout of the kernel's answer."""
 _REQUEST = _STATS_MSG.pack(0, 0, 0, 0, 1 << (_IFLA_STATS_LINK_64 - 1))
 _WRAPS = (1 << 32, 1 << 64)
 MAX_LOAD = 1.25e12
-"""10 Tbit/s in bytes/s: what claims to be faster is no load but a counter that was reset."""
+"""10 Tbit/s in bytes/s: a higher load means that a counter was reset."""
 
 
 class Sent(NamedTuple):
-    """Packets and bytes that went out of an interface since some time in the past."""
+    """Packets and bytes sent on an interface since an arbitrary time."""
 
     packets: int
     octets: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class CounterSample(msgspec.Struct, frozen=True):
     """All counters by ifindex, read at ``time`` (seconds, any monotonic clock)."""
 
     time: float
@@ -43,7 +44,7 @@ class Sample:
 
 
 class LinkCounters:
-    """Reads the counters of the namespace it was made in."""
+    """Reads the counters of the namespace it was created in."""
 
     def __init__(self) -> None:
         self._netlink = RequestSocket()
@@ -52,16 +53,17 @@ class LinkCounters:
         """Close the socket."""
         self._netlink.close()
 
-    def sample(self, now: float) -> Sample:
-        """Read all interfaces at once. Raises OSError if the kernel gives no whole answer."""
+    def sample(self, now: float) -> CounterSample:
+        """Read all interfaces at once. Raises OSError if the answer is incomplete."""
         counters: dict[int, Sent] = {}
         for kind, body in self._netlink.dump(_RTM_GETSTATS, _REQUEST):
             if kind == _RTM_NEWSTATS:
                 _read(body, counters)
-        return Sample(now, counters)
+        return CounterSample(now, counters)
 
 
 def _read(body: bytes, counters: dict[int, Sent]) -> None:
+    """Read one answer: in the usual layout at once, any other by its attributes."""
     if len(body) >= _PLAIN.size:
         ifindex, _, attribute, packets, octets = _PLAIN.unpack_from(body)
         if attribute == _IFLA_STATS_LINK_64:
@@ -72,11 +74,11 @@ def _read(body: bytes, counters: dict[int, Sent]) -> None:
         counters[_STATS_MSG.unpack_from(body)[3]] = Sent(*_COUNTERS.unpack_from(stats))
 
 
-def load_between(previous: Sample, current: Sample) -> dict[int, float | None]:
-    """Average outbound load (bytes/s) of every interface that is in both samples.
+def load_between(previous: CounterSample, current: CounterSample) -> dict[int, float | None]:
+    """Return the average outbound load (bytes/s) of every interface that is in both samples.
 
-    None: unknown, because the counters began anew in between. Then packets, too, went backwards,
-    while a byte counter that wraps at 32 or 64 bits does so alone, from near its top.
+    None: unknown, because the counters were reset in between. A reset also decreases the packet
+    counter; a byte counter that wraps at 32 or 64 bits decreases alone, from near its maximum.
     """
     interval = current.time - previous.time
     if interval <= 0:
@@ -91,9 +93,10 @@ def load_between(previous: Sample, current: Sample) -> dict[int, float | None]:
 
 def _rate(before: Sent, now: Sent, interval: float) -> float | None:
     moved = now.octets - before.octets
-    if now.packets < before.packets:
+    if now.packets < before.packets:  # the counters were reset
         return None
     if moved < 0:
+        # Drivers with 32-bit counters wrap at 4 GiB, although the field has 64 bits.
         wrap = _WRAPS[before.octets >= _WRAPS[0]]
         if before.octets < wrap - wrap // 4 or now.octets > wrap // 4:
             return None
@@ -103,18 +106,18 @@ def _rate(before: Sent, now: Sent, interval: float) -> float | None:
 
 
 class LoadMeter:
-    """Keeps the last sample, turns each new one into loads, and knows which have become too old.
+    """Computes loads from consecutive samples, and reports loads that are too old.
 
-    A load stands until the next one, but not longer than ``stale_after`` seconds.
+    A load is valid until the next one, but not longer than ``stale_after`` seconds.
     """
 
     def __init__(self) -> None:
-        self._last: Sample | None = None
+        self._last: CounterSample | None = None
         self._standing: set[int] = set()
         self._unknown_since: dict[int, float] = {}
 
-    def update(self, sample: Sample) -> dict[int, float]:
-        """Loads since the sample before, where they are known; empty at the first."""
+    def update(self, sample: CounterSample) -> dict[int, float]:
+        """Return the loads since the previous sample, where known; empty at the first."""
         last, self._last = self._last, sample
         self._standing &= sample.counters.keys()
         if last is None:
@@ -133,7 +136,7 @@ class LoadMeter:
         return loads
 
     def expired(self, now: float, stale_after: float) -> list[int]:
-        """Interfaces whose load has not been known for too long: each once, until it is again."""
+        """Return interfaces whose load became too old, once each until it is known again."""
         if self._last is None:
             return []
         if now - self._last.time > stale_after:
@@ -146,7 +149,7 @@ class LoadMeter:
 
 
 class LoadSource:
-    """Measures the loads of the namespace it was made in, whatever happens to its socket."""
+    """Measures the loads of the namespace it was created in; replaces its socket after errors."""
 
     def __init__(self) -> None:
         self._counters: LinkCounters | None = LinkCounters()
@@ -159,10 +162,10 @@ class LoadSource:
             self._counters = None
 
     def measure(self, now: float) -> dict[int, float]:
-        """Outbound loads (bytes/s) by ifindex since the time before. Raises OSError.
+        """Return outbound loads (bytes/s) by ifindex since the previous call. Raises OSError.
 
-        After a failure the next attempt has a socket of its own, and the loads it finds are
-        averages over all of the time between.
+        After a failure the next attempt uses a new socket; its loads are averages over the whole
+        interval.
         """
         try:
             if self._counters is None:
@@ -175,5 +178,5 @@ class LoadSource:
         return self._meter.update(sample)
 
     def expired(self, now: float, stale_after: float) -> list[int]:
-        """Interfaces whose load has not been known for so long, each once."""
+        """Return interfaces whose load became too old, once each."""
         return self._meter.expired(now, stale_after)

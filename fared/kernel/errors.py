@@ -1,12 +1,12 @@
-"""What the kernel room raises; everything else is an answer, counted and reported."""
+"""Exceptions of the kernel room; other failures are results, counted and reported."""
 
 from __future__ import annotations
 
 
 class PrivilegeError(RuntimeError):
-    """The process lacks a capability it cannot work without.
+    """The process lacks a capability that it needs.
 
-    ``missing`` names it (``CAP_NET_ADMIN``, ``CAP_NET_RAW``); the text says what it was for.
+    ``missing`` names it (``CAP_NET_ADMIN``, ``CAP_NET_RAW``); the text states the purpose.
     """
 
     def __init__(self, missing: str, purpose: str) -> None:
@@ -18,8 +18,8 @@ class PrivilegeError(RuntimeError):
 
 
 class NetlinkError(OSError):
-    """The kernel refused a request: ``errno`` and the text it gave (extended ack)."""
+    """The kernel refused a request: ``errno`` and its text (extended ack)."""
 
 
 class InterruptedDumpError(OSError):
-    """The table changed during every one of several attempts to read it."""
+    """The table changed during each of several attempts to read it."""

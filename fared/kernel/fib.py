@@ -1,29 +1,30 @@
-"""The kernel's FIB: next-hop objects, weighted groups and routes, written and read by hand.
+"""The kernel's FIB: writes next-hop objects, weighted groups and routes, and reads them back.
 
-Only objects with our protocol number are read as ours, and only ids of our range: what others
-installed is never changed. A route that is not known to be ours is created exclusively, because
-the kernel's replace would silently take over another daemon's route of the same metric.
+The daemon applies the planner's operations here, and audits the kernel by ``read``. Only objects
+with our protocol number count as ours, and only ids of our range. The place of a route (table,
+prefix, TOS, metric) becomes ours when our route is installed there or found there at start; until
+it is deleted we replace any other program's route there. In a place that is not ours a route is
+created exclusively (NLM_F_EXCL): the kernel's replace would silently take over the route of another
+daemon, or of the operator. ``foreign`` lists the routes in places that we need.
 
 Families (measured on Linux 6.18). A next-hop object has the family of its gateway, and an IPv4
-route may point at an IPv6 one, or at a group of both kinds: the kernel then resolves the gateway
+route may point at an IPv6 one, or at a group of both families: the kernel then resolves the gateway
 by neighbor discovery and sends IPv4 packets there. Since every route points at an object, RTA_VIA
 (RFC 8950 in a route without one) is never needed; the kernel writes it only into dumps for
-nexthop_compat_mode. The other way round is refused: "IPv6 routes can not use an IPv4 nexthop"
-(EINVAL), also for a group that IPv6 routes point at and that is to get an IPv4 member. On a lost
-carrier and on ``ip link set down`` next hops of both families vanish silently together with the
-routes that had no other; none vanishes with an address, be it the last one or the link-local one,
-nor when IPv6 is switched off on the interface, which only refuses new ones (EACCES; ENODEV where
-the MTU is below 1280).
-Layouts: linux/nexthop.h and linux/rtnetlink.h.
+nexthop_compat_mode. The converse is refused: "IPv6 routes can not use an IPv4 nexthop" (EINVAL),
+also for a group that IPv6 routes point at and that is to get an IPv4 member. On a lost carrier and
+on ``ip link set down`` the kernel removes next hops of both families silently, together with the
+routes that had no other. It removes none with an address, even the last or the link-local one, nor
+when IPv6 is disabled on the interface, which only refuses new ones (EACCES; ENODEV where the MTU is
+below 1280).
+``fibencode`` packs requests, ``fibdump`` reads dumps, ``rtnetlink`` has the layouts.
 """
 
 from __future__ import annotations
 
 import errno
-import socket
 import struct
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.fib.model import (
@@ -32,57 +33,42 @@ from fared.fib.model import (
     DeleteRoute,
     FibOperation,
     FibState,
-    Member,
     OperationResult,
-    PutGroup,
     PutNextHop,
     PutRoute,
 )
 from fared.fib.settings import FibSettings
 from fared.kernel import netlink
-from fared.kernel.errors import PrivilegeError
-from fared.kernel.neighbors import Neighbors
-from fared.kernel.netlink import Message, RequestSocket, attribute, u32, u32_attribute
+from fared.kernel.dumps import SlicedDump
+from fared.kernel.errors import InterruptedDumpError, PrivilegeError
+from fared.kernel.fibdump import FibReading, RoutePlace, holder
+from fared.kernel.fibencode import FibEncoder
+from fared.kernel.neighbor_cache import NeighborCache
+from fared.kernel.netlink import Message, RequestFailure
+from fared.kernel.requests import LOST, RequestSocket
+from fared.kernel.rtnetlink import (
+    RTA_DST,
+    RTM_NEWROUTE,
+)
 from fared.rib.model import HopKey
 
-_RTM_NEWROUTE, _RTM_DELROUTE, _RTM_GETROUTE = 24, 25, 26
-_RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTM_GETNEXTHOP = 104, 105, 106
-_NHA_ID, _NHA_GROUP, _NHA_GROUP_TYPE, _NHA_BLACKHOLE, _NHA_OIF, _NHA_GATEWAY = 1, 2, 3, 4, 5, 6
-_NHA_RES_GROUP = 12
-_RES_BUCKETS, _RES_IDLE, _RES_UNBALANCED = 1, 2, 3
-_GROUP_TYPE_RESILIENT = 1
-_RTA_DST, _RTA_PRIORITY, _RTA_TABLE, _RTA_NH_ID = 1, 6, 15, 30
-_RTNH_F_ONLINK = 4
-_RTN_UNICAST = 1
-_SCOPE_ANY = 255
 _PUT = netlink.NLM_F_CREATE | netlink.NLM_F_REPLACE
 _NEW = netlink.NLM_F_CREATE | netlink.NLM_F_EXCL
-_AF = {FAMILY_IPV4: socket.AF_INET, FAMILY_IPV6: socket.AF_INET6}
-_FAMILY = {int(af): family for family, af in _AF.items()}
-_BYTES = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
-
-_NHMSG = struct.Struct("=BBBBI")
-_MEMBER = struct.Struct("=IBBH")
-_MEMBER16 = struct.Struct("=IHxx")
-_RTMSG = struct.Struct("=BBBBBBBBI")
-_ROUTE4 = struct.Struct("=BBBBBBBBI HHI HHI HHI")
-_ROUTE4_DUMPED = struct.Struct("=BBBBBBBBI HHI HHI HHI HHI")
-_ROUTE6 = struct.Struct("=BBBBBBBBI HH16s HHI HHI")
-_ROUTE6_DUMPED = struct.Struct("=BBBBBBBBI HHI HH16s HHI HHI HH32s HHB3x")
-"""Ends with RTA_CACHEINFO and RTA_PREF, which say nothing of use here."""
 _MAX_WEIGHT = 65535
-_BYTE = 256
 _DEFAULT_METRIC6 = 1024
-"""What the kernel makes of metric 0 in an IPv6 route (IP6_RT_PRIO_USER)."""
+"""The metric that the kernel gives an IPv6 route with metric 0 (IP6_RT_PRIO_USER)."""
+_DUMP_ATTEMPTS = 8
+_IPV4_DST = struct.pack("=HH", 8, RTA_DST)
+"""Header of RTA_DST in an IPv4 route, after RTA_TABLE."""
 
 
 class KernelFib:
-    """Carries out FIB operations in the namespace it was made in.
+    """Executes FIB operations in the network namespace in which it was created.
 
     ``table``, ``protocol`` and ``metric`` as in ``ip route``; the timers (seconds) are for
-    resilient groups: with ``idle_timer`` 0 a change of weight acts at once and moves the fewest
-    flows, while the kernel's default would never move busy ones. A ``metric`` of 0 is 1024 for
-    IPv6 routes, as everywhere in Linux.
+    resilient groups: with ``idle_timer`` 0 a change of weight takes effect at once and moves the
+    fewest flows, while the kernel's default would never move busy ones. A ``metric`` of 0 is 1024
+    for IPv6 routes, as always in Linux.
     """
 
     def __init__(
@@ -95,50 +81,97 @@ class KernelFib:
         idle_timer: float = 0.0,
         unbalanced_timer: float = 0.0,
     ) -> None:
+        metrics = {FAMILY_IPV4: metric, FAMILY_IPV6: metric or _DEFAULT_METRIC6}
         self._netlink = RequestSocket()
-        self._table = table
-        self._protocol = protocol
-        self._metrics = {FAMILY_IPV4: metric, FAMILY_IPV6: metric or _DEFAULT_METRIC6}
-        self._neighbors = Neighbors(self._netlink, protocol)
+        self._reader = SlicedDump()
+        self._place = RoutePlace(table, protocol, metrics)
+        self._neighbors = NeighborCache(self._netlink, protocol)
         self._hops: dict[int, HopKey] = {}
         self._settings = settings or FibSettings()
-        self._timers = u32_attribute(_RES_IDLE, round(idle_timer * 100)) + u32_attribute(
-            _RES_UNBALANCED, round(unbalanced_timer * 100)
-        )
-        self._ours: set[Prefix] = set()
+        self._encoder = FibEncoder(self._place, self._settings, idle_timer, unbalanced_timer)
+        self._claimed: set[Prefix] = set()
+        self._taken: dict[Prefix, int] = {}
+        self._blocked: dict[Prefix, int | None] = {}
+        self._unsure: set[Prefix] = set()
         self._leftovers: list[Message] = []
+        self.written = 0
+        """Incremented with every list of operations: a reading begun before is out of date."""
 
     @property
     def port_id(self) -> int:
-        """The netlink port that our own changes are echoed with."""
+        """The netlink port id in the echoes of our own changes."""
         return self._netlink.port_id
 
+    @property
+    def foreign(self) -> Mapping[Prefix, int | None]:
+        """Protocol number of the foreign route in a place of ours, by prefix.
+
+        None: unknown until the next ``read``.
+        """
+        return {**self._blocked, **self._taken}
+
     def close(self) -> None:
-        """Close the socket; the kernel keeps forwarding."""
+        """Close the sockets; the kernel keeps forwarding."""
         self._netlink.close()
+        self._reader.close()
 
     # --- writing
 
     def apply(self, operations: Sequence[FibOperation]) -> list[OperationResult]:
-        """Carry out in order; one answer an operation. Raises PrivilegeError."""
-        known = set(self._ours)
-        requests, others = self._encode_all(operations, known)
+        """Execute in order; one answer for each operation. Raises PrivilegeError."""
+        self.written += 1
+        if self._taken or self._unsure:
+            self._make_way(operations)
+        requests, others = self._encode_all(operations)
         failures = self._netlink.batch(requests)
-        if any(failure.error == errno.EPERM for failure in failures.values()):
-            raise PrivilegeError("CAP_NET_ADMIN", "write routes")
-        self._ours = known
         results = [OperationResult(operation) for operation in operations]
         for position, failure in failures.items():
             operation = operations[position]
             results[position] = OperationResult(operation, failure.error, failure.text)
-            if isinstance(operation, PutRoute) and requests[position][1] == _NEW:
-                self._ours.discard(operation.prefix)
+            self._failed(operation, failure, requests[position][1])
+        if self._taken or self._blocked:
+            self._count_as_ours(results)
+        # Raised last, after the state of all operations is recorded.
+        if any(failure.error == errno.EPERM for failure in failures.values()):
+            raise PrivilegeError("CAP_NET_ADMIN", "write routes")
         failed = {id(operations[position]) for position in failures}
         self._follow_neighbors(other for other in others if id(other) not in failed)
         return results
 
+    def _failed(self, operation: FibOperation, failure: RequestFailure, flags: int) -> None:
+        """Correct the places that ``_encode_all`` recorded as ours or given up."""
+        if isinstance(operation, PutRoute) and flags == _NEW:
+            self._claimed.discard(operation.prefix)
+            if failure == LOST:
+                # The kernel may have created the route: the next exclusive attempt would then get
+                # EEXIST from our own route, so that attempt deletes it first.
+                self._unsure.add(operation.prefix)
+            if failure.error == errno.EEXIST:  # a route of another program is in the place
+                self._blocked.setdefault(operation.prefix, None)
+        elif isinstance(operation, DeleteRoute) and failure.error != errno.ESRCH:
+            # ESRCH: the route was gone already. After any other error it may exist: still ours.
+            self._claimed.add(operation.prefix)
+
+    def _count_as_ours(self, results: Iterable[OperationResult]) -> None:
+        for result in results:
+            if result.error == 0 and isinstance(result.operation, PutRoute):
+                self._taken.pop(result.operation.prefix, None)
+                self._blocked.pop(result.operation.prefix, None)
+
+    def _make_way(self, operations: Iterable[FibOperation]) -> None:
+        """Delete our routes behind which another program put its own (``ip route prepend``).
+
+        NLM_F_REPLACE replaces only the first route of the place, and fails with EEXIST if an
+        identical one follows. Routes of unknown state are deleted as well.
+        """
+        wanted = [o.prefix for o in operations if isinstance(o, PutRoute)]
+        hidden = [prefix for prefix in wanted if prefix in self._taken or prefix in self._unsure]
+        self._unsure.difference_update(hidden)
+        # Failures are ignored: usually the kernel holds no such route any more (ESRCH).
+        self._netlink.batch([self._encoder.delete_route(prefix) for prefix in hidden])
+
     def _follow_neighbors(self, done: Iterable[FibOperation]) -> None:
-        """Keep the neighbors of next hops that are there now, and release those of others."""
+        """Keep the gateways of present next hops resolved, and release others."""
         kept: list[HopKey] = []
         released: list[HopKey] = []
         for operation in done:
@@ -154,231 +187,123 @@ class KernelFib:
             self._neighbors.keep(kept)
 
     def _encode_all(
-        self, operations: Sequence[FibOperation], known: set[Prefix]
+        self, operations: Sequence[FibOperation]
     ) -> tuple[list[Message], Sequence[FibOperation]]:
-        """Pack operations; routes, of which there are thousands, without a call each.
+        """Pack operations; also return those that may concern next hops: all except routes.
 
-        Also returns those that may concern next hops: all but most routes.
+        Writing a route makes its place ours, deleting the route gives the place up.
         """
-        if self._table >= _BYTE:
-            return [self._encode(operation, known) for operation in operations], operations
-        pack4, pack6, htonl = _ROUTE4.pack, _ROUTE6.pack, socket.htonl
-        table, protocol = self._table, self._protocol
-        metric4, metric6 = self._metrics[FAMILY_IPV4], self._metrics[FAMILY_IPV6]
+        claimed, put_route, other = self._claimed, self._encoder.put_route, self._encoder.other
         requests: list[Message] = []
         others: list[FibOperation] = []
         for operation in operations:
-            if type(operation) is not PutRoute:
-                requests.append(self._encode(operation, known))
-                others.append(operation)
+            # Replace in a place of ours, create exclusively elsewhere: see the module.
+            if type(operation) is PutRoute:
+                prefix, nexthop_id = operation.prefix, operation.nexthop_id
+                flags = _PUT if prefix in claimed else _NEW
+                requests.append((RTM_NEWROUTE, flags, put_route(prefix, nexthop_id)))
+                claimed.add(prefix)
                 continue
-            prefix = operation.prefix
-            family, network, length = prefix
-            if family == FAMILY_IPV4:
-                body = pack4(
-                    socket.AF_INET, length, 0, 0, table, protocol, 0, _RTN_UNICAST, 0,
-                    8, _RTA_DST, htonl(network),
-                    8, _RTA_PRIORITY, metric4,
-                    8, _RTA_NH_ID, operation.nexthop_id,
-                )  # fmt: skip
-            else:
-                body = pack6(
-                    socket.AF_INET6, length, 0, 0, table, protocol, 0, _RTN_UNICAST, 0,
-                    20, _RTA_DST, network.to_bytes(16, "big"),
-                    8, _RTA_PRIORITY, metric6,
-                    8, _RTA_NH_ID, operation.nexthop_id,
-                )  # fmt: skip
-            requests.append((_RTM_NEWROUTE, _PUT if prefix in known else _NEW, body))
-            known.add(prefix)
+            if type(operation) is DeleteRoute:
+                claimed.discard(operation.prefix)
+                self._taken.pop(operation.prefix, None)
+            requests.append(other(operation))
+            others.append(operation)
         return requests, others
-
-    def _encode(self, operation: FibOperation, known: set[Prefix]) -> Message:
-        match operation:
-            case PutRoute(prefix, nexthop_id):
-                flags = _PUT if prefix in known else _NEW
-                known.add(prefix)
-                return _RTM_NEWROUTE, flags, self._route(prefix, nexthop_id)
-            case PutGroup():
-                return _RTM_NEWNEXTHOP, _PUT, self._group(operation)
-            case PutNextHop(nexthop_id, hop):
-                return _RTM_NEWNEXTHOP, _PUT, self._nexthop(nexthop_id, hop)
-            case DeleteRoute(prefix):
-                known.discard(prefix)
-                return _RTM_DELROUTE, 0, self._route(prefix, None)
-        target = operation.group_id if isinstance(operation, DeleteGroup) else operation.nexthop_id
-        return _delete_nexthop(target)
-
-    def _route(self, prefix: Prefix, nexthop_id: int | None) -> bytes:
-        metric = self._metrics[prefix.family]
-        return _route_body(prefix, self._table, self._protocol, metric, nexthop_id)
-
-    def _nexthop(self, nexthop_id: int, hop: HopKey) -> bytes:
-        ifindex, family, gateway, onlink = hop
-        flags = _RTNH_F_ONLINK if onlink else 0
-        body = _NHMSG.pack(_AF[family], 0, self._protocol, 0, flags)
-        body += u32_attribute(_NHA_ID, nexthop_id)
-        if not ifindex:
-            return body + attribute(_NHA_BLACKHOLE, b"")
-        body += u32_attribute(_NHA_OIF, ifindex)
-        if gateway:
-            body += attribute(_NHA_GATEWAY, gateway.to_bytes(_BYTES[family], "big"))
-        return body
-
-    def _group(self, operation: PutGroup) -> bytes:
-        members = _pack_members(operation.members)
-        body = _NHMSG.pack(0, 0, self._protocol, 0, 0)
-        body += u32_attribute(_NHA_ID, operation.group_id) + attribute(_NHA_GROUP, members)
-        if not operation.resilient:
-            return body
-        nested = self._timers
-        if not operation.replace:
-            # The number is fixed for life.
-            buckets = self._settings.buckets_of(len(operation.members))
-            nested = attribute(_RES_BUCKETS, struct.pack("=H", buckets)) + nested
-        body += attribute(_NHA_GROUP_TYPE, struct.pack("=H", _GROUP_TYPE_RESILIENT))
-        return body + attribute(_NHA_RES_GROUP | netlink.NLA_F_NESTED, nested)
 
     # --- reading
 
     def dump(self) -> FibState:
-        """Everything of ours: next hops and groups in our id range, routes of our table."""
-        state = FibState()
-        self._leftovers = []
-        for kind, body in self._netlink.dump(_RTM_GETNEXTHOP, bytes(8)):
-            if kind == _RTM_NEWNEXTHOP:
-                self._read_nexthop(body, state)
-        for family in _AF.values():
-            request = _RTMSG.pack(family, 0, 0, 0, 0, self._protocol, 0, _RTN_UNICAST, 0)
-            for kind, body in self._netlink.dump(_RTM_GETROUTE, request):
-                if kind == _RTM_NEWROUTE and not self._read_plain_route(body, state):
-                    self._read_route(body, state)
-        self._ours = set(state.routes)
+        """Read all our objects: next hops and groups in our id range, routes of our table.
+
+        Read in one go, for start-up and queries. Raises OSError.
+        """
+        last: FibState | None = None
+        for _ in range(_DUMP_ATTEMPTS):
+            reading = FibReading(self._place, self._settings)
+            for kind, body in reading.requests():
+                entries, whole = self._netlink.dump_once(kind, body)
+                reading.whole &= whole
+                for answer, payload in entries:
+                    reading.take(answer, payload)
+            if reading.whole or reading.state == last:
+                return self.accept(reading)
+            last = reading.state
+        raise InterruptedDumpError(errno.EAGAIN, "the table changes faster than it can be read")
+
+    async def read(self) -> FibReading:
+        """Read the same in slices between which the loop runs, and the holders of blocked places.
+
+        The caller passes the reading to ``accept`` if nothing was written meanwhile (``written``).
+        Raises OSError.
+
+        A dump that other programs' changes interrupt is read again. If tables change all the time,
+        two consecutive readings that agree on all our objects are accepted: both would have to miss
+        a change.
+        """
+        last: FibState | None = None
+        for _ in range(_DUMP_ATTEMPTS):
+            reading = FibReading(self._place, self._settings, self._blocked)
+            for kind, body in reading.requests():
+                reading.whole &= await self._reader.dump(kind, body, reading.take)
+            if reading.whole or reading.state == last:
+                return reading
+            last = reading.state
+        raise InterruptedDumpError(errno.EAGAIN, "the table changes faster than it can be read")
+
+    def accept(self, reading: FibReading) -> FibState:
+        """Accept a reading as the present state of the kernel."""
+        state = reading.state
+        self._leftovers = reading.leftovers
+        self._claimed.update(state.routes)
+        self._unsure.clear()
+        for prefix in self._taken:
+            state.routes.pop(prefix, None)  # ours may exist behind it, but carries no packets
+        state.taken.update(self._taken)
+        if reading.blocked:
+            self._blocked = dict(reading.holders)
         self._hops = dict(state.nexthops)
+        self._neighbors.retry()
         return state
 
-    def _read_nexthop(self, body: bytes, state: FibState) -> None:
-        family, _, protocol, _, flags = _NHMSG.unpack_from(body)
-        found = netlink.attributes(body, 8)
-        nexthop_id = u32(found[_NHA_ID])
-        if not self._settings.owns(nexthop_id):
-            if protocol == self._protocol:
-                self._leftovers.append(_delete_nexthop(nexthop_id))
-            return
-        if protocol != self._protocol:
-            state.reserved.add(nexthop_id)
-        elif _NHA_GROUP in found:
-            state.groups[nexthop_id] = tuple(
-                Member(i, (low | high << 8) + 1)
-                for i, low, high, _ in _MEMBER.iter_unpack(found[_NHA_GROUP])
-            )
-            if u32(found.get(_NHA_GROUP_TYPE, b"\0\0")) == _GROUP_TYPE_RESILIENT:
-                state.resilient.add(nexthop_id)
-        else:
-            gateway = int.from_bytes(found.get(_NHA_GATEWAY, b""), "big")
-            ifindex = u32(found[_NHA_OIF]) if _NHA_OIF in found else 0
-            onlink = bool(flags & _RTNH_F_ONLINK)
-            state.nexthops[nexthop_id] = (ifindex, _FAMILY.get(family, 4), gateway, onlink)
+    def taken(self, body: bytes) -> bool:
+        """Whether a new route of another program (``body`` without header) is in a place of ours.
 
-    def _read_plain_route(self, body: bytes, state: FibState) -> bool:
-        """Read a route exactly as we write them, five times faster; False for any other."""
-        if len(body) == _ROUTE4_DUMPED.size:
-            (af, length, _, _, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
-             _, kind3, metric, _, kind4, nexthop_id) = _ROUTE4_DUMPED.unpack(body)  # fmt: skip
-            family = FAMILY_IPV4
-        elif len(body) == _ROUTE6_DUMPED.size:
-            (af, length, _, _, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
-             _, kind3, metric, _, kind4, nexthop_id, *_) = _ROUTE6_DUMPED.unpack(body)  # fmt: skip
-            family = FAMILY_IPV6
-        else:
+        If so, our route no longer counts as installed.
+        """
+        if body[20:24] == _IPV4_DST:  # a quick check: most foreign routes have other prefixes
+            network = int.from_bytes(body[24:28], "big")
+            if (FAMILY_IPV4, network, body[1]) not in self._claimed:
+                return False
+        found = holder(body, self._place)
+        if found is None or found[0] not in self._claimed or found[1] == self._place.protocol:
             return False
-        layout = (kind1, kind2, kind3, kind4)
-        if (
-            layout != (_RTA_TABLE, _RTA_DST, _RTA_PRIORITY, _RTA_NH_ID)
-            or (table, metric, protocol) != (self._table, self._metrics[family], self._protocol)
-            or af != _AF[family]
-        ):
-            return False
-        if family == FAMILY_IPV4:
-            prefix = Prefix(FAMILY_IPV4, socket.ntohl(network), length)
-        else:
-            prefix = Prefix(FAMILY_IPV6, int.from_bytes(network, "big"), length)
-        state.routes[prefix] = nexthop_id
+        self._taken[found[0]] = found[1]
         return True
-
-    def _read_route(self, body: bytes, state: FibState) -> None:
-        af, length, _, _, table, protocol, _, _, _ = _RTMSG.unpack_from(body)
-        if protocol != self._protocol:  # a kernel without strict dumps sends all
-            return
-        found = netlink.attributes(body, 12)
-        if _RTA_TABLE in found:
-            table = u32(found[_RTA_TABLE])
-        metric = u32(found[_RTA_PRIORITY]) if _RTA_PRIORITY in found else 0
-        prefix = Prefix(_FAMILY[af], int.from_bytes(found.get(_RTA_DST, b""), "big"), length)
-        if table == self._table and metric == self._metrics[prefix.family]:
-            state.routes[prefix] = u32(found[_RTA_NH_ID]) if _RTA_NH_ID in found else 0
-        else:
-            body = _route_body(prefix, table, protocol, metric, None)
-            self._leftovers.insert(0, (_RTM_DELROUTE, 0, body))
 
     # --- cleaning
 
     @property
     def leftovers(self) -> int:
-        """Objects of our protocol, seen by the last dump, in another table, metric or id range.
+        """How many objects of our protocol the last dump had in another table, metric or id range.
 
-        They come from a run with other settings.
+        A former process with other settings left them.
         """
         return len(self._leftovers)
 
     def remove_leftovers(self) -> int:
-        """Delete them, routes first; return how many. To be called after convergence."""
+        """Delete leftovers, routes first; return how many. Call this after convergence."""
         done = len(self._leftovers)
         self._netlink.batch(self._leftovers)
         self._leftovers = []
         return done
 
     def clear(self) -> None:
-        """Remove everything of ours, leftovers of other settings too."""
+        """Remove all our objects, leftovers included."""
         state = self.dump()
+        # In this order: with a next hop or group the kernel silently deletes its routes.
         operations: list[FibOperation] = [DeleteRoute(prefix) for prefix in state.routes]
         operations += [DeleteGroup(group_id) for group_id in state.groups]
         operations += [DeleteNextHop(nexthop_id) for nexthop_id in state.nexthops]
         self.apply(operations)
         self.remove_leftovers()
-
-
-def _pack_members(members: Sequence[Member]) -> bytes:
-    """Weights travel less one: the low byte, then (since Linux 6.12) the high byte.
-
-    What does not fit becomes 65536, which the kernel refuses in its own words.
-    """
-    pack = _MEMBER.pack
-    if sys.byteorder == "little":
-        try:
-            return b"".join([_MEMBER16.pack(i, w - 1) for i, w in members])
-        except struct.error:
-            pass
-    weights = [w - 1 if 1 <= w <= _MAX_WEIGHT else _MAX_WEIGHT for _, w in members]
-    pairs = zip(members, weights, strict=True)
-    return b"".join([pack(m.nexthop_id, w & 0xFF, w >> 8, 0) for m, w in pairs])
-
-
-def _delete_nexthop(nexthop_id: int) -> Message:
-    return _RTM_DELNEXTHOP, 0, bytes(8) + u32_attribute(_NHA_ID, nexthop_id)
-
-
-def _route_body(
-    prefix: Prefix, table: int, protocol: int, metric: int, nexthop_id: int | None
-) -> bytes:
-    """Pack any route; without a next hop: what a deletion needs to find it."""
-    family, network, length = prefix
-    small = table if table < _BYTE else 0
-    scope = _SCOPE_ANY if nexthop_id is None else 0
-    body = _RTMSG.pack(_AF[family], length, 0, 0, small, protocol, scope, _RTN_UNICAST, 0)
-    body += attribute(_RTA_DST, network.to_bytes(_BYTES[family], "big"))
-    body += u32_attribute(_RTA_PRIORITY, metric)
-    if table >= _BYTE:
-        body += u32_attribute(_RTA_TABLE, table)
-    if nexthop_id is not None:
-        body += u32_attribute(_RTA_NH_ID, nexthop_id)
-    return body

@@ -1,15 +1,14 @@
 """Turns rtnetlink messages about interfaces, addresses and shapers into ``Link`` values.
 
-Holds the parts each ``Link`` is made of, so that one message costs one small rebuild. Reads no
-socket: what arrives is handed in, which makes it testable with any bytes.
+``KernelMonitor`` passes messages in. The table stores the parts of each ``Link``, so that a message
+rebuilds one link only. It reads no socket, so tests can pass any bytes.
 """
 
 from __future__ import annotations
 
-import socket
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 from pyroute2.netlink.rtnl import RTM_DELADDR, RTM_DELLINK, RTM_NEWADDR, RTM_NEWLINK
 from pyroute2.netlink.rtnl.ifaddrmsg import (
     IFA_F_DADFAILED,
@@ -17,33 +16,34 @@ from pyroute2.netlink.rtnl.ifaddrmsg import (
     IFA_F_SECONDARY,
     IFA_F_TENTATIVE,
 )
-from pyroute2.netlink.rtnl.ifinfmsg import IFF_LOOPBACK, IFF_LOWER_UP, IFF_RUNNING, IFF_UP
 
-from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
+from fared.core.ids import FAMILY_IPV4
 from fared.core.links import InterfaceAddress, Link
 from fared.kernel.capacity import TC_MESSAGES, Shapers
+from fared.kernel.rtnetlink import FAMILY
 from fared.kernel.rtnl import read_address, read_link
 
+IFF_UP, IFF_LOOPBACK, IFF_RUNNING, IFF_LOWER_UP = 0x1, 0x8, 0x40, 0x10000  # linux/if.h
 _WORKING = IFF_UP | IFF_RUNNING | IFF_LOWER_UP
-_FAMILY = {int(socket.AF_INET): FAMILY_IPV4, int(socket.AF_INET6): FAMILY_IPV6}
 
 _AddressKey = tuple[int, int, int]
 
 
-@dataclass(slots=True)
-class _Parts:
-    """What is known of one interface; ``addresses`` hold whether each is a secondary one."""
+class _Parts(msgspec.Struct):
+    """State of one interface; each address with whether it is a secondary one."""
 
     name: str
     flags: int
     mtu: int
     hardware_address: int
-    addresses: dict[_AddressKey, tuple[bool, InterfaceAddress]] = field(default_factory=dict)
+    addresses: dict[_AddressKey, tuple[bool, InterfaceAddress]] = msgspec.field(
+        default_factory=dict
+    )
     speed: float | None = None
 
 
 class Taken(NamedTuple):
-    """What a message was about, and how that interface was before it; None if unknown then."""
+    """The interface of a message, and its link before; None if unknown then."""
 
     ifindex: int
     previous: Link | None
@@ -58,7 +58,7 @@ class LinkTable:
         self._parts: dict[int, _Parts] = {}
 
     def take(self, kind: int, body: bytes) -> Taken | None:
-        """Take in one message; None if it meant nothing."""
+        """Process one message; None if it had no effect."""
         if kind in (RTM_NEWLINK, RTM_DELLINK):
             ifindex = self._take_link(kind, body)
         elif kind in (RTM_NEWADDR, RTM_DELADDR):
@@ -74,7 +74,7 @@ class LinkTable:
         return Taken(ifindex, previous)
 
     def set_speed(self, ifindex: int, speed: float | None) -> None:
-        """Set what ethtool says, bytes/s."""
+        """Set the speed by ethtool, bytes/s."""
         parts = self._parts.get(ifindex)
         if parts is not None:
             parts.speed = speed
@@ -85,7 +85,7 @@ class LinkTable:
         if parts is None:
             self.links.pop(ifindex, None)
             return
-        # Stable: the kernel lists addresses in order of age.
+        # The sort is stable: the kernel lists addresses in order of age.
         addresses = sorted(parts.addresses.values(), key=lambda entry: entry[0])
         self.links[ifindex] = Link(
             ifindex=ifindex,
@@ -102,7 +102,7 @@ class LinkTable:
     def _take_link(self, kind: int, body: bytes) -> int | None:
         message = read_link(kind, body)
         if message is None or message.family:
-            return None  # a bridge's view of its port
+            return None  # AF_BRIDGE: a bridge reports its port, with flags of its own
         ifindex, _, flags, name, mtu, hardware = message
         if kind == RTM_DELLINK:
             self._parts.pop(ifindex, None)
@@ -121,7 +121,7 @@ class LinkTable:
         if message is None:
             return None
         ifindex, af, length, flags, address, peer = message
-        family, parts = _FAMILY.get(af), self._parts.get(ifindex)
+        family, parts = FAMILY.get(af), self._parts.get(ifindex)
         if family is None or parts is None:
             return None
         key = (family, address, length)
@@ -134,7 +134,7 @@ class LinkTable:
 
 
 def _usable(family: int, flags: int) -> bool:
-    """Whether packets may be sent from the address: duplicate detection is over (RFC 4862 §5.4)."""
+    """Whether packets may be sent from the address: it has passed DAD (RFC 4862 §5.4)."""
     if family == FAMILY_IPV4 or flags & IFA_F_OPTIMISTIC:
         return True
     return not flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)

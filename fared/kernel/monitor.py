@@ -1,11 +1,13 @@
-"""Watches the kernel: interfaces, addresses, shapers, and the routes of others.
+"""Watches the kernel: interfaces, addresses, shapers, and the routes of other programs.
 
-Of the latter: whether others touch our FIB objects, and on request what may be redistributed.
+The daemon receives its events. Of routes it reports changes of our FIB objects by others and, on
+request, the routes that may be redistributed. There are two sockets, so that many route messages
+cannot push a lost carrier out of the queue. The second has a socket filter that drops the echoes of
+our own changes in the kernel: installing 10,000 routes does not wake this process once.
 
-Two sockets, so that a flood of route messages can never push a lost carrier out of the queue.
-The second carries a socket filter that drops the echoes of our own changes inside the kernel:
-installing 10,000 routes does not wake this process once. When a queue overflows (ENOBUFS) the
-tables are read again and the differences delivered, followed by ``Overflow``.
+When a queue overflows (ENOBUFS) the tables are read again and the differences delivered, followed
+by ``Overflow``. If that fails it is retried with growing pauses; until then the known state is
+used.
 """
 
 from __future__ import annotations
@@ -13,14 +15,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
 from pyroute2.netlink.rtnl import (
-    RTM_DELROUTE,
     RTM_GETADDR,
     RTM_GETLINK,
-    RTM_NEWROUTE,
     RTNLGRP_IPV4_IFADDR,
     RTNLGRP_IPV4_ROUTE,
     RTNLGRP_IPV6_IFADDR,
@@ -33,63 +33,87 @@ from fared.core.links import Link
 from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
-from fared.kernel.netlink import RequestSocket, announced, messages, open_socket
+from fared.kernel.netlink import messages, notifications, open_socket
+from fared.kernel.readers import Readers
+from fared.kernel.requests import RequestSocket
 from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
+from fared.kernel.rtnetlink import (
+    RTM_DELNEXTHOP,
+    RTM_DELROUTE,
+    RTM_NEWNEXTHOP,
+    RTM_NEWROUTE,
+)
 from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
 
-_RTM_NEWNEXTHOP, _RTM_DELNEXTHOP, _RTNLGRP_NEXTHOP = 104, 105, 32
+_RTNLGRP_NEXTHOP = 32
 _LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
 _FIB_GROUPS = (RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
-# Of thousands of messages one byte is looked at, so they are not decoded.
+# Offset of the protocol number: the only byte read of thousands of messages, not decoded.
 _NEXTHOP = 2
 _PROTOCOL_OFFSET = {
     RTM_NEWROUTE: 5,
     RTM_DELROUTE: 5,
-    _RTM_NEWNEXTHOP: _NEXTHOP,
-    _RTM_DELNEXTHOP: _NEXTHOP,
+    RTM_NEWNEXTHOP: _NEXTHOP,
+    RTM_DELNEXTHOP: _NEXTHOP,
 }
 _BUFFER = 16 << 20
 _SPEED_DELAY = 0.2
-"""After a link went or came, so soon is asked what that did to the speed of a bond above it."""
+"""Delay from a link event to a poll of speeds: the kernel does not notify the speed of a bond."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+"""Seconds before unreadable tables are read again, doubling."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkChanged:
-    """An interface appeared (``previous`` None) or is not what it was."""
+class InterfaceChanged(msgspec.Struct, frozen=True):
+    """An interface appeared (``previous`` None) or changed."""
 
     link: Link
     previous: Link | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRemoved:
-    """An interface is gone; ``link`` is how it was last."""
+class InterfaceRemoved(msgspec.Struct, frozen=True):
+    """An interface was removed; ``link`` is its last state."""
 
     link: Link
 
 
-@dataclass(frozen=True, slots=True)
-class FibDisturbed:
-    """Somebody else changed ``objects`` next hops, groups or routes of our protocol number."""
+class ForeignFibChange(msgspec.Struct, frozen=True):
+    """Another program changed ``objects`` next hops, groups or routes of ours.
+
+    These have our protocol number, or are routes that replaced ours.
+    """
 
     objects: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overflow:
+class Overflow(msgspec.Struct, frozen=True):
     """Messages were lost. ``source`` ``links``: already read again; ``fib``: reconcile."""
 
     source: str
 
 
-KernelEvent = LinkChanged | LinkRemoved | FibDisturbed | Overflow | LocalRoutesChanged
+class NotRead(msgspec.Struct, frozen=True):
+    """A table could not be read (``error``); it is retried, and ``Overflow`` reports success.
+
+    Reported once, however often it fails.
+    """
+
+    source: str
+    error: str
+
+
+KernelEvent = (
+    InterfaceChanged | InterfaceRemoved | ForeignFibChange | Overflow | NotRead | LocalRoutesChanged
+)
 
 
 class KernelMonitor:
-    """Calls ``callback`` for every change in the namespace it was made in.
+    """Calls ``callback`` for every change in the namespace it was created in.
 
-    ``fib_port``: ``KernelFib.port_id``, whose echoes are not reported; ``protocol``: our number
-    in the FIB. ``links`` holds all interfaces from the start; only changes are reported.
+    ``fib_port``: ``KernelFib.port_id``, whose echoes are ignored; ``protocol``: our number in
+    the FIB; ``taken`` decides whether a new route of another program, given without its header, is
+    in a place of ours. ``settled`` is called after all link changes that were read together, so
+    that they are processed once. ``links`` holds all interfaces from the start; only changes are
+    reported. Raises OSError if the kernel cannot be read even once.
     """
 
     def __init__(
@@ -98,135 +122,190 @@ class KernelMonitor:
         *,
         protocol: int = 201,
         fib_port: int | None = None,
+        taken: Callable[[bytes], bool] = lambda _: False,
+        settled: Callable[[], None] = lambda: None,
     ) -> None:
         self._callback = callback
+        self._taken = taken
+        self._settled = settled
         self._mark = bytes([protocol])
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._readers: Readers | None = None
         self.arrived = 0.0
-        """When, on the loop's clock, what is being reported of links was found readable."""
+        """Loop time at which the link changes being reported became readable."""
         self._table = LinkTable()
         self._request = RequestSocket()
         self._speeds = LinkSpeeds()
         self._local_routes = LocalRoutes(lambda: self._table.links, callback)
-        # Subscribed before the tables are read: what changes meanwhile is seen twice, not never.
+        # Subscribe before reading the tables: a change in between is seen twice, but never missed.
         self._link_socket = _subscribe(_LINK_GROUPS)
         self._fib_socket = _subscribe(_FIB_GROUPS, fib_port)
         group = self._speeds.monitor_group
         groups = () if group is None else (group,)
         self._speed_socket = _subscribe(groups, protocol=netlink.NETLINK_GENERIC)
         self._speed_timer: asyncio.TimerHandle | None = None
-        self._read_all()
+        self._resync_timer: asyncio.TimerHandle | None = None
+        self._failures = 0
+        self.version = 0
+        """Incremented with every link change: the kernel removes next hops silently with links."""
+        self._table = self._read_all()
 
     @property
     def links(self) -> Mapping[int, Link]:
         """All interfaces by ifindex."""
         return self._table.links
 
-    def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    def start(self, readers: Readers | None = None) -> None:
         """Report changes from now on."""
-        self._loop = loop or asyncio.get_running_loop()
-        self._loop.add_reader(self._link_socket, self._links_readable)
-        self._loop.add_reader(self._fib_socket, self._fib_readable)
-        self._loop.add_reader(self._speed_socket, self._speeds_readable)
+        self._loop = asyncio.get_running_loop()
+        self._readers = readers or self._loop
+        self._readers.add_reader(self._link_socket, self._links_readable)
+        self._readers.add_reader(self._fib_socket, self._fib_readable)
+        self._readers.add_reader(self._speed_socket, self._speeds_readable)
         self._local_routes.start(self._loop)
 
     def close(self) -> None:
         """Stop and close everything."""
-        if self._loop is not None:
-            self._loop.remove_reader(self._link_socket)
-            self._loop.remove_reader(self._fib_socket)
-            self._loop.remove_reader(self._speed_socket)
-        if self._speed_timer is not None:
-            self._speed_timer.cancel()
+        for timer in (self._speed_timer, self._resync_timer):
+            if timer is not None:
+                timer.cancel()
         self._local_routes.close()
         for sock in (self._link_socket, self._fib_socket, self._speed_socket):
+            if self._readers is not None:
+                self._readers.remove_reader(sock)
             sock.close()
         self._request.close()
         self._speeds.close()
 
     def watch_routes(self, *, wanted: bool) -> None:
-        """Report connected and static routes (``LocalRoutesChanged``), or no more."""
+        """Report connected and static routes (``LocalRoutesChanged``), or stop reporting them."""
         self._local_routes.want(wanted=wanted)
 
     def refresh(self) -> None:
-        """Ask for what the kernel announces no change of; report what changed.
+        """Read what changes without notification; report changes.
 
-        That is all speeds, and routes that went with an address or a next-hop object.
+        That is all speeds, and routes that disappeared with an address or a next-hop object.
         """
         self._local_routes.touch()
         self.refresh_speeds()
 
     def refresh_speeds(self) -> None:
-        """Ask for all speeds, report what changed.
+        """Read all speeds, report changes.
 
-        Links that are down keep what they had: hardware tells nothing without carrier.
+        Links that are down keep their speed: hardware reports none without carrier.
         """
         if self._speed_timer is not None:
             self._speed_timer.cancel()
             self._speed_timer = None
-        speeds = self._speeds.all()
+        try:
+            speeds = self._speeds.all()
+        except OSError:
+            return  # keep the known speeds until the next poll
+        if self._loop is not None:
+            self.arrived = self._loop.time()
         for ifindex, link in list(self._table.links.items()):
             speed = speeds.get(ifindex)
             if link.up and link.speed != speed:
                 self._table.set_speed(ifindex, speed)
-                self._callback(LinkChanged(self._table.links[ifindex], link))
+                self._callback(InterfaceChanged(self._table.links[ifindex], link))
+        self._settled()
+
+    def read_links(self) -> None:
+        """Process queued link changes now: the kernel may already have acted upon them."""
+        if self._loop is not None:
+            self._links_readable()
 
     def resync(self) -> None:
-        """Read everything again and report the differences."""
-        before = dict(self._table.links)
-        self._read_all()
+        """Read everything again and report the differences; retry later on failure."""
+        try:
+            table = self._read_all()
+        except OSError as error:
+            self._resync_later(error)
+            return
+        self._failures = 0
+        before, self._table = self._table.links, table
+        self.version += 1
         self._local_routes.touch()
-        after = self._table.links
+        after = table.links
         for ifindex, link in before.items():
             if ifindex not in after:
-                self._callback(LinkRemoved(link))
+                self._callback(InterfaceRemoved(link))
         for ifindex, link in list(after.items()):
             if before.get(ifindex) != link:
-                self._callback(LinkChanged(link, before.get(ifindex)))
+                self._callback(InterfaceChanged(link, before.get(ifindex)))
+        self._settled()
+        self._callback(Overflow("links"))
 
-    def _read_all(self) -> None:
+    def _resync_later(self, error: OSError) -> None:
+        if not self._failures:
+            self._callback(NotRead("links", error.strerror or str(error)))
+        pause = min(_FIRST_PAUSE * 2.0 ** min(self._failures, 16), _LONGEST_PAUSE)
+        self._failures += 1
+        if self._resync_timer is not None:
+            self._resync_timer.cancel()
+        if self._loop is not None:
+            self._resync_timer = self._loop.call_later(pause, self.resync)
+
+    def _read_all(self) -> LinkTable:
+        """All interfaces as they are now. Raises OSError."""
         table = LinkTable()
+        # Links first: addresses of unknown interfaces are ignored.
         for kind, body in self._request.dump(RTM_GETLINK, rtnl.all_links()):
             table.take(kind, body)
         table.shapers.load(self._request)
         for kind, body in self._request.dump(RTM_GETADDR, rtnl.all_addresses()):
             table.take(kind, body)
-        speeds = self._speeds.all()
+        try:
+            speeds: dict[int, float] | None = self._speeds.all()
+        except OSError:
+            speeds = None
         for ifindex, link in list(table.links.items()):
             known = self._table.links.get(ifindex)
-            kept = known.speed if known is not None and not link.up else None
-            table.set_speed(ifindex, speeds.get(ifindex, kept))
-        self._table = table
+            # Without carrier hardware reports no speed: keep the known one.
+            stands = speeds is None or not link.up
+            kept = known.speed if known is not None and stands else None
+            table.set_speed(ifindex, (speeds or {}).get(ifindex, kept))
+        return table
 
     def _links_readable(self) -> None:
-        assert self._loop is not None
-        self.arrived = self._loop.time()
-        for received in announced(self._link_socket):
-            if received is None:
-                self.resync()
-                self._callback(Overflow("links"))
+        self.arrived = asyncio.get_running_loop().time()
+        lost = False
+        for received in notifications(self._link_socket):
+            if received is None:  # process the rest of the queue, then read the tables
+                lost = True
                 continue
             for kind, _, _, _, body in messages(received):
                 self._report(self._table.take(kind, body))
+        self._settled()
+        if lost:
+            self.resync()
 
     def _report(self, taken: Taken | None) -> None:
         if taken is None:
             return
         ifindex, previous = taken
+        self.version += 1
         links = self._table.links
         link = links.get(ifindex)
         if link is None:
             if previous is not None:
                 self._local_routes.touch()
-                self._callback(LinkRemoved(previous))
+                self._callback(InterfaceRemoved(previous))
             return
         self._local_routes.touch()
+        # With the carrier the speed may be another, which no message has: ask before reporting.
         if link.up and (previous is None or not previous.up):
-            self._table.set_speed(ifindex, self._speeds.of(ifindex))
+            self._ask_speed(ifindex)
             link = links[ifindex]
         if link != previous:
-            self._callback(LinkChanged(link, previous))
+            self._callback(InterfaceChanged(link, previous))
         if previous is not None and link.up != previous.up:
+            self._ask_speeds_soon()
+
+    def _ask_speed(self, ifindex: int) -> None:
+        try:
+            self._table.set_speed(ifindex, self._speeds.of(ifindex))
+        except OSError:
             self._ask_speeds_soon()
 
     def _ask_speeds_soon(self) -> None:
@@ -234,26 +313,32 @@ class KernelMonitor:
             self._speed_timer = self._loop.call_later(_SPEED_DELAY, self.refresh_speeds)
 
     def _speeds_readable(self) -> None:
-        """Somebody set something of an interface: look at once, whatever it was."""
-        for _ in announced(self._speed_socket):
+        """Read the speeds after a changed setting of an interface."""
+        for _ in notifications(self._speed_socket):
             pass
         self.refresh_speeds()
 
     def _fib_readable(self) -> None:
-        disturbed, local = 0, False
-        for received in announced(self._fib_socket):
+        changes, local = 0, False
+        for received in notifications(self._fib_socket):
             if received is None:
                 local = True
                 self._callback(Overflow("fib"))
                 continue
             for kind, _, _, _, body in messages(received):
                 offset = _PROTOCOL_OFFSET.get(kind)
-                disturbed += offset is not None and body[offset : offset + 1] == self._mark
-                local |= offset is not None and (offset == _NEXTHOP or LocalRoutes.concern(body))
+                if offset is None:
+                    continue
+                if body[offset : offset + 1] == self._mark:
+                    changes += 1
+                elif kind == RTM_NEWROUTE:
+                    changes += self._taken(body)
+                # The kernel deletes the routes of a deleted next-hop object without a message.
+                local |= offset == _NEXTHOP or LocalRoutes.concern(body)
         if local:
             self._local_routes.touch()
-        if disturbed:
-            self._callback(FibDisturbed(disturbed))
+        if changes:
+            self._callback(ForeignFibChange(changes))
 
 
 def _subscribe(
@@ -263,6 +348,7 @@ def _subscribe(
 ) -> socket.socket:
     sock = open_socket(protocol, receive_buffer=_BUFFER)
     sock.setblocking(False)
+    # The filter first: messages queued before it would get through.
     if ignored_port is not None:
         _drop_echoes(sock, ignored_port)
     for group in groups:
@@ -271,8 +357,8 @@ def _subscribe(
 
 
 def _drop_echoes(sock: socket.socket, port: int) -> None:
-    """Drop messages of which nlmsg_pid is ``port``."""
-    # A word load reads network order, the header is in host order: so the constant is swapped.
+    """Drop messages whose nlmsg_pid is ``port``."""
+    # A BPF word load reads network order, but the header is in host order: swap the constant.
     attach_filter(
         sock,
         (

@@ -1,7 +1,7 @@
-"""Whether the process may do what it is for, asked of the kernel before anything is begun.
+"""Checks at start that the process has the capabilities it needs.
 
-Without CAP_NET_ADMIN a router would form adjacencies, attract traffic and fail at its first
-route; so both capabilities are tried for real, which also holds in user namespaces.
+Without CAP_NET_ADMIN a router would form adjacencies, attract traffic and then fail to install its
+first route. Both capabilities are tested by an attempt, which also works in user namespaces.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import errno
 import socket
 
 from fared.kernel.errors import PrivilegeError
-from fared.kernel.netlink import RequestSocket
 from fared.kernel.ospf_socket import IPPROTO_OSPF
+from fared.kernel.requests import RequestSocket
 
 _RTM_DELNEXTHOP = 105
 _NHMSG_SIZE = 8
 
 
 def check_privileges() -> None:
-    """Raises PrivilegeError, naming the capability that is missing."""
+    """Check both capabilities. Raises PrivilegeError, which names the missing one."""
     netlink = RequestSocket()
     try:
-        # Deletes nothing: a request without an id is refused, but privileges are looked at first.
+        # This deletes nothing: the kernel checks privileges (EPERM) before the missing id (EINVAL).
         failures = netlink.batch([(_RTM_DELNEXTHOP, 0, bytes(_NHMSG_SIZE))])
     finally:
         netlink.close()

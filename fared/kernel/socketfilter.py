@@ -1,4 +1,4 @@
-"""Classic BPF programs on sockets: what the kernel drops never wakes this process."""
+"""Classic BPF programs on sockets: the kernel drops packets before they wake this process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30
 EQUAL = 0x15
 """Compare with the constant: skip ``then`` instructions if equal, ``otherwise`` if not."""
 RETURN = 0x06
-"""Keep so many bytes; 0 drops."""
+"""Keep this many bytes; 0 drops the packet."""
 PACKET_TYPE = 0xFFFF_F000 + 4
-"""The offset (SKF_AD_OFF + SKF_AD_PKTTYPE) at which the kernel shows PACKET_HOST and the like."""
+"""The offset (SKF_AD_OFF + SKF_AD_PKTTYPE) of the packet type: PACKET_HOST and others."""
 ALL = 0xFFFF_FFFF
 
 Instruction = tuple[int, int, int, int]
@@ -24,7 +24,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
-    """Let the socket receive only what ``program`` keeps."""
+    """Let the socket receive only packets that ``program`` keeps. Raises OSError."""
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(packed)
     fprog = struct.pack("@HP", len(program), ctypes.addressof(buffer))

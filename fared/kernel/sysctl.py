@@ -1,33 +1,37 @@
-"""The kernel settings on which weighted forwarding stands or falls.
+"""The kernel settings that weighted forwarding depends on.
 
-With the defaults of Linux all RoCE flows between two hosts take one link, every router of a
-fabric in namespaces hashes alike, and a group rewrite costs 400 times more than it needs to.
-``/proc/sys/net`` shows the network namespace of the process that opens it.
+With the defaults of Linux all RoCE flows between two hosts take one link, all routers of a fabric
+in namespaces hash alike, and a group rewrite costs 400 times more than necessary. Without
+forwarding the host is no router. So ``daemon.sysctls`` writes the settings at start and watches
+them: ``netconf`` reports changes of some at once, the others are polled. ``/proc/sys/net`` is that
+of the network namespace of the process that opens it.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from fared.core.disputes import Disputes
 
 PROC_SYS = Path("/proc/sys")
 _MEMBERSHIPS = 20
 
 
 class SysctlMode(StrEnum):
-    """What to do about a wrong value: correct it, report it, or not even look."""
+    """The reaction to a wrong value: correct it, report it, or ignore it."""
 
     SET = "set"
     CHECK = "check"
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A setting: its name with slashes, the value to write, which others will do, and why."""
+class Wanted(msgspec.Struct, frozen=True):
+    """A setting: name with slashes, value to write, a test for accepted values, and the reason."""
 
     path: str
     value: str
@@ -36,16 +40,16 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """As sysctl writes it; dots in interface names become slashes."""
+        """The name as sysctl(8) writes it; dots in interface names become slashes."""
         return self.path.translate(str.maketrans("/.", "./"))
 
 
-@dataclass(frozen=True, slots=True)
-class SysctlRow:
+class SysctlRow(msgspec.Struct, frozen=True):
     """One line of the report.
 
-    ``found``: before anything was done, None where the kernel has no such setting. ``action``:
-    ``none`` (was right), ``set``, ``left`` (check only), ``failed``, ``missing``.
+    ``found``: the value before any change, None where the kernel has no such setting. ``action``:
+    ``none`` (correct), ``set``, ``left`` (mode check, or another program keeps writing another
+    value), ``failed``, ``missing``, ``unread``.
     """
 
     name: str
@@ -57,13 +61,15 @@ class SysctlRow:
 
 
 def hash_seed(router_id: int) -> int:
-    """A seed of its own for every router, never 0 (which means the one secret of the host).
+    """Return a hash seed for a router, never 0 (which selects the host's shared secret).
 
-    With equal seeds each tier picks from the flows that the tier below already sorted by the
-    same hash: half of the links stay empty.
+    With equal seeds each tier selects among flows already selected by the same hash in the tier
+    below: half of the links carry nothing.
     """
-    digest = hashlib.blake2b(router_id.to_bytes(4, "big"), digest_size=4).digest()
-    return int.from_bytes(digest, "big") or 1
+    mixed = router_id
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):  # MurmurHash3's last step
+        mixed = (mixed ^ mixed >> shift) * factor & 0xFFFFFFFF
+    return mixed or 1
 
 
 def wanted_sysctls(
@@ -73,23 +79,24 @@ def wanted_sysctls(
     ipv6: bool = False,
     unnumbered: bool = False,
 ) -> list[Wanted]:
-    """The settings for a router, in the order they must be written.
+    """Return the settings for a router, in the order in which they must be written.
 
-    ``ipv6``: IPv6 routes are written, or IPv4 routes over IPv6 next hops. ``unnumbered``: some
+    ``ipv6``: IPv6 routes are installed, or IPv4 routes over IPv6 next hops. ``unnumbered``: some
     ``interfaces`` carry IPv4 without an IPv4 address of their own.
     """
     names = tuple(interfaces)
     return [
         *_ipv4(router_id),
+        *_forwarding(names),
         *(_ipv6(names) if ipv6 else ()),
         *_reverse_path(names, unnumbered=unnumbered),
     ]
 
 
 def _ipv4(router_id: int) -> list[Wanted]:
-    """Forwarding first: switching it on resets others to the defaults of a router.
+    """Return the settings of IPv4, forwarding first: enabling it resets others to router defaults.
 
-    The seed serves both families.
+    The seed applies to both families.
     """
     return [
         Wanted("net/ipv4/ip_forward", "1", "1".__eq__, "a router forwards"),
@@ -97,7 +104,7 @@ def _ipv4(router_id: int) -> list[Wanted]:
             "net/ipv4/fib_multipath_hash_policy",
             "1",
             lambda found: found in ("1", "3"),
-            "ports must count, or all flows of two hosts share one link",
+            "ports must count, or all flows between two hosts take one link",
         ),
         Wanted(
             "net/ipv4/fib_multipath_hash_seed",
@@ -109,7 +116,7 @@ def _ipv4(router_id: int) -> list[Wanted]:
             "net/ipv4/nexthop_compat_mode",
             "0",
             "0".__eq__,
-            "else a group rewrite also announces every route behind it",
+            "otherwise a group rewrite also notifies every route that uses it",
         ),
         Wanted(
             "net/ipv4/igmp_max_memberships",
@@ -120,12 +127,18 @@ def _ipv4(router_id: int) -> list[Wanted]:
     ]
 
 
-def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
-    """As for IPv4.
+def _forwarding(interfaces: Iterable[str]) -> list[Wanted]:
+    """Return forwarding per interface: ip_forward enables it, but it can be disabled for one."""
+    why = "packets that arrive there are not forwarded"
+    return [Wanted(f"net/ipv4/conf/{name}/forwarding", "1", "1".__eq__, why) for name in interfaces]
 
-    Duplicate address detection (accept_dad) stays as the operator has it: an interface that was
-    taken down has its link-local address back 1 to 2 s after it came up, and only a lost carrier
-    leaves it. Optimistic addresses are no way out, Linux knows them on hosts only.
+
+def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
+    """Return the settings of IPv6.
+
+    Duplicate address detection (accept_dad) stays as configured by the operator: an interface that
+    was set down gets its link-local address back 1 to 2 s after it comes up; a lost carrier keeps
+    it. Optimistic addresses would not help: Linux supports them on hosts only.
     """
     wanted = [
         Wanted("net/ipv6/conf/all/forwarding", "1", "1".__eq__, "a router forwards"),
@@ -133,13 +146,13 @@ def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
             "net/ipv6/fib_multipath_hash_policy",
             "1",
             lambda found: found in ("1", "3"),
-            "ports must count, or all flows of two hosts share one link",
+            "ports must count, or all flows between two hosts take one link",
         ),
         Wanted(
             "net/ipv6/conf/all/keep_addr_on_down",
             "1",
             "1".__eq__,
-            "else an interface that is taken down forgets its IPv6 addresses, unlike IPv4 ones",
+            "otherwise an interface that is set down loses its IPv6 addresses",
         ),
     ]
     for name in interfaces:
@@ -151,7 +164,7 @@ def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
                 "neighbors are reached by their IPv6 link-local addresses",
             ),
             Wanted(
-                # 1 is fine: it is without effect on a router.
+                # 1 has no effect while the interface forwards.
                 f"net/ipv6/conf/{name}/accept_ra",
                 "0",
                 lambda found: found in ("0", "1"),
@@ -162,31 +175,110 @@ def _ipv6(interfaces: Iterable[str]) -> list[Wanted]:
 
 
 def _reverse_path(interfaces: Iterable[str], *, unnumbered: bool) -> list[Wanted]:
-    """Even loose checks drop what comes by an interface without an IPv4 address.
+    """Return the reverse path settings: the higher of an interface's and that of ``all`` counts.
 
-    (Unless the way back leads there: measured with four ways of which one was, 24 % arrived.)
-    The higher of an interface's value and that of ``all`` counts.
+    Even loose checks drop packets that arrive on an interface without an IPv4 address, unless the
+    route back uses it: with four paths, of which one did, 24 % arrived.
     """
-    # In a path an interface name may hold dots, which sysctl(8) writes as slashes.
+    # In these paths an interface name keeps its dots, which sysctl(8) writes as slashes.
     paths = [f"net/ipv4/conf/{name}/rp_filter" for name in ("all", "default", *interfaces)]
     if unnumbered:
-        why = "checks drop what arrives without an IPv4 address and not by the way back"
+        why = "checks drop packets on interfaces without IPv4 address"
         return [Wanted(path, "0", "0".__eq__, why) for path in paths]
-    why = "strict reverse path checks drop what arrives by another link of the bundle"
+    why = "strict checks drop packets that arrive by another link than the route back"
     return [Wanted(path, "2", lambda found: found != "1", why) for path in paths]
 
 
 def apply_sysctls(
     mode: SysctlMode, wanted: Iterable[Wanted], root: Path = PROC_SYS
 ) -> list[SysctlRow]:
-    """Check the settings and, in mode ``set``, correct them; one row each, none when ignoring."""
+    """Check settings, correct them in mode ``set``; return a row for each, none in ``ignore``."""
     if mode is SysctlMode.IGNORE:
         return []
     return [_apply(mode, setting, root / setting.path) for setting in wanted]
 
 
+class SettingsKeeper:
+    """Keeps the settings right while the daemon runs; ``rows`` is their present state.
+
+    In mode ``check`` they are only read, in mode ``ignore`` not at all. If another program keeps
+    writing a different value, corrections follow after pauses that double.
+    """
+
+    def __init__(self, mode: SysctlMode, root: Path = PROC_SYS) -> None:
+        self._mode = mode
+        self._root = root
+        self._rows: dict[str, SysctlRow] = {}
+        self._disputes = Disputes()
+        self._not_before: dict[str, float] = {}
+        self.set_back = 0
+        """Counts settings that were changed by others and corrected."""
+
+    @property
+    def rows(self) -> list[SysctlRow]:
+        """All settings, in the order they are written."""
+        return list(self._rows.values())
+
+    def next_check(self) -> float | None:
+        """Return when a disputed setting may be set again; None without one."""
+        return min(self._not_before.values(), default=None)
+
+    def check(
+        self, wanted: Iterable[Wanted], now: float, only: Container[str] | None = None
+    ) -> list[SysctlRow]:
+        """Read the settings, or only those with paths in ``only``; return the rows that changed.
+
+        In mode ``set`` they are corrected.
+        """
+        if self._mode is SysctlMode.IGNORE:
+            return []
+        changed: list[SysctlRow] = []
+        rows: dict[str, SysctlRow] = {}
+        for setting in wanted:
+            path, known = setting.path, self._rows.get(setting.path)
+            if known is not None and only is not None and path not in only:
+                rows[path] = known
+                continue
+            row = rows[path] = self._look(setting, known, now)
+            if known is None or (row is not known and not _alike(row, known)):
+                changed.append(row)
+        self._rows = rows
+        for path in self._not_before.keys() - rows.keys():
+            del self._not_before[path]
+        return changed
+
+    def _look(self, setting: Wanted, known: SysctlRow | None, now: float) -> SysctlRow:
+        path = self._root / setting.path
+        row = _apply(SysctlMode.CHECK, setting, path)
+        if row.action == "unread" and known is not None:  # no descriptor or memory just now
+            return known
+        if row.ok:
+            self._not_before.pop(setting.path, None)
+            return known if known is not None and known.ok else row
+        if row.action != "left" or self._mode is SysctlMode.CHECK:
+            return row
+        if known is not None and known.ok:
+            pause = self._disputes.pause(setting.path, now)
+            if pause:
+                self._not_before[setting.path] = now + pause
+        if self._not_before.get(setting.path, now) > now:
+            return row
+        self._not_before.pop(setting.path, None)
+        row = replace(_apply(self._mode, setting, path), found=row.found)
+        self.set_back += known is not None and row.ok
+        return row
+
+
+def _alike(row: SysctlRow, known: SysctlRow) -> bool:
+    """Whether a setting still has the same wrong value, which is reported already."""
+    return not row.ok and not known.ok and row.found == known.found
+
+
 def _apply(mode: SysctlMode, setting: Wanted, path: Path) -> SysctlRow:
-    found = _read(path)
+    try:
+        found = _read(path)
+    except OSError:
+        return SysctlRow(setting.name, setting.value, None, "unread", False, setting.why)
     if found is None:
         action, ok = "missing", False
     elif _accepts(setting, found):
@@ -194,7 +286,7 @@ def _apply(mode: SysctlMode, setting: Wanted, path: Path) -> SysctlRow:
     elif mode is SysctlMode.CHECK:
         action, ok = "left", False
     else:
-        ok = _write(path, setting.value) and _accepts(setting, _read(path) or "")
+        ok = _write(path, setting.value) and _reads_back(setting, path)
         action = "set" if ok else "failed"
     return SysctlRow(setting.name, setting.value, found, action, ok, setting.why)
 
@@ -206,11 +298,21 @@ def _accepts(setting: Wanted, found: str) -> bool:
         return False
 
 
+def _reads_back(setting: Wanted, path: Path) -> bool:
+    try:
+        return _accepts(setting, _read(path) or "")
+    except OSError:
+        return False
+
+
 def _read(path: Path) -> str | None:
+    """Return the value; None where the kernel has no such setting. Raises OSError otherwise."""
     try:
         return path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError:
+        return ""
 
 
 def _write(path: Path, value: str) -> bool:

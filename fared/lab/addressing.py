@@ -1,4 +1,4 @@
-"""Who has which address: a plan computed from the topology alone, the same in every run.
+"""The address plan of a fabric, computed from the topology alone: the same in every run.
 
 - router N (in the order of the file): router id and loopback 10.255.(N/256).(N%256)/32
 - router to router links, in order: /31s from 10.128.0.0/16, the even address at the first end
@@ -26,7 +26,7 @@ from ipaddress import (
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.units import BytesPerSecond
 from fared.lab.errors import LabError, TopologyError
-from fared.lab.topology import ISIS, Link, Node, Topology
+from fared.lab.topology import ISIS, LabLink, LabNode, LabTopology
 
 _LOOPBACKS = IPv4Network("10.255.0.0/16")
 _FABRIC = IPv4Network("10.128.0.0/16")
@@ -39,8 +39,8 @@ _HASH_SPREAD = 2654435761
 
 
 @dataclass(frozen=True)
-class Port:
-    """One end of a link as its node sees it; ``rate`` is its egress shaper, bytes/s."""
+class PortAddresses:
+    """One end of a link, from the view of its node; ``rate`` is its egress shaper, bytes/s."""
 
     node: str
     name: str
@@ -61,12 +61,12 @@ class Port:
 
 @dataclass(frozen=True)
 class NodePlan:
-    """Everything the lab configures in one node. Hosts have no number and no loopback."""
+    """The addresses and ports of one node. Hosts have no number and no loopback."""
 
-    node: Node
+    node: LabNode
     number: int
     loopback: IPv4Address | None
-    ports: tuple[Port, ...]
+    ports: tuple[PortAddresses, ...]
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class NodePlan:
 
     @property
     def isis(self) -> bool:
-        """Whether IS-IS runs here, which routes IPv6 as well."""
+        """Whether IS-IS runs here, which also routes IPv6."""
         return self.node.protocol == ISIS
 
     @property
@@ -92,24 +92,24 @@ class NodePlan:
 
     @property
     def net(self) -> str:
-        """The network entity title: the system id spells the router id, as people do."""
+        """The network entity title; its system id has the digits of the router id."""
         digits = "".join(f"{int(byte):03d}" for byte in str(self.router_id).split("."))
         system = ".".join(digits[at : at + 4] for at in range(0, 12, 4))
         return f"{self.node.isis_area}.{system}.00"
 
     @property
     def hash_seed(self) -> int:
-        """A multipath hash seed of its own: with one seed all tiers choose alike."""
+        """A multipath hash seed of its own: with equal seeds all tiers select alike."""
         return self.number * _HASH_SPREAD & 0xFFFFFFFF
 
     @property
     def home_area(self) -> AreaId:
-        """The area of its loopback and hosts: the one all its fabric links are in, else 0."""
+        """The area of its loopback and hosts: that of all its fabric links, else 0."""
         areas = {port.area for port in self.ports if not port.to_host}
         return areas.pop() if len(areas) == 1 else BACKBONE
 
     @property
-    def fabric_ports(self) -> tuple[Port, ...]:
+    def fabric_ports(self) -> tuple[PortAddresses, ...]:
         """The ports to other routers."""
         return tuple(port for port in self.ports if not port.to_host)
 
@@ -125,8 +125,8 @@ class NodePlan:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The whole fabric, addressed."""
+class AddressPlan:
+    """The addresses of the whole fabric."""
 
     nodes: Mapping[str, NodePlan]
 
@@ -137,7 +137,7 @@ class Plan:
 
     @property
     def hosts(self) -> tuple[NodePlan, ...]:
-        """The nodes without."""
+        """The nodes without a daemon."""
         return tuple(node for node in self.nodes.values() if not node.node.is_router)
 
     @property
@@ -146,15 +146,15 @@ class Plan:
         return tuple(node for node in self.routers if node.host_prefixes)
 
     def node(self, name: str) -> NodePlan:
-        """Look a node up. Raises LabError if there is none of that name."""
+        """Return a node. Raises LabError if there is none of that name."""
         try:
             return self.nodes[name]
         except KeyError:
             known = ", ".join(self.nodes)
             raise LabError(f"no node {name!r}; there are {known}") from None
 
-    def ports_between(self, a: str, b: str) -> tuple[Port, ...]:
-        """The ports of ``a`` toward ``b``. Raises LabError if the two are not neighbours."""
+    def ports_between(self, a: str, b: str) -> tuple[PortAddresses, ...]:
+        """Return the ports of ``a`` toward ``b``. Raises LabError if they are not neighbors."""
         self.node(b)
         ports = tuple(port for port in self.node(a).ports if port.peer == b)
         if not ports:
@@ -162,8 +162,8 @@ class Plan:
             raise LabError(f"no link between {a} and {b}; {a} is linked to {peers or 'nothing'}")
         return ports
 
-    def leaf_of(self, host: str) -> tuple[NodePlan, Port]:
-        """The router a host hangs on, and that router's port to it. Raises LabError."""
+    def leaf_of(self, host: str) -> tuple[NodePlan, PortAddresses]:
+        """Return the router of a host, and that router's port to it. Raises LabError."""
         plan = self.node(host)
         if plan.node.is_router or not plan.ports:
             raise LabError(f"{host} is not a host with a link")
@@ -171,7 +171,7 @@ class Plan:
         return leaf, next(port for port in leaf.ports if port.peer == host)
 
     def distances(self, target: str) -> dict[str, int]:
-        """Hops from every router to ``target``, by breadth-first search."""
+        """Return the hops from every router to ``target``, by breadth-first search."""
         found = {target: 0}
         queue = deque([target])
         while queue:
@@ -182,8 +182,8 @@ class Plan:
                     queue.append(port.peer)
         return found
 
-    def equal_cost_ports(self, source: str, target: str) -> tuple[Port, ...]:
-        """The ports of ``source`` on shortest paths to ``target``, where all costs are equal."""
+    def equal_cost_ports(self, source: str, target: str) -> tuple[PortAddresses, ...]:
+        """Return the ports of ``source`` on shortest paths to ``target``, for equal link costs."""
         far = self.distances(target)
         return tuple(
             port
@@ -192,10 +192,10 @@ class Plan:
         )
 
 
-def make_plan(topology: Topology) -> Plan:
-    """Give every node its addresses. Raises TopologyError when the pools do not suffice."""
+def make_plan(topology: LabTopology) -> AddressPlan:
+    """Assign addresses to all nodes. Raises TopologyError if the pools are too small."""
     loopbacks = _numbers(topology)
-    ports: dict[str, list[Port]] = {name: [] for name in topology.nodes}
+    ports: dict[str, list[PortAddresses]] = {name: [] for name in topology.nodes}
     fabric = _FABRIC.subnets(new_prefix=31)
     hosts = _HOSTS.subnets(new_prefix=24)
     next(hosts)  # subnets count from 10.0.1.0/24
@@ -211,10 +211,10 @@ def make_plan(topology: Topology) -> Plan:
         number = loopbacks.get(name, 0)
         loopback = _LOOPBACKS[number] if number else None
         plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
-    return Plan({name: _with_home_area(plan) for name, plan in plans.items()})
+    return AddressPlan({name: _with_home_area(plan) for name, plan in plans.items()})
 
 
-def _numbers(topology: Topology) -> dict[str, int]:
+def _numbers(topology: LabTopology) -> dict[str, int]:
     routers = [name for name, node in topology.nodes.items() if node.is_router]
     if len(routers) > 60000:
         raise TopologyError(f"{topology.origin}: {len(routers)} routers are more than 60000")
@@ -222,7 +222,10 @@ def _numbers(topology: Topology) -> dict[str, int]:
 
 
 def _addresses(
-    topology: Topology, link: Link, fabric: Iterator[IPv4Network], hosts: Iterator[IPv4Network]
+    topology: LabTopology,
+    link: LabLink,
+    fabric: Iterator[IPv4Network],
+    hosts: Iterator[IPv4Network],
 ) -> tuple[IPv4Interface, IPv4Interface]:
     routers = [topology.nodes[end.node].is_router for end in link.ends]
     pool = fabric if all(routers) else hosts
@@ -239,12 +242,12 @@ def _addresses(
 
 
 def _port(
-    topology: Topology,
-    link: Link,
+    topology: LabTopology,
+    link: LabLink,
     ends: tuple[int, int],
     addresses: tuple[IPv4Interface, IPv4Interface],
     index: int,
-) -> Port:
+) -> PortAddresses:
     mine, theirs = link.ends[ends[0]], link.ends[ends[1]]
     node = topology.nodes[mine.node]
     to_host = not topology.nodes[theirs.node].is_router
@@ -253,7 +256,7 @@ def _port(
         rate = node.rate
     level = link.level or topology.nodes[mine.node].isis_level
     six = _addresses6(topology, link, ends, addresses)
-    return Port(
+    return PortAddresses(
         node=mine.node,
         name=mine.interface,
         index=index,
@@ -273,12 +276,12 @@ def _port(
 
 
 def _addresses6(
-    topology: Topology,
-    link: Link,
+    topology: LabTopology,
+    link: LabLink,
     ends: tuple[int, int],
     addresses: tuple[IPv4Interface, IPv4Interface],
 ) -> tuple[IPv6Interface, IPv6Interface] | None:
-    """The IPv6 addresses of a host link, made of the IPv4 ones; None where there are none."""
+    """The IPv6 addresses of a host link, derived from the IPv4 ones; None without IPv6."""
     nodes = [topology.nodes[link.ends[end].node] for end in ends]
     if all(node.is_router for node in nodes) or not any(node.protocol == ISIS for node in nodes):
         return None
@@ -289,9 +292,10 @@ def _addresses6(
 
 
 def _with_home_area(plan: NodePlan) -> NodePlan:
-    """Put the host ports of a router into the area the rest of it is in."""
+    """Put the host ports of a router into its home area."""
     home = plan.home_area
     ports = tuple(
-        Port(**{**vars(port), "area": home}) if port.to_host else port for port in plan.ports
+        PortAddresses(**{**vars(port), "area": home}) if port.to_host else port
+        for port in plan.ports
     )
     return NodePlan(plan.node, plan.number, plan.loopback, ports)

@@ -1,6 +1,6 @@
-"""How soon a set of transfers could be over, were every path used as well as it can be.
+"""A lower bound on the time of a set of transfers, with optimal use of every path.
 
-The bound the workloads are measured against: maximum flows by networkx over the shortest-path
+``workload`` compares its results with this bound: maximum flows by networkx over the shortest-path
 DAGs, as in ``expected``. Many transfers at once are a multi-commodity flow, for which this takes
 the largest of the bounds that single-commodity flows give: each pair of routers by itself, all
 that one router sends, all that one receives, and everything together. Each is a true lower bound;
@@ -18,22 +18,22 @@ from typing import Any
 import networkx as nx
 
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import Plan, Port
+from fared.lab.addressing import AddressPlan, PortAddresses
 from fared.lab.expected import VETH_RATE
 from fared.lab.fabric import Fabric
 
 Demands = Mapping[tuple[str, str], float]
 """Bytes from one router to another."""
 
-Rate = Callable[[Port], BytesPerSecond | None]
-"""What a port may send, bytes/s: None is unlimited, 0 dead."""
+Rate = Callable[[PortAddresses], BytesPerSecond | None]
+"""Returns the rate of a port, bytes/s: None is unlimited, 0 a failed link."""
 
 _EXACT = 1e-9
 _MOST_CUTS = 100
 _SOURCE, _SINK = ("", "source"), ("", "sink")
 
 
-def least_seconds(plan: Plan, rate: Rate, demands: Demands) -> float:
+def least_seconds(plan: AddressPlan, rate: Rate, demands: Demands) -> float:
     """Return a lower bound on the time until all demands are met; infinity if one has no path."""
     wanted = {pair: size for pair, size in demands.items() if size > 0 and pair[0] != pair[1]}
     if not wanted:
@@ -43,7 +43,7 @@ def least_seconds(plan: Plan, rate: Rate, demands: Demands) -> float:
 
 
 def kernel_rates(fabric: Fabric) -> Rate:
-    """Read what every router's ports may send now, whoever shaped or failed them."""
+    """Read the present rate of every router's ports, shaped or failed by any means."""
     limits: dict[tuple[str, str], BytesPerSecond] = {}
     for router in fabric.plan.routers:
         netns = fabric.node(router.name).netns
@@ -58,7 +58,7 @@ def kernel_rates(fabric: Fabric) -> Rate:
 
 
 def _groups(demands: Demands) -> Iterator[Demands]:
-    """Yield the sets of demands to look at as one commodity."""
+    """Yield the sets of demands to treat as one commodity."""
     for pair, size in demands.items():
         yield {pair: size}
     for end in (0, 1):
@@ -67,7 +67,7 @@ def _groups(demands: Demands) -> Iterator[Demands]:
     yield demands
 
 
-def _edges(plan: Plan, rate: Rate, source: str, target: str) -> dict[tuple[str, str], float]:
+def _edges(plan: AddressPlan, rate: Rate, source: str, target: str) -> dict[tuple[str, str], float]:
     """Return the links on shortest paths, parallel ones as one: (from, to) to bytes/s."""
     far = plan.distances(target)
     result: dict[tuple[str, str], float] = {}
@@ -90,7 +90,7 @@ def _single_commodity(
 ) -> float:
     """Return the least time T in which the links, T times their rate, carry all demands.
 
-    Newton's method on cuts: a cut that is too small at T says which T it needs at least.
+    Newton's method on cuts: a cut that is too small at T gives the least T for itself.
     """
     links: dict[tuple[str, str], float] = {}
     ends: dict[tuple[object, object], float] = {}
@@ -120,10 +120,12 @@ def _graph(
     ends: Mapping[tuple[object, object], float],
     seconds: float,
 ) -> nx.DiGraph[Any]:
-    """Each router is an entry and an exit, joined: what it receives for its hosts stays inside.
+    """Return the flow network; each router is an entry and an exit, joined.
 
-    Traffic may pass a router, from its entry to its exit, but what it sends itself starts at the
-    exit: so a demand from and one to the same router never cancel out.
+    Traffic for a router's own hosts stays inside.
+
+    Traffic may transit a router, from its entry to its exit, but its own starts at the exit: so a
+    demand from and one to the same router never cancel out.
     """
     graph: nx.DiGraph[Any] = nx.DiGraph()
     graph.add_node(_SOURCE)

@@ -1,9 +1,9 @@
-"""The collectives of AI training as schedules: who sends which blocks to whom, step by step.
+"""The collectives of AI training as schedules of sends between ranks, step by step.
 
-A collective runs over ranks 0 to N-1, each with a buffer cut into N blocks. A schedule is a
-sequence of steps; all sends of a step go at once, and a step begins when the one before has been
-received everywhere. Blocks are named, not only counted, so that a schedule can be executed on
-paper and found to leave the right data with every rank. Pure: the workload gives ranks hosts.
+A collective runs over ranks 0 to N-1, each with a buffer of N blocks. A schedule is a sequence of
+steps; all sends of a step start together, and a step begins when the previous one has been received
+everywhere. Blocks are named, not only counted, so that a test can execute a schedule and check the
+data of every rank. This module is pure: the workload assigns hosts to ranks.
 
 Message sizes are those of the usual benchmarks: of the buffer each rank holds at the end of an
 all-reduce, a broadcast or an all-gather, and at its start in a reduce, a reduce-scatter, a scatter
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 ROOT = 0
-"""The rank that broadcasts, scatters, and is reduced to."""
+"""The rank that broadcasts and scatters, and that receives the result of a reduce."""
 
 
 @dataclass(frozen=True)
 class Send:
-    """One rank sends blocks to another, which adds them to its own, or keeps them instead.
+    """One rank sends blocks to another, which adds them to its own or replaces its own.
 
-    A block is named by its place in the receiver's buffer. In an all-to-all and a scatter it is
-    the sender's block for the receiver; everywhere else both sides call it the same.
+    A block is named by its place in the receiver's buffer. In an all-to-all and a scatter it is the
+    sender's block for the receiver; everywhere else both sides use the same name.
     """
 
     source: int
@@ -34,7 +34,7 @@ class Send:
     adds: bool = False
 
     def size(self, ranks: int, message: int) -> int:
-        """Return the bytes of it, for a message of so many bytes among so many ranks."""
+        """Return its size in bytes, for a message size and a number of ranks."""
         return sum(block_size(block, ranks, message) for block in self.blocks)
 
 
@@ -43,7 +43,7 @@ Schedule = tuple[Step, ...]
 
 
 def block_size(block: int, ranks: int, message: int) -> int:
-    """Return the bytes of one of N blocks; the first ones take what does not divide evenly."""
+    """Return the bytes of one of N blocks; the first ones take the remainder."""
     return message // ranks + (block < message % ranks)
 
 
@@ -64,7 +64,7 @@ def reduce_scatter(ranks: int) -> Schedule:
 
 
 def all_gather(ranks: int) -> Schedule:
-    """Return N-1 steps round the ring: block r, which rank r has, comes to all."""
+    """Return N-1 steps round the ring: block r of rank r reaches all."""
     return tuple(
         tuple(Send(rank, (rank + 1) % ranks, ((rank - step) % ranks,)) for rank in range(ranks))
         for step in range(ranks - 1)
@@ -102,7 +102,7 @@ def scatter(ranks: int) -> Schedule:
 
 
 def all_to_all(ranks: int) -> Schedule:
-    """Return one step: every rank sends a block to every other, as libraries post them."""
+    """Return one step: every rank sends a block to every other."""
     return (
         tuple(
             Send(rank, (rank + shift) % ranks, ((rank + shift) % ranks,))
@@ -131,4 +131,4 @@ COLLECTIVES: Mapping[str, Callable[[int], Schedule]] = MappingProxyType(
         "all-to-all": all_to_all,
     }
 )
-"""Name to what makes the schedule of so many ranks, two at least."""
+"""By name: the function that makes the schedule for a number of ranks, at least two."""

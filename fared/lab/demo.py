@@ -1,12 +1,13 @@
-"""The demonstration: one slow link, one dead link, and what the fabric does about each.
+"""The demonstration: one slow link, one failed link, and the reaction of the fabric to each.
 
 A Clos fabric is built with a real daemon in every router. Flows are sent from the first leaf's
 host to another leaf's, and counted at the uplinks. Then one spine's link to that leaf drops to a
 quarter of its rate, fails, and heals. In a five-stage fabric the other leaf is in another PoD:
-where PoDs are areas of their own (of OSPF, or of IS-IS at level 1), the first leaf knows of the slow
-link only what the routers between the areas announce that they can carry. Where IS-IS runs,
-everything is shown and demanded of IPv4 and IPv6 alike. Every claim is checked against the kernels: weights are read from their tables,
-shares from their counters; a claim that fails ends the demonstration with exit code 1.
+where PoDs are areas of their own (of OSPF, or of IS-IS at level 1), the first leaf learns of the
+slow link only by the path capacities that the routers between the areas advertise. Where IS-IS
+runs, everything is shown and checked for IPv4 and IPv6 alike. Every claim is checked against the
+kernels: weights are read from their tables, shares from their counters; a claim that fails ends the
+demonstration with exit code 1.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from fared.core.units import BytesPerSecond, format_bandwidth
-from fared.lab import keeper, traffic
+from fared.lab import holder, traffic
 from fared.lab.addressing import NodePlan
 from fared.lab.errors import LabError
 from fared.lab.expected import expected_shares, path_capacities
 from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView, shares
 from fared.lab.tables import shares_table
-from fared.lab.topology import Topology
+from fared.lab.topology import LabTopology
 from fared.lab.waiting import Accepts, has_all_paths, interfaces, wait_until
 
 FLOWS = 20_000
@@ -42,12 +43,12 @@ _WIDTH = 80
 
 
 class DemoError(LabError):
-    """Something the demonstration claims did not happen."""
+    """A claim of the demonstration failed."""
 
 
 @dataclass(frozen=True)
 class _Cast:
-    """Who plays: flows go from source to target, and the link spine to target suffers."""
+    """The nodes: flows go from source to target, and the link spine to target fails."""
 
     source: NodePlan
     source_host: str
@@ -62,8 +63,8 @@ class _Cast:
         return f"{self.spine.name} > {self.target.name}"
 
 
-def run_demo(topology: Topology, as_kind: str | None = None) -> int:
-    """Run the demonstration inside a sandbox; return 0, or 1 after saying what went wrong."""
+def run_demo(topology: LabTopology, as_kind: str | None = None) -> int:
+    """Run the demonstration inside a sandbox; return 0, or 1 after reporting what failed."""
     console = Console(width=min(_WIDTH, Console().width), highlight=False)
     fabric = Fabric.from_topology(topology, as_kind=as_kind)
     try:
@@ -80,7 +81,7 @@ def run_demo(topology: Topology, as_kind: str | None = None) -> int:
 def _keep_logs(fabric: Fabric, console: Console) -> None:
     source = fabric.directory / "nodes"
     if source.is_dir():
-        target = keeper.base_directory() / f"{fabric.topology.name}-failed"
+        target = holder.base_directory() / f"{fabric.topology.name}-failed"
         shutil.rmtree(target, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.sock", "*.vty", "zserv", "*.ctl")
         shutil.copytree(source, target, ignore=ignored)
@@ -96,7 +97,7 @@ class _Demo:
         self.begun = time.monotonic()
 
     def run(self) -> None:
-        """Tell the whole story."""
+        """Run all acts."""
         self._build()
         self._whole()
         self._slow()
@@ -127,7 +128,7 @@ class _Demo:
         )
 
     def _whole(self) -> None:
-        self._headline("All links whole")
+        self._headline("All links work")
         self._flows()
 
     def _slow(self) -> None:
@@ -143,15 +144,15 @@ class _Demo:
             self._change_rate(whole / _THEN_TO)
 
     def _change_rate(self, rate: BytesPerSecond) -> None:
-        """Shape the link; where the daemons weigh paths, wait for the weights and tell of them."""
+        """Shape the link; if the daemons weight paths, wait for the weights and report them."""
         others = self._others()
         self._reset_writes()
         begun = time.monotonic()
         self.fabric.shape(self.cast.spine.name, self.cast.target.name, rate)
         if not self.weighs:
-            self._note("these daemons do not weigh paths: flows still split evenly")
+            self._note("these daemons do not weight paths: flows still split evenly")
             return
-        what = "leaves weigh the path by what it carries"
+        what = "leaves weight the path by its capacity"
         done = self._await(others, self._weighted, _CHANGE_DEADLINE, what, quiet=_SETTLED)
         families = " for IPv4 and IPv6" if len(self.cast.prefixes) > 1 else ""
         told = f"{_leaves(others)} {self._ratio()} in the kernel{families}"
@@ -161,20 +162,20 @@ class _Demo:
     def _dead(self) -> None:
         cast = self.cast
         a, b = cast.spine.name, cast.target.name
-        self._headline(f"The link of {a} and {b} fails, and heals")
+        self._headline(f"The link between {a} and {b} fails, and heals")
         begun = time.monotonic()
         self.fabric.fail(a, b)
         done = self._await(self._others(), self._avoids, _CHANGE_DEADLINE, "leaves avoid the link")
-        self._done(f"failed: no leaf sends to {b} over {a} any more", begun, done)
+        self._done(f"failed: no leaf sends to {b} over {a}", begun, done)
         begun = time.monotonic()
         self.fabric.heal(a, b)
         done = self._await(self._others(), self._uses, _CHANGE_DEADLINE, "leaves use the link")
-        self._done("healed: every leaf does again", begun, done)
+        self._done("healed: every leaf sends over it again", begun, done)
         if self.weighs:
             done = self._await(
-                self._others(), self._weighted, _CHANGE_DEADLINE, "leaves weigh the slow path less"
+                self._others(), self._weighted, _CHANGE_DEADLINE, "leaves weight the slow path less"
             )
-            self._done(f"and with the weights {self._ratio()}", begun, done)
+            self._done(f"with the weights {self._ratio()}", begun, done)
 
     def _facts(self) -> None:
         node = self.fabric.node(self.cast.source.name)
@@ -186,10 +187,10 @@ class _Demo:
         self._done("everything stopped and removed", before)
         self._note(f"{time.monotonic() - self.begun:.1f} s in all")
 
-    # -- what is waited for ------------------------------------------------------------------
+    # -- conditions ----------------------------------------------------------------------------
 
     def _weighted(self, name: str, view: KernelView) -> bool:
-        """Whether a leaf's weights toward the target say what its paths can carry."""
+        """Whether a leaf's weights toward the target match the capacities of its paths."""
         wanted = expected_shares(self._capacities(name))
         return all(
             wanted.keys() == held.keys()
@@ -206,7 +207,7 @@ class _Demo:
         return all(spine <= interfaces(view.hops(prefix)) for prefix in self.cast.prefixes)
 
     def _toward_spine(self, name: str) -> set[str]:
-        """The uplinks of a leaf whose shortest paths to the target pass the spine."""
+        """Return the uplinks of a leaf whose shortest paths to the target pass the spine."""
         plan, target = self.fabric.plan, self.cast.target.name
         beyond = plan.distances(self.cast.spine.name)
         left = plan.distances(target)[name] - 2  # from the uplink's far end to the spine
@@ -255,7 +256,7 @@ class _Demo:
             raise DemoError("\n".join([after, *ended]))
         return finished
 
-    # -- telling -----------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------
 
     def _flows(self) -> None:
         cast = self.cast
@@ -272,7 +273,7 @@ class _Demo:
             if report.delivered < report.sent:
                 lost = report.sent - report.delivered
                 self._note(f"{lost:,} of {report.sent:,} packets to {report.prefix} were lost")
-        # The path whose share is largest for what it carries is full first.
+        # The path with the largest share of its capacity fills first.
         full_at = min(
             capacities[up.interface] / max(up.measured, 1e-9)
             for report in reports
@@ -297,7 +298,7 @@ class _Demo:
             view.read_events()
         groups = sum(view.writes.next_hops for view in views)
         routes = sum(view.writes.routes for view in views)
-        self._note(f"written to their kernels for it: {groups} next-hop groups, {routes} routes")
+        self._note(f"written to their kernels: {groups} next-hop groups, {routes} routes")
 
     def _headline(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/]")
@@ -321,13 +322,13 @@ def _choose(fabric: Fabric) -> _Cast:
     target = max(leaves[1:], key=lambda leaf: far.get(leaf.name, 0))  # the first of the farthest
     uplinks = plan.equal_cost_ports(source.name, target.name)
     if len(uplinks) < 2:
-        raise DemoError(f"{source.name} has no two equal paths to {target.name}")
+        raise DemoError(f"{source.name} has only one shortest path to {target.name}")
     spine = plan.node(uplinks[0].peer)
     while (onward := plan.equal_cost_ports(spine.name, target.name))[0].peer != target.name:
         spine = plan.node(onward[0].peer)
     rate = fabric.rate(onward[0])
     if rate is None:
-        raise DemoError(f"the link {spine.name}-{target.name} has no rate that could drop")
+        raise DemoError(f"the link {spine.name}-{target.name} has no rate to reduce")
     host = {leaf.name: next(p.peer for p in leaf.ports if p.to_host) for leaf in (source, target)}
     return _Cast(
         source=source,
@@ -347,7 +348,7 @@ def _leaves(plans: Sequence[NodePlan]) -> str:
 
 
 def _protocols(routers: Sequence[NodePlan]) -> str:
-    """What is spoken, and for which address families."""
+    """The protocols in use, and their address families."""
     spoken = {router.isis for router in routers}
     names = {False: "OSPFv2 for IPv4", True: "IS-IS for IPv4 and IPv6"}
     return " and ".join(names[isis] for isis in sorted(spoken))

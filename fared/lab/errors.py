@@ -1,10 +1,10 @@
-"""What the lab says when it cannot go on."""
+"""Errors of the lab."""
 
 from __future__ import annotations
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked; the message is for people, ``exit_code`` for scripts."""
+    """The lab cannot do what was requested; the message is for people, the code for scripts."""
 
     exit_code = 1
 

@@ -1,7 +1,7 @@
-"""What should come out, computed from the topology and the links' rates alone.
+"""Expected results, computed from the topology and the links' rates alone.
 
-An oracle for the demo and the tests, on purpose unlike the daemon's way: networkx's maximum flow
-over the shortest-path DAG, next hop by next hop.
+This is an oracle for the demo and the tests, by another algorithm than the daemon's: networkx's
+maximum flow over the shortest-path DAG, next hop by next hop.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from collections.abc import Callable
 import networkx as nx
 
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import Plan, Port
+from fared.lab.addressing import AddressPlan, PortAddresses
 
 VETH_RATE: BytesPerSecond = 10e9 / 8
-"""What an unshaped veth claims to be: 10 Gbit/s."""
+"""The speed that an unshaped veth reports: 10 Gbit/s."""
 _HALVINGS = 60
 
 
 def path_capacities(
-    plan: Plan, rate: Callable[[Port], BytesPerSecond | None], source: str, target: str
+    plan: AddressPlan,
+    rate: Callable[[PortAddresses], BytesPerSecond | None],
+    source: str,
+    target: str,
 ) -> dict[str, BytesPerSecond]:
-    """Return what each next hop of ``source`` can carry to ``target``: port name to bytes/s.
+    """Return the capacity of each next hop of ``source`` toward ``target``: port name to bytes/s.
 
-    Each next hop counts min(own link, maximum flow from there over shortest paths); parallel
-    links share in proportion to their own rate. ``rate`` is asked for a port's egress.
+    Each next hop counts min(own link, maximum flow from there over shortest paths); parallel links
+    share in proportion to their own rate. ``rate`` returns a port's egress rate.
     """
     far = plan.distances(target)
     if source not in far:
@@ -51,8 +54,8 @@ def expected_shares(
 ) -> dict[str, float]:
     """Return each port's share of the flows; they add up to 1.
 
-    With ``flows`` small ports lean: each gets n of them so that n + 2 sqrt(n) is the same
-    multiple of the capacity everywhere, found by halving.
+    With ``flows`` the shares are skewed away from small ports: each gets n of them so that
+    n + 2 sqrt(n) is the same multiple of the capacity everywhere, found by bisection.
     """
     total = sum(capacities.values())
     if not total or flows is None:

@@ -1,8 +1,8 @@
-"""A fabric that runs: namespaces, links, daemons, and the hands on them.
+"""A running fabric: namespaces, links, daemons, and the operations on them.
 
-``with Fabric.from_file(path) as fabric:`` builds everything, starts the daemons and takes all
-down again; it needs a sandbox (or root). ``Fabric.attach`` gives the hands without the building,
-for commands against a fabric that another process keeps.
+``with Fabric.from_file(path) as fabric:`` builds everything, starts the daemons and removes all at
+the end; it requires a sandbox (or root). ``Fabric.attach`` operates on a fabric that another
+process holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Self
 
 from fared.core.units import BytesPerSecond
 from fared.lab import sandbox, topology
-from fared.lab.addressing import NodePlan, Plan, Port, make_plan
+from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
 from fared.lab.errors import LabError
 from fared.lab.kernel_view import KernelView
 from fared.lab.kinds import NodeKind, kind_of
@@ -40,7 +40,7 @@ _POLL = 0.005
 
 
 @dataclass
-class Process:
+class NodeProcess:
     """A program the lab started in a node."""
 
     name: str
@@ -81,7 +81,7 @@ class RunningNode:
     kind: NodeKind
     netns: Netns
     directory: Path
-    processes: list[Process] = field(default_factory=list)
+    processes: list[NodeProcess] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -104,11 +104,11 @@ class RunningNode:
 class Fabric:
     """All nodes of a topology."""
 
-    def __init__(self, source: topology.Topology, directory: Path) -> None:
-        """Plan the fabric; nothing exists yet. State and logs will be in ``directory``."""
+    def __init__(self, source: topology.LabTopology, directory: Path) -> None:
+        """Plan the fabric without building it. State and logs go to ``directory``."""
         self.topology = source
         self.directory = directory
-        self.plan: Plan = make_plan(source)
+        self.plan: AddressPlan = make_plan(source)
         self.nodes: dict[str, RunningNode] = {
             name: RunningNode(
                 plan, kind_of(plan.node.kind), Netns(name), directory / "nodes" / name
@@ -125,13 +125,17 @@ class Fabric:
     def from_file(
         cls, path: Path | str, *, as_kind: str | None = None, directory: Path | None = None
     ) -> Fabric:
-        """Read a topology file. ``as_kind`` runs every router as that kind. Raises TopologyError."""
+        """Read a topology file; ``as_kind`` makes all routers that kind. Raises TopologyError."""
         source = topology.load(Path(path))
         return cls.from_topology(source, as_kind=as_kind, directory=directory)
 
     @classmethod
     def from_topology(
-        cls, source: topology.Topology, *, as_kind: str | None = None, directory: Path | None = None
+        cls,
+        source: topology.LabTopology,
+        *,
+        as_kind: str | None = None,
+        directory: Path | None = None,
     ) -> Fabric:
         """Plan a topology that is already read."""
         if as_kind is not None:
@@ -140,7 +144,7 @@ class Fabric:
 
     @classmethod
     def attach(cls, directory: Path) -> Fabric:
-        """Take hold of a fabric another process keeps, from its state directory."""
+        """Attach to a fabric that another process holds, by its state directory."""
         state = json.loads((directory / STATE_FILE).read_text("utf-8"))
         if state.get("format") != STATE_FORMAT:
             raise LabError(f"{directory}: written by another version of fared-lab")
@@ -148,11 +152,11 @@ class Fabric:
         fabric = cls(source, directory)
         for name, processes in state["processes"].items():
             node = fabric.nodes[name]
-            node.processes = [Process(p["name"], p["pid"], Path(p["log"])) for p in processes]
+            node.processes = [NodeProcess(p["name"], p["pid"], Path(p["log"])) for p in processes]
         return fabric
 
     def write_state(self, as_kind: str | None = None, **more: object) -> None:
-        """Leave in the state directory what ``attach`` needs, and ``more`` for others."""
+        """Write the state that ``attach`` reads to the state directory, and ``more``."""
         state = {
             "format": STATE_FORMAT,
             "name": self.topology.name,
@@ -171,7 +175,7 @@ class Fabric:
         part.replace(path)
 
     def __enter__(self) -> Self:
-        """Build and start; whatever fails, nothing stays."""
+        """Build and start the fabric; after a failure nothing remains."""
         try:
             self.build()
             self.start()
@@ -194,7 +198,7 @@ class Fabric:
     def build(self) -> None:
         """Make namespaces, links, addresses and rates. Raises LabError."""
         if not sandbox.inside() and os.geteuid() != 0:
-            raise LabError("a fabric needs a sandbox, or root")
+            raise LabError("a fabric requires a sandbox, or root")
         self._check_programs()
         self.directory.mkdir(parents=True, exist_ok=True)
         for node in self.nodes.values():
@@ -212,11 +216,11 @@ class Fabric:
         self._start(list(self.nodes.values()))
 
     def start_node(self, name: str) -> None:
-        """Start the daemons of one node again, with the configuration that lies there."""
+        """Start the daemons of one node again, with its present configuration."""
         self._start([self.node(name)], write=False)
 
     def stop_node(self, name: str, *, kill: bool = False) -> None:
-        """End the daemons of one node, in order or, with ``kill``, as a crash would."""
+        """Stop the daemons of one node, or, with ``kill``, kill them as in a crash."""
         node = self.node(name)
         if kill:
             for process in node.processes:
@@ -225,7 +229,7 @@ class Fabric:
         node.processes.clear()
 
     def _start(self, nodes: Sequence[RunningNode], *, write: bool = True) -> None:
-        """Start the daemons in step over the nodes: the first of each, then the second."""
+        """Start the daemons of all nodes in step: the first of each, then the second."""
         queues: dict[str, list[Command]] = {}
         for node in nodes:
             node.directory.mkdir(parents=True, exist_ok=True)
@@ -241,7 +245,7 @@ class Fabric:
                 _await_ready(node, command, process, deadline)
 
     def stop(self) -> None:
-        """End the daemons, in order and then by force, and delete the namespaces."""
+        """Stop the daemons, first by SIGTERM, then by SIGKILL, and delete the namespaces."""
         for view in self._views.values():
             view.close()
         self._views.clear()
@@ -272,34 +276,34 @@ class Fabric:
                 f"peer name {b.name} index {b.index} mtu {b.mtu} netns {b.node}"
             )
 
-    def _port(self, end: topology.Endpoint) -> Port:
+    def _port(self, end: topology.Endpoint) -> PortAddresses:
         ports = self.plan.node(end.node).ports
         return next(port for port in ports if port.name == end.interface)
 
-    # -- hands -----------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------
 
     def node(self, name: str) -> RunningNode:
-        """Look a node up. Raises LabError."""
+        """Return a node. Raises LabError."""
         self.plan.node(name)
         return self.nodes[name]
 
     def view(self, name: str) -> KernelView:
-        """What the node's kernel holds, read without asking the daemon."""
+        """Return the contents of the node's kernel, read without the daemon."""
         if name not in self._views:
             node = self.node(name)
             self._views[name] = KernelView(node.netns)
         return self._views[name]
 
     def views(self, plans: Sequence[NodePlan]) -> Mapping[str, KernelView]:
-        """The kernels of several nodes."""
+        """Return the kernels of several nodes."""
         return {plan.name: self.view(plan.name) for plan in plans}
 
     def fail(self, a: str, b: str) -> None:
-        """Take the links between two nodes down at ``a``: both ends lose carrier."""
+        """Set the links between two nodes down at ``a``: both ends lose carrier."""
         self._set_links(a, b, "down")
 
     def heal(self, a: str, b: str) -> None:
-        """Bring the links between two nodes up again, whichever end was taken down."""
+        """Set the links between two nodes up again, at both ends."""
         self._set_links(a, b, "up")
         self._set_links(b, a, "up")
 
@@ -308,18 +312,18 @@ class Fabric:
             self.node(a).netns.ip("link", "set", "dev", port.name, state)
 
     def shape(self, a: str, b: str, rate: BytesPerSecond | None) -> None:
-        """Set what ``a`` can send toward ``b``, bytes/s a link; None removes the limit."""
+        """Set the rate from ``a`` toward ``b``, bytes/s for each link; None removes the limit."""
         for port in self.plan.ports_between(a, b):
             command = shape_command(port, rate).split()
             self.node(a).netns.run(["tc", *command], check=rate is not None)
             self._rates[a, port.name] = rate
 
-    def rate(self, port: Port) -> BytesPerSecond | None:
-        """What a port may send, as last set through this object, bytes/s; None is unlimited."""
+    def rate(self, port: PortAddresses) -> BytesPerSecond | None:
+        """Return the rate of a port as last set through this object, bytes/s; None is unlimited."""
         return self._rates.get((port.node, port.name), port.rate)
 
 
-def _start(node: RunningNode, command: Command) -> Process:
+def _start(node: RunningNode, command: Command) -> NodeProcess:
     if command.ready is not None:
         command.ready.unlink(missing_ok=True)
     log = node.directory / f"{command.name}.log"
@@ -327,12 +331,14 @@ def _start(node: RunningNode, command: Command) -> Process:
         handle = node.netns.start(command.arguments, log)
     except OSError as error:
         raise LabError(f"{node.name}: cannot start {command.arguments[0]}: {error}") from error
-    process = Process(command.name, handle.pid, log, handle)
+    process = NodeProcess(command.name, handle.pid, log, handle)
     node.processes.append(process)
     return process
 
 
-def _await_ready(node: RunningNode, command: Command, process: Process, deadline: float) -> None:
+def _await_ready(
+    node: RunningNode, command: Command, process: NodeProcess, deadline: float
+) -> None:
     while True:
         ended = None if process.handle is None else process.handle.poll()
         if not command.lasting and ended == 0:
@@ -351,7 +357,7 @@ def _await_ready(node: RunningNode, command: Command, process: Process, deadline
         time.sleep(_POLL)
 
 
-def _end(processes: Sequence[Process]) -> None:
+def _end(processes: Sequence[NodeProcess]) -> None:
     for process in processes:
         _signal(process, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_DEADLINE
@@ -364,7 +370,7 @@ def _end(processes: Sequence[Process]) -> None:
             process.handle.wait()
 
 
-def _signal(process: Process, number: signal.Signals) -> None:
+def _signal(process: NodeProcess, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         if process.alive():
             os.kill(process.pid, number)

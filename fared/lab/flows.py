@@ -1,9 +1,9 @@
-"""TCP connections between hosts, and bytes through them, all driven by one loop.
+"""TCP connections between hosts and the transfer of bytes over them, driven by one loop.
 
 Both ends of every connection are sockets of this process, opened inside the hosts' namespaces.
-Bytes are not made or looked at: the sender hands the kernel pages of a file in memory, the
-receiver tells it to drop what came, so that Python moves no payload and the links are the
-bottleneck, not the loop. Source ports are drawn from a seed: the same flows again, if wanted.
+Python moves no payload, so the links are the bottleneck and not the loop: the sender passes the
+kernel pages of a file in memory, and the receiver tells the kernel to discard received data. Source
+ports are drawn from a seed, so the same flows can be repeated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPARE_DESCRIPTORS = 256
 
 @dataclass(eq=False)
 class Flow:
-    """One connection, used in one direction: ``unsent`` bytes are yet to be handed over."""
+    """One connection, used in one direction: ``unsent`` bytes are still to be sent."""
 
     source: str
     target: str
@@ -55,7 +55,7 @@ class Flows:
         *,
         ipv6: bool = False,
     ) -> None:
-        """Connect, for each owner, pairs of hosts by so many connections. Raises LabError."""
+        """Connect pairs of hosts, for each owner, with a number of connections. Raises LabError."""
         self._fabric = fabric
         self._ipv6 = ipv6
         self._stack = ExitStack()
@@ -78,7 +78,7 @@ class Flows:
             raise
 
     def __enter__(self) -> Self:
-        """Go on with all connections made."""
+        """Return the object with all connections established."""
         return self
 
     def __exit__(
@@ -95,7 +95,7 @@ class Flows:
         self._stack.close()
 
     def send(self, owner: int, pair: Pair, size: int) -> None:
-        """Send so many bytes from one host to another, split over the pair's connections."""
+        """Send a number of bytes from one host to another, split over the pair's connections."""
         flows = self._flows[owner][pair]
         for number, flow in enumerate(flows):
             share = size // len(flows) + (number < size % len(flows))
@@ -104,7 +104,7 @@ class Flows:
             flow.unsent += share
 
     def poll(self, timeout: float) -> dict[int, int]:
-        """Move what can be moved, waiting for it; return bytes received by owner.
+        """Move as much data as possible, and wait for it; return bytes received by owner.
 
         Raises LabError when a connection breaks.
         """
@@ -130,7 +130,7 @@ class Flows:
             self._selector.unregister(flow.sender)
 
     def _receive(self, flow: Flow) -> int:
-        """Drop what has come: with MSG_TRUNC a TCP socket copies nothing (tcp(7))."""
+        """Discard received data: with MSG_TRUNC a TCP socket copies nothing (tcp(7))."""
         assert flow.receiver is not None
         size = flow.receiver.recv_into(self._buffer, _CHUNK, socket.MSG_TRUNC)
         if not size:
@@ -142,7 +142,7 @@ class Flows:
     def _connect(
         self, owner: int, pairs: Mapping[Pair, int], ports: Iterator[int]
     ) -> dict[Pair, list[Flow]]:
-        """Connect one owner's pairs, then accept at every target and tell who is who by port."""
+        """Connect one owner's pairs, then accept at every target and identify peers by port."""
         listening = _FIRST_LISTENING_PORT + owner
         flows: dict[Pair, list[Flow]] = {}
         with ExitStack() as stack:
@@ -217,7 +217,7 @@ class Flows:
 
 
 def _allow_descriptors(wanted: int) -> None:
-    """Raise this process's limit of open files as far as needed. Raises LabError."""
+    """Raise this process's limit of open files as necessary. Raises LabError."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and wanted > hard:
         raise LabError(f"{wanted} sockets are more than this process may open ({hard})")

@@ -1,8 +1,8 @@
 """Topology files of any size: the text of a five-stage Clos fabric, ready for containerlab too.
 
 The fabric is Figure 2 of draft-xu-lsr-fare: PoDs of leaves and spines, each an OSPF area, and
-planes of super-spines in area 0, each joining the spines of one number. In the figure there are 8
-PoDs and 4 super-spines a plane; ``containerlab/clos5.clab.yml`` is what this writes unasked.
+planes of super-spines in area 0, each joining the spines with one number. The figure has 8 PoDs and
+4 super-spines in each plane; ``containerlab/clos5.clab.yml`` has the default size.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ _HEAD = """\
 # leaf; every link {rate}bit/s. PoD p is OSPF area p, with the loopbacks of its leaves; the planes,
 # and the loopbacks of spines and super-spines, are area 0: the spines are area border routers.
 #
-#   fared-lab demo {name}.clab.yml           the story, across areas
-#   fared-lab up {name}.clab.yml             the same fabric, and it stays
-#   containerlab deploy -t {name}.clab.yml   where Docker is; see containerlab/README.md
+#   fared-lab demo {name}.clab.yml           the demo, across areas
+#   fared-lab up {name}.clab.yml             the same fabric, left running
+#   containerlab deploy -t {name}.clab.yml   with Docker; see containerlab/README.md
 #
-# p1-S1 is spine 1 of PoD 1, linked to every leaf of its PoD and to the super-spines of plane 1, which
+# p1-S1 is spine 1 of PoD 1, linked to every leaf of its PoD and to the super-spines of plane 1, \
+which
 # are plane1-SS1 and so on. Interfaces are named after the node at the far end. The labels and vars
-# are explained in fared/lab/topology.py. `fared-lab generate clos5` writes such files in other sizes.
+# are explained in fared/lab/topology.py. `fared-lab generate clos5` writes this file in \
+other sizes.
 name: {name}
 
 topology:
@@ -33,8 +35,8 @@ topology:
       image: fared
       binds: ["{name}.clab.yml:/fabric.clab.yml:ro"]
       cmd: fared-lab node /fabric.clab.yml
-      network-mode: none     # no second way around the fabric
-      restart-policy: "no"   # Docker would start a node again without its links
+      network-mode: none     # no second path around the fabric
+      restart-policy: "no"   # Docker would restart a node without its links
   defaults: {{labels: {{fared-lab.hello-interval: {hello}}}}}   # seconds
   groups:
     super: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
@@ -48,7 +50,7 @@ topology:
 
 @dataclass(frozen=True)
 class Clos5:
-    """The sizes of a five-stage fabric: there are as many planes as spines in a PoD."""
+    """The size of a five-stage fabric: there are as many planes as spines in a PoD."""
 
     pods: int = 2
     spines: int = 4

@@ -1,10 +1,10 @@
-"""A job of a workload: which collective between which hosts, how large, and when."""
+"""A job of a workload: the collective, its hosts, message size and duration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fared.lab.addressing import Plan
+from fared.lab.addressing import AddressPlan
 from fared.lab.collectives import COLLECTIVES, Schedule
 from fared.lab.errors import LabError
 
@@ -17,11 +17,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Job:
-    """What to run: a collective over hosts, rank by rank, so many times.
+    """A collective over hosts, given in order of rank, and the number of its iterations.
 
-    ``size`` is the message, bytes (``collectives`` says of what); ``elephants`` are the TCP
-    connections a pair of hosts shares it among. With a ``period``, seconds, iterations begin only
-    in the first ``duty`` of each; ``seconds`` ends the job: no iteration begins after them.
+    ``size`` is the size of the message in bytes, as defined in ``collectives``; ``elephants`` is
+    the number of TCP connections of a pair of hosts. With a ``period``, seconds, iterations begin
+    only in the first ``duty`` of each period; no iteration begins after ``seconds``.
     """
 
     collective: str
@@ -33,20 +33,20 @@ class Job:
     period: float | None = None
     duty: float = 0.5
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: AddressPlan) -> None:
         """Raise LabError if the job cannot be run on that fabric."""
         if self.collective not in COLLECTIVES:
             raise LabError(f"no collective {self.collective!r}: {', '.join(COLLECTIVES)}")
         for host in self.hosts:
             plan.leaf_of(host)
         if len(set(self.hosts)) < len(self.hosts) or len(self.hosts) < 2:
-            raise LabError("a job needs two different hosts at least")
+            raise LabError("a job requires at least two different hosts")
         if self.size < 1 or self.elephants < 1:
-            raise LabError("a message of one byte and one flow a pair are the least")
+            raise LabError("a message has at least one byte, and a pair at least one flow")
         if self.iterations is None and self.seconds is None:
-            raise LabError("a job ends after some iterations or some seconds")
+            raise LabError("a job requires a number of iterations or of seconds")
         if (self.period is not None and self.period <= 0) or not 0 < self.duty <= 1:
-            raise LabError("a period is longer than 0 s, and some of it is on")
+            raise LabError("a period is longer than 0 s, with a duty above 0")
 
     @property
     def schedule(self) -> Schedule:
@@ -54,7 +54,7 @@ class Job:
         return COLLECTIVES[self.collective](len(self.hosts))
 
     def transfers(self) -> list[dict[Pair, int]]:
-        """Return, for each step, how many bytes go from host to host."""
+        """Return, for each step, the bytes from host to host."""
         ranks = len(self.hosts)
         steps = []
         for step in self.schedule:

@@ -1,8 +1,8 @@
-"""What a node's kernel holds, read without the daemon's help or code.
+"""The contents of a node's kernel, read without the daemon's help or code.
 
-The demo and the tests take the kernel's word, not the daemon's: next hops and weights come from
-raw rtnetlink dumps (iproute2 shows only the low byte of a 16-bit weight), counters from
-/proc/net/dev. Routes through next-hop objects and classic multipath routes read alike.
+The demo and the tests rely on the kernel, not on the daemon: next hops and weights come from raw
+rtnetlink dumps (iproute2 shows only the low byte of a 16-bit weight), counters from /proc/net/dev.
+Routes over next-hop objects and classic multipath routes are read alike.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _EVENT_BUFFER = 4 << 20
 _RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
 _RTM_NEWNEXTHOP, _RTM_GETNEXTHOP = 104, 106
 _RTM_GETQDISC = 38
+_RTM_PROTOCOL, _RTPROT_KERNEL = 16 + 5, 2  # offset in a message: of rtm_protocol
 _TCA_STATS2, _TCA_STATS_BASIC, _TCA_STATS_QUEUE = 7, 1, 3
 _ROOT = 0xFFFFFFFF
 _REQUEST_DUMP = 0x301
@@ -42,24 +43,23 @@ _Attributes = dict[int, bytes]
 
 
 class Hop(NamedTuple):
-    """One next hop of a route, with its weight as the kernel has it (1 to 65536)."""
+    """One next hop of a route, with its weight in the kernel (1 to 65536)."""
 
     interface: str
     gateway: str | None
     weight: int
 
 
-class Counters(NamedTuple):
-    """What an interface has counted since it was made."""
+class InterfaceCounters(NamedTuple):
+    """Counters of an interface since it was created."""
 
     received_packets: int
-    received_bytes: int
     sent_packets: int
     sent_bytes: int
 
 
 class Queue(NamedTuple):
-    """What the root queue of an interface has counted: bytes on the wire, packets dropped."""
+    """Counters of the root queue of an interface: bytes on the wire, packets dropped."""
 
     sent_bytes: int
     dropped: int
@@ -67,35 +67,36 @@ class Queue(NamedTuple):
 
 @dataclass
 class Writes:
-    """What the kernel has announced since the view was opened, or since ``reset``.
+    """Notifications of the kernel since the view was opened, or since ``reset``.
 
-    A group that is replaced in place, and a route that is written, each count once. What the
-    kernel drops by itself on carrier loss it does not announce.
+    A group that is replaced, and a route that is written, count once each. Routes that the kernel
+    adds itself do not count, such as those of addresses. It does not notify its own removals after
+    carrier loss.
     """
 
     next_hops: int = 0
     routes: int = 0
 
-    def count(self, kind: int) -> None:
-        """Count one message by its type."""
+    def count(self, kind: int, route_protocol: int) -> None:
+        """Count one message by its type and, of routes, by protocol."""
         if kind in (_RTM_NEWNEXTHOP, _RTM_NEWNEXTHOP + 1):
             self.next_hops += 1
-        elif kind in (_RTM_NEWROUTE, _RTM_NEWROUTE + 1):
+        elif kind in (_RTM_NEWROUTE, _RTM_NEWROUTE + 1) and route_protocol != _RTPROT_KERNEL:
             self.routes += 1
 
     def reset(self) -> None:
-        """Count from zero again."""
+        """Restart from zero."""
         self.next_hops = self.routes = 0
 
 
 @dataclass(frozen=True)
-class _Member:
+class _GroupMember:
     oif: int
     gateway: bytes | None
 
 
 def shares(hops: tuple[Hop, ...]) -> dict[str, float]:
-    """Return what part of the flows each interface gets by weight; they add up to 1."""
+    """Return the share of flows of each interface by weight; they add up to 1."""
     total = sum(hop.weight for hop in hops)
     parts: dict[str, float] = {}
     for hop in hops:
@@ -130,28 +131,28 @@ class KernelView:
         self._events.close()
 
     def fileno(self) -> int:
-        """The event socket: readable when links, routes or next hops have changed."""
+        """Return the event socket: readable when links, routes or next hops have changed."""
         return self._events.fileno()
 
     def read_events(self) -> None:
-        """Count what the kernel has announced since, into ``writes``."""
+        """Add the kernel's notifications since the last call to ``writes``."""
         for _ in range(_MOST_EVENTS):
             try:
                 data = self._events.recv(65536)
             except BlockingIOError:
                 return
-            except OSError:  # ENOBUFS: more was announced than kept; the counts are too low
+            except OSError:  # ENOBUFS: notifications were lost; the counts are too low
                 continue
             offset = 0
             while offset + 16 <= len(data):
                 length, kind = struct.unpack_from("=IH", data, offset)
-                self.writes.count(kind)
+                self.writes.count(kind, data[offset + _RTM_PROTOCOL])
                 offset += (length + 3) & ~3
 
     def routes(self) -> dict[str, tuple[Hop, ...]]:
         """Return the IPv4 unicast routes of the main table: prefix to next hops, by interface.
 
-        Of several routes to one prefix the one with the lowest metric counts.
+        Of several routes to one prefix the one with the lowest metric is returned.
         """
         return self._held_still(socket.AF_INET)
 
@@ -164,14 +165,16 @@ class KernelView:
             found = self._routes(family)
             if found is not None:
                 return found
-        raise TimeoutError(f"{self.netns.name}: the routing table does not hold still")
+        raise TimeoutError(
+            f"{self.netns.name}: the routing table changes faster than it can be read"
+        )
 
     def hops(self, prefix: str | IPv4Network | IPv6Network) -> tuple[Hop, ...]:
         """Return the next hops of one prefix; none if there is no such route."""
         routes = self.routes6() if ":" in str(prefix) else self.routes()
         return routes.get(str(prefix), ())
 
-    def counters(self) -> dict[str, Counters]:
+    def counters(self) -> dict[str, InterfaceCounters]:
         """Return the counters of every interface."""
         with self.netns.entered():
             lines = Path("/proc/thread-self/net/dev").read_text("ascii").splitlines()[2:]
@@ -179,14 +182,14 @@ class KernelView:
         for line in lines:
             name, _, rest = line.partition(":")
             values = [int(word) for word in rest.split()]
-            result[name.strip()] = Counters(values[1], values[0], values[9], values[8])
+            result[name.strip()] = InterfaceCounters(values[1], values[9], values[8])
         return result
 
     def queues(self) -> dict[str, Queue]:
         """Return the counters of the root queue of every interface that has one.
 
-        Unlike an interface's own they know of headers of segments that are cut later, and of
-        what did not fit into a shaper.
+        Unlike an interface's own counters they include the headers of segments that are split
+        later, and the packets that a shaper drops.
         """
         with self.netns.entered():
             names = dict(socket.if_nameindex())
@@ -201,10 +204,10 @@ class KernelView:
         return result
 
     def _routes(self, family: int) -> dict[str, tuple[Hop, ...]] | None:
-        """One attempt: None when the tables changed between the two dumps."""
+        """Read routes once; return None if the tables changed between the two dumps."""
         with self.netns.entered():
             names = dict(socket.if_nameindex())
-        members: dict[int, _Member] = {}
+        members: dict[int, _GroupMember] = {}
         groups: dict[int, list[tuple[int, int]]] = {}
         for body in self._dump(_RTM_GETNEXTHOP, struct.pack("=BBBBI", 0, 0, 0, 0, 0), 8):
             identity = _u32(body, _NHA_ID)
@@ -214,7 +217,7 @@ class KernelView:
                     for member, low, high, _ in struct.iter_unpack("=IBBH", body[_NHA_GROUP])
                 ]
             elif _NHA_OIF in body:
-                members[identity] = _Member(_u32(body, _NHA_OIF), body.get(_NHA_GATEWAY))
+                members[identity] = _GroupMember(_u32(body, _NHA_OIF), body.get(_NHA_GATEWAY))
         best: dict[str, tuple[int, tuple[Hop, ...]]] = {}
         size, text = (4, IPv4Address) if family == socket.AF_INET else (16, IPv6Address)
         request = struct.pack("=BBBBBBBBI", family, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -280,9 +283,9 @@ def _u32(attributes: _Attributes, kind: int) -> int:
 
 
 def _members_of(
-    body: _Attributes, members: dict[int, _Member], groups: dict[int, list[tuple[int, int]]]
-) -> list[tuple[_Member, int]] | None:
-    """Return a route's next hops with weights, or None when it names one not dumped."""
+    body: _Attributes, members: dict[int, _GroupMember], groups: dict[int, list[tuple[int, int]]]
+) -> list[tuple[_GroupMember, int]] | None:
+    """Return a route's next hops with weights, or None if one of them was not dumped."""
     if _RTA_NH_ID in body:
         identity = _u32(body, _RTA_NH_ID)
         wanted = groups.get(identity, [(identity, 1)])
@@ -292,20 +295,20 @@ def _members_of(
     if _RTA_MULTIPATH in body:
         return list(_multipath(body[_RTA_MULTIPATH]))
     if _RTA_OIF in body:
-        return [(_Member(_u32(body, _RTA_OIF), _gateway(body)), 1)]
+        return [(_GroupMember(_u32(body, _RTA_OIF), _gateway(body)), 1)]
     return []
 
 
 def _gateway(attributes: _Attributes) -> bytes | None:
-    """The gateway, of the route's family or (RTA_VIA: two bytes of family first) of another."""
+    """Return the gateway, of the route's family or (RTA_VIA: family in two bytes first) another."""
     via = attributes.get(_RTA_VIA)
     return attributes.get(_RTA_GATEWAY) if via is None else via[2:]
 
 
-def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
+def _multipath(data: bytes) -> Iterator[tuple[_GroupMember, int]]:
     """Yield the live hops of a classic multipath route (struct rtnexthop; its weight is 8 bits).
 
-    Unlike next-hop objects they stay, marked, when their link is down.
+    Unlike next-hop objects the kernel keeps them, flagged, while their link is down.
     """
     offset = 0
     while offset + 8 <= len(data):
@@ -314,10 +317,10 @@ def _multipath(data: bytes) -> Iterator[tuple[_Member, int]]:
             return
         attributes = dict(_attributes(data, offset + 8, offset + length))
         if not flags & _DEAD:
-            yield _Member(oif, _gateway(attributes)), weight + 1
+            yield _GroupMember(oif, _gateway(attributes)), weight + 1
         offset += (length + 3) & ~3
 
 
-def _hop(member: _Member, weight: int, names: dict[int, str]) -> Hop:
+def _hop(member: _GroupMember, weight: int, names: dict[int, str]) -> Hop:
     gateway = None if member.gateway is None else str(ip_address(member.gateway))
     return Hop(names[member.oif], gateway, weight)

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from fared.core.units import format_bandwidth, parse_bandwidth
-from fared.lab import keeper, sandbox, topology
+from fared.lab import holder, sandbox, topology
 from fared.lab.addressing import make_plan
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.generate import Clos5
-from fared.lab.node import become
+from fared.lab.node import exec_node
 from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths
 
@@ -25,8 +25,26 @@ _SHOW_ROUTES = {"fared": "show routes", "frr": "show ip route", "bird": "show ro
 _VERBATIM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
+def _without_separator(
+    context: click.Context, parameter: click.Parameter, words: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Drop the ``--`` before a command: click keeps it, because NODE ended our options."""
+    if words[:1] != ("--",):
+        return words
+    if parameter.required and len(words) == 1:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return words[1:]
+
+
+def _verbatim(name: str, *, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare an argument for the rest of the line, options included, for another program."""
+    return click.argument(
+        name, nargs=-1, required=required, type=click.UNPROCESSED, callback=_without_separator
+    )
+
+
 class _Group(click.Group):
-    """Turns what the lab refuses into a line on stderr and an exit code."""
+    """Reports LabErrors as a line on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -38,7 +56,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--lab", "name", metavar="NAME", help="Which lab, when several are up; with up: its name."
+    "--lab", "name", metavar="NAME", help="The lab, if several are up; with up: its name."
 )
 @click.version_option(package_name="fared")
 @click.pass_context
@@ -58,14 +76,14 @@ _as_kind = click.option(
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @_as_kind
-@click.option("--wait", default=0.0, metavar="SECONDS", help="Wait that long for all routes.")
+@click.option("--wait", default=0.0, metavar="SECONDS", help="Wait so long for all routes.")
 @click.pass_obj
 def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
     """Build the fabric of FILE and leave it running."""
     source = topology.load(file)
     if name is not None:
         source = topology.renamed(source, name)
-    lab = keeper.up(source, as_kind)
+    lab = holder.up(source, as_kind)
     click.echo(f"lab {lab.name} is up; state and logs in {lab.directory}")
     if wait:
         code = lab.run(lambda fabric: _await_paths(fabric, wait))
@@ -76,8 +94,8 @@ def up(name: str | None, file: Path, as_kind: str | None, wait: float) -> None:
         click.echo(f"  {command} {step}", err=True)
 
 
-def _next_steps(source: topology.Topology, as_kind: str | None) -> Iterator[str]:
-    """Yield commands to go on with, in terms of the nodes there are."""
+def _next_steps(source: topology.LabTopology, as_kind: str | None) -> Iterator[str]:
+    """Yield commands to try next, with the names of existing nodes."""
     plan = make_plan(source)
     yield "status"
     for router in (*plan.leaves, *plan.routers)[:1]:
@@ -101,9 +119,9 @@ def _await_paths(fabric: Fabric, timeout: float) -> int:
 @main.command()
 @click.pass_obj
 def down(name: str | None) -> None:
-    """End the lab: daemons, namespaces, everything."""
-    lab = keeper.choose(name)
-    keeper.down(lab)
+    """Stop the lab: its daemons and namespaces."""
+    lab = holder.choose(name)
+    holder.down(lab)
     click.echo(f"lab {lab.name} is down")
 
 
@@ -111,7 +129,7 @@ def down(name: str | None) -> None:
 @click.pass_obj
 def status(name: str | None) -> None:
     """Show the nodes of the lab and the processes in them."""
-    _exit(keeper.choose(name).run(_status))
+    _exit(holder.choose(name).run(_status))
 
 
 def _status(fabric: Fabric) -> int:
@@ -141,16 +159,16 @@ def _status(fabric: Fabric) -> int:
 
 @main.command(name="exec", context_settings=_VERBATIM)
 @click.argument("node")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@_verbatim("command", required=True)
 @click.pass_obj
 def exec_(name: str | None, node: str, command: tuple[str, ...]) -> None:
     """Run COMMAND in the network namespace of NODE."""
-    _exit(keeper.choose(name).run(lambda fabric: fabric.node(node).call(command)))
+    _exit(holder.choose(name).run(lambda fabric: fabric.node(node).call(command)))
 
 
 @main.command(context_settings=_VERBATIM)
 @click.argument("node")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@_verbatim("arguments", required=False)
 @click.pass_obj
 def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
     """Run the operator's tool of NODE: fared-cli, vtysh or birdc."""
@@ -159,7 +177,7 @@ def cli(name: str | None, node: str, arguments: tuple[str, ...]) -> None:
         target = fabric.node(node)
         return target.call(target.kind.cli(target.directory, arguments))
 
-    _exit(keeper.choose(name).run(speak))
+    _exit(holder.choose(name).run(speak))
 
 
 @main.command()
@@ -186,7 +204,7 @@ def heal(name: str | None, a: str, b: str) -> None:
 @click.argument("rate")
 @click.pass_obj
 def shape(name: str | None, a: str, b: str, rate: str) -> None:
-    """Limit what A sends toward B to RATE. 25M, 1G, ...; `off` takes the limit away."""
+    """Limit the rate from A to B to RATE. 25M, 1G, ...; `off` removes the limit."""
     try:
         value = None if rate in {"off", "none"} else parse_bandwidth(rate)
     except ValueError as error:
@@ -203,7 +221,7 @@ main.add_command(traffic)
 @click.argument("file", type=click.Path(path_type=Path))
 @_as_kind
 def demo(file: Path, as_kind: str | None) -> None:
-    """Show what the daemon is for on the fabric of FILE. Leaves no trace of it."""
+    """Demonstrate the daemon on the fabric of FILE. Removes everything at the end."""
     from fared.lab.demo import run_demo  # noqa: PLC0415 - the other commands need no networkx
 
     source = topology.load(file)
@@ -224,19 +242,19 @@ _size = click.IntRange(min=1, max=100)
 @generate.command()
 @click.option("--pods", type=click.IntRange(2, 100), default=Clos5.pods, show_default=True)
 @click.option(
-    "--spines", type=_size, default=Clos5.spines, show_default=True, help="In a PoD, and planes."
+    "--spines", type=_size, default=Clos5.spines, show_default=True, help="Per PoD; also planes."
 )
-@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="In a PoD.")
-@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="In a plane.")
-@click.option("--rate", default=Clos5.rate, show_default=True, help="Of every link.")
+@click.option("--leaves", type=_size, default=Clos5.leaves, show_default=True, help="Per PoD.")
+@click.option("--supers", type=_size, default=Clos5.supers, show_default=True, help="Per plane.")
+@click.option("--rate", default=Clos5.rate, show_default=True, help="Rate of every link.")
 @click.option("--hello", type=_size, default=Clos5.hello, show_default=True, help="Seconds.")
-@click.option("--name", default=Clos5.name, show_default=True, help="Of the lab and the file.")
+@click.option("--name", default=Clos5.name, show_default=True, help="Name of lab and file.")
 def clos5(
     *, pods: int, spines: int, leaves: int, supers: int, rate: str, hello: int, name: str
 ) -> None:
-    """Write a five-stage fabric. --pods 8 --supers 4 is the whole of the draft's Figure 2.
+    """Write a five-stage fabric. --pods 8 --supers 4 is all of the draft's Figure 2.
 
-    Large fabrics on few cores need a longer hello interval, or starting daemons miss hellos.
+    Large fabrics on few cores require a longer hello interval, or starting daemons miss hellos.
     """
     try:
         parse_bandwidth(rate)
@@ -253,23 +271,23 @@ def clos5(
     type=click.Path(path_type=Path),
     default=Path("/run/fared"),
     show_default=True,
-    help="Where its configuration and control socket go.",
+    help="Directory for its configuration and control socket.",
 )
 @click.option(
     "--wait",
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Wait that long for its interfaces.",
+    help="Wait so long for its interfaces.",
 )
 def node(file: Path, node: str | None, directory: Path, wait: float) -> None:
-    """Be NODE of FILE in the container this runs in. Without NODE, the one of its host name.
+    """Run NODE of FILE in the present container. The default is the node of its host name.
 
     Sets addresses and rates, writes the configuration and becomes the node's daemon. This is the
     command of the containers that containerlab starts.
     """
     plan = make_plan(topology.load(file)).node(node or socket.gethostname())
-    become(plan, directory, wait)
+    exec_node(plan, directory, wait)
 
 
 def _do(name: str | None, action: Callable[[Fabric], None]) -> None:
@@ -277,7 +295,7 @@ def _do(name: str | None, action: Callable[[Fabric], None]) -> None:
         action(fabric)
         return 0
 
-    code = keeper.choose(name).run(run)
+    code = holder.choose(name).run(run)
     if code:
         sys.exit(code)
 

@@ -1,7 +1,7 @@
-"""Network namespaces by name, as ``ip netns`` knows them, and work done inside them.
+"""Network namespaces by name, compatible with ``ip netns``, and operations inside them.
 
-A process started, or a socket opened, while a thread is in a namespace belongs to it for good:
-so the lab enters, opens and leaves, and needs no helper processes.
+A process that is started, or a socket that is opened, while a thread is in a namespace belongs to
+the namespace permanently. So the lab enters, opens and leaves, without helper processes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _TOOL_DEADLINE = 30.0
 def _prepare_directory() -> None:
     """Make the directory a shared mount of its own, as the first ``ip netns add`` does.
 
-    Were it left to that, ``ip`` would bind the directory over itself later, and the names
-    mounted before would lie below it, where nobody can unmount or remove them.
+    Otherwise ``ip`` would bind the directory over itself later, and the names mounted before would
+    be hidden below it, where they cannot be unmounted or removed.
     """
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     path, shared = str(DIRECTORY), syscalls.MS_SHARED | syscalls.MS_REC
@@ -47,7 +47,7 @@ class Netns:
 
     @classmethod
     def create(cls, name: str) -> Netns:
-        """Make the namespace, with its loopback up. Raises LabError if the name is taken."""
+        """Create the namespace, with its loopback up. Raises LabError if the name is taken."""
         _prepare_directory()
         made = cls(name)
         try:
@@ -62,18 +62,18 @@ class Netns:
 
     @property
     def path(self) -> Path:
-        """The file that keeps the namespace alive and by which others enter it."""
+        """The file that keeps the namespace, and by which it is entered."""
         return DIRECTORY / self.name
 
     def delete(self) -> None:
-        """Unname it; the kernel frees it, interfaces included, with its last process."""
+        """Remove its name; the kernel frees the namespace with its last process."""
         with contextlib.suppress(OSError):
             syscalls.unmount(str(self.path))
         self.path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Put the calling thread into the namespace; do not await or fork threads inside."""
+        """Move the calling thread into the namespace; do not await or start threads inside."""
         with _returning():
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -83,7 +83,7 @@ class Netns:
             yield
 
     def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
-        """Open a socket that lives in the namespace."""
+        """Open a socket in the namespace."""
         with self.entered():
             return socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol)
 
@@ -109,11 +109,11 @@ class Netns:
         return done
 
     def ip(self, *arguments: str) -> str:
-        """Run ``ip`` in the namespace; return what it prints."""
+        """Run ``ip`` in the namespace; return its output."""
         return self.run(["ip", *arguments]).stdout
 
     def batch(self, tool: str, lines: Iterable[str]) -> None:
-        """Feed many commands to one ``ip`` or ``tc`` process."""
+        """Run many commands in one ``ip`` or ``tc`` process."""
         text = "\n".join(lines)
         if text:
             self.run([tool, "-batch", "-"], stdin=text + "\n")
@@ -131,9 +131,9 @@ class Netns:
                 raise LabError(f"{self.name}: net.{key}={value}: {error.strerror}") from error
 
     def start(self, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
-        """Start a program that stays; its output is appended to a file.
+        """Start a program that keeps running; its output is appended to a file.
 
-        It gets its own session: the terminal's Ctrl-C is for the lab, which ends it in order.
+        It gets its own session, so that Ctrl-C reaches only the lab, which stops the program.
         """
         with self.entered(), output.open("ab") as sink:
             return subprocess.Popen(
@@ -145,18 +145,18 @@ class Netns:
             )
 
 
-class Here(Netns):
-    """The namespace the process is in already, under a name for messages."""
+class CurrentNetns(Netns):
+    """The process's present namespace, with a name for messages."""
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Stay where we are."""
+        """Stay in the present namespace."""
         yield
 
 
 @contextlib.contextmanager
 def _returning() -> Iterator[None]:
-    """Bring the calling thread back to the network namespace it is in now."""
+    """Return the calling thread to its present network namespace at the end."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield

@@ -1,8 +1,8 @@
-"""One node of a fabric, from the inside: what a container started by containerlab runs.
+"""One node of a fabric: the program of a container that containerlab starts.
 
-containerlab makes containers and joins them with links; addresses and configuration it leaves to
-what runs in them. ``fared-lab node`` computes them from the same topology file, with the same
-code as ``fared-lab up``, and then becomes the node's daemon.
+containerlab creates containers and links; addresses and configuration are left to the programs in
+them. ``fared-lab node`` computes them from the same topology file, with the same code as
+``fared-lab up``, and then becomes the node's daemon.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import NoReturn
 from fared.lab.addressing import NodePlan
 from fared.lab.errors import LabError
 from fared.lab.kinds import kind_of
-from fared.lab.namespaces import Here, Netns
+from fared.lab.namespaces import CurrentNetns, Netns
 from fared.lab.shaping import shape_command
 
 _KINDS = ("fared", "linux")
 _DEFAULT = "ipv4.conf.default."
 _POLL = 0.05
-# A shell that is process 1 gets no signal it does not ask for.
+# A shell that is process 1 receives only signals that it traps.
 _IDLE = ("sh", "-c", "trap 'kill $!; exit 0' TERM INT; sleep infinity & wait")
 
 
@@ -37,23 +37,23 @@ def configure_interfaces(netns: Netns, plan: NodePlan) -> None:
     )
 
 
-def become(plan: NodePlan, directory: Path, patience: float) -> NoReturn:
-    """Be this node in the network namespace of the calling process, for good.
+def exec_node(plan: NodePlan, directory: Path, patience: float) -> NoReturn:
+    """Become this node in the network namespace of the calling process; does not return.
 
     Waits up to ``patience`` seconds for the interfaces: containerlab moves them in while the
     container runs already. Configuration and control socket go to ``directory``. Ends by
-    executing the node's daemon, or a shell that sleeps where the node is a host. Raises LabError.
+    executing the node's daemon, or a sleeping shell if the node is a host. Raises LabError.
     """
     if plan.node.kind not in _KINDS:
         raise LabError(
             f"{plan.name} is of kind {plan.node.kind}; `fared-lab node` is for the kinds "
-            f"{' and '.join(_KINDS)}: give it an image and a configuration of its own"
+            f"{' and '.join(_KINDS)}: use an image and a configuration of its own"
         )
     lacking = [tool for tool in ("ip", "tc") if shutil.which(tool) is None]
     if lacking:
         raise LabError(f"{', '.join(lacking)} not installed (Debian package iproute2)")
     _await_interfaces(plan, patience)
-    here = Here(plan.name)
+    here = CurrentNetns(plan.name)
     _set_sysctls(here, plan)
     here.batch("ip", [f"link set dev {port.name} mtu {port.mtu}" for port in plan.ports])
     configure_interfaces(here, plan)
@@ -73,7 +73,7 @@ def _await_interfaces(plan: NodePlan, patience: float) -> None:
 
 
 def _set_sysctls(here: Netns, plan: NodePlan) -> None:
-    """Set what the kind asks for; defaults also where they come too late, at the interfaces."""
+    """Set the sysctls of the kind; also those of interfaces, which exist already."""
     for key, value in kind_of(plan.node.kind).sysctls(plan).items():
         here.sysctl(key, value)
         if key.startswith(_DEFAULT):
@@ -82,7 +82,7 @@ def _set_sysctls(here: Netns, plan: NodePlan) -> None:
 
 
 def _prepare_daemon(plan: NodePlan, directory: Path) -> Sequence[str]:
-    """Write the node's configuration; return the command to become."""
+    """Write the node's configuration; return the command to execute."""
     kind = kind_of(plan.node.kind)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def _execute(arguments: Sequence[str]) -> NoReturn:
 
 
 def _address_commands(plan: NodePlan) -> Iterator[str]:
-    """Yield ``ip`` commands that may be given twice: a restarted container has them already."""
+    """Yield idempotent ``ip`` commands: a restarted container already has the addresses."""
     yield "link set dev lo up"
     if plan.loopback is not None:
         yield f"addr replace {plan.loopback}/32 dev lo"

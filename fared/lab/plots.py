@@ -1,7 +1,7 @@
-"""Pictures of a workload: what the links carried over time, and how long iterations took.
+"""Plots of a workload: link utilization over time, and completion times of iterations.
 
 matplotlib draws them, as PNG or SVG by the file's name. It is an optional dependency (the extra
-``plot``) and loaded only here and only when a picture is wanted.
+``plot``), imported only here and only when a plot is requested.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DPI = 120
 
 
 def draw(report: WorkloadReport, path: Path) -> None:
-    """Draw a report into a file. Raises LabError where matplotlib or the directory is missing."""
+    """Draw a report into a file. Raises LabError without matplotlib, or if writing fails."""
     check(path)
     height = max(_LEAST_MAP, _ROW * len(report.links)) + _TIMES_HEIGHT
     figure = _figure(height)
@@ -41,9 +41,9 @@ def draw(report: WorkloadReport, path: Path) -> None:
 
 
 def check(path: Path) -> None:
-    """Refuse, before anything runs, what could not be drawn afterwards. Raises LabError."""
+    """Check, before anything runs, that a report can be drawn. Raises LabError."""
     if path.suffix not in SUFFIXES:
-        raise LabError(f"{path}: a picture is a .png or an .svg")
+        raise LabError(f"{path}: the format of a picture is .png or .svg")
     _figure(1.0)
 
 
@@ -51,12 +51,12 @@ def _figure(height: float) -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and not everybody has it
     except ImportError as error:
-        raise LabError("pictures need matplotlib: pip install 'fared[plot]'") from error
+        raise LabError("pictures require matplotlib: pip install 'fared[plot]'") from error
     return Figure(figsize=(_WIDTH, height), layout="constrained")
 
 
 def _draw_links(figure: Figure, axes: Axes, report: WorkloadReport) -> None:
-    """One row a link, its colour the part of its rate it carried: 64 lines nobody can read."""
+    """One row for each link, colored by utilization: 64 lines would be unreadable."""
     axes.set_title(f"{report.lab}: link utilisation")
     if not report.times:
         return
@@ -73,7 +73,7 @@ def _draw_links(figure: Figure, axes: Axes, report: WorkloadReport) -> None:
 
 
 def _draw_completions(axes: Axes, report: WorkloadReport) -> None:
-    """A dot an iteration, where it began; a dashed line for the least time possible."""
+    """A dot for each iteration, where it began; a dashed line for the least time possible."""
     for number, job in enumerate(report.jobs):
         name = f"{job.job.collective}, {len(job.job.hosts)} hosts"
         begun = [one.begun for one in job.iterations]

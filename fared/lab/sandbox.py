@@ -1,12 +1,12 @@
-"""A private corner of the kernel, for root and ordinary users alike.
+"""A sandbox of namespaces for labs, for root and ordinary users alike.
 
-Everything the lab builds lives in its own mount, network and process-id namespaces, and in a
-user namespace when the caller is not root. The process tree is
+Everything the lab builds is in its own mount, network and process-id namespaces, and in a
+user namespace if the caller is not root. The process tree is
 
     caller ── supervisor ── payload (process 1 of its own pid namespace) ── daemons, tools
 
-Each dies with the one before it, and the kernel ends a pid namespace together with its process
-1: whatever happens, kill -9 included, no process, interface or namespace stays behind.
+Each ends with the one before it, and the kernel ends a pid namespace together with its process
+1. So no process, interface or namespace remains after any end, kill -9 included.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DAEMON_ACCOUNTS = ("frr", "frrvty")
 
 
 class SandboxError(LabError):
-    """The kernel or its policy does not let this user make namespaces."""
+    """The kernel or its policy does not permit this user to create namespaces."""
 
 
 def inside() -> bool:
@@ -42,7 +42,7 @@ def inside() -> bool:
 
 
 def problem() -> str | None:
-    """Say why no sandbox can be made here, or None when one can (tried for real)."""
+    """Return why no sandbox can be created here, None if it can; found by an attempt."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -64,7 +64,7 @@ def _try_in_child(writer: int) -> None:
 def _try_and_exit(
     attempt: Callable[[], None], writer: int, then: Callable[[], None] | None = None
 ) -> NoReturn:
-    """Make an attempt in a forked child; what it fails with goes to the pipe, nothing else."""
+    """Make the attempt in a forked child; errors go to the pipe, nothing else."""
     try:
         attempt()
         if then is not None:
@@ -90,6 +90,15 @@ def run(payload: Payload) -> int:
             os._exit(1)
         _supervise(payload)
     return _wait_forwarding(supervisor)
+
+
+def part() -> None:
+    """Give this process, already in a sandbox, namespaces and a ``/run`` of its own.
+
+    Several of them can build labs with nodes of equal names side by side. Raises OSError.
+    """
+    syscalls.unshare(syscalls.CLONE_NEWNET)
+    _furnish()
 
 
 def keep(payload: Payload, log: Path, started: Callable[[int], None]) -> None:
@@ -182,28 +191,28 @@ def _new_namespaces() -> None:
 
 
 def _furnish() -> None:
-    """Give the new namespaces what programs expect: /proc, /run, accounts, a loopback.
+    """Set up /proc, /run, accounts and the loopback in the new namespaces.
 
-    The mount namespace is made here, in process 1: the supervisor keeps seeing the caller's
+    The mount namespace is created here, in process 1, so that the supervisor keeps the caller's
     files and process ids.
     """
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
-    with contextlib.suppress(OSError):  # refused in containers that mask parts of /proc
+    with contextlib.suppress(OSError):  # EPERM in containers that mask parts of /proc
         syscalls.mount("proc", "/proc", "proc")
     syscalls.mount("tmpfs", "/run", "tmpfs", options="mode=0755")
     Path("/run/netns").mkdir()
     for file in ("/etc/passwd", "/etc/group"):
         _map_accounts(Path(file))
-    # Captured: its complaints are told by the exit code, and stderr may be a user's screen.
+    # Captured: the exit code reports errors, and stderr may be a user's screen.
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True, capture_output=True)
 
 
 def _map_accounts(file: Path) -> None:
-    """Let FRR's accounts be root in the sandbox, the only user it has.
+    """Map FRR's accounts to root, the only user of the sandbox.
 
-    FRR insists on changing to its own user and group, which an unprivileged user namespace
-    does not know; and its state directories here belong to whoever runs the lab.
+    FRR always changes to its own user and group, which an unprivileged user namespace does not
+    have; and its state directories here belong to the user of the lab.
     """
     lines = []
     for line in file.read_text("utf-8").splitlines():
@@ -243,14 +252,14 @@ def _run_and_exit(payload: Payload) -> NoReturn:
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    """Unwind once; a repeated signal must not interrupt the clean-up."""
+    """Raise SystemExit once; a repeated signal must not interrupt the clean-up."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 
 def _wait_forwarding(pid: int) -> int:
-    """Wait for a child, passing on termination signals; Ctrl-C reaches it by itself."""
+    """Wait for a child and forward termination signals; Ctrl-C reaches it directly."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -272,9 +281,9 @@ def _wait_forwarding(pid: int) -> int:
 
 def _explain(reason: str) -> str:
     if os.geteuid() == 0:
-        return f"cannot make namespaces: {reason}; a container needs --privileged for this"
+        return f"cannot create namespaces: {reason}; a container requires --privileged for this"
     return (
-        f"this system does not let ordinary users make namespaces ({reason}); "
+        f"this system does not permit ordinary users to create namespaces ({reason}); "
         f"run it with sudo: sudo {' '.join(sys.argv)}"
     )
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import Port
+from fared.lab.addressing import PortAddresses
 
 _QUEUE_SECONDS = 0.05
 _BURST_SECONDS = 0.005
 _LEAST_BURST = 16_000
 _USUAL, _JUMBO = 1500, 9000
-"""A queue holds as many jumbo frames as it would of the usual size. 50 ms of 100 Mbit/s are only 69
-of them: forty TCP flows then have less than two segments each in flight, live by timeouts, and links
-idle meanwhile. Ports of switches hold hundreds of frames."""
+"""A queue holds as many jumbo frames as frames of the usual size. 50 ms of 100 Mbit/s are only 69
+jumbo frames: forty TCP flows then have less than two segments each in flight, depend on timeouts,
+and links are idle meanwhile. Ports of switches hold hundreds of frames."""
 
 
-def shape_command(port: Port, rate: BytesPerSecond | None) -> str:
-    """Return the ``tc`` command, without ``tc`` itself, that sets a port's rate or frees it."""
+def shape_command(port: PortAddresses, rate: BytesPerSecond | None) -> str:
+    """Return the ``tc`` command, without ``tc`` itself, that sets or removes a port's rate."""
     if rate is None:
         return f"qdisc del dev {port.name} root"
     burst = max(_LEAST_BURST, round(rate * _BURST_SECONDS))

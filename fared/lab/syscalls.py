@@ -1,6 +1,6 @@
 """The few Linux calls Python 3.11 does not wrap: namespaces, mounts, death signals.
 
-Thin and typed: each raises OSError as the ``os`` module would.
+Each raises OSError as the ``os`` module would.
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ def unmount(target: str) -> None:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when the thread that forked it ends (prctl(2))."""
+    """Ask the kernel to kill this process when the thread that forked it ends (prctl(2))."""
     _check(_libc().prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl")

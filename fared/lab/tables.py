@@ -16,9 +16,9 @@ _BAR = 12
 def shares_table(
     *reports: TrafficReport, capacities: Mapping[str, BytesPerSecond] | None = None
 ) -> Table:
-    """Lay out where the flows went: one report, or one of each address family over the same uplinks.
+    """Format the distribution of flows: one report, or one for each family over the same uplinks.
 
-    ``capacities`` adds what each path can carry, bytes/s. The longest bar is the largest share.
+    ``capacities`` adds the capacity of each path, bytes/s. Bars are relative to the largest share.
     """
     first = reports[0]
     flows = f"{first.flows:,} flows {first.source} to {first.destination}"

@@ -1,12 +1,12 @@
-"""Topology files: containerlab's own format, read and checked.
+"""Topology files in containerlab's format: reading and checking.
 
-The same file runs under containerlab where Docker is and under ``fared-lab`` where it is not.
-containerlab knows our nodes as ``kind: linux`` with an image; what runs in them here is said by
-the label ``fared-lab.kind`` (``fared``, ``frr``, ``bird``; no label: a host). The literal kinds
-``fared``, ``frr`` and ``bird`` are taken too, for files that only the lab shall run. Inheritance
-is containerlab's: defaults, then kind, then group, then the node; labels are merged.
+The same file runs under containerlab, with Docker, and under ``fared-lab``, without it. In
+containerlab our nodes are of ``kind: linux`` with an image; here the label ``fared-lab.kind`` names
+the program (``fared``, ``frr``, ``bird``; no label: a host). The literal kinds ``fared``, ``frr``
+and ``bird`` are accepted too, for files that only the lab runs. Inheritance is that of
+containerlab: defaults, then kind, then group, then the node; labels are merged.
 
-What else the lab reads, from places containerlab leaves to the user:
+The lab also reads these places, which containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
 - label ``fared-lab.rate``: the default rate of a node's links to other routers
@@ -64,7 +64,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Link:
+class LabLink:
     """A link between two nodes; ``rate`` overrides the nodes' own, ``shaped`` False means none."""
 
     ends: tuple[Endpoint, Endpoint]
@@ -77,8 +77,8 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Node:
-    """A node with everything it inherits."""
+class LabNode:
+    """A node with all inherited settings."""
 
     name: str
     kind: str
@@ -88,12 +88,12 @@ class Node:
 
     @property
     def hello_interval(self) -> int:
-        """How often it says hello, seconds."""
+        """Its hello interval, seconds."""
         return int(self.labels.get(HELLO_LABEL, "1"))
 
     @property
     def dead_interval(self) -> int:
-        """How long its neighbors wait for a hello, seconds."""
+        """Its dead interval, seconds."""
         return 4 * self.hello_interval
 
     @property
@@ -103,7 +103,7 @@ class Node:
 
     @property
     def protocol(self) -> str:
-        """What its daemon speaks."""
+        """The protocol of its daemon."""
         return self.labels.get(PROTOCOL_LABEL, OSPF)
 
     @property
@@ -118,17 +118,17 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Topology:
+class LabTopology:
     """A checked topology: every endpoint names a node, no interface is used twice."""
 
     name: str
-    nodes: Mapping[str, Node]
-    links: tuple[Link, ...]
+    nodes: Mapping[str, LabNode]
+    links: tuple[LabLink, ...]
     origin: Path
     document: Mapping[str, Any]
 
 
-def load(path: Path) -> Topology:
+def load(path: Path) -> LabTopology:
     """Read a topology file. Raises TopologyError, listing every fault found."""
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
@@ -139,10 +139,10 @@ def load(path: Path) -> Topology:
     return from_document(document, path)
 
 
-def from_document(document: object, origin: Path, as_kind: str | None = None) -> Topology:
+def from_document(document: object, origin: Path, as_kind: str | None = None) -> LabTopology:
     """Check a parsed file; ``as_kind`` runs every router as that kind instead of its own.
 
-    ``origin`` is where paths in it are relative to. Raises TopologyError.
+    Paths in it are relative to ``origin``. Raises TopologyError.
     """
     try:
         file = _File.model_validate(document)
@@ -151,7 +151,7 @@ def from_document(document: object, origin: Path, as_kind: str | None = None) ->
     faults: list[str] = []
     nodes = {name: _node(name, file.topology, origin, faults) for name in file.topology.nodes}
     links = [_link(number, raw, faults) for number, raw in enumerate(file.topology.links, 1)]
-    topology = Topology(
+    topology = LabTopology(
         file.name,
         {name: _as(node, as_kind) for name, node in nodes.items()},
         tuple(link for link in links if link is not None),
@@ -164,12 +164,12 @@ def from_document(document: object, origin: Path, as_kind: str | None = None) ->
     return topology
 
 
-def renamed(topology: Topology, name: str) -> Topology:
-    """Return the topology as a lab of another name. Raises TopologyError if it is not one."""
+def renamed(topology: LabTopology, name: str) -> LabTopology:
+    """Return the topology as a lab of another name. Raises TopologyError for an invalid name."""
     return from_document({**topology.document, "name": name}, topology.origin)
 
 
-def _as(node: Node, kind: str | None) -> Node:
+def _as(node: LabNode, kind: str | None) -> LabNode:
     if kind is None or not node.is_router or node.kind == kind:
         return node
     return replace(node, kind=kind, startup_config=None)
@@ -179,7 +179,7 @@ def _as(node: Node, kind: str | None) -> Node:
 
 
 def _text(value: object) -> object:
-    """YAML reads ``1`` and ``off`` as other things than the text a label is."""
+    """Return text: YAML reads ``1`` and ``off`` as other types."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, int | float) else value
@@ -189,7 +189,7 @@ _Text = Annotated[str, pydantic.BeforeValidator(_text)]
 
 
 class _NodeConfig(pydantic.BaseModel):
-    """What the lab reads of a node; the rest is containerlab's business."""
+    """The part of a node that the lab reads; the rest is containerlab's."""
 
     kind: str | None = None
     group: str | None = None
@@ -210,7 +210,7 @@ class _LinkConfig(pydantic.BaseModel):
     mtu: Annotated[int, pydantic.Field(ge=576, le=65535)] = 1500
 
 
-class _Topology(pydantic.BaseModel):
+class _TopologyConfig(pydantic.BaseModel):
     nodes: dict[str, _NodeConfig | None]
     links: list[_LinkConfig] = pydantic.Field(default_factory=list)
     defaults: _NodeConfig = _NodeConfig()
@@ -220,7 +220,7 @@ class _Topology(pydantic.BaseModel):
 
 class _File(pydantic.BaseModel):
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
-    topology: _Topology
+    topology: _TopologyConfig
 
 
 # -- checks ----------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _listing(origin: Path, faults: Iterable[str]) -> str:
     return "\n".join([f"{origin}: {len(listed)} faults", *(f"  {fault}" for fault in listed)])
 
 
-def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> Node:
+def _node(name: str, topology: _TopologyConfig, origin: Path, faults: list[str]) -> LabNode:
     own = topology.nodes[name] or _NodeConfig()
     defaults = topology.defaults
     kind = own.kind or defaults.kind or HOST_KIND
@@ -258,7 +258,7 @@ def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> No
     if kind not in KINDS:
         faults.append(f"node {name}: kind {kind!r} is none of {', '.join(KINDS)}")
     if kind == "bird" and labels.get(PROTOCOL_LABEL) == ISIS:
-        faults.append(f"node {name}: BIRD does not speak IS-IS")
+        faults.append(f"node {name}: BIRD does not support IS-IS")
     if not _NODE_NAME.fullmatch(name):
         faults.append(f"node {name!r}: not a name (letters, digits, '-', '_', '.', at most 31)")
     faults.extend(f"node {name}: {fault}" for fault in _label_faults(labels))
@@ -267,7 +267,7 @@ def _node(name: str, topology: _Topology, origin: Path, faults: list[str]) -> No
     path = origin.parent / startup if startup else None
     if path is not None and not path.is_file():
         faults.append(f"node {name}: startup-config {startup}: no such file")
-    return Node(name, kind, labels, path, rate)
+    return LabNode(name, kind, labels, path, rate)
 
 
 def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
@@ -284,7 +284,7 @@ def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSecond | None, bool]:
-    """Return the rate, if one is given, and whether the link may be shaped at all."""
+    """Return the rate, if given, and whether the link may be shaped at all."""
     if text is None:
         return None, True
     if text.lower() in _UNSHAPED:
@@ -296,14 +296,15 @@ def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSeco
         return None, True
 
 
-def _link(number: int, raw: _LinkConfig, faults: list[str]) -> Link | None:
+def _link(number: int, raw: _LinkConfig, faults: list[str]) -> LabLink | None:
     place = f"link {number}"
     ends = []
     for text in raw.endpoints:
         node, colon, interface = text.partition(":")
         if not colon or not node or not _INTERFACE_NAME.fullmatch(interface):
             faults.append(
-                f"{place}: endpoint {text!r} is not node:interface (interface of 1 to 15 characters)"
+                f"{place}: endpoint {text!r} is not node:interface"
+                " (interface of 1 to 15 characters)"
             )
         else:
             ends.append(Endpoint(node, interface))
@@ -317,10 +318,10 @@ def _link(number: int, raw: _LinkConfig, faults: list[str]) -> Link | None:
             area = BACKBONE
     if len(ends) != 2:
         return None
-    return Link((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level)
+    return LabLink((ends[0], ends[1]), rate, shaped, area, raw.vars.cost, raw.mtu, raw.vars.level)
 
 
-def _check_links(topology: Topology, faults: list[str]) -> None:
+def _check_links(topology: LabTopology, faults: list[str]) -> None:
     used: dict[Endpoint, int] = {}
     host_links: dict[str, int] = {}
     for number, link in enumerate(topology.links, 1):
@@ -339,7 +340,7 @@ def _check_links(topology: Topology, faults: list[str]) -> None:
         if link.ends[0].node == link.ends[1].node:
             faults.append(f"link {number}: both ends are at {link.ends[0].node}")
         elif all(e.node in topology.nodes and e.node in host_links for e in link.ends):
-            faults.append(f"link {number}: joins two hosts; a host needs a router")
+            faults.append(f"link {number}: connects two hosts; a host requires a router")
     faults.extend(
         f"node {name}: a host has one link, this one {count}"
         for name, count in host_links.items()

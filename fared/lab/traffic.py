@@ -1,9 +1,9 @@
-"""Traffic between hosts, and where it went.
+"""Traffic between hosts, and its distribution over paths.
 
-Many short UDP flows, each with a five-tuple of its own, are sent from one host to another; what
-each uplink of the sender's leaf has counted is set against the weights in that leaf's kernel.
-The packets are made on raw sockets opened inside the host's namespace: a source port is then a
-field to fill in, not a socket to open.
+Many short UDP flows, each with a distinct five-tuple, are sent from one host to another; the
+counters of each uplink of the sender's leaf are compared with the weights in that leaf's kernel.
+The packets are built on raw sockets opened inside the host's namespace, where a source port is a
+field of the packet and needs no socket of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import Port
+from fared.lab.addressing import PortAddresses
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.kernel_view import shares
@@ -28,7 +28,7 @@ from fared.lab.kernel_view import shares
 FORMAT = "fared-traffic/1"
 _FIRST_SOURCE_PORT = 1024
 _SOURCE_PORTS = 60000
-_DESTINATION_PORT = 4791  # RoCEv2: what an AI fabric carries
+_DESTINATION_PORT = 4791  # RoCEv2: the traffic of an AI fabric
 _DESTINATION_PORTS = 16
 _PAYLOAD = bytes(64)
 _UDP = struct.Struct("!HHHH")
@@ -45,7 +45,7 @@ DEFAULT_RATE = 25_000
 
 @dataclass(frozen=True)
 class Uplink:
-    """One uplink: its weight in the kernel, the share that promises, and what it carried."""
+    """One uplink: its weight in the kernel, its expected share, and its traffic."""
 
     interface: str
     gateway: str | None
@@ -57,7 +57,7 @@ class Uplink:
 
 @dataclass(frozen=True)
 class TrafficReport:
-    """Where the flows from one host to another left the sender's leaf."""
+    """The distribution of flows over the uplinks of the sender's leaf."""
 
     source: str
     destination: str
@@ -91,15 +91,15 @@ def measure(
 ) -> TrafficReport:
     """Send the flows and report each uplink's share.
 
-    ``rate`` is packets a second; the default keeps far below what slow lab links carry, so
-    that shares are not bent by drops. Raises LabError when a host is unknown or no route exists.
+    ``rate`` is packets a second; the default is far below the rate of slow lab links, so that drops
+    do not distort shares. Raises LabError if a host is unknown or there is no route.
     """
     leaf, _ = fabric.plan.leaf_of(source)
     far_leaf, far_port = fabric.plan.leaf_of(destination)
     if leaf.name == far_leaf.name:
-        raise LabError(f"{source} and {destination} hang on the same router, {leaf.name}")
+        raise LabError(f"{source} and {destination} are on the same router, {leaf.name}")
     if not 1 <= flows <= _SOURCE_PORTS * _DESTINATION_PORTS:
-        raise LabError(f"between 1 and {_SOURCE_PORTS * _DESTINATION_PORTS} flows, not {flows}")
+        raise LabError(f"{flows} flows: not 1 to {_SOURCE_PORTS * _DESTINATION_PORTS}")
     view = fabric.view(leaf.name)
     network, target = _target(far_port, ipv6=ipv6)
     prefix = str(network)
@@ -128,8 +128,8 @@ def measure(
     )
 
 
-def _target(port: Port, *, ipv6: bool) -> tuple[IPv4Network | IPv6Network, Address]:
-    """The subnet of a host and its address there. Raises LabError where it has no IPv6 one."""
+def _target(port: PortAddresses, *, ipv6: bool) -> tuple[IPv4Network | IPv6Network, Address]:
+    """Return a host's subnet and its address there. Raises LabError if it has no IPv6 address."""
     if not ipv6:
         return port.address.network, port.peer_address
     if port.address6 is None or port.peer_address6 is None:
@@ -147,10 +147,10 @@ def five_tuples(flows: int) -> Iterator[tuple[int, int]]:
 
 
 def send(node: RunningNode, target: Address, flows: int, repeats: int, rate: int) -> None:
-    """Send at an even pace: each tick as many packets as are due."""
+    """Send at an even rate: in each tick the packets that are due."""
     length = _UDP.size + len(_PAYLOAD)
     with node.netns.socket(_family(target), socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
-        if target.version == 6:  # over IPv6 the checksum is not optional: the kernel makes it
+        if target.version == 6:  # IPv6 requires the checksum; the kernel computes it
             raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_CHECKSUM, _CHECKSUM_OFFSET)
         raw.connect((str(target), 0))
         begun = time.monotonic()
@@ -159,14 +159,14 @@ def send(node: RunningNode, target: Address, flows: int, repeats: int, rate: int
             for source_port, destination_port in five_tuples(flows):
                 if number >= (time.monotonic() - begun) * rate:
                     time.sleep(_TICK)
-                # Checksum 0: none, as RFC 768 allows over IPv4.
+                # Checksum 0 stands for none, which RFC 768 permits over IPv4.
                 raw.send(_UDP.pack(source_port, destination_port, length, 0) + _PAYLOAD)
                 number += 1
 
 
 @contextmanager
 def sinks(node: RunningNode, target: Address) -> Iterator[None]:
-    """Hold the destination ports open, so that the host answers no packet with ICMP."""
+    """Keep the destination ports open, so that the host does not answer packets with ICMP."""
     with ExitStack() as stack:
         for port in range(_DESTINATION_PORT, _DESTINATION_PORT + _DESTINATION_PORTS):
             sink = stack.enter_context(node.netns.socket(_family(target), socket.SOCK_DGRAM))

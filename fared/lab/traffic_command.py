@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 
 from fared.core.units import format_bandwidth
-from fared.lab import keeper
+from fared.lab import holder
 from fared.lab import traffic as traffic_
 from fared.lab.fabric import Fabric
 from fared.lab.tables import shares_table
 from fared.lab.workload_command import collective_commands
 
 
-class _Traffic(click.Group):
-    """Lists its subcommands as what they are."""
+class _TrafficGroup(click.Group):
+    """Lists its subcommands by kind."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -26,17 +26,24 @@ class _Traffic(click.Group):
 
 
 @click.group(
-    cls=_Traffic,
+    cls=_TrafficGroup,
     invoke_without_command=True,
     subcommand_metavar="[COLLECTIVE [OPTIONS]]",
 )
 @click.option("--from", "source", metavar="HOST", help="The sending host.")
 @click.option("--to", "destination", metavar="HOST", help="The receiving host.")
-@click.option("--flows", default=traffic_.DEFAULT_FLOWS, show_default=True, help="Five-tuples.")
+@click.option(
+    "--flows",
+    default=traffic_.DEFAULT_FLOWS,
+    show_default=True,
+    help="Number of flows, each with its own five-tuple.",
+)
 @click.option("--packets-per-flow", default=1, show_default=True)
-@click.option("--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets a second.")
+@click.option(
+    "--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets per second."
+)
 @click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
-@click.option("--seconds", default=5, show_default=True, help="How long iperf3 runs.")
+@click.option("--seconds", default=5, show_default=True, help="Duration of iperf3.")
 @click.option("--ipv6", is_flag=True, help="Flows over IPv6, where IS-IS runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_context
@@ -53,16 +60,16 @@ def traffic(
     ipv6: bool,
     as_json: bool,
 ) -> None:
-    """Send UDP flows from one host to another, or play a collective of AI training.
+    """Send UDP flows between two hosts, or run a collective. Collectives are those of AI training.
 
-    Flows show each uplink's share beside its weight. A COLLECTIVE goes over TCP between many hosts
-    and shows how long it takes; its options come after its name (COLLECTIVE --help).
+    Flows show each uplink's share with its weight. A COLLECTIVE runs over TCP between many hosts
+    and shows its completion times; its options follow its name (COLLECTIVE --help).
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
         return
     if source is None or destination is None:
-        raise click.UsageError("--from and --to are needed, or a collective")
+        raise click.UsageError("--from and --to are required, or a collective")
 
     def send(fabric: Fabric) -> int:
         if streams is not None:
@@ -85,16 +92,16 @@ def traffic(
             Console().print(shares_table(report))
         return 0
 
-    sys.exit(keeper.choose(context.obj).run(send))
+    sys.exit(holder.choose(context.obj).run(send))
 
 
 def _refuse_options(context: click.Context) -> None:
-    """What is meant for flows says nothing to a collective: better an error than silence."""
+    """Reject options of flows before a collective, which would be ignored."""
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "")
         if given is click.core.ParameterSource.COMMANDLINE:
             name, collective = option.opts[0], context.invoked_subcommand
-            raise click.UsageError(f"{name} goes after {collective}, if {collective} has it")
+            raise click.UsageError(f"{name} must follow {collective}, if {collective} has it")
 
 
 for _command in collective_commands():

@@ -1,4 +1,4 @@
-"""Waiting for kernels to hold what they should: to a deadline, without sleeping through changes."""
+"""Waits for the contents of kernels, to a deadline, and reads them after every change."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import Hop, KernelView
 
 Accepts = Callable[[str, KernelView], bool]
-"""Whether the kernel of the node of that name holds what is waited for."""
+"""Returns whether the kernel of the named node is as expected."""
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many kernels are accepted."""
+"""Called with the number of accepted kernels and of all."""
 
 _RECHECK = 0.05
 _SETTLED = 0.5
@@ -29,10 +29,10 @@ def wait_until(
 ) -> float | None:
     """Wait until every kernel is accepted; return when the last one was, or None at the deadline.
 
-    The time is of ``time.monotonic()``. A kernel is looked at when it announces a change, and
-    every 50 ms while it is not accepted, since it drops next hops of dead links without a word.
-    With ``quiet`` all must stay accepted for that many seconds: daemons that start rewrite routes
-    for a while after the first complete table. ``progress`` is told of each change.
+    Times are of ``time.monotonic()``. A kernel is read when it notifies a change, and every 50 ms
+    while it is not accepted, since the kernel removes next hops of failed links without
+    notification. With ``quiet`` all must stay accepted for that many seconds: daemons rewrite
+    routes for a while after the first complete table. ``progress`` is called with each change.
     """
     deadline = time.monotonic() + timeout
     accepted: dict[str, bool] = {}
@@ -65,7 +65,7 @@ def interfaces(hops: Iterable[Hop]) -> set[str]:
 def has_all_paths(fabric: Fabric) -> Accepts:
     """Return the condition that a router holds every leaf's prefix over all equal-cost ports.
 
-    Equal cost is counted in hops: links with costs of their own need a condition of their own.
+    Cost is counted in hops: links with individual costs require a different condition.
     """
     plan = fabric.plan
 

@@ -1,10 +1,10 @@
 """Workloads: collectives of AI training between hosts, over real TCP, timed.
 
-Jobs run side by side, each over hosts of its own choice. In an iteration a job goes through the
-steps of its collective; a step begins when the one before has arrived everywhere, as in the bulk
-synchronous training it stands for. The completion time of each iteration is set against the least
-time the fabric needs for these steps (``bounds``), as if the job were alone in it; meanwhile what
-the links carry is read from the kernels' counters.
+Jobs run side by side, each over its own hosts. In an iteration a job goes through the steps of its
+collective; a step begins when the previous one has arrived everywhere, as in the bulk synchronous
+training that it models. The completion time of each iteration is compared with the least time the
+fabric needs for these steps (``bounds``), as if the job were alone; meanwhile link utilization is
+read from the kernels' counters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from fared.core.units import BytesPerSecond
-from fared.lab.addressing import Plan, Port
+from fared.lab.addressing import AddressPlan, PortAddresses
 from fared.lab.bounds import Rate, kernel_rates, least_seconds
 from fared.lab.errors import LabError
 from fared.lab.expected import VETH_RATE
@@ -33,7 +33,7 @@ _ROUNDING = 4
 
 @dataclass(frozen=True)
 class Iteration:
-    """When an iteration began, seconds since the workload did, and how long it took."""
+    """Start of an iteration, seconds since that of the workload, and its duration."""
 
     begun: float
     seconds: float
@@ -41,7 +41,7 @@ class Iteration:
 
 @dataclass(frozen=True)
 class JobReport:
-    """How a job went; ``bound`` is None where some pair had no path, ``moved`` is an iteration's."""
+    """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration."""
 
     job: Job
     steps: int
@@ -56,13 +56,13 @@ class JobReport:
 
     @property
     def efficiency(self) -> float | None:
-        """The least time as a part of the median time: 1 is the best possible."""
+        """The least time divided by the median time: 1 is optimal."""
         return self.bound / self.median if self.bound and self.iterations else None
 
 
 @dataclass(frozen=True)
 class LinkUse:
-    """What a router's port carried: a part of its rate (bytes/s) for each sampled interval."""
+    """Utilization of a router's port: a part of its rate (bytes/s) for each sampled interval."""
 
     node: str
     interface: str
@@ -123,7 +123,7 @@ def run(
 ) -> WorkloadReport:
     """Run jobs side by side to their end; read the links every ``interval`` seconds.
 
-    Raises LabError when a job is wrong, a connection breaks, nothing arrives for 30 s or the
+    Raises LabError if a job is invalid, a connection breaks, nothing arrives for 30 s or the
     ``timeout`` passes.
     """
     for job in jobs:
@@ -149,7 +149,7 @@ def run(
     )
 
 
-def bound(job: Job, plan: Plan, rate: Rate) -> float:
+def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
     """Return the least seconds an iteration of the job takes if nothing else is sent."""
     known: dict[tuple[tuple[Pair, float], ...], float] = {}
     total = 0.0
@@ -159,7 +159,7 @@ def bound(job: Job, plan: Plan, rate: Rate) -> float:
             leaves = plan.leaf_of(source)[0].name, plan.leaf_of(target)[0].name
             demands[leaves] = demands.get(leaves, 0.0) + size
         most = max(demands.values(), default=0.0) or 1.0
-        # Steps differ in single bytes where a message does not divide evenly.
+        # Steps differ by single bytes if a message does not divide evenly.
         unit = {pair: round(size / most, _ROUNDING) for pair, size in demands.items()}
         key = tuple(sorted(unit.items()))
         if key not in known:
@@ -169,7 +169,7 @@ def bound(job: Job, plan: Plan, rate: Rate) -> float:
 
 
 def _drive(flows: Flows, runs: list[_Run], meter: _Meter, timeout: float) -> None:
-    """Go on until every job is over."""
+    """Run until every job has ended."""
     heard = 0.0
     while any(not run.over for run in runs):
         now = meter.elapsed()
@@ -184,13 +184,13 @@ def _drive(flows: Flows, runs: list[_Run], meter: _Meter, timeout: float) -> Non
         heard = now if received or not busy else heard
         if busy and (now - heard > _STALLED or now > timeout):
             late = busy[0]
-            why = "is not over in time" if now > timeout else f"has stood still for {_STALLED:g} s"
+            why = "did not end in time" if now > timeout else f"made no progress for {_STALLED:g} s"
             raise LabError(f"{late.job.collective}: iteration {len(late.done) + 1} {why}")
 
 
 @dataclass
 class _Run:
-    """A job under way: where in which iteration it is, and what is still to arrive."""
+    """A running job: its present iteration and step, and the bytes still to arrive."""
 
     number: int
     job: Job
@@ -214,7 +214,7 @@ class _Run:
         return now if phase < period * self.job.duty else now - phase + period
 
     def advance(self, flows: Flows, received: int, now: float) -> None:
-        """Take note of what has arrived; go on to the next step or iteration if it is time."""
+        """Process received bytes; start the next step or iteration if it is due."""
         self.outstanding -= received
         if self.over or self.outstanding:
             return
@@ -246,7 +246,7 @@ class _Run:
 
 
 class _Meter:
-    """What every router's ports to other routers have sent, sampled at intervals."""
+    """Bytes sent by every router's ports to other routers, sampled at intervals."""
 
     def __init__(self, fabric: Fabric, rate: Rate, interval: float) -> None:
         self._fabric = fabric
@@ -261,7 +261,7 @@ class _Meter:
 
     @property
     def due(self) -> float:
-        """When the next sample is."""
+        """The time of the next sample."""
         return self._sampled + self._interval
 
     def elapsed(self) -> float:
@@ -269,7 +269,7 @@ class _Meter:
         return time.monotonic() - self._begun
 
     def sample(self, now: float) -> None:
-        """Read all counters, if it is time."""
+        """Read all counters if a sample is due."""
         if now < self.due:
             return
         sent = list(self._read())
@@ -279,13 +279,13 @@ class _Meter:
         self.times.append(round(now, 3))
 
     def links(self) -> tuple[LinkUse, ...]:
-        """Return what each port carried."""
+        """Return the utilization of each port."""
         return tuple(
             LinkUse(port.node, port.name, port.peer, self._capacity(port), tuple(use))
             for port, use in zip(self._ports, self._use, strict=True)
         )
 
-    def _capacity(self, port: Port) -> BytesPerSecond:
+    def _capacity(self, port: PortAddresses) -> BytesPerSecond:
         return self._rate(port) or VETH_RATE
 
     def _read(self) -> Iterator[int]:

@@ -14,7 +14,7 @@ from typing import cast
 import click
 from rich.console import Console
 
-from fared.lab import keeper
+from fared.lab import holder
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
@@ -22,11 +22,11 @@ from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
 _DEFAULT_ITERATIONS = 10
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
 _TOLD = {
-    "all-reduce-ring": "All ranks get the sum of all, block by block round a ring.",
+    "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",
     "all-reduce-tree": "All ranks get the sum of all: up a tree, and down again.",
-    "all-gather": "The block of each rank comes to all, round a ring.",
-    "reduce-scatter": "Each rank gets the sum of one block, round a ring.",
-    "broadcast": "Rank 0 sends all it has to all, down a tree.",
+    "all-gather": "All ranks get the block of each, in a ring.",
+    "reduce-scatter": "Each rank gets the sum of one block, in a ring.",
+    "broadcast": "Rank 0 sends its data to all, down a tree.",
     "reduce": "Rank 0 gets the sum of all, up a tree.",
     "scatter": "Rank 0 sends each rank a block.",
     "all-to-all": "Each rank sends each other rank a block.",
@@ -35,7 +35,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
 
 def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    """Read bytes: a number with K, M or G, powers of 1000, or Ki, Mi, Gi, of 1024."""
+    """Parse bytes: a number with K, M or G, powers of 1000, or Ki, Mi, Gi, of 1024."""
     del context, parameter
     match = _SIZE.match(text)
     if match is None:
@@ -46,7 +46,7 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
 
 
 def collective_commands() -> Iterator[click.Command]:
-    """Yield a command for each collective: they differ in nothing but that."""
+    """Yield a command for each collective; all have the same options."""
     for name in COLLECTIVES:
         yield click.Command(
             name,
@@ -59,37 +59,39 @@ def collective_commands() -> Iterator[click.Command]:
 
 @click.command()
 @click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Of the message, bytes."
+    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
 )
-@click.option("--hosts", metavar="HOST,...", help="Rank by rank; all hosts unless told.")
-@click.option("--elephants", default=1, show_default=True, help="TCP flows of each pair of hosts.")
-@click.option("--iterations", type=int, help="How many.  [default: 10, or as --seconds allow]")
-@click.option("--seconds", type=float, help="No iteration begins after these.")
-@click.option("--period", type=float, metavar="SECONDS", help="On and off again and again.")
-@click.option("--duty", default=0.5, show_default=True, help="The part of a period that is on.")
+@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
+@click.option("--elephants", default=1, show_default=True, help="TCP flows per pair of hosts.")
+@click.option(
+    "--iterations", type=int, help="Number of iterations.  [default: 10, or as --seconds allow]"
+)
+@click.option("--seconds", type=float, help="Start no iteration after this time.")
+@click.option("--period", type=float, metavar="SECONDS", help="Alternate between on and off.")
+@click.option("--duty", default=0.5, show_default=True, help="Part of a period that is on.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Deal the hosts out to jobs alike.",
+    help="Distribute the hosts to so many equal jobs.",
 )
 @click.option(
     "--job",
     "more",
     multiple=True,
     metavar="[COLLECTIVE:]HOST,...",
-    help="One more job side by side, over these hosts, shared or not; repeatable.",
+    help="Another parallel job over these hosts, shared or not; repeatable.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the flows' source ports.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports.")
 @click.option(
     "--interval",
     type=click.FloatRange(0.05),
     default=DEFAULT_INTERVAL,
     show_default=True,
-    help="Between samples of the links.",
+    help="Interval between samples of the links.",
 )
-@click.option("--ipv6", is_flag=True, help="Over IPv6, where IS-IS runs.")
+@click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
 @click.option("--timeout", default=DEFAULT_TIMEOUT, show_default=True, metavar="SECONDS")
 @click.option(
     "--draw",
@@ -121,17 +123,17 @@ def _workload(
     pictures: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Goes over TCP between the hosts of a lab, again and again; shows how long that takes.
+    """Runs over TCP between the hosts of a lab, repeatedly, and shows the completion times.
 
-    Each completion time stands beside the least one the fabric allows: a maximum-flow bound, of
-    the job alone.
+    Each completion time is compared with the least one that the fabric permits: a maximum-flow
+    bound, of the job alone.
     """
     if iterations is None and seconds is None:
         iterations = _DEFAULT_ITERATIONS
     job = Job(collective, (), size, elephants, iterations, seconds, period, duty)
 
     def play(fabric: Fabric) -> int:
-        # The lab's other commands need neither networkx nor matplotlib.
+        # The other lab commands need neither networkx nor matplotlib.
         from fared.lab import plots, workload_tables  # noqa: PLC0415
         from fared.lab.workload import run  # noqa: PLC0415
 
@@ -150,17 +152,17 @@ def _workload(
             plots.draw(report, picture)
         return 0
 
-    sys.exit(keeper.choose(name).run(play))
+    sys.exit(holder.choose(name).run(play))
 
 
 def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
-    """Yield the job over all hosts, or several, each over every n-th of them."""
+    """Yield the job over all hosts, or ``jobs`` jobs, each over every n-th host."""
     for number in range(jobs):
         yield replace(job, hosts=tuple(hosts[number::jobs]))
 
 
 def _another(job: Job, text: str) -> Job:
-    """Read ``[COLLECTIVE:]HOST,...``; all else is as with the first job."""
+    """Parse ``[COLLECTIVE:]HOST,...``; the rest is as in the first job."""
     collective, colon, hosts = text.rpartition(":")
     return replace(
         job, collective=collective if colon else job.collective, hosts=tuple(hosts.split(","))

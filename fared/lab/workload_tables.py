@@ -14,7 +14,7 @@ _BAR = 20
 
 
 def completion_table(report: WorkloadReport) -> Table:
-    """Lay out how long the iterations of each job took, beside the least time possible."""
+    """Format the completion times of each job, beside the least time possible."""
     table = Table(
         title=f"{report.lab}: completion times, seconds",
         title_justify="left",
@@ -43,7 +43,7 @@ def _completions(report: JobReport) -> Iterator[str]:
 
 
 def uses_table(report: WorkloadReport, most: int = 8) -> Table:
-    """Lay out the links that carried most, as parts of their rates."""
+    """Format the busiest links, by utilization."""
     table = Table(
         title=f"the busiest of {len(report.links)} links, parts of their rate",
         title_justify="left",
@@ -67,7 +67,7 @@ def uses_table(report: WorkloadReport, most: int = 8) -> Table:
 
 
 def format_bytes(size: float) -> str:
-    """Write bytes with a suffix, powers of 1000, three digits: ``256M``."""
+    """Format bytes with a suffix, powers of 1000, three digits: ``256M``."""
     for suffix, unit in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
         if size >= unit:
             return f"{size / unit:.3g}{suffix}"

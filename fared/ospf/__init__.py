@@ -1,4 +1,21 @@
 """OSPFv2 (RFC 2328) as a state machine without I/O.
 
-Packets, link events and ``now`` go in; packets to send and what changed come out.
+Packets, link events and ``now`` go in; packets to send and changes of the TED come out.
+
+This package has ``engine``, which connects the parts, its inputs and outputs (``events``,
+``settings``, ``snapshot``), and the data structures that all parts use: the process and its areas
+(``instance``, §5 and §6), interfaces and neighbors (``interface``, ``neighbor``, §9 and §10), send
+queues (``outgoing``), the database (``lsdb``, §12.2) and the database summary list
+(``database_summary``, §10). ``links`` runs the interface state machine (§9.3). The packages below
+follow RFC 2328:
+
+- ``packet/``: the formats of packets and LSAs (appendix A), ``auth/``: authentication (appendix D)
+- ``processing/``: checks, authentication and transmission of all packets (§8)
+- ``adjacency/``: Hello protocol, elections, database exchange (§9.4, §9.5, §10)
+- ``flooding/``: the flooding procedure and the databases (§13, §14)
+- ``origination/``: self-originated LSAs (§12.4), also of area border and AS boundary routers
+- ``ted/``: from LSAs to the graph for SPF (§16)
+
+Imports run one way: ``adjacency`` imports ``flooding``, ``origination`` imports both, and only
+``links`` and ``engine`` import the TED builder.
 """

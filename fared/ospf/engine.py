@@ -1,44 +1,41 @@
-"""The OSPFv2 engine: inputs in, outputs out, no clock, no sockets.
+"""The OSPFv2 engine: from inputs to outputs, without clock or sockets.
 
-The engine wires the parts and dispatches to them. Work that can wait for the end of an input,
-and gains from being done once for several (originating, encoding floods, TED blocks), happens
-in ``drain``; so call ``drain`` after each ``handle`` and ``tick``, or after a batch of them,
-and look at ``next_deadline`` after that.
+The engine connects the parts and dispatches to them. Work that is done once for several inputs
+(originating, encoding floods, TED blocks) happens in ``drain``; so call ``drain`` after each
+``handle`` and ``tick``, or after a batch of them, and read ``next_deadline`` after that.
 """
 
 from __future__ import annotations
 
-from fared.core.ids import AreaId, Prefix
-from fared.core.rng import Rng
-from fared.core.wire import DecodeError
-from fared.ospf.adjacency import Adjacency
-from fared.ospf.authenticate import refusal
-from fared.ospf.border import Border
-from fared.ospf.broadcast import adjacency_due
-from fared.ospf.checks import SILENT, envelope_problem, header_problem
-from fared.ospf.database import Database
-from fared.ospf.events import (
+from fared.core.ids import AreaId, Prefix, dotted
+from fared.core.igp import (
     ExternalRoutes,
-    Input,
     LinkChanged,
     LinkRemoved,
     LoadMeasured,
-    Output,
     PacketReceived,
-    RoutesComputed,
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.ospf.exchange import Exchange
-from fared.ospf.external import External
-from fared.ospf.flooding import Flooding
-from fared.ospf.hello import HelloProtocol
-from fared.ospf.instance import Counters, Instance
-from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState
+from fared.core.process import ProtocolCounters
+from fared.core.rng import Rng
+from fared.core.wire import DecodeError
+from fared.ospf.adjacency.broadcast import adjacency_due
+from fared.ospf.adjacency.exchange import Exchange
+from fared.ospf.adjacency.fsm import Adjacencies
+from fared.ospf.adjacency.hello import HelloProtocol
+from fared.ospf.events import Input, Output
+from fared.ospf.flooding.database import Database, DatabaseWatcher
+from fared.ospf.flooding.procedure import Flooding
+from fared.ospf.flooding.retransmit import Retransmitter
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.neighbor import Neighbor, NeighborState
-from fared.ospf.originate import Originator
+from fared.ospf.neighbor import NeighborState
+from fared.ospf.origination.border import Border
+from fared.ospf.origination.external import External
+from fared.ospf.origination.originate import Originator
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.packets import (
@@ -49,11 +46,13 @@ from fared.ospf.packet.packets import (
     LsUpdate,
     Packet,
 )
-from fared.ospf.retransmit import Retransmitter
+from fared.ospf.processing.authenticate import refusal
+from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
+from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
-from fared.ospf.ted import TedBuilder
-from fared.ospf.transmit import Transmitter
+from fared.ospf.ted.builder import TedBuilder
+from fared.ted.events import RoutesComputed
 
 
 class OspfEngine:
@@ -61,22 +60,30 @@ class OspfEngine:
 
     def __init__(self, settings: OspfSettings, rng: Rng) -> None:
         self._stopped = False
-        self._start(settings, rng)
-
-    def _start(self, settings: OspfSettings, rng: Rng) -> None:
+        self.settled = False
+        """Whether ``drain`` has nothing to do."""
         instance = self._instance = Instance(settings, rng)
+        self._process = instance.process
         self._transmitter = Transmitter(instance)
-        self._database = Database(instance, self)
+        self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
+        # The lambdas refer to parts that are created below.
         self._flooding = Flooding(
-            instance, self._database, retransmitter, self._own_received, self._requests_served
+            instance,
+            self._database,
+            retransmitter,
+            self_originated_received=lambda entry: self._originator.self_originated_received(entry),
+            requests_served=lambda neighbor: self._exchange.requests_served(neighbor),
         )
         self._exchange = Exchange(instance, self._transmitter, self._flooding, retransmitter)
-        self._adjacency = Adjacency(
-            instance, self._exchange, self._full_changed, self._heard_changed
+        self._adjacency = Adjacencies(
+            instance, self._exchange, self._full_changed, self._two_way_changed
         )
         self._hello = HelloProtocol(
-            instance, self._transmitter, self._adjacency, self._interface_event
+            instance,
+            self._transmitter,
+            self._adjacency,
+            interface_event=lambda interface, event: self._links.fire(interface, event),
         )
         self._originator = Originator(instance, self._flooding)
         self._border = Border(instance, self._originator)
@@ -94,24 +101,41 @@ class OspfEngine:
         for area in settings.areas:
             self._links.ensure_area(area.area)
 
-    # The contract
+    def _database_watcher(self) -> DatabaseWatcher:
+        return DatabaseWatcher(
+            changed=self._lsa_changed,
+            expired=lambda entry: self._flooding.flood(entry, None),
+            refresh=lambda entry: self._originator.refresh(entry),
+            removed=lambda entry: self._originator.removed(entry),
+        )
+
+    # Inputs, time and outputs
 
     def handle(self, event: Input, now: float) -> None:
         """Process one input."""
         if self._stopped:
             return
-        self._instance.now = now
+        self._process.now = now
+        match event:
+            case PacketReceived() if self._hello.repeated(event):
+                pass
+            case LoadMeasured(ifindex, utilized):
+                if self._links.load_measured(ifindex, utilized):
+                    self.settled = False
+            case _:
+                self.settled = False
+                self._process_input(event)
+
+    def _process_input(self, event: Input) -> None:
         match event:
             case PacketReceived():
                 self._receive(event)
             case LinkChanged():
                 self._links.changed(event.link, event.settings)
-                self._border.stale = self._external.stale = True
+                self._border.stale = self._external.routes.stale = True
             case LinkRemoved():
                 self._links.removed(event.ifindex)
-                self._border.stale = self._external.stale = True
-            case LoadMeasured():
-                self._links.load_measured(event.ifindex, event.utilized)
+                self._border.stale = self._external.routes.stale = True
             case SettingsApplied():
                 self._apply(event.settings)
             case ShutdownRequested():
@@ -120,19 +144,22 @@ class OspfEngine:
                 self._border.routes_computed(event)
                 self._external.reached(event.asbrs)
             case ExternalRoutes():
-                self._external.routes_changed(event)
+                self._external.routes.update(event)
 
     def tick(self, now: float) -> None:
-        """Fire what is due."""
-        self._instance.now = now
-        self._instance.timers.fire(now)
+        """Fire the timers that are due."""
+        self._process.now = now
+        if self._process.timers.fire(now):
+            self.settled = False
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
-        return self._instance.timers.next_deadline()
+        return self._process.timers.next_deadline()
 
     def drain(self) -> list[Output]:
-        """Finish what handle and tick began and return all outputs, in order."""
+        """Complete the work of ``handle`` and ``tick``; return all outputs in order."""
+        if self.settled:
+            return []
         if not self._stopped:
             self._border.settle()
             self._external.settle()
@@ -142,17 +169,19 @@ class OspfEngine:
             self._originator.settle()
             self._transmitter.flush()
             self._ted.flush()
-        return self._instance.take_outputs()
+        outputs = self._process.take_outputs()
+        self.settled = not outputs
+        return outputs
 
     def snapshot(self, now: float) -> OspfSnapshot:
-        """An immutable picture of the whole process."""
+        """An immutable snapshot of the process."""
         return take_snapshot(self._instance, now)
 
     def adjacency_progress(self) -> tuple[int, int, int]:
-        """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
+        """Count active interfaces, those with a full neighbor, and adjacencies still forming."""
         speaking = served = forming = 0
         for interface in self._instance.interfaces.values():
-            if not interface.speaks:
+            if not interface.is_active:
                 continue
             speaking += 1
             full = False
@@ -165,16 +194,16 @@ class OspfEngine:
         return speaking, served, forming
 
     @property
-    def in_several_areas(self) -> bool:
-        """Whether routes are to be told to this engine (``RoutesComputed``).
+    def takes_routes(self) -> bool:
+        """Whether the engine takes ``RoutesComputed``, to advertise routes in other areas.
 
-        Also for which AS boundary routers there are besides this one.
+        Also for the reachable AS boundary routers (§12.4.4.1).
         """
-        return len(self._instance.areas) > 1 or self._external.minds_others
+        return len(self._instance.areas) > 1 or self._external.tracks_asbrs
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
-        """The area ranges that this router stands for, being a border router (§3.5)."""
+        """The area ranges that this border router advertises (§3.5)."""
         if not self._instance.border:
             return ()
         return tuple(
@@ -184,50 +213,69 @@ class OspfEngine:
         )
 
     @property
-    def counters(self) -> Counters:
-        """Running totals since the start: for reading, without a snapshot of everything."""
-        return self._instance.counters
+    def counters(self) -> ProtocolCounters:
+        """Counters since the start, live."""
+        return self._process.counters
+
+    @property
+    def boot_count(self) -> int:
+        """The present boot count of 64-bit sequence numbers (RFC 7474 §2)."""
+        return self._instance.sequences.boot_count
 
     def activity(self) -> int:
-        """LSAs originated, flooded, repeated or received so far: stands still in a quiet network."""
-        return sum(self._instance.counters.lsas.values())
+        """LSAs originated, flooded, retransmitted or received; constant in a quiet network."""
+        return sum(self._process.counters.lsdb.values())
 
     # Packets
 
     def _receive(self, event: PacketReceived) -> None:
+        """Check, authenticate and decode a packet (RFC 2328 §8.2), then dispatch it."""
         instance = self._instance
         interface = instance.interfaces.get(event.ifindex)
-        problem = envelope_problem(interface, event.source, event.destination)
+        problem = envelope_problem(interface, event)
         if problem is not None or interface is None:
             if problem not in SILENT:
-                instance.reject(problem or "", event.source, ifindex=event.ifindex)
+                self._reject_envelope(problem or "", event)
             return
         refused = refusal(instance, interface, event.source, event.payload)
         if refused is not None:
-            instance.reject(
+            instance.process.reject(
                 refused.reason, event.source, interface=interface.name, what=refused.what
             )
             return
         try:
             packet = decode_packet(event.payload)
         except DecodeError as error:
-            instance.reject(error.code, event.source, interface=interface.name, what=str(error))
-            return
-        problem = header_problem(instance, interface, event.source, packet)
-        if problem is not None:
-            instance.reject(
-                problem, event.source, interface=interface.name, router_id=packet.router_id
+            instance.process.reject(
+                error.code, event.source, interface=interface.name, what=str(error)
             )
             return
-        instance.counters.packets["received", packet.packet_type.label] += 1
-        self._dispatch(interface, event.source, packet)
+        problem = header_problem(instance, interface, event, packet)
+        if problem is not None:
+            instance.process.reject(
+                problem, event.source, interface=interface.name, router_id=dotted(packet.router_id)
+            )
+            return
+        instance.process.counters.packets["received", packet.packet_type.label] += 1
+        self._dispatch(interface, event, packet)
 
-    def _dispatch(self, interface: Interface, source: int, packet: Packet) -> None:
+    def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
+        interface = self._instance.interfaces.get(event.ifindex)
+        self._process.reject(
+            problem,
+            event.source,
+            interface=event.ifindex if interface is None else interface.name,
+            destination=dotted(event.destination),
+            ttl=event.ttl,
+        )
+
+    def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
+        """Process a packet by type (RFC 2328 §8.2, table 11)."""
         body = packet.body
         if isinstance(body, Hello):
-            self._hello.receive(interface, source, packet, body)
+            self._hello.receive(interface, event, packet, body)
             return
-        neighbor = interface.neighbors[interface.key(packet.router_id, source)]
+        neighbor = interface.neighbors[interface.key(packet.router_id, event.source)]
         match body:
             case DatabaseDescription():
                 self._exchange.receive_description(neighbor, body)
@@ -238,55 +286,31 @@ class OspfEngine:
             case LsAck():
                 self._flooding.receive_ack(neighbor, body)
 
-    # What the parts tell each other
+    # Events for several parts
 
-    def lsa_changed(self, entry: LsaEntry) -> None:
-        """DatabaseWatcher: the TED follows the database."""
+    def _lsa_changed(self, entry: LsaEntry) -> None:
+        """Update the TED, and the externals of other AS boundary routers."""
         self._ted.lsa_changed(entry)
         if entry.key.ls_type == LsType.AS_EXTERNAL:
-            gone = entry.maxed(self._instance.now)
+            gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)
-
-    def lsa_expired(self, entry: LsaEntry) -> None:
-        """DatabaseWatcher: flood what has reached MaxAge."""
-        self._flooding.flood(entry, None)
-
-    def lsa_needs_refresh(self, entry: LsaEntry) -> None:
-        """DatabaseWatcher: LSRefreshTime."""
-        self._originator.refresh(entry)
-
-    def lsa_removed(self, entry: LsaEntry) -> None:
-        """DatabaseWatcher: a MaxAge LSA is gone."""
-        self._originator.removed(entry)
-
-    def _own_received(self, entry: LsaEntry) -> None:
-        self._originator.own_received(entry)
-
-    def _requests_served(self, neighbor: Neighbor) -> None:
-        self._exchange.requests_served(neighbor)
 
     def _full_changed(self, interface: Interface, reason: str) -> None:
         self._originator.link_changed(interface)
         self._border.stale = True
         self._ted.links_changed(interface.settings.area, f"{interface.name} {reason}")
 
-    def _heard_changed(self, interface: Interface) -> None:
+    def _two_way_changed(self, interface: Interface) -> None:
         if interface.broadcast:
             self._ted.links_changed(interface.settings.area, f"{interface.name} neighbors")
             self._links.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
 
-    def _interface_event(self, interface: Interface, event: InterfaceEvent) -> None:
-        self._links.fire(interface, event)
-
     # Operation
 
     def _apply(self, settings: OspfSettings) -> None:
-        """Take new settings; a new router id is a new router and starts from nothing."""
+        """Apply new settings, except the router id: changing that requires a restart."""
         instance = self._instance
-        if settings.router_id != instance.settings.router_id:
-            self._renumber(settings)
-            return
-        instance.settings = settings
+        instance.apply(settings)
         for area_settings in settings.areas:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
@@ -295,39 +319,21 @@ class OspfEngine:
         self._originator.everything_changed()
         self._ted.all_links_changed("settings")
 
-    def _renumber(self, settings: OspfSettings) -> None:
-        old = self._instance
-        interfaces = list(old.interfaces.values())
-        self._say_goodbye()
-        for interface in interfaces:
-            self._links.removed(interface.ifindex)
-        outputs = self._ted.withdraw_all()
-        leftovers = [*old.take_outputs(), *outputs]
-        counters, external = old.counters, self._external.known
-        self._start(settings, old.rng)
-        self._instance.now = old.now
-        self._instance.counters = counters
-        self._external.routes_changed(external)
-        for output in leftovers:
-            self._instance.emit(output)
-        for interface in interfaces:
-            self._links.changed(interface.link, interface.settings)
-
     def _shutdown(self) -> None:
-        self._say_goodbye()
-        self._instance.timers.clear()
+        self._leave()
+        self._process.timers.clear()
         self._stopped = True
 
-    def _say_goodbye(self) -> None:
-        """Flush our LSAs while the neighbors still listen, then tell them that we are gone."""
+    def _leave(self) -> None:
+        """Flush self-originated LSAs (§14.1), then send final hellos."""
         self._originator.flush_all()
         for interface in self._instance.interfaces.values():
-            if interface.speaks:
-                self._transmitter.goodbye(interface)
+            if interface.is_active:
+                self._transmitter.final_hello(interface)
 
 
 def _forming(neighbor: Neighbor) -> bool:
-    """Whether more is to come of a neighbor; two routers that serve no LAN stay in 2-Way."""
+    """Whether an adjacency is still forming; two DR Other routers remain in 2-Way (§10.4)."""
     if neighbor.state is NeighborState.TWO_WAY:
         return neighbor.interface.state is InterfaceState.WAITING or adjacency_due(neighbor)
     return neighbor.state not in (NeighborState.DOWN, NeighborState.FULL)

@@ -1,23 +1,30 @@
-"""The interface data structure and its state machine (RFC 2328 §9)."""
+"""The interface and neighbor data structures (RFC 2328 §9, §10), which refer to each other.
+
+The interface state machine is here too; that of neighbors is in ``neighbor``.
+"""
 
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
 
 from fared.core.fsm import Row, TransitionTable
 from fared.core.ids import length_mask
 from fared.core.links import InterfaceAddress, Link
+from fared.core.reduction import FloodDelay
 from fared.core.timers import Timer
-from fared.ospf.authenticate import InterfaceAuthentication
+from fared.ospf.auth.memory import InterfaceAuthentication
+from fared.ospf.database_summary import SummaryList
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.ospf.neighbor import NeighborEvent, NeighborState
+from fared.ospf.outgoing import InterfaceTx, SendQueue
 from fared.ospf.packet.lsa import LsaHeader, LsaKey
-from fared.ospf.packet.packets import PacketBody
+from fared.ospf.packet.packets import DatabaseDescription, Options
 from fared.ospf.settings import InterfaceSettings, NetworkType
-from fared.te.announce import Announced, Bandwidth
-
-if TYPE_CHECKING:
-    from fared.ospf.neighbor import Neighbor
+from fared.te.advertise import AdvertisedLink
 
 _HOST_LOOPBACK = 127
 
@@ -35,7 +42,7 @@ class InterfaceState(enum.Enum):
 
 
 class InterfaceEvent(enum.Enum):
-    """What happens to interfaces (RFC 2328 §9.2), by the RFC's names."""
+    """Interface events (RFC 2328 §9.2); values are the RFC's names."""
 
     INTERFACE_UP = "InterfaceUp"
     WAIT_TIMER = "WaitTimer"
@@ -47,7 +54,7 @@ class InterfaceEvent(enum.Enum):
 
 
 class InterfaceAction(enum.Enum):
-    """What the rows of the table ask for."""
+    """Actions of the table's rows."""
 
     START = enum.auto()
     ELECT = enum.auto()
@@ -58,10 +65,13 @@ _S, _E, _A = InterfaceState, InterfaceEvent, InterfaceAction
 
 INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction] = TransitionTable(
     [
+        # RFC 2328 §9.3. Point-to-point, or on broadcast networks Waiting or DR Other.
         Row((_S.DOWN,), _E.INTERFACE_UP, _A.START, None),
+        # DR, Backup or DR Other, by the election of §9.4.
         Row((_S.WAITING,), _E.WAIT_TIMER, _A.ELECT, None),
         Row((_S.WAITING,), _E.BACKUP_SEEN, _A.ELECT, None),
         Row((_S.DR_OTHER, _S.BACKUP, _S.DR), _E.NEIGHBOR_CHANGE, _A.ELECT, None),
+        # Timers, neighbors and variables are reset.
         Row(tuple(_S), _E.INTERFACE_DOWN, _A.RESET, _S.DOWN),
         Row(tuple(s for s in _S if s is not _S.LOOPBACK), _E.LOOP_IND, _A.RESET, _S.LOOPBACK),
         Row((_S.LOOPBACK,), _E.UNLOOP_IND, None, _S.DOWN),
@@ -69,54 +79,34 @@ INTERFACE_TABLE: TransitionTable[InterfaceState, InterfaceEvent, InterfaceAction
 )
 
 
-class Interface:
+class Interface(AdvertisedLink[InterfaceSettings]):
     """One interface on which OSPF runs (RFC 2328 §9).
 
-    Neighbors are keyed by what identifies them (§10, ``key``). ``queue`` (destination and body),
-    ``updates`` and ``acks`` collect what the next drain sends out of here.
-    ``designated_router`` and ``backup_designated_router`` are interface addresses, 0: nobody.
+    ``key`` gives the key of a neighbor (§10). ``tx`` is the send queue; an interface with something
+    queued is in ``unsent``. ``designated_router`` and ``backup_designated_router`` are interface
+    addresses, 0: none.
     """
 
-    def __init__(self, link: Link, settings: InterfaceSettings) -> None:
-        self.link = link
-        self.settings = settings
+    def __init__(
+        self, link: Link, settings: InterfaceSettings, unsent: dict[int, Interface]
+    ) -> None:
+        super().__init__(link, settings)
         self.state = InterfaceState.DOWN
         self.neighbors: dict[int, Neighbor] = {}
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
-        self.lent: tuple[int, ...] = ()
-        """Addresses of loopbacks, the preferred one first: what an unnumbered link borrows."""
+        self.borrowable: tuple[int, ...] = ()
+        """Addresses of loopbacks, preferred first, for an unnumbered link to borrow."""
         self.hello_timer: Timer | None = None
-        self.hello_due = False
         self.wait_timer: Timer | None = None
         self.designated_router = 0
         self.backup_designated_router = 0
-        self.queue: list[tuple[int, PacketBody]] = []
-        self.updates: dict[LsaKey, LsaEntry] = {}
-        self.acks: dict[LsaKey, LsaHeader] = {}
-        self.acks_ripe = False
-        """Whether acks have waited long enough for company (Transmitter)."""
-        self.paced_until = float("-inf")
-        """Until then floods wait for company (Transmitter)."""
-        self.pacing_timer: Timer | None = None
-        self.utilized: float | None = 0.0
-        self.announced: Announced | None = None
-        self.announce_timer: Timer | None = None
+        self.tx = InterfaceTx(partial(unsent.__setitem__, link.ifindex, self))
         self.flaps: dict[int, int] = {}
         self.authentication = InterfaceAuthentication()
 
     @property
-    def ifindex(self) -> int:
-        """The kernel's index."""
-        return self.link.ifindex
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self.link.name
-
-    @property
     def loopback(self) -> bool:
-        """Whether it is announced as host routes only."""
+        """Whether it is advertised as host routes only."""
         return self.link.loopback or self.settings.network_type is NetworkType.LOOPBACK
 
     @property
@@ -125,37 +115,42 @@ class Interface:
         return self.settings.network_type is NetworkType.BROADCAST and not self.loopback
 
     def key(self, router_id: int, address: int) -> int:
-        """What identifies a neighbor here (§10): its address on broadcast networks, else its id."""
+        """The key of a neighbor (§10): its address on broadcast networks, else its router id."""
         return address if self.broadcast else router_id
 
     @property
-    def speaks(self) -> bool:
-        """Whether packets are sent and received here."""
+    def is_active(self) -> bool:
+        """Whether OSPF packets are sent and received on it."""
         return self.state not in (_S.DOWN, _S.LOOPBACK) and not self.settings.passive
 
     @property
     def addresses(self) -> tuple[InterfaceAddress, ...]:
-        """IPv4 addresses worth announcing: all but 127.0.0.0/8."""
+        """The IPv4 addresses to advertise: all except 127.0.0.0/8."""
         return tuple(a for a in self.link.ipv4() if a.address >> 24 != _HOST_LOOPBACK)
 
     @property
+    def advertised_mtu(self) -> int:
+        """The interface MTU in our database descriptions (RFC 2328 §A.3.3), 16 bits."""
+        return min(self.link.mtu, 0xFFFF)
+
+    @property
     def unnumbered(self) -> bool:
-        """Whether it is a point-to-point link without an address of its own: borrowed, or none."""
-        if self.loopback or self.broadcast or not self.lent:
+        """Whether it is a point-to-point link without an address of its own (§12.4.1.1)."""
+        if self.loopback or self.broadcast or not self.borrowable:
             return False
-        return all(address.address in self.lent for address in self.addresses)
+        return all(address.address in self.borrowable for address in self.addresses)
 
     @property
     def address(self) -> int:
-        """The address packets are sent from: the primary one, or one lent; 0 if there is none."""
+        """The source address of packets: the primary one, or a borrowed one; 0 if there is none."""
         addresses = self.addresses
         if addresses:
             return addresses[0].address
-        return self.lent[0] if self.unnumbered else 0
+        return self.borrowable[0] if self.unnumbered else 0
 
     @property
     def link_data(self) -> int:
-        """What the router LSA calls this end of a link (§12.4.1.1): address, or interface index."""
+        """Link Data of this end of a link (§12.4.1.1): address, or ifindex if unnumbered."""
         return self.ifindex if self.unnumbered else self.address
 
     @property
@@ -164,10 +159,79 @@ class Interface:
         addresses = () if self.unnumbered else self.addresses
         return length_mask(addresses[0].prefix_length) if addresses else 0
 
+
+class Retransmission(msgspec.Struct):
+    """One LSA on a retransmission list, and when to send it next.
+
+    ``deferred``: not sent yet, since the neighbor may receive the LSA from another router.
+    """
+
+    entry: LsaEntry
+    due: float
+    deferred: bool = False
+
+
+class Neighbor:
+    """The neighbor data structure (RFC 2328 §10).
+
+    ``master``: *this* router is the master of the exchange. ``last_dd``: flags, options and
+    sequence number of the last description received; ``mtu``: its interface MTU, 0 before the
+    first. ``dd_kept_until``: until when the slave resends ``sent_dd`` (§10.8). ``outstanding``: the
+    LSAs in the last request (§10.9). ``sent_back``: when an LSA was last sent back (§13 (8)).
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        router_id: int,
+        address: int,
+        fire: Callable[[Neighbor, NeighborEvent], None],
+    ) -> None:
+        self.interface = interface
+        self.router_id = router_id
+        self.address = address
+        self.state = NeighborState.DOWN
+        self.since = 0.0
+        self.priority = 0
+        self.designated_router = 0
+        self.backup_designated_router = 0
+        self.options = 0
+        self.dead_at = 0.0
+        self.last_hello: tuple[object, ...] | None = None
+        self.inactivity: Timer | None = None
+        self.master = False
+        self.dd_sequence_number: int | None = None
+        self.last_dd: tuple[int, int, int] | None = None
+        self.sent_dd: DatabaseDescription | None = None
+        self.dd_timer: Timer | None = None
+        self.dd_kept_until = 0.0
+        self.mtu = 0
+        self.summaries = SummaryList()
+        self.requests: dict[LsaKey, LsaHeader] = {}
+        self.outstanding: dict[LsaKey, None] = {}
+        self.request_timer: Timer | None = None
+        self.retransmissions: dict[LsaKey, Retransmission] = {}
+        self.retransmission_timer: Timer | None = None
+        self.flood_delay = FloodDelay()
+        self.sent_back: dict[LsaKey, float] = {}
+        self.tx = SendQueue(interface.tx.wake)
+        self._fire = fire
+
     @property
-    def bandwidth(self) -> Bandwidth:
-        """Capacity (configured, else the link's own) and load, bytes/s."""
-        capacity = self.settings.capacity
-        if capacity is None:
-            capacity = self.link.capacity
-        return Bandwidth(capacity, self.utilized)
+    def key(self) -> int:
+        """Its key among the neighbors of the interface."""
+        return self.interface.key(self.router_id, self.address)
+
+    def fire(self, event: NeighborEvent) -> None:
+        """Run an event through the state machine."""
+        self._fire(self, event)
+
+    @property
+    def opaque_capable(self) -> bool:
+        """Whether its database descriptions have the O-bit set (RFC 5250 §3.1)."""
+        return bool(self.options & Options.O)
+
+    @property
+    def exchanging(self) -> bool:
+        """Whether it is in state Exchange or Loading."""
+        return self.state in (NeighborState.EXCHANGE, NeighborState.LOADING)

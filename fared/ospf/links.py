@@ -1,17 +1,16 @@
-"""Local links: running the interface state machine (RFC 2328 §9) as the kernel's links change."""
+"""Local links: the interface state machine (RFC 2328 §9.3), driven by the kernel's links."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from fared.core.ids import AreaId
+from fared.core.igp import CloseInterface, OpenInterface
 from fared.core.links import Link
-from fared.ospf import contents
-from fared.ospf.adjacency import Adjacency
-from fared.ospf.broadcast import BroadcastNetworks
-from fared.ospf.database import Database
-from fared.ospf.events import JoinGroup, LeaveGroup
-from fared.ospf.hello import HelloProtocol
+from fared.ospf.adjacency.broadcast import BroadcastNetworks
+from fared.ospf.adjacency.fsm import Adjacencies
+from fared.ospf.adjacency.hello import HelloProtocol
+from fared.ospf.flooding.database import Database
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import (
     INTERFACE_TABLE,
@@ -21,10 +20,11 @@ from fared.ospf.interface import (
     InterfaceState,
 )
 from fared.ospf.neighbor import NeighborEvent
-from fared.ospf.originate import Originator
+from fared.ospf.origination import contents
+from fared.ospf.origination.originate import Originator
+from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
-from fared.ospf.ted import TedBuilder
-from fared.ospf.transmit import Transmitter
+from fared.ospf.ted.builder import TedBuilder
 
 
 class LinkManager:
@@ -35,21 +35,22 @@ class LinkManager:
         instance: Instance,
         *,
         hello: HelloProtocol,
-        adjacency: Adjacency,
+        adjacency: Adjacencies,
         originator: Originator,
         transmitter: Transmitter,
         database: Database,
         ted: TedBuilder,
     ) -> None:
         self._instance = instance
+        self._process = instance.process
         self._hello = hello
         self._adjacency = adjacency
         self._originator = originator
         self._transmitter = transmitter
         self._database = database
         self._ted = ted
-        self._lent: tuple[int, ...] = ()
-        self._broadcast = BroadcastNetworks(instance, self.fire, self._designation_changed)
+        self._borrowable: tuple[int, ...] = ()
+        self._broadcast = BroadcastNetworks(instance, self.fire, self._designated_router_changed)
         self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
             InterfaceAction.START: self._start,
             InterfaceAction.ELECT: self._broadcast.elect,
@@ -57,7 +58,7 @@ class LinkManager:
         }
 
     def ensure_area(self, area_id: AreaId) -> None:
-        """Make an area exist."""
+        """Create an area that does not exist yet."""
         if area_id in self._instance.areas:
             return
         known = {area.area: area for area in self._instance.settings.areas}
@@ -66,18 +67,23 @@ class LinkManager:
         self._originator.add_area(area)
 
     def area_changed(self, settings: AreaSettings) -> None:
-        """An area became stub or ceased to be: adjacencies in it form again."""
+        """Apply new settings of an area; adjacencies end if ``stub`` changed.
+
+        Both ends of an adjacency must agree on the E-bit only (RFC 2328 §10.5).
+        """
         area = self._instance.areas[settings.area]
         if area.settings == settings:
             return
+        agreed = area.settings.stub == settings.stub
         area.settings = settings
+        if agreed:
+            return
         for interface in self._instance.area_interfaces(settings.area):
             self._adjacency.kill_all(interface, NeighborEvent.KILL_NBR)
-            interface.hello_due = interface.speaks
-            self._instance.unsent[interface.ifindex] = interface
+            interface.tx.hello()
 
     def changed(self, link: Link, settings: InterfaceSettings | None) -> None:
-        """A link appeared or changed, or OSPF was switched on or off on it."""
+        """Process a new or changed link, or new settings; ``settings`` None: OSPF is off on it."""
         interface = self._instance.interfaces.get(link.ifindex)
         if settings is None:
             if interface is not None:
@@ -90,75 +96,81 @@ class LinkManager:
             self._add(link, settings)
         else:
             self._update(interface, link, settings)
-            self._lend(interface)
+            self._update_unnumbered(interface)
 
     def removed(self, ifindex: int) -> None:
-        """The kernel has no such link any more."""
+        """Process the removal of a link."""
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
             self._drop(interface, polite=False)
 
-    def _lend(self, changed: Interface) -> None:
-        """Let unnumbered links follow the addresses of the loopbacks that they borrow."""
+    def _update_unnumbered(self, changed: Interface) -> None:
+        """Update unnumbered links after a loopback has changed, whose addresses they borrow."""
         if not changed.loopback:
             return
-        lent = self._lent = contents.lent_addresses(self._instance)
+        borrowable = self._borrowable = contents.loopback_addresses(self._instance)
         for interface in self._instance.interfaces.values():
-            if interface.lent == lent:
+            if interface.borrowable == borrowable:
                 continue
             before = (interface.unnumbered, interface.address)
-            interface.lent = lent
+            interface.borrowable = borrowable
             if (interface.unnumbered, interface.address) == before:
                 continue
-            if interface.speaks:
+            if interface.is_active:
                 self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
-            self._follow(interface)
+            self._apply_link_state(interface)
 
-    def load_measured(self, ifindex: int, utilized: float | None) -> None:
-        """Note the outbound load of a link, bytes/s; None: no longer known."""
+    def load_measured(self, ifindex: int, utilized: float | None) -> bool:
+        """Store the outbound load of a link, bytes/s; None: unknown.
+
+        Return whether it is advertised, or a timer of that has changed.
+        """
         interface = self._instance.interfaces.get(ifindex)
-        if interface is not None:
-            interface.utilized = utilized
-            self._originator.bandwidth_changed(interface)
+        if interface is None:
+            return False
+        interface.utilized = utilized
+        advertised, timer = interface.advertised, interface.advertise_timer
+        self._originator.bandwidth_changed(interface)
+        return interface.advertised is not advertised or interface.advertise_timer is not timer
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)
-        interface = Interface(link, settings)
-        interface.lent = self._lent
+        interface = Interface(link, settings, self._instance.unsent)
+        interface.borrowable = self._borrowable
         self._instance.add_interface(interface)
         if not interface.loopback and not settings.passive:
             self._originator.add_interface(interface)
             self._originator.bandwidth_changed(interface)
-        self._follow(interface)
-        self._lend(interface)
+        self._apply_link_state(interface)
+        self._update_unnumbered(interface)
 
     def _drop(self, interface: Interface, *, polite: bool) -> None:
-        """Stop OSPF on an interface; neighbors are told if the link still carries packets."""
-        if polite and interface.speaks:
+        """Stop OSPF on an interface; ``polite``: with a final hello, as the link is up."""
+        if polite and interface.is_active:
             self._originator.remove_network(interface)
-            self._transmitter.goodbye(interface)
+            self._transmitter.final_hello(interface)
         self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
-        self._instance.timers.cancel(interface.announce_timer)
+        self._process.timers.cancel(interface.advertise_timer)
         self._instance.remove_interface(interface.ifindex)
         self._originator.remove_interface(interface)
-        self._lend(interface)
+        self._update_unnumbered(interface)
 
     def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
         if (interface.link, interface.settings) == (link, settings):
             return
-        reprioritised = interface.settings.router_priority != settings.router_priority
+        priority_changed = interface.settings.router_priority != settings.router_priority
         interface.link, interface.settings = link, settings
-        if reprioritised:
+        if priority_changed:
             self.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
         self._originator.bandwidth_changed(interface)
         before = interface.state
-        self._follow(interface)
+        self._apply_link_state(interface)
         if interface.state is before:
             self._originator.link_changed(interface)
         self._ted.links_changed(settings.area, f"{interface.name} changed")
 
-    def _follow(self, interface: Interface) -> None:
-        """Bring the interface's state in line with its link."""
+    def _apply_link_state(self, interface: Interface) -> None:
+        """Fire the interface event for the state of the link (RFC 2328 §9.2)."""
         if not interface.link.up:
             self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
         elif interface.loopback:
@@ -179,40 +191,45 @@ class LinkManager:
         if target is None or target is before:
             return
         interface.state = target
-        if target is InterfaceState.POINT_TO_POINT and interface.speaks:
+        # RFC 2328 §12.4 (2): the interface state changed
+        if target is InterfaceState.POINT_TO_POINT and interface.is_active:
             self._originator.link_came_up(interface)
         else:
             self._originator.link_changed(interface)
 
     def _start(self, interface: Interface) -> InterfaceState:
-        """InterfaceUp (§9.3)."""
+        """InterfaceUp in state Down (§9.3)."""
+        # RFC 2328 §9.3: start the hello timer
         if not interface.settings.passive:
-            self._instance.emit(JoinGroup(interface.ifindex))
+            self._process.emit(OpenInterface(interface.ifindex))
             self._hello.start(interface)
+        # §9.3: Point-to-point, or on broadcast networks Waiting or DR Other
         if not interface.broadcast:
             return InterfaceState.POINT_TO_POINT
         if not interface.settings.passive:
             self._originator.add_network(interface)
         return self._broadcast.start(interface)
 
-    def _designation_changed(self, interface: Interface) -> None:
+    def _designated_router_changed(self, interface: Interface) -> None:
+        """Reconsider the LSAs of a network with a new DR or BDR (§12.4 (3))."""
         self._originator.link_changed(interface)
         self._ted.links_changed(interface.settings.area, f"{interface.name} designated router")
 
     def _reset(self, interface: Interface) -> None:
-        """InterfaceDown (§9.3): timers off, neighbors gone, link-local LSAs forgotten."""
-        if not interface.speaks:
+        """InterfaceDown, LoopInd (§9.3): disable timers, remove neighbors and link-local LSAs."""
+        if not interface.is_active:
             return
+        # RFC 2328 §9.3 fires KillNbr; LLDown has the same action and names the cause
         self._hello.stop(interface)
         self._broadcast.stop(interface)
         self._adjacency.kill_all(interface, NeighborEvent.LL_DOWN)
         self._database.drop_all(interface.lsdb)
         self._originator.remove_network(interface)
-        self._instance.emit(LeaveGroup(interface.ifindex))
+        self._process.emit(CloseInterface(interface.ifindex))
 
 
 def _needs_restart(interface: Interface, link: Link, settings: InterfaceSettings) -> bool:
-    """Whether a change touches what adjacencies are built on."""
+    """Whether a change requires new adjacencies: area, network type, passive or address."""
     old = interface.settings
     return (
         (old.area, old.network_type, old.passive)

@@ -1,7 +1,7 @@
-"""The link state database: LSAs as they arrived, and how old they are by now.
+"""The link state database (RFC 2328 §12.2): LSAs as received, with their age at installation.
 
-Nothing walks the database each second (RFC 2328 §14 describes ages that count up): an entry
-keeps the age it was installed with and the time of that, and its age now is arithmetic.
+RFC 2328 §14 increments the age of every LSA each second. Here an entry holds its age and the time
+of its installation; the present age is computed from both, without a pass over the database.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
 class LsaEntry:
     """One LSA in a database.
 
-    ``retransmissions`` counts the neighbors whose retransmission list holds this instance;
-    ``flooded_in`` says that it came from a neighbor, ``hurried`` that it replaced an instance
-    so young that neighbors may drop it (§13 (5)(a)). ``body`` is decoded at first use.
+    ``retransmissions`` counts the neighbors whose retransmission list holds this instance.
+    ``flooded_in``: received from a neighbor. ``within_min_ls_arrival``: it follows its predecessor
+    so soon that neighbors may discard it (§13 (5)(a)). ``body`` is decoded at first use.
     """
 
     __slots__ = (
         "base_age",
         "body",
         "flooded_in",
-        "hurried",
         "installed_at",
         "key",
         "lsa",
         "lsdb",
         "retransmissions",
         "timer",
+        "within_min_ls_arrival",
     )
 
     def __init__(self, lsdb: Lsdb, lsa: Lsa, now: float, *, flooded_in: bool) -> None:
@@ -64,7 +64,7 @@ class LsaEntry:
         self.base_age = min(lsa.header.ls_age, MAX_AGE)
         self.installed_at = now
         self.flooded_in = flooded_in
-        self.hurried = False
+        self.within_min_ls_arrival = False
         self.retransmissions = 0
         self.timer: Timer | None = None
         self.body: LsaBody | None = None
@@ -73,12 +73,12 @@ class LsaEntry:
         """LS age in seconds at ``now``, at most MaxAge."""
         return min(MAX_AGE, self.base_age + int(now - self.installed_at))
 
-    def maxed(self, now: float) -> bool:
-        """Whether it has reached MaxAge: on its way out of the database."""
+    def is_maxage(self, now: float) -> bool:
+        """Whether it has reached MaxAge, and is to be removed from the database (§14)."""
         return self.age(now) >= MAX_AGE
 
     def header(self, now: float) -> LsaHeader:
-        """The header with the age of ``now``, as database descriptions and acks carry it."""
+        """The header with the age at ``now``."""
         head = self.lsa.header
         return LsaHeader(
             self.age(now),
@@ -93,9 +93,9 @@ class LsaEntry:
 
 
 class Lsdb:
-    """The LSAs of one flooding scope: an area, the AS, or one link (opaque type 9).
+    """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
-    ``version`` counts what was put in or taken out.
+    ``version`` counts installations and removals.
     """
 
     __slots__ = ("area", "entries", "ifindex", "scope", "version")
@@ -116,22 +116,34 @@ class Lsdb:
         return iter(self.entries.values())
 
     def get(self, key: LsaKey) -> LsaEntry | None:
-        """Find an LSA by its identity."""
+        """Look up an LSA by its key (§12.2)."""
         return self.entries.get(key)
 
 
 def compare(a: LsaHeader, b: LsaHeader) -> int:
-    """Which instance is newer (RFC 2328 §13.1): above zero ``a``, below zero ``b``, 0 the same.
+    """Which instance is more recent (§13.1): positive ``a``, negative ``b``, 0 the same.
 
-    The ages in both headers must be those of now.
+    Both headers must have their present ages.
     """
+    # RFC 2328 §13.1: the higher LS sequence number
     if a.ls_sequence_number != b.ls_sequence_number:
         return 1 if a.ls_sequence_number > b.ls_sequence_number else -1
+    # §13.1: the larger LS checksum
     if a.ls_checksum != b.ls_checksum:
         return 1 if a.ls_checksum > b.ls_checksum else -1
+    # §13.1: the one of age MaxAge, if only one is
     a_maxed, b_maxed = a.ls_age >= MAX_AGE, b.ls_age >= MAX_AGE
     if a_maxed != b_maxed:
         return 1 if a_maxed else -1
+    # §13.1: the smaller age, if they differ by more than MaxAgeDiff
     if abs(a.ls_age - b.ls_age) > MAX_AGE_DIFF:
         return 1 if a.ls_age < b.ls_age else -1
     return 0
+
+
+def same_age(a: int, b: int) -> bool:
+    """Whether copies with equal sequence numbers and checksums are one instance, by their ages.
+
+    The last steps of ``compare``, without MaxAge.
+    """
+    return a < MAX_AGE and b < MAX_AGE and abs(a - b) <= MAX_AGE_DIFF

@@ -1,19 +1,10 @@
-"""The neighbor data structure and its state machine as RFC 2328 §10.1 to §10.3 tables it."""
+"""The neighbor state machine of RFC 2328 §10.1 to §10.3, as a table."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from fared.core.fsm import Row, TransitionTable
-from fared.core.reduction import Turn
-from fared.core.timers import Timer
-from fared.ospf.catalogue import Summaries
-from fared.ospf.interface import Interface
-from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.lsa import LsaHeader, LsaKey
-from fared.ospf.packet.packets import DatabaseDescription, Options
 
 
 class NeighborState(enum.IntEnum):
@@ -30,7 +21,7 @@ class NeighborState(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """The name operators know."""
+        """The name in ``show`` and in logs."""
         return _LABELS[self]
 
 
@@ -38,7 +29,7 @@ _LABELS = ("Down", "Attempt", "Init", "2-Way", "ExStart", "Exchange", "Loading",
 
 
 class NeighborEvent(enum.Enum):
-    """What happens to neighbors (RFC 2328 §10.2), by the RFC's names."""
+    """Neighbor events (RFC 2328 §10.2); values are the RFC's names."""
 
     HELLO_RECEIVED = "HelloReceived"
     TWO_WAY_RECEIVED = "2-WayReceived"
@@ -55,7 +46,7 @@ class NeighborEvent(enum.Enum):
 
 
 class NeighborAction(enum.Enum):
-    """What the rows of the table ask for."""
+    """Actions of the table's rows."""
 
     RESTART_INACTIVITY = enum.auto()
     DECIDE_ADJACENCY = enum.auto()
@@ -68,101 +59,35 @@ class NeighborAction(enum.Enum):
 
 
 _S, _E, _A = NeighborState, NeighborEvent, NeighborAction
-_HEARD = tuple(s for s in _S if s >= _S.INIT)
+_INIT_OR_MORE = tuple(s for s in _S if s >= _S.INIT)
 _TWO_WAY_OR_MORE = tuple(s for s in _S if s >= _S.TWO_WAY)
 _ADJACENT = tuple(s for s in _S if s >= _S.EXSTART)
 _EXCHANGED = tuple(s for s in _S if s >= _S.EXCHANGE)
 
 NEIGHBOR_TABLE: TransitionTable[NeighborState, NeighborEvent, NeighborAction] = TransitionTable(
     [
+        # RFC 2328 §10.3. Not here: Start, for NBMA networks only; 2-WayReceived in 2-Way or greater
+        # and 1-WayReceived in Init, which change nothing.
+        # Every hello restarts the inactivity timer.
         Row((_S.DOWN, _S.ATTEMPT), _E.HELLO_RECEIVED, _A.RESTART_INACTIVITY, _S.INIT),
-        *(Row((s,), _E.HELLO_RECEIVED, _A.RESTART_INACTIVITY, s) for s in _HEARD),
+        *(Row((s,), _E.HELLO_RECEIVED, _A.RESTART_INACTIVITY, s) for s in _INIT_OR_MORE),
+        # The neighbor lists this router: ExStart if an adjacency is due (§10.4), else 2-Way.
         Row((_S.INIT,), _E.TWO_WAY_RECEIVED, _A.DECIDE_ADJACENCY, None),
+        # Database exchange (§10.6 to §10.9). ExchangeDone: Full if nothing is requested.
         Row((_S.EXSTART,), _E.NEGOTIATION_DONE, _A.DESCRIBE_DATABASE, _S.EXCHANGE),
         Row((_S.EXCHANGE,), _E.EXCHANGE_DONE, _A.FINISH_EXCHANGE, None),
         Row((_S.LOADING,), _E.LOADING_DONE, None, _S.FULL),
+        # The DR or BDR changed (§9.4 (7)): form, keep or destroy the adjacency.
         Row((_S.TWO_WAY,), _E.ADJ_OK, _A.DECIDE_ADJACENCY, None),
         Row(_ADJACENT, _E.ADJ_OK, _A.REVIEW_ADJACENCY, None),
+        # The exchange failed: tear the adjacency down and begin again.
         Row(_EXCHANGED, _E.SEQ_NUMBER_MISMATCH, _A.RENEGOTIATE, _S.EXSTART),
         Row(_EXCHANGED, _E.BAD_LS_REQ, _A.RENEGOTIATE, _S.EXSTART),
+        # The neighbor is lost.
         Row(tuple(_S), _E.KILL_NBR, _A.FORGET, _S.DOWN),
         Row(tuple(_S), _E.LL_DOWN, _A.FORGET, _S.DOWN),
         Row(tuple(_S), _E.INACTIVITY_TIMER, _A.FORGET, _S.DOWN),
+        # The neighbor no longer lists this router.
         Row(_TWO_WAY_OR_MORE, _E.ONE_WAY_RECEIVED, _A.CLEAR_LISTS, _S.INIT),
     ]
 )
-
-
-@dataclass(slots=True)
-class Retransmission:
-    """One LSA a neighbor has not acknowledged, and when to send it again.
-
-    ``deferred``: it has not been sent yet, since the neighbor may get it from somebody else.
-    """
-
-    entry: LsaEntry
-    due: float
-    deferred: bool = False
-
-
-class Neighbor:
-    """The neighbor data structure (RFC 2328 §10).
-
-    ``master`` says that *this* router leads the exchange. ``last_dd`` identifies the last
-    database description received: (flags, options, sequence number).
-    """
-
-    def __init__(
-        self,
-        interface: Interface,
-        router_id: int,
-        address: int,
-        fire: Callable[[Neighbor, NeighborEvent], None],
-    ) -> None:
-        self.interface = interface
-        self.router_id = router_id
-        self.address = address
-        self.state = NeighborState.DOWN
-        self.since = 0.0
-        self.priority = 0
-        self.designated_router = 0
-        self.backup_designated_router = 0
-        self.options = 0
-        self.dead_at = 0.0
-        self.inactivity: Timer | None = None
-        self.master = False
-        self.dd_sequence_number: int | None = None
-        self.last_dd: tuple[int, int, int] | None = None
-        self.sent_dd: DatabaseDescription | None = None
-        self.dd_timer: Timer | None = None
-        self.dd_kept_until = 0.0
-        self.summaries = Summaries()
-        self.requests: dict[LsaKey, LsaHeader] = {}
-        self.outstanding: dict[LsaKey, None] = {}
-        self.request_timer: Timer | None = None
-        self.retransmissions: dict[LsaKey, Retransmission] = {}
-        self.retransmission_timer: Timer | None = None
-        self.turn = Turn()
-        self.answered: dict[LsaKey, float] = {}
-        self.direct: dict[LsaKey, LsaEntry] = {}
-        self.acks: dict[LsaKey, LsaHeader] = {}
-        self._fire = fire
-
-    @property
-    def key(self) -> int:
-        """What its interface knows it by."""
-        return self.interface.key(self.router_id, self.address)
-
-    def fire(self, event: NeighborEvent) -> None:
-        """Run an event through the state machine."""
-        self._fire(self, event)
-
-    @property
-    def opaque_capable(self) -> bool:
-        """Whether its database description set the O bit (RFC 5250 §3)."""
-        return bool(self.options & Options.O)
-
-    @property
-    def exchanging(self) -> bool:
-        """Whether it is in state Exchange or Loading."""
-        return self.state in (NeighborState.EXCHANGE, NeighborState.LOADING)

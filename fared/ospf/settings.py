@@ -1,21 +1,23 @@
-"""Settings of the OSPF engine: what the config file says, resolved and typed.
+"""Settings of the OSPF engine, resolved and typed.
 
-Globs are resolved before they come here: an interface's settings travel with the link event
-that announces it (``events.LinkChanged``), so the engine never matches names.
+Globs of the configuration are resolved outside: ``igp.LinkChanged`` brings the settings of an
+interface, and the engine matches no names.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 
+import msgspec
+from msgspec.structs import replace
+
+from fared.core import redistribution
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
-from fared.core.routes import RouteSource
 from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
-from fared.te.announce import DEFAULT_ANNOUNCE, AnnounceSettings
+from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 
 
 class NetworkType(enum.Enum):
@@ -26,9 +28,20 @@ class NetworkType(enum.Enum):
     LOOPBACK = "loopback"
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceSettings:
-    """One OSPF interface; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own."""
+class TtlSecurity(enum.Enum):
+    """RFC 5082 on one interface, as in BIRD: ON sends and requires TTL 255, TX_ONLY sends it."""
+
+    OFF = "off"
+    TX_ONLY = "tx-only"
+    ON = "on"
+
+
+class InterfaceSettings(msgspec.Struct, frozen=True):
+    """One OSPF interface; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own.
+
+    ``prefix_suppression`` hides the network of the primary address (RFC 6860), not loopbacks and
+    secondary addresses.
+    """
 
     area: AreaId
     network_type: NetworkType = NetworkType.POINT_TO_POINT
@@ -39,16 +52,17 @@ class InterfaceSettings:
     inf_trans_delay: int = 1
     router_priority: int = 1
     passive: bool = False
+    prefix_suppression: bool = False
     mtu_ignore: bool = False
+    ttl_security: TtlSecurity = TtlSecurity.OFF
     capacity: float | None = None
     authentication: Keyring = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RangeSettings:
-    """An area address range (RFC 2328 §3.5): what other areas see in place of its components.
+class RangeSettings(msgspec.Struct, frozen=True):
+    """An area address range (RFC 2328 §3.5), advertised to other areas in place of its components.
 
-    ``cost`` None: the greatest of the components. ``advertise`` False hides them.
+    ``cost`` None: the highest of the components. ``advertise`` False hides them.
     """
 
     prefix: Prefix
@@ -56,12 +70,11 @@ class RangeSettings:
     advertise: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AreaSettings:
-    """One area. ``stub`` areas carry no AS-external LSAs.
+class AreaSettings(msgspec.Struct, frozen=True):
+    """One area. AS-external LSAs are not flooded into ``stub`` areas (RFC 2328 §3.6).
 
-    ``summary`` False: border routers announce into this (stub) area nothing but a default
-    route (a totally stubby area). ``default_cost`` is the metric of that default route.
+    ``summary`` False: border routers advertise only a default route into this stub area.
+    ``default_cost`` is the metric of the default route: StubDefaultCost.
     """
 
     area: AreaId
@@ -71,11 +84,10 @@ class AreaSettings:
     ranges: tuple[RangeSettings, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Redistribution:
-    """How routes of one source are announced: the fields of an AS-external LSA (§A.4.5).
+class Redistribution(msgspec.Struct, frozen=True):
+    """How routes of one source are advertised: the fields of an AS-external LSA (§A.4.5).
 
-    ``prefixes``: only what lies inside one of these; empty: everything.
+    ``prefixes``: only routes within one of these; empty: all.
     """
 
     metric: int = 20
@@ -84,48 +96,44 @@ class Redistribution:
     prefixes: tuple[Prefix, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RedistributeSettings:
-    """Which routes of other origin are announced. ``default`` is for a static default route.
-
-    ``default_always``: announce it whether there is one or not.
-    """
-
-    connected: Redistribution | None = None
-    static: Redistribution | None = None
-    default: Redistribution | None = None
-    default_always: bool = False
-
-    def __bool__(self) -> bool:
-        """Whether this makes an AS boundary router."""
-        return bool(self.connected or self.static or self.default)
-
-    def of(self, source: RouteSource) -> Redistribution | None:
-        """How routes of one source are announced; None: not."""
-        return self.connected if source is RouteSource.CONNECTED else self.static
+class RedistributeSettings(redistribution.RedistributedSources[Redistribution], frozen=True):
+    """The sources that OSPF redistributes into AS-external LSAs."""
 
 
-@dataclass(frozen=True, slots=True)
-class OspfSettings:
-    """The whole engine. ``areas`` lists the areas that exist even without interfaces."""
+class OspfSettings(msgspec.Struct, frozen=True):
+    """Settings of the engine. ``areas`` lists the areas that exist even without interfaces."""
 
     router_id: RouterId
     hostname: str | None = None
-    areas: tuple[AreaSettings, ...] = field(default_factory=tuple)
+    areas: tuple[AreaSettings, ...] = ()
     stub_router: bool = False
     redistribute: RedistributeSettings = RedistributeSettings()
-    throttle: ThrottleSettings = field(default_factory=ThrottleSettings)
-    announce: AnnounceSettings = DEFAULT_ANNOUNCE
+    throttle: ThrottleSettings = ThrottleSettings()
+    advertise: AdvertiseSettings = DEFAULT_ADVERTISE
     path_capacity_code: int | None = PATH_CAPACITY
-    """Code point of the path capacity sub-TLV; None: neither sent nor believed."""
+    """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     flood_pacing: float = 0.005
-    """Least gap between two floods out of one interface, in seconds; the first never waits."""
+    """Least gap between two floods out of one interface, in seconds; the first is immediate."""
     ack_delay: float = 0.1
-    """Seconds for which acknowledgments wait for company: well below any RxmtInterval (§13.5)."""
-    reduction: ReductionSettings = field(default_factory=ReductionSettings)
+    """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
+    reduction: ReductionSettings = ReductionSettings()
     min_ls_arrival: float = 0.0
-    """RFC 2328 says 1 s; with an exponential origination throttle it only costs retransmissions."""
+    """MinLSArrival of §13 (5)(a), seconds; RFC 2328 has 1 s. Off, since originators limit their
+    rate by a throttle, and an instance that is discarded has to be retransmitted."""
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0: key lifetimes count in it."""
-    auth_sequence: int = 0
-    """Above all 64-bit sequence numbers that this router id has ever signed with (RFC 7474 §3)."""
+    boot_count: int = 0
+    """The upper half of 64-bit sequence numbers, higher than in earlier runs (RFC 7474 §2)."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether this router is drained: no transit."""
+        return self.stub_router
+
+    def with_clock(self, epoch: float, boot_count: int) -> OspfSettings:
+        """The same with the clock offset, and the boot count of the router."""
+        return replace(self, epoch=epoch, boot_count=boot_count)
+
+    def drain(self) -> OspfSettings:
+        """The same as a stub router (RFC 6987): no transit."""
+        return replace(self, stub_router=True)

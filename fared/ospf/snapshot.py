@@ -1,23 +1,22 @@
-"""An immutable picture of the engine, from which views for people and metrics are made."""
+"""An immutable snapshot of the engine, for ``show`` documents and metrics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from fared.core.ids import AreaId
-from fared.core.keys import accept_keys
+from fared.core.keys import KeyringView, keyring_view
 from fared.core.reduction import ReductionSettings
-from fared.ospf.authenticate import sending_key
-from fared.ospf.contents import next_hop_neighbors
 from fared.ospf.instance import Area, Instance
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import Lsdb, Scope
-from fared.ospf.neighbor import Neighbor
+from fared.ospf.neighbor import NeighborState
+from fared.ospf.origination.contents import next_hop_neighbors
 from fared.ospf.packet.lsa import Lsa
+from fared.ospf.processing.authenticate import sending_key
 
 
-@dataclass(frozen=True, slots=True)
-class NeighborView:
+class NeighborView(msgspec.Struct, frozen=True):
     """One neighbor; times in seconds."""
 
     router_id: int
@@ -36,28 +35,15 @@ class NeighborView:
     summaries: int
     flaps: int
     next_hop: bool
-    """Whether packets may be sent to it: full, or heard both ways on a transit network."""
+    """Whether it can be a next hop: Full, or 2-Way on a transit network."""
+    mtu_mismatch: tuple[int, int] | None
+    """Its MTU and ours, if they differ and the exchange does not complete (RFC 2328 §10.6)."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticationView:
-    """Which key signs and which ids are accepted; ``algorithm`` None: no key has begun yet.
-
-    ``expired``: the key is the last one and its send lifetime is over.
-    """
-
-    algorithm: str | None
-    key_id: int | None
-    extended: bool
-    expired: bool
-    accepted: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InterfaceView:
+class InterfaceView(msgspec.Struct, frozen=True):
     """One interface on which OSPF runs; bandwidths in bytes/s.
 
-    ``designated_router`` and ``backup_designated_router`` are addresses, 0: nobody.
+    ``designated_router`` and ``backup_designated_router`` are addresses, 0: none.
     """
 
     ifindex: int
@@ -70,31 +56,31 @@ class InterfaceView:
     mtu: int
     cost: int
     passive: bool
+    prefix_suppression: bool
     priority: int
     designated_router: int
     backup_designated_router: int
     hello_interval: int
     router_dead_interval: int
     rxmt_interval: float
+    ttl_security: str
     capacity: float | None
     utilized: float | None
-    announced_capacity: float | None
-    announced_available: float | None
+    advertised_capacity: float | None
+    advertised_available: float | None
     hello_in: float | None
-    authentication: AuthenticationView | None
+    authentication: KeyringView | None
     neighbors: tuple[NeighborView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LsaView:
+class LsaView(msgspec.Struct, frozen=True):
     """One stored LSA and its age now."""
 
     lsa: Lsa
     age: int
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseView:
+class DatabaseView(msgspec.Struct, frozen=True):
     """One database: ``scope`` is link, area or as; ``checksum`` the sum of LSA checksums."""
 
     scope: str
@@ -105,14 +91,8 @@ class DatabaseView:
     checksum: int
 
 
-@dataclass(frozen=True, slots=True)
-class OspfSnapshot:
-    """The whole process. Counters are (labels..., count) tuples in order of first occurrence.
-
-    ``packets``: (direction, type); ``errors``: reason; ``transitions``: (from, to); ``lsas``:
-    originated, flooded, retransmitted, duplicate, too-soon, deferred (not flooded at once since
-    others may deliver it), deferred-sent (nobody did).
-    """
+class OspfSnapshot(msgspec.Struct, frozen=True):
+    """The state of the process, without counters, which are live in the engine."""
 
     router_id: int
     hostname: str | None
@@ -120,10 +100,6 @@ class OspfSnapshot:
     reduction: ReductionSettings
     interfaces: tuple[InterfaceView, ...]
     databases: tuple[DatabaseView, ...]
-    packets: tuple[tuple[str, str, int], ...]
-    errors: tuple[tuple[str, int], ...]
-    transitions: tuple[tuple[str, str, int], ...]
-    lsas: tuple[tuple[str, int], ...]
     exchanging: int
     timers: int
 
@@ -141,9 +117,8 @@ class OspfSnapshot:
 
 
 def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
-    """Copy what is to be seen out of the live engine."""
+    """Copy the visible state of the live engine."""
     interfaces = [interface for _, interface in sorted(instance.interfaces.items())]
-    counters = instance.counters
     return OspfSnapshot(
         router_id=instance.router_id,
         hostname=instance.settings.hostname,
@@ -155,18 +130,14 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
             _database(instance.as_scope, now),
             *(_database(i.lsdb, now) for i in interfaces if len(i.lsdb)),
         ),
-        packets=tuple((d, t, n) for (d, t), n in counters.packets.items()),
-        errors=tuple(counters.errors.items()),
-        transitions=tuple((a, b, n) for (a, b), n in counters.transitions.items()),
-        lsas=tuple(counters.lsas.items()),
         exchanging=instance.exchanging,
-        timers=len(instance.timers),
+        timers=len(instance.process.timers),
     )
 
 
 def _interface(instance: Instance, interface: Interface, now: float) -> InterfaceView:
     settings = interface.settings
-    announced = interface.announced.bandwidth if interface.announced else None
+    advertised = interface.advertised.bandwidth if interface.advertised else None
     hops = next_hop_neighbors(interface)
     timer = interface.hello_timer
     return InterfaceView(
@@ -180,16 +151,18 @@ def _interface(instance: Instance, interface: Interface, now: float) -> Interfac
         mtu=interface.link.mtu,
         cost=settings.cost,
         passive=settings.passive,
+        prefix_suppression=settings.prefix_suppression and not interface.loopback,
         priority=settings.router_priority,
         designated_router=interface.designated_router,
         backup_designated_router=interface.backup_designated_router,
         hello_interval=settings.hello_interval,
         router_dead_interval=settings.router_dead_interval,
         rxmt_interval=settings.rxmt_interval,
+        ttl_security=settings.ttl_security.value,
         capacity=interface.bandwidth.capacity,
         utilized=interface.utilized,
-        announced_capacity=announced.capacity if announced else None,
-        announced_available=announced.available if announced else None,
+        advertised_capacity=advertised.capacity if advertised else None,
+        advertised_available=advertised.available if advertised else None,
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
         authentication=_authentication(instance, interface, now),
         neighbors=tuple(
@@ -198,21 +171,10 @@ def _interface(instance: Instance, interface: Interface, now: float) -> Interfac
     )
 
 
-def _authentication(
-    instance: Instance, interface: Interface, now: float
-) -> AuthenticationView | None:
-    keyring = interface.settings.authentication
-    if not keyring:
-        return None
-    wall = instance.settings.epoch + now
+def _authentication(instance: Instance, interface: Interface, now: float) -> KeyringView | None:
     chosen = sending_key(instance, interface, now)
-    return AuthenticationView(
-        algorithm=None if chosen is None else chosen.key.algorithm.value,
-        key_id=None if chosen is None else chosen.key.key_id,
-        extended=chosen is not None and chosen.key.extended,
-        expired=chosen is not None and not chosen.sends(wall),
-        accepted=tuple(timed.key.key_id for timed in accept_keys(keyring, wall)),
-    )
+    wall = instance.settings.epoch + now
+    return keyring_view(interface.settings.authentication, chosen, wall)
 
 
 def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView:
@@ -234,7 +196,19 @@ def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView
         summaries=len(neighbor.summaries),
         flaps=interface.flaps.get(neighbor.router_id, 0),
         next_hop=next_hop,
+        mtu_mismatch=_mtu_mismatch(neighbor),
     )
+
+
+def _mtu_mismatch(neighbor: Neighbor) -> tuple[int, int] | None:
+    """Different MTUs, the probable reason why an exchange does not complete (§10.6).
+
+    The router with the smaller MTU rejects descriptions, so the other can only conclude it. If the
+    exchange completes, that router ignores the MTU.
+    """
+    stuck = NeighborState.EXSTART <= neighbor.state <= NeighborState.EXCHANGE
+    own = neighbor.interface.advertised_mtu
+    return (neighbor.mtu, own) if stuck and neighbor.mtu not in (0, own) else None
 
 
 def _area(area: Area, now: float) -> DatabaseView:

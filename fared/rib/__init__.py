@@ -1,1 +1,1 @@
-"""From weights to routes: the best route of each prefix, and what changed since last time."""
+"""The best route of each prefix, with weighted next hops, and what changed since the last run."""

@@ -1,19 +1,20 @@
-"""Routes whose weights follow load, slowly: between what is computed and what is programmed.
+"""Routes whose weights follow load slowly, between the solver and the FIB.
 
-The solver says what weights the load of this moment asks for; here each weight vector (the
-next hops toward one destination) moves there as ``fared.weights.adaptation`` says, and its
-routes become others only when the shares have moved far enough.
+The solver computes weights for the present load. Here each weight vector (the next hops toward one
+destination) approaches them as ``fared.weights.adaptation`` defines, and its routes change only
+when the shares have moved far enough. ``router.instance`` feeds it and programs its routes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from fared.rib.members import SolvedHops
-from fared.weights.adaptation import Relaxation, VectorState
+from fared.weights.adaptation import ExponentialSmoother, VectorState
 from fared.weights.quantise import quantise_rows
 
 if TYPE_CHECKING:
@@ -23,62 +24,62 @@ if TYPE_CHECKING:
 
     from fared.core.ids import Prefix
     from fared.rib.members import Members
-    from fared.rib.model import HopKey, NextHopSet, Route
+    from fared.rib.model import HopKey, NextHopSet, Route, RouteDelta
     from fared.rib.solver import RouteSolver
 
 _FINE = 1e11
-"""What a share of 1 is turned into before it becomes an integer weight."""
+"""A share of 1 is this number before it becomes an integer weight."""
 _Key = tuple[object, ...]
 
 
-@dataclass(slots=True, eq=False)
-class _Vector:
+class _AdaptedVector(msgspec.Struct, eq=False):
     """The next hops toward one destination and the prefixes that use them.
 
-    ``members`` and ``used`` (of those, the places) are where the integer weights go;
-    ``columns`` where the shares of the used ones lie; ``left`` (M,) what each path has left.
+    ``members`` and ``used`` (the indexes of those with a weight) receive the integer weights;
+    ``columns`` are the columns of their shares; ``left`` (M,) is the remaining capacity of each
+    path.
     """
 
     row: int
     target: NextHopSet
-    unloaded: NextHopSet
+    baseline: NextHopSet
     members: Members
     used: NDArray[np.int64]
     columns: NDArray[np.int64]
     left: NDArray[np.float64]
     programmed: NextHopSet | None = None
-    prefixes: dict[Prefix, None] = field(default_factory=dict)
+    prefixes: dict[Prefix, None] = msgspec.field(default_factory=dict)
 
 
-_Fed = tuple[_Vector, "NDArray[np.float64]", "NDArray[np.float64]"]
-"""A vector, what each of its members can carry, and what it has left; NaN unknown."""
+_Fed = tuple[_AdaptedVector, "NDArray[np.float64]", "NDArray[np.float64]"]
+"""A vector, the capacity of each of its members, and the remaining capacity; NaN unknown."""
 
 
 class AdaptedRoutes:
-    """The routes of one solver in available mode, as they are to be programmed."""
+    """The routes of one solver in available mode, with the weights to program."""
 
     def __init__(self, solver: RouteSolver) -> None:
         self._solver = solver
         self.settings = solver.settings.adaptation
         self.flows = solver.settings.flows
-        self._relaxation = Relaxation(self.settings, self.flows)
+        self._smoother = ExponentialSmoother(self.settings, self.flows)
         self._columns: dict[HopKey, int] = {}
-        self._vectors: dict[_Key, _Vector] = {}
+        self._vectors: dict[_Key, _AdaptedVector] = {}
         self._keys: dict[Prefix, _Key] = {}
         self._routes: dict[Prefix, Route] = {}
-        self._unloaded: tuple[object, int] | None = None
         self.rewrites = 0
-        """How often integer weights of a vector became others because of load."""
+        """Counts changes of integer weights because of load."""
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The present routes with the weights that are to be programmed."""
+        """The present routes with the weights to program."""
         return self._routes
 
-    def take(self, changed: Mapping[Prefix, Route | None]) -> dict[Prefix, Route | None]:
-        """Take what the solver changed and return what that changes here, now.
+    def take(self, changed: RouteDelta, *, capacities_changed: bool) -> RouteDelta:
+        """Process the routes that the solver changed; return the routes to program at once.
 
-        Facts count at once: capacities, members, new destinations. Load waits for ``step``.
+        Changes of capacities, members and destinations take effect at once; load takes effect in
+        ``step``. ``capacities_changed`` is as in ``RibUpdate``.
         """
         joined: dict[_Key, None] = {}
         for prefix, route in changed.items():
@@ -86,17 +87,16 @@ class AdaptedRoutes:
             if route is not None and route.nexthops is not None and not route.discard:
                 joined[self._join(prefix, route)] = None
         self._sweep()
-        if self._unloaded != self._solver.unloaded_version:
-            self._unloaded = self._solver.unloaded_version
+        if capacities_changed:
             joined = dict.fromkeys(self._vectors)
         touched: dict[Prefix, None] = dict.fromkeys(changed)
         for vector in self._program(self._feed(joined)):
             touched.update(vector.prefixes)
         return self._publish(touched)
 
-    def step(self, seconds: float, *, stale: bool) -> dict[Prefix, Route | None]:
-        """Let time pass: move shares toward their targets, return the routes that follow."""
-        due = set(self._relaxation.step(seconds, stale=stale).tolist())
+    def step(self, seconds: float, *, stale: bool) -> RouteDelta:
+        """Move shares toward their targets for ``seconds``; return the routes that change."""
+        due = set(self._smoother.step(seconds, stale=stale).tolist())
         touched: dict[Prefix, None] = {}
         if due:
             moved = [vector for vector in self._vectors.values() if vector.row in due]
@@ -106,29 +106,29 @@ class AdaptedRoutes:
         return self._publish(touched)
 
     def state(self, prefix: Prefix) -> tuple[tuple[HopKey, ...], VectorState] | None:
-        """The vector of a prefix: its next hops, and how their shares stand."""
+        """Return a prefix's next hops and the state of their shares; None: it has no vector."""
         key = self._keys.get(prefix)
         if key is None:
             return None
         vector = self._vectors[key]
         hops = tuple(vector.members.keys[at] for at in vector.used.tolist())
-        return hops, self._relaxation.state(vector.row, vector.columns)
+        return hops, self._smoother.state(vector.row, vector.columns)
 
     def vector(self, prefix: Prefix) -> int | None:
-        """A number that prefixes of one vector share; None: it has none."""
+        """Return a number that is the same for prefixes of one vector; None: it has none."""
         key = self._keys.get(prefix)
         return None if key is None else self._vectors[key].row
 
-    # Which prefixes share a vector
+    # Sharing of vectors by prefixes
 
     def _key(self, route: Route) -> _Key:
-        """What a vector is known by, from one run to the next: where its routes lead.
+        """Return the key of a vector, stable from run to run: the destinations of its routes.
 
-        Prefixes with an announced capacity of their own have a vector of their own.
+        Prefixes with an advertised capacity of their own have a vector of their own.
         """
-        ends = self._solver.ends(route)
-        own = len(ends) > 1 and any(np.isfinite(announced) for _, _, announced in ends)
-        return (tuple((area, node) for area, node, _ in ends), route.prefix if own else None)
+        egress = self._solver.egress(route)
+        own = len(egress) > 1 and any(np.isfinite(advertised) for _, _, advertised in egress)
+        return (tuple((area, node) for area, node, _ in egress), route.prefix if own else None)
 
     def _join(self, prefix: Prefix, route: Route) -> _Key:
         assert route.nexthops is not None
@@ -137,10 +137,10 @@ class AdaptedRoutes:
         if vector is None:
             nowhere = np.zeros(0, np.int64)
             members, left, _ = _arrays(route.nexthops)
-            vector = self._vectors[key] = _Vector(
-                row=self._relaxation.add(),
+            vector = self._vectors[key] = _AdaptedVector(
+                row=self._smoother.add(),
                 target=route.nexthops,
-                unloaded=route.nexthops,
+                baseline=route.nexthops,
                 members=members,
                 used=nowhere,
                 columns=nowhere,
@@ -157,15 +157,15 @@ class AdaptedRoutes:
 
     def _sweep(self) -> None:
         for key in [key for key, vector in self._vectors.items() if not vector.prefixes]:
-            self._relaxation.remove(self._vectors.pop(key).row)
+            self._smoother.remove(self._vectors.pop(key).row)
 
-    # What a vector is to become
+    # Targets of vectors
 
-    def _feed(self, keys: Iterable[_Key]) -> list[_Vector]:
-        """Bring targets up to date; the vectors that are to be programmed at once.
+    def _feed(self, keys: Iterable[_Key]) -> list[_AdaptedVector]:
+        """Update the targets; return the vectors to program at once.
 
-        Those with the same members are worked out together: after the loss of a local link
-        these are all vectors.
+        Vectors with the same members are processed together: after the loss of a local link these
+        are all vectors.
         """
         alike: dict[bytes, list[_Fed]] = {}
         for key in keys:
@@ -176,7 +176,7 @@ class AdaptedRoutes:
         due = []
         for group in alike.values():
             vectors, capacity, left = zip(*group, strict=True)
-            changed = self._relaxation.feed(
+            changed = self._smoother.feed(
                 np.array([vector.row for vector in vectors], np.int64),
                 vectors[0].columns,
                 np.array(capacity),
@@ -189,17 +189,18 @@ class AdaptedRoutes:
             ]
         return due
 
-    def _refresh(self, vector: _Vector) -> _Fed | None:
-        """Find what the paths of a vector can carry and have left (M,); None: as before."""
+    def _refresh(self, vector: _AdaptedVector) -> _Fed | None:
+        """Return capacity and remaining capacity of a vector's paths (M,); None: unchanged."""
         route = self._solver.routes[next(iter(vector.prefixes))]
         target = route.nexthops
         assert target is not None
-        unloaded = self._solver.unloaded_set(route) or target
-        if vector.programmed and target is vector.target and unloaded is vector.unloaded:
+        baseline = self._solver.capacity_nexthops(route) or target
+        # Solvers make equal sets one object: neither capacities nor load differ.
+        if vector.programmed and target is vector.target and baseline is vector.baseline:
             return None
-        vector.target, vector.unloaded = target, unloaded
+        vector.target, vector.baseline = target, baseline
         loaded, left, _ = _arrays(target)
-        members, capacity, weights = _arrays(unloaded)
+        members, capacity, weights = _arrays(baseline)
         used = weights.nonzero()[0]
         if loaded.keys != members.keys:
             known_left = dict(zip(loaded.keys, left.tolist(), strict=True))
@@ -217,15 +218,15 @@ class AdaptedRoutes:
     def _columns_of(self, keys: Iterable[HopKey]) -> NDArray[np.int64]:
         columns = self._columns
         found = np.array([columns.setdefault(key, len(columns)) for key in keys], np.int64)
-        self._relaxation.widen(len(columns))
+        self._smoother.widen(len(columns))
         return found
 
-    def _program(self, vectors: list[_Vector]) -> list[_Vector]:
-        """Turn relaxed shares into integer weights; the vectors whose are others than before."""
+    def _program(self, vectors: list[_AdaptedVector]) -> list[_AdaptedVector]:
+        """Quantise smoothed shares; return the vectors whose integer weights changed."""
         if not vectors:
             return []
         limit = self._solver.settings.max_weight
-        shares = self._relaxation.program(np.array([v.row for v in vectors], np.int64)) * _FINE
+        shares = self._smoother.program(np.array([v.row for v in vectors], np.int64)) * _FINE
         quantised = quantise_rows(shares, limit, 0.0, 0)
         changed = []
         for vector, row in zip(vectors, quantised, strict=True):
@@ -237,9 +238,9 @@ class AdaptedRoutes:
                 changed.append(vector)
         return changed
 
-    def _publish(self, prefixes: Iterable[Prefix]) -> dict[Prefix, Route | None]:
-        """Make the routes of these prefixes; return those that are not what they were."""
-        changed: dict[Prefix, Route | None] = {}
+    def _publish(self, prefixes: Iterable[Prefix]) -> RouteDelta:
+        """Make the routes of these prefixes; return those that changed."""
+        changed: RouteDelta = {}
         for prefix in prefixes:
             route = self._solver.routes.get(prefix)
             if route is None:

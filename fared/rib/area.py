@@ -1,30 +1,35 @@
 """Routes toward the nodes of one area: graph, plan, path capacities and next-hop sets.
 
-Keeps what the last computation found, so that a change of capacities sweeps the present plan
-and touches only the rows that came out different.
+The solver has an ``AreaSolver`` for each area. A ``Solution`` records the version of the graph and
+the local links that it was computed from. The next one starts from the differences since then
+(``GraphDelta``, then ``PlanDelta``): a capacity change sweeps the present plan and makes only the
+sets of rows that differ. ``AreaDelta`` lists the changes for the table of routes.
 """
 
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
 from fared.rib.members import ABSENT, Members, SetBuilder, build_members, pack
-from fared.spf.patch import Patch, cut_plan
-from fared.spf.plan import UNREACHABLE, Plan, build_plan
+from fared.spf.patch import PlanDelta, advance
+from fared.spf.plan import SpfPlan
+from fared.spf.search import UNREACHABLE
+from fared.ted.change import ChangeKind
 from fared.ted.database import Ted
 from fared.ted.graph import run_lengths, runs
 from fared.weights.path_capacity import (
+    CapacityRow,
     Contraction,
-    Flow,
-    Row,
+    SlotCapacities,
     WeightMode,
+    aggregate_capacities,
     contract,
     link_capacities,
-    merged_flow,
     node_row,
     propagate,
 )
@@ -37,46 +42,52 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId
     from fared.rib.model import NextHopSet
     from fared.rib.settings import SolverSettings
-    from fared.ted.graph import Graph
+    from fared.ted.change import GraphDelta
     from fared.ted.model import LocalLink
+    from fared.ted.rows import LinkRows
 
 _FORGET_ABOVE = 4
 _FEW_NODES = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AreaChange:
-    """What an update did; ``nodes`` (N,) marks those whose next-hop set is another object.
+class AreaDelta(NamedTuple):
+    """What an update changed; ``nodes`` (N,) marks the nodes with a new next-hop set object.
 
-    ``moved``: some node may be at another distance, or at another place in the graph.
+    ``spf_ran`` and ``moved`` are as in PlanDelta; ``links_changed``: the local links differ.
     """
 
     spf_ran: bool
     nodes: NDArray[np.bool_]
     moved: bool
-
-    @property
-    def any(self) -> bool:
-        """Whether anything may look different from outside."""
-        return self.spf_ran or bool(self.nodes.any())
+    links_changed: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """All that is known of one area at one time.
+class Solution(msgspec.Struct, eq=False, dict=True):
+    """The results of one area for one version of its graph and these local links.
 
-    ``capacity`` (E,) in the mode of the settings; ``flow`` per slot before and ``packed`` (S,)
-    after the root's own links, of which ``limit`` (S,) is what they can carry, NaN unknown;
-    ``sets`` (N,) of NextHopSet or None, valid at the nodes that stand for a row.
+    ``rows`` are the links that the root advertises. ``capacity`` (E,) is in the mode of the
+    settings. ``flow`` is the value of each slot before, and ``packed`` (S,) after the limit of the
+    root's own links; ``limit`` (S,) is what these links can carry, NaN unknown. ``sets`` (N,) of
+    NextHopSet or None, made by ``builder``, is valid at the nodes whose row is their own.
     """
 
-    plan: Plan
+    version: int
+    links: tuple[LocalLink, ...]
+    rows: LinkRows | None
+    plan: SpfPlan
     capacity: NDArray[np.float64]
-    flow: Flow
+    flow: SlotCapacities
     members: Members
+    builder: SetBuilder
+    limit: NDArray[np.float64]
     packed: NDArray[np.float64]
     sets: NDArray[np.object_]
-    limit: NDArray[np.float64]
+    contractions: dict[tuple[int, ...], Contraction] = msgspec.field(default_factory=dict)
+
+    @cached_property
+    def aggregate_capacities(self) -> NDArray[np.float64]:
+        """Aggregate capacity from the root to every node over all paths (N,), bytes/s."""
+        return aggregate_capacities(self.plan, self.capacity)
 
 
 class AreaSolver:
@@ -86,248 +97,218 @@ class AreaSolver:
         self.root = root
         self.ted = Ted()
         self.links: tuple[LocalLink, ...] = ()
-        self.loads = 0
-        """Changes of the database that were only of load: nothing where weights follow none."""
         self.solution: Solution | None = None
         self.stopwatch: Callable[[], float] = float
-        """Measures what the shortest paths take, for people; by default it stands still."""
+        """Clock for ``spf_seconds``; the default returns 0.0."""
         self.spf_seconds = 0.0
-        """What they have taken so far: the graph, and the paths in it."""
-        self._builder: SetBuilder | None = None
-        self._solved_by: SetBuilder | None = None
-        self._contractions: dict[tuple[int, ...], Contraction] = {}
-        self._merged: tuple[Solution, NDArray[np.float64]] | None = None
-        self._seen: tuple[int, int] = (-1, -1)
-        self._seen_links: tuple[LocalLink, ...] = ()
-        self._seen_local: tuple[object, ...] = ()
-        self._seen_rows: tuple[object, ...] = (None, None, None)
+        """Time spent on graphs and shortest paths."""
+        self._settings_changed = False
 
     def forget(self) -> None:
-        """Compute everything anew next time (the settings are others now)."""
-        self.solution = None
-        self._builder = None
-        self._seen_local = ()
+        """Compute everything at the next update: the settings changed."""
+        self._settings_changed = True
 
-    def update(self, settings: SolverSettings, known: Plan | None = None) -> AreaChange | None:
-        """Bring the solution up to date; None if nothing changed since the last time.
+    def update(self, settings: SolverSettings, known: SpfPlan | None = None) -> AreaDelta | None:
+        """Update the solution; return None if nothing changed since the last call.
 
-        ``known``: the plan of this root for the present graph, if another solver has it.
+        ``known``: the plan of this root for the present graph, if another solver has computed it.
         """
         started = self.stopwatch()
-        graph = self.ted.graph()
-        ignored = 0 if settings.mode is WeightMode.AVAILABLE else self.loads
-        seen = (self.ted.generation, self.ted.capacity_generation - ignored)
-        old = self.solution
-        if old is not None and seen == self._seen and self.links == self._seen_links:
-            return None
-        self._seen, self._seen_links = seen, self.links
-        root = graph.index(self.root)
-        if root is None:
-            return self._lost(old)
-        spf_ran = old is None or old.plan.graph is not graph
-        patch = None
-        if known is not None:
-            plan = known
-        elif old is not None and not spf_ran:
-            plan = old.plan
-        else:
-            patch = _patched(old, graph)
-            plan = build_plan(graph, root) if patch is None else patch.plan
-        self.spf_seconds += self.stopwatch() - started
-        capacity = link_capacities(graph, settings.mode, settings.floor)
-        members, builder = self._members(plan, capacity, settings)
-        if old is not None and patch is not None and builder is self._solved_by:
-            nodes = self._resolve(old, patch, capacity, members)
-        else:
-            nodes = self._solve(plan, capacity, members, builder)
-        return AreaChange(spf_ran, nodes, spf_ran and (old is None or _moved(old.plan, plan)))
-
-    def _lost(self, old: Solution | None) -> AreaChange | None:
-        """This router is not (or no longer) described in the area: nothing is reachable."""
-        self.solution = None
-        self._seen_local = ()
-        return None if old is None else AreaChange(True, np.zeros(0, bool), moved=True)
-
-    def _members(
-        self, plan: Plan, capacity: NDArray[np.float64], settings: SolverSettings
-    ) -> tuple[Members, SetBuilder]:
+        old = None if self._settings_changed else self.solution
+        since = self.ted.since(0 if old is None else old.version)
+        load_counts = settings.mode is WeightMode.AVAILABLE
+        ignored = ChangeKind.NONE if load_counts else ChangeKind.LOAD
         rows = self.ted.links(self.root)
-        assert rows is not None
-        builder, old = self._builder, self.solution
-        names = plan.graph.nodes
-        toward = (names[plan.hops].tobytes(), names[plan.graph.dst[plan.via]].tobytes())
-        same = (rows, rows.capacities, rows.availables)
-        if (
-            builder is not None
-            and old is not None
-            and not rows.doubtful
-            and all(a is b for a, b in zip(same, self._seen_rows, strict=True))
-            and self._seen_local == (self.links, toward)
-        ):
-            return old.members, builder
-        self._seen_rows, self._seen_local = same, (self.links, toward)
-        members = build_members(plan, rows, self.links, capacity, settings)
-        if (
-            builder is None
-            or builder.members.identity() != members.identity()
-            or len(builder) > _FORGET_ABOVE * (len(plan.distance) + 1)
-        ):
-            builder = self._builder = SetBuilder(members, settings)
-        return members, builder
+        links_changed = old is None or self.links != old.links or rows is not old.rows
+        if old is not None and since.kind <= ignored and not links_changed:
+            return None  # neither the graph, nor capacities of this mode, nor own links differ
+        self._settings_changed = False
+        root = since.graph.index(self.root)
+        if root is None:  # the area does not describe the root: nothing is reachable
+            gone, self.solution = self.solution is not None, None
+            return AreaDelta(True, np.zeros(0, bool), True, links_changed) if gone else None
+        plan, delta = advance(None if old is None else old.plan, root, since, known)
+        self.spf_seconds += self.stopwatch() - started
+        self.solution, touched = self._solve(old, plan, delta, since, settings)
+        return AreaDelta(delta.spf_ran, touched, delta.moved, links_changed)
 
     def _solve(
         self,
-        plan: Plan,
+        old: Solution | None,
+        plan: SpfPlan,
+        delta: PlanDelta,
+        since: GraphDelta,
+        settings: SolverSettings,
+    ) -> tuple[Solution, NDArray[np.bool_]]:
+        """Sweep the plan, make the sets of rows that differ, and mark the nodes (N,) using them."""
+        capacity = link_capacities(since.graph, settings.mode, settings.floor)
+        members, builder = self._members(old, plan, delta, capacity, settings)
+        flow = propagate(plan, capacity)
+        same_slots = old is not None and members is old.members and plan is old.plan
+        limit = old.limit if old and same_slots else members.local[plan.slot_hop]
+        packed = _packed(flow, limit, members)
+        # Slots correspond to the former ones, and one builder makes one object of equal rows: only
+        # nodes with a different slot need a new set.
+        kept = None if old is None or delta.rebuilt or builder is not old.builder else old
+        if kept is None:
+            nodes, sets = plan.slot_count.nonzero()[0], np.full(len(plan.row_of), None, object)
+        else:
+            nodes, sets = _differing(kept, plan, delta, packed), kept.sets
+        if len(nodes):  # a node that shares the row of another uses its set, too
+            nodes, sets = nodes[plan.row_of[nodes] == nodes], sets.copy()
+            sets[nodes] = builder.build(_matrix(plan, nodes, packed, members))
+        new = Solution(
+            version=since.version,
+            links=self.links,
+            rows=self.ted.links(self.root),
+            plan=plan,
+            capacity=capacity,
+            flow=flow,
+            members=members,
+            builder=builder,
+            limit=limit,
+            packed=packed,
+            sets=sets,
+        )
+        return new, _touched(old, new) if kept is None else _touched_in_place(kept, new, nodes)
+
+    def _members(
+        self,
+        old: Solution | None,
+        plan: SpfPlan,
+        delta: PlanDelta,
         capacity: NDArray[np.float64],
-        members: Members,
-        builder: SetBuilder,
-    ) -> NDArray[np.bool_]:
-        """Sweep, find the rows that differ, renew their sets; return the nodes touched (N,)."""
-        old = self.solution
-        flow = propagate(plan, capacity)
-        if old is None or old.plan is not plan or self._solved_by is not builder:
-            limit = members.local[plan.slot_hop]
-            packed = _packed(flow, limit)
-            nodes = ((plan.row_of == np.arange(len(plan.row_of))) & (plan.slot_count > 0)).nonzero()
-            sets = np.full(len(plan.row_of), None, object)
-            sets[nodes] = builder.build(_matrix(plan, nodes[0], packed, members.usable))
-            self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
-            return self._changed(old)
-        limit = old.limit if members is old.members else members.local[plan.slot_hop]
-        packed = _packed(flow, limit)
-        changed = np.zeros(len(plan.row_of), bool)
-        slots = (packed != old.packed).nonzero()[0]
-        sets = old.sets
-        self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
-        if not len(slots):
-            return changed
-        changed[plan.slot_node[slots]] = True
-        nodes = changed.nonzero()[0]
-        nodes = nodes[plan.row_of[nodes] == nodes]
-        before = sets[nodes]
-        sets[nodes] = builder.build(_matrix(plan, nodes, packed, members.usable))
-        changed[:] = False
-        changed[nodes] = _renewed(before, sets[nodes])
-        return changed[plan.row_of]
+        settings: SolverSettings,
+    ) -> tuple[Members, SetBuilder]:
+        """Return the root's links and their set builder, the same objects while nothing changes.
 
-    def _resolve(
-        self, old: Solution, patch: Patch, capacity: NDArray[np.float64], members: Members
-    ) -> NDArray[np.bool_]:
-        """The same for a plan of which only a part is gone: the other rows keep their sets."""
-        plan = patch.plan
-        flow = propagate(plan, capacity)
-        same = members is old.members
-        limit = patch.without(old.limit) if same else members.local[plan.slot_hop]
-        packed = _packed(flow, limit)
-        changed = np.zeros(len(plan.row_of), bool)
-        changed[plan.slot_node[patch.unlike(old.packed, packed)]] = True
-        if patch.node >= 0:
-            changed[patch.node] = True
-        nodes = changed.nonzero()[0]
-        nodes = nodes[(plan.row_of[nodes] == nodes) & (plan.slot_count[nodes] > 0)]
-        sets, builder = old.sets.copy(), self._solved_by
-        assert builder is not None
-        sets[nodes] = builder.build(_matrix(plan, nodes, packed, members.usable))
-        self._keep(Solution(plan, capacity, flow, members, packed, sets, limit), builder)
-        changed[:] = False
-        changed[nodes] = True
-        nodes = (changed[plan.row_of] | (plan.row_of != old.plan.row_of)).nonzero()[0]
-        changed[:] = False
-        changed[nodes] = _renewed(old.sets[old.plan.row_of[nodes]], sets[plan.row_of[nodes]])
-        return changed
+        Members depend on first hops and own links; where the capacity of a link is unknown, also on
+        the one that the far end advertises.
+        """
+        rows = self.ted.links(self.root)
+        assert rows is not None
+        if (
+            old is not None
+            and not (delta.rebuilt and _hops_differ(old.plan, plan))
+            and rows.version <= old.version
+            and not rows.has_unknown_capacity
+            and self.links == old.links
+        ):
+            return old.members, old.builder
+        members = build_members(plan, rows, self.links, capacity, settings)
+        if (
+            old is None
+            or old.members.identity() != members.identity()
+            or len(old.builder) > _FORGET_ABOVE * (len(plan.distance) + 1)
+        ):
+            return members, SetBuilder(members, settings)
+        return members, old.builder
 
-    def _keep(self, solution: Solution, builder: SetBuilder) -> None:
-        self.solution, self._solved_by = solution, builder
-        self._contractions = {}
-
-    def _changed(self, old: Solution | None) -> NDArray[np.bool_]:
-        """Compare with the sets of another plan, by node id."""
-        new = self.solution
-        assert new is not None
-        nodes = new.plan.graph.nodes
-        if old is None:
-            return np.ones(len(nodes), bool)
-        at = old.plan.graph.indexes(nodes)
-        before, after = old.sets[old.plan.row_of[at]], new.sets[new.plan.row_of]
-        return _renewed(before, after) | (at < 0)
+    def index(self, node: NodeId) -> int | None:
+        """Return the index of a node in the plan's graph, or None."""
+        return None if self.solution is None else self.solution.plan.graph.index(node)
 
     def set_of(self, node: int) -> NextHopSet | None:
-        """The next-hop set toward one node, by index."""
+        """Return the next-hop set toward a node, given by index."""
         solution = self.solution
         assert solution is not None
         found: NextHopSet | None = solution.sets[solution.plan.row_of[node]]
         return found
 
-    def contracted(self, nodes: tuple[int, ...], announced: tuple[float, ...]) -> Row:
-        """Values toward several nodes at once, clipped by the root's own links."""
+    def contracted(self, nodes: tuple[int, ...], advertised: tuple[float, ...]) -> CapacityRow:
+        """Return the row toward several nodes, bounded by the root's own links."""
         solution = self.solution
         assert solution is not None
-        contraction = self._contractions.get(nodes)
+        contraction = solution.contractions.get(nodes)
         if contraction is None:
             contraction = contract(solution.plan, solution.flow, solution.capacity, nodes)
-            self._contractions[nodes] = contraction
-        return clipped(contraction.announced(announced), solution.members)
+            solution.contractions[nodes] = contraction
+        return clipped(contraction.advertised(advertised), solution.members)
 
-    def row(self, node: int) -> Row:
-        """Values toward the node that stands for this one, clipped by the root's own links."""
+    def row(self, node: int) -> CapacityRow:
+        """Return the row that a node's weights come from, bounded by the root's own links."""
         solution = self.solution
         assert solution is not None
         plan = solution.plan
         return clipped(node_row(plan, solution.flow, int(plan.row_of[node])), solution.members)
 
-    def build(self, row: Row, limit: float) -> NextHopSet | None:
-        """The next-hop set of a row that no single node stands for."""
-        assert self._builder is not None
-        found: NextHopSet | None = self._builder.build(pack(row), limit)[0]
+    def build(self, row: CapacityRow, limit: float) -> NextHopSet | None:
+        """Return the next-hop set of a row that is not that of a single node."""
+        assert self.solution is not None
+        found: NextHopSet | None = self.solution.builder.build(pack(row), limit)[0]
         return found
 
-    def merged(self) -> NDArray[np.float64]:
-        """What the root can carry to every node over all paths together (N,), bytes/s."""
-        solution = self.solution
-        assert solution is not None
-        if self._merged is None or self._merged[0] is not solution:
-            self._merged = solution, merged_flow(solution.plan, solution.capacity)
-        return self._merged[1]
-
     def reached(self) -> int:
-        """How many nodes the root reaches, without itself."""
+        """The number of nodes that the root reaches, not counting itself."""
         if self.solution is None:
             return 0
         return int(np.count_nonzero(self.solution.plan.distance != UNREACHABLE)) - 1
 
 
-def clipped(row: Row, members: Members) -> Row:
-    """Bound a row by what the root's own links can carry; drop hops without a link."""
+def clipped(row: CapacityRow, members: Members) -> CapacityRow:
+    """Bound a row by the capacity of the root's own links; drop hops without a link."""
     nowhere = np.isnan(members.local)
     present = row.present & members.usable
     bound = np.minimum(row.bound, np.where(nowhere, np.inf, members.local))
-    return Row(np.where(present, bound, 0.0), (row.unknown | nowhere) & present, present)
+    return CapacityRow(np.where(present, bound, 0.0), (row.unknown | nowhere) & present, present)
 
 
-def _patched(old: Solution | None, graph: Graph) -> Patch | None:
-    """The former plan, where all that is new is that links are gone and few paths with them."""
-    loss = graph.loss
-    if old is None or loss is None or loss.before() is not old.plan.graph:
-        return None
-    return cut_plan(old.plan, graph, loss.cut)
+def _differing(
+    old: Solution, plan: SpfPlan, delta: PlanDelta, packed: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the nodes whose slots have other values, or are fewer, than in the former plan."""
+    slots = delta.changed(old.packed, packed)
+    if not len(slots) and delta.node < 0:
+        return slots
+    differs = np.zeros(len(plan.row_of), bool)
+    differs[plan.slot_node[slots]] = True
+    if delta.node >= 0:
+        differs[delta.node] = plan.slot_count[delta.node] > 0
+    return differs.nonzero()[0]
 
 
-def _moved(old: Plan, new: Plan) -> bool:
-    """Whether nodes are at other distances or places, or can be attached to other networks."""
-    if old.graph.nodes is not new.graph.nodes or new.graph.network.any():
-        return True
-    return old.distance is not new.distance and not np.array_equal(old.distance, new.distance)
+def _touched_in_place(old: Solution, new: Solution, made: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the nodes (N,) with another set object, if only the sets of ``made`` were made again."""
+    touched = np.zeros(len(new.sets), bool)
+    before, after = old.plan.row_of, new.plan.row_of
+    if len(made):
+        touched[made] = _others(old.sets[made], new.sets[made])
+        touched = touched[after]
+    if before is not after:  # the cut left some nodes a single predecessor, whose row they share
+        nodes = (before != after).nonzero()[0]
+        touched[nodes] = _others(old.sets[before[nodes]], new.sets[after[nodes]])
+    return touched
 
 
-def _renewed(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Where two arrays hold different objects."""
+def _touched(old: Solution | None, new: Solution) -> NDArray[np.bool_]:
+    """Mark the nodes (N,) that are new or have another set object; nodes are compared by id."""
+    nodes = new.plan.graph.nodes
+    if old is None:
+        return np.ones(len(nodes), bool)
+    at = old.plan.graph.indexes(nodes)
+    return _others(old.sets[old.plan.row_of[at]], new.sets[new.plan.row_of]) | (at < 0)
+
+
+def _others(before: NDArray[np.object_], after: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Where two arrays hold different objects: equal sets of one builder are one object."""
     return np.array(list(map(operator.is_not, before.tolist(), after.tolist())), bool)
 
 
-def _packed(flow: Flow, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each slot carries, the root's own links included, as of ``pack`` (S,)."""
+def _hops_differ(old: SpfPlan, new: SpfPlan) -> bool:
+    """Whether the first hops, or the nodes to which the root's own edges lead, are others."""
+    before, after = (
+        plan.graph.nodes[np.concatenate((plan.hops, plan.graph.dst[plan.via]))]
+        for plan in (old, new)
+    )
+    return not np.array_equal(before, after)
+
+
+def _packed(
+    flow: SlotCapacities, limit: NDArray[np.float64], members: Members
+) -> NDArray[np.float64]:
+    """Return the capacity of each slot (S,), bounded by the root's own links, as in ``pack``."""
     packed = np.minimum(flow.bound, limit)
-    if flow.unknown is None and not np.isnan(packed.min(initial=np.inf)):
+    if flow.unknown is None and members.known:
         return packed
     unknown = np.isnan(limit)
     packed = np.where(unknown, flow.bound, packed)
@@ -337,12 +318,12 @@ def _packed(flow: Flow, limit: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _matrix(
-    plan: Plan,
+    plan: SpfPlan,
     nodes: NDArray[np.int64],
     packed: NDArray[np.float64],
-    usable: NDArray[np.bool_],
+    members: Members,
 ) -> NDArray[np.float64]:
-    """Packed rows of some nodes over all first hops (K, H)."""
+    """Return the packed rows of some nodes over all first hops (K, H)."""
     width = len(plan.hops)
     shaped = np.full((len(nodes), width), ABSENT)
     if len(nodes) <= _FEW_NODES:
@@ -351,7 +332,7 @@ def _matrix(
             shaped[row, plan.slot_hop[mine]] = packed[mine]
     else:
         counts, first = plan.slot_count[nodes], plan.slot_start[nodes]
-        full = (counts == width).nonzero()[0]  # these rows lie in the slots as they are
+        full = (counts == width).nonzero()[0]  # their slots are the row, without gaps
         if len(full):
             begin = first[full]
             low, high = int(begin[0]), int(begin[-1]) + width
@@ -363,6 +344,6 @@ def _matrix(
         counts = counts[rest]
         slots = runs(first[rest], counts)
         shaped[rest.repeat(counts), plan.slot_hop[slots]] = packed[slots]
-    if not usable.all():
-        shaped[:, ~usable] = ABSENT
+    if not members.plain:
+        shaped[:, ~members.usable] = ABSENT
     return shaped

@@ -1,16 +1,16 @@
 """Discard routes for the area ranges of a border router (RFC 2328 §11.1).
 
-A range tells other areas that all of it is to be found here, though some of it may be missing.
-What is addressed to the missing part must then end here: by a shorter route, a default route
-say, it would go back to where it came from, and round in circles. So while a range is active,
-that is while it has components in its area, its prefix is a route that discards.
+A range advertises all of a prefix to other areas, though parts of it may be missing. This router
+must drop packets to a missing part: a shorter route, such as a default route, would send them back
+to their origin, in a loop. So while a range is active, that is while it has components in its area,
+its prefix has a discard route.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.rib.model import DISCARD, Route
+from fared.rib.model import DISCARD, Route, RouteDelta
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId, Prefix
 
 AreaRange = tuple[int, "Prefix"]
-"""The area whose prefixes a range stands for, and the prefix that stands for them."""
+"""The area whose prefixes a range summarizes, and the prefix of the range."""
 
 
 class Discards:
-    """Lays the discard routes of active ranges over a table of routes.
+    """Adds the discard routes of active ranges to a table of routes.
 
     ``areas_of`` gives the areas that a route leads into.
     """
@@ -42,15 +42,15 @@ class Discards:
         return bool(self._ranges or self._laid)
 
     def configure(self, ranges: tuple[AreaRange, ...]) -> None:
-        """Take the ranges; they count from the next ``lay`` on."""
+        """Set the ranges; they take effect at the next ``lay``."""
         if ranges != self._ranges:
             self._ranges = ranges
             self._known = False
 
-    def lay(self, changed: dict[Prefix, Route | None], routes: dict[Prefix, Route]) -> None:
-        """Bring the discard routes in ``routes`` up to date, and ``changed`` with them.
+    def lay(self, changed: RouteDelta, routes: dict[Prefix, Route]) -> None:
+        """Update the discard routes in ``routes``, and add their changes to ``changed``.
 
-        Both come with the routes as selected; ``changed`` lacks none that became another one.
+        Both hold the routes as selected; ``changed`` has every route that changed.
         """
         if self._known:
             for prefix, route in changed.items():
@@ -64,10 +64,11 @@ class Discards:
             self._settle(prefix, changed, routes)
 
     def _note(self, prefix: Prefix, route: Route | None) -> None:
-        """Count a route as a component of the longest range that it is in (§3.5)."""
+        """Count a route as a component of the longest range that contains it (RFC 2328 §3.5)."""
         before = self._range_of.pop(prefix, None)
         if before is not None:
             self._components[before] -= 1
+        # §12.4.3: ranges summarize intra-area routes only
         if route is None or route.path_type is not PathType.INTRA_AREA:
             return
         areas = set(self._areas_of(route))
@@ -77,10 +78,9 @@ class Discards:
             self._range_of[prefix] = found
             self._components[found] = self._components.get(found, 0) + 1
 
-    def _settle(
-        self, prefix: Prefix, changed: dict[Prefix, Route | None], routes: dict[Prefix, Route]
-    ) -> None:
+    def _settle(self, prefix: Prefix, changed: RouteDelta, routes: dict[Prefix, Route]) -> None:
         laid = self._laid.get(prefix)
+        # The table holds our discard route, unless the solver has just replaced it.
         if laid is None or prefix in changed:
             selected = routes.get(prefix)
         else:
@@ -102,9 +102,11 @@ class Discards:
                 routes[prefix] = selected
 
     def _wanted(self, prefix: Prefix, selected: Route | None) -> Route | None:
-        """The discard route of a prefix, as an inter-area route (§11.1, §16.2 (3))."""
+        """Return the discard route of a prefix, an inter-area route (RFC 2328 §11.1, §16.2 (3))."""
+        # RFC 2328 §11: intra-area paths are preferred, also to an inter-area discard route
         if selected is not None and selected.path_type is PathType.INTRA_AREA:
             return None
+        # §3.5: a range is active while it has components; §16.2 (3): it replaces equal summaries
         for area, wide in self._ranges:
             if wide == prefix and self._components.get((area, wide)):
                 return Route(prefix, 0, PathType.INTER_AREA, area, DISCARD, (self._root,))

@@ -1,17 +1,18 @@
-"""What a border router tells of its routes: metric, area, and how much they can carry.
+"""Facts of routes that a border router advertises: metric, areas, and aggregate capacity.
 
-Path capacities here are of all paths together, so they can change where no next-hop set does:
-they are worked out for the whole table, once for each distinct destination.
+The aggregate capacity is that of all paths together, so it can change while the next-hop set does
+not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.spf.plan import UNREACHABLE
+from fared.core.ids import BACKBONE
+from fared.spf.search import UNREACHABLE
+from fared.ted.events import AdvertisedRoute
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -24,38 +25,24 @@ if TYPE_CHECKING:
     from fared.rib.model import NextHopSet
     from fared.ted.model import NodeBlock
 
-Ends = tuple[tuple[int, "NodeId", float], ...]
-"""(area, node, what the node announced: bytes/s, infinite if nothing) of a route."""
+Egress = tuple[tuple[int, "NodeId", float], ...]
+"""Egress nodes of a route: (area, node, capacity it advertises: bytes/s, infinite if none)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """A way to a prefix or an AS boundary router.
-
-    ``areas`` are those of the next hops, ascending. ``capacity`` in bytes/s, None where it is
-    unknown or unlimited.
-    """
-
-    metric: int
-    path_type: PathType
-    areas: tuple[int, ...]
-    capacity: float | None
-
-
-def carried(
-    areas: Mapping[int, AreaSolver], ends: Ends, nexthops: NextHopSet | None
+def aggregate_capacity(
+    areas: Mapping[int, AreaSolver], egress: Egress, nexthops: NextHopSet | None
 ) -> float | None:
-    """What the root can carry to all ends together, bytes/s: None if unknown or unlimited."""
+    """Return the capacity from the root to all egress nodes, bytes/s; None: unknown, unlimited."""
     if nexthops is None:
         return None
     total = 0.0
-    for area, node, announced in ends:
+    for area, node, advertised in egress:
         solution = areas[area].solution
         assert solution is not None
         index = solution.plan.graph.index(node)
-        flow = np.inf if index is None else float(areas[area].merged()[index])
-        # What lies behind an end of unknown capacity is still a bound.
-        total += min(flow, announced) if not np.isnan(flow) else np.nan
+        flow = np.inf if index is None else float(solution.aggregate_capacities[index])
+        # An unknown path capacity makes the total unknown, with any advertised capacity.
+        total += min(flow, advertised) if not np.isnan(flow) else np.nan
     shown = [hop.capacity for hop in nexthops.hops]
     if any(capacity is None for capacity in shown) or not np.isfinite(total):
         return None
@@ -67,31 +54,37 @@ def find_asbrs(
     described: Mapping[tuple[int, NodeId], NodeBlock],
     beyond: Iterable[int],
     root: NodeId,
-) -> dict[NodeId, Reached]:
-    """The best way to every AS boundary router (RFC 2328 §16.2, §16.3, §16.4.1).
+) -> dict[NodeId, AdvertisedRoute]:
+    """Return the preferred route to every AS boundary router (RFC 2328 §16.4 (3)).
 
-    ``described``: the blocks that are one or lead to one; ``beyond``: the areas whose border
-    routers are believed.
+    ``described``: the blocks of ASBRs and of border routers that advertise ASBRs; ``beyond``: the
+    areas whose summaries are used.
     """
-    found: dict[NodeId, tuple[tuple[int, int], Reached]] = {}
-    believed = set(beyond)
+    found: dict[NodeId, tuple[tuple[bool, int, int], AdvertisedRoute]] = {}
+    summarized = set(beyond)
     for (area, node), block in sorted(described.items()):
         distance = _distance(areas.get(area), node)
         if distance is None:
             continue
-        ways = [(node, 0, PathType.INTRA_AREA)] if block.boundary else []
-        if area in believed and node != root:
-            ways += [(asbr, cost, PathType.INTER_AREA) for asbr, cost in block.leads_to]
+        # RFC 2328 §16.1 (4): an entry for each AS boundary router of the area
+        ways = [(node, 0, PathType.INTRA_AREA)] if block.is_asbr else []
+        # §16.2 (2): not the summaries that this router originates
+        if area in summarized and node != root:
+            ways += [(asbr, cost, PathType.INTER_AREA) for asbr, cost in block.asbr_routes]
         for asbr, cost, kind in ways:
             metric = distance + cost
-            key = (int(kind), metric)
+            # §16.4.1: intra-area paths outside the backbone first, regardless of cost; §16.2 (6):
+            # a summary does not replace an intra-area path
+            inside = kind is PathType.INTRA_AREA and area != BACKBONE
+            key = (not inside, int(kind), metric)
             best = found.get(asbr)
             if asbr == root or (best is not None and best[0] < key):
                 continue
+            # Deviation from §16.4 (3), which takes the largest area id: equal paths share the load.
             same = best is not None and best[0] == key
             before = best[1].areas if best is not None and same else ()
             at = tuple(sorted({*before, area}))
-            found[asbr] = key, Reached(metric, kind, at, None)
+            found[asbr] = key, AdvertisedRoute(metric, kind, at, None)
     return {asbr: reached for asbr, (_, reached) in sorted(found.items())}
 
 

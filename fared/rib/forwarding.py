@@ -1,85 +1,211 @@
-"""External prefixes that lie behind a forwarding address (RFC 2328 §16.4 (3)).
+"""External prefixes with a forwarding address (RFC 2328 §16.4 (3)).
 
-Such a prefix is reached the way the address is, wherever the AS boundary router may be that
-announced it. So once routes to everything else are chosen, the prefix is attached to the nodes
-that serve the address, at what they say the way to it costs, and chosen like any other.
+Such a prefix is reached by the route to its forwarding address, not by the route to the AS boundary
+router. So the prefix is resolved after all other routes are chosen: it is attached to the nodes
+that advertise the route to the address, at their cost, and then selected like any other. It stays
+resolved until the advertisement, the route to the address, or the route to the advertising router
+changes.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.rib.prefixes import NO_ROUTE, NOBODY, SEVERAL
+from fared.rib.distances import NO_ROUTE
+from fared.rib.prefixes import METRIC_SHIFT, PATH_TYPE
+from fared.rib.selection import ANYCAST
+from fared.ted.change import ChangeKind, change_of_prefix
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from fared.rib.prefixes import PrefixTable, Reach, Selection
-    from fared.ted.model import LocalLink, PrefixAttachment
+    from fared.rib.distances import AdvertiserDistances
+    from fared.rib.prefixes import Advertiser, Changes, PrefixTable
+    from fared.rib.selection import Selection
+    from fared.ted.model import LocalLink, PrefixReachability
 
-Owner = tuple[int, NodeId]
-Placed = dict[Owner, tuple["PrefixAttachment", ...]]
+_T = TypeVar("_T", bound=Hashable)
+_K = TypeVar("_K")
+_Source = tuple["Advertiser", Hashable]
+_Served = tuple["Advertiser", int, float, PathType]
+"""A node that serves an address, cost and capacity from there on, and the path type."""
+_Standing = tuple[bool, bool, bool]
 _LENGTHS = range(32, -1, -1)
-_TOTAL = (1 << 33) - 1
+_TOTAL = (1 << METRIC_SHIFT - 1) - 1
+_FORWARD = attrgetter("forward")
 _ELSEWHERE = NodeId(-1)
-"""Stands for an AS boundary router outside the area: no node has this id."""
+"""The id of an AS boundary router outside the area: no node has it."""
 
 
-class Forwarded:
-    """All announcements with a forwarding address, by the node they were attached to."""
+class Resolved(msgspec.Struct, frozen=True):
+    """The inputs of an attached advertisement: it is attached again only if they differ."""
+
+    item: PrefixReachability
+
+
+class ForwardingAddresses:
+    """All advertisements with a forwarding address, and the nodes they are attached to."""
 
     def __init__(self) -> None:
-        self._announced: Placed = {}
+        self._advertised: dict[_Source, PrefixReachability] = {}
+        self._by_address: dict[int, dict[_Source, None]] = {}
+        self._by_advertiser: dict[Advertiser, dict[_Source, None]] = {}
+        self._changed: dict[_Source, None] = {}
+        self._attached: dict[_Source, tuple[tuple[Advertiser, PrefixReachability], ...]] = {}
+        self._users: dict[tuple[Advertiser, PrefixReachability], int] = {}
+        self._served: dict[int, list[_Served]] = {}
+        self._standing: dict[Advertiser, _Standing] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._announced)
+        return bool(self._advertised or self._attached)
 
-    def take(
-        self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]
-    ) -> tuple[PrefixAttachment, ...]:
-        """Keep those with a forwarding address; return the others."""
-        mine = tuple(item for item in prefixes if item.forward)
-        if not mine:
-            self._announced.pop((area, node), None)
-            return prefixes
-        self._announced[area, node] = mine
-        return tuple(item for item in prefixes if not item.forward)
+    @property
+    def advertisers(self) -> Iterable[Advertiser]:
+        """The nodes with such advertisements."""
+        return self._by_advertiser.keys()
 
-    def place(
+    def count(self, area: int, node: NodeId) -> int:
+        """Return the number of such advertisements of a node in an area."""
+        return len(self._by_advertiser.get((area, node), ()))
+
+    def advertisements(self) -> Iterator[tuple[Advertiser, PrefixReachability]]:
+        """Iterate over all of them, with their nodes."""
+        return ((at, item) for (at, _), item in self._advertised.items())
+
+    def take(self, area: int, node: NodeId, changes: Changes) -> tuple[Changes, ChangeKind]:
+        """Store the changes with a forwarding address; return the others.
+
+        Also returns the kind of change of those stored.
+        """
+        kind = ChangeKind.NONE
+        if not self._advertised and not any(map(_FORWARD, filter(None, changes.values()))):
+            return changes, kind
+        others: dict[Hashable, PrefixReachability | None] = {}
+        for source, item in changes.items():
+            key = (area, node), source
+            mine = item if item is not None and item.forward else None
+            kind = max(kind, change_of_prefix(self._advertised.get(key), mine))
+            self._put(key, mine)
+            others[source] = None if mine is not None else item
+        return others, kind
+
+    def _put(self, key: _Source, item: PrefixReachability | None) -> None:
+        before = self._advertised.pop(key, None)
+        if before == item:
+            if item is not None:
+                self._advertised[key] = item
+            return
+        self._changed[key] = None
+        if before is not None:
+            _discard(self._by_address, before.forward, key, self._served)
+            _discard(self._by_advertiser, key[0], key, self._standing)
+        if item is not None:
+            self._advertised[key] = item
+            self._by_address.setdefault(item.forward, {})[key] = None
+            self._by_advertiser.setdefault(key[0], {})[key] = None
+
+    def resolve(
         self,
         table: PrefixTable,
         selection: Selection,
-        reach: Reach,
+        distances: AdvertiserDistances,
         links: Mapping[int, tuple[LocalLink, ...]],
-    ) -> Placed:
-        """Attach each prefix to the nodes that serve its address; ``links`` by area."""
-        found: dict[Owner, dict[PrefixAttachment, None]] = {}
-        ways: dict[int, list[tuple[Owner, int, float, PathType]]] = {}
-        for (area, node), items in sorted(self._announced.items()):
-            owner = table.owner(area, node)
-            if owner == NOBODY or reach.distance[owner] == NO_ROUTE:
+        *,
+        all_ways: bool,
+    ) -> dict[Advertiser, dict[Hashable, PrefixReachability | None]]:
+        """Attach changed advertisements to the nodes that serve their address.
+
+        Returns the resulting changes of these nodes.
+
+        ``all_ways``: any route inside the AS may have changed. ``links`` by area.
+        """
+        # Only routes inside the AS lead to an address: look them up again when one may differ.
+        for address in tuple(self._by_address) if all_ways else ():
+            served = list(_serve(address, table, selection, distances, links))
+            if served != self._served.get(address):
+                self._served[address] = served
+                self._changed.update(self._by_address[address])
+        for at in tuple(self._by_advertiser) if all_ways else ():
+            standing = _standing(table, distances, at)
+            if standing != self._standing.get(at):
+                self._standing[at] = standing
+                self._changed.update(self._by_advertiser[at])
+        changed, self._changed = self._changed, {}
+        changes: dict[Advertiser, dict[Hashable, PrefixReachability | None]] = {}
+        for key in changed:
+            self._detach(key, changes)
+            item = self._advertised.get(key)
+            if item is None:
                 continue
-            if reach.own[owner]:  # what it redistributes itself it has a route to
-                mine = found.setdefault((area, node), {})
-                local = (item for item in items if item.asbr is None)
-                mine.update((replace(item, forward=0), None) for item in local)
-                continue
-            for item in items:
-                if item.asbr is not None and not reach.beyond[owner]:
-                    continue
-                if item.forward not in ways:
-                    ways[item.forward] = list(_serve(item.forward, table, selection, reach, links))
-                for at, cost, capacity, kind in ways[item.forward]:
-                    found.setdefault(at, {})[_moved(item, cost, capacity, kind)] = None
-        return {at: tuple(items) for at, items in found.items()}
+            if item.forward not in self._served:
+                served = list(_serve(item.forward, table, selection, distances, links))
+                self._served[item.forward] = served
+            if key[0] not in self._standing:
+                self._standing[key[0]] = _standing(table, distances, key[0])
+            self._attached[key] = tuple(self._targets(key[0], item))
+            for at, moved in self._attached[key]:
+                self._users[at, moved] = self._users.get((at, moved), 0) + 1
+                changes.setdefault(at, {})[Resolved(moved)] = moved
+        return changes
+
+    def _detach(
+        self, key: _Source, changes: dict[Advertiser, dict[Hashable, PrefixReachability | None]]
+    ) -> None:
+        """Detach an advertisement, unless a second user keeps it."""
+        for at, moved in self._attached.pop(key, ()):
+            left = self._users.pop((at, moved)) - 1
+            if left:
+                self._users[at, moved] = left
+            else:
+                changes.setdefault(at, {})[Resolved(moved)] = None
+
+    def _targets(
+        self, at: Advertiser, item: PrefixReachability
+    ) -> Iterable[tuple[Advertiser, PrefixReachability]]:
+        reached, own, beyond = self._standing[at]
+        # RFC 2328 §16.4 (3): without a routing table entry for the ASBR, do nothing
+        if not reached or (item.asbr is not None and not (own or beyond)):
+            return ()
+        if own:  # this router already has a route to what it redistributes
+            return () if item.asbr is not None else ((at, replace(item, forward=0)),)
+        return dict.fromkeys(
+            (server, _moved(item, cost, capacity, kind))
+            for server, cost, capacity, kind in self._served[item.forward]
+        )
 
 
-def _moved(item: PrefixAttachment, cost: int, capacity: float, kind: PathType) -> PrefixAttachment:
+def _discard(
+    index: dict[_T, dict[_Source, None]], at: _T, key: _Source, known: dict[_T, _K]
+) -> None:
+    """Remove a key from an index, and its place with the last key."""
+    del index[at][key]
+    if not index[at]:
+        del index[at]
+        known.pop(at, None)
+
+
+def _standing(table: PrefixTable, distances: AdvertiserDistances, at: Advertiser) -> _Standing:
+    """Return whether an advertiser is reached, is this router, and counts for other areas."""
+    number = table.advertiser(*at)
+    return (
+        bool(distances.distance[number] != NO_ROUTE),
+        bool(distances.own[number]),
+        bool(distances.beyond[number]),
+    )
+
+
+def _moved(
+    item: PrefixReachability, cost: int, capacity: float, kind: PathType
+) -> PrefixReachability:
+    # RFC 2328 §16.4 (4), (5): X is the cost to the address; type 1: X + Y, type 2: Y, then X
     first = item.path_type is PathType.EXTERNAL_1
     return replace(
         item,
@@ -95,31 +221,31 @@ def _serve(
     address: int,
     table: PrefixTable,
     selection: Selection,
-    reach: Reach,
+    distances: AdvertiserDistances,
     links: Mapping[int, tuple[LocalLink, ...]],
-) -> Iterator[tuple[Owner, int, float, PathType]]:
-    """The nodes that the best match of an address leads to, and the cost from there.
+) -> Iterator[_Served]:
+    """Yield the nodes that the longest intra- or inter-area match of an address leads to.
 
-    The match must not itself be external. An address on a link of this router is served by the
-    neighbor that has it.
+    For an address on a link of this router that is the neighbor with the address.
     """
     for length in _LENGTHS:
         number = table.number(ipv4_prefix(address, length))
         if not 0 <= number < len(selection.key) or selection.key[number] == NO_ROUTE:
             continue
-        chosen = int(selection.owner[number])
-        ends = selection.shared[number] if chosen == SEVERAL else ((chosen, np.inf),)
-        _, kinds, _ = table.announcements(selection.row[number : number + 1])
-        kind = PathType(int(kinds[0]))
+        kind = PathType(int(table.columns[PATH_TYPE, selection.row[number]]))
+        # RFC 2328 §16.4 (3): the entry must specify an intra-area or inter-area path
         if kind not in (PathType.INTRA_AREA, PathType.INTER_AREA):
-            return
-        if any(reach.direct[owner] for owner, _ in ends):
+            continue
+        chosen = int(selection.advertiser[number])
+        egress = selection.egress[number] if chosen == ANYCAST else ((chosen, np.inf),)
+        # §16.4 (5): the next hops are those to the address: on an own network the neighbor itself
+        if any(distances.direct[end] for end, _ in egress):
             for area, known in sorted(links.items()):
                 for link in known:
                     if link.gateway == address:
                         yield (area, link.neighbor), 0, np.inf, PathType.INTRA_AREA
             return
         total = int(selection.key[number]) & _TOTAL
-        for owner, capacity in ends:
-            yield table.owners[owner], total - int(reach.distance[owner]), capacity, kind
+        for end, capacity in egress:
+            yield table.advertisers[end], total - int(distances.distance[end]), capacity, kind
         return

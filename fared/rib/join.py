@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fared.rib.members import SetBuilder, join_members, pack
-from fared.weights.path_capacity import Row
+from fared.weights.path_capacity import CapacityRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
 
 
-def area_row(solver: AreaSolver, ends: list[tuple[int, float]]) -> tuple[Row, float]:
-    """The row toward these (node, announced capacity) of one area, and a limit only to show.
+def area_row(solver: AreaSolver, egress: list[tuple[int, float]]) -> tuple[CapacityRow, float]:
+    """Return the row toward these (node, advertised capacity) of one area, and a limit to display.
 
-    What a single node announces lies behind all paths to it alike and must not even out their
-    weights; with several nodes it is part of the row.
+    The advertised capacity of a single node limits all paths to it alike and must not even out
+    their weights, so it is only the limit; with several nodes it is part of the row.
     """
-    if len(ends) == 1:
-        return solver.row(ends[0][0]), ends[0][1]
-    nodes = tuple(node for node, _ in ends)
-    return solver.contracted(nodes, tuple(capacity for _, capacity in ends)), np.inf
+    if len(egress) == 1:
+        return solver.row(egress[0][0]), egress[0][1]
+    nodes = tuple(node for node, _ in egress)
+    return solver.contracted(nodes, tuple(capacity for _, capacity in egress)), np.inf
 
 
 def join_areas(
     areas: Mapping[int, AreaSolver],
-    ends: Mapping[int, list[tuple[int, float]]],
+    egress: Mapping[int, list[tuple[int, float]]],
     settings: SolverSettings,
 ) -> NextHopSet | None:
-    """One next-hop set over all areas that reach the destination equally well."""
-    rows = {area: area_row(areas[area], ends[area]) for area in sorted(ends)}
-    if len(rows) == 1:
+    """Return one next-hop set over all areas with a path of equal cost."""
+    rows = {area: area_row(areas[area], egress[area]) for area in sorted(egress)}
+    if len(rows) == 1:  # the area's own builder: equal rows share its set objects
         (area,) = rows
         return areas[area].build(*rows[area])
     parts = []
@@ -44,9 +44,9 @@ def join_areas(
         solution = areas[area].solution
         assert solution is not None
         parts.append(solution.members)
-        # Toward different areas an announced capacity does tell the paths apart.
+        # Toward different areas an advertised capacity distinguishes the paths.
         row.bound[:] = np.minimum(row.bound, limit)
-    joined = Row(
+    joined = CapacityRow(
         np.concatenate([row.bound for row, _ in rows.values()]),
         np.concatenate([row.unknown for row, _ in rows.values()]),
         np.concatenate([row.present for row, _ in rows.values()]),

@@ -1,23 +1,24 @@
-"""From rows of path capacities to weighted next hops over this router's own links.
+"""Turn rows of path capacities into weighted next hops over this router's own links.
 
-The weights rooms think in neighbors; the kernel thinks in links. Parallel links to one
-neighbor share its weight in proportion to what each of them can carry.
+``AreaSolver`` makes ``Members`` and a ``SetBuilder`` for its area. The rooms below compute for
+neighbors; the kernel needs links. Parallel links to one neighbor share its weight in proportion to
+their capacities.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from fared.rib.model import HopKey, NextHop, NextHopSet
 from fared.ted.rows import snap
-from fared.weights.path_capacity import Row, WeightMode, fill_unknown
+from fared.weights.few_flows import skew_for_few_flows
+from fared.weights.path_capacity import CapacityRow, WeightMode, fill_unknown
 from fared.weights.quantise import quantise_rows
-from fared.weights.staffing import lean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +26,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fared.rib.settings import SolverSettings
-    from fared.spf.plan import Plan
+    from fared.spf.plan import SpfPlan
     from fared.ted.model import LocalLink
-    from fared.ted.rows import Rows
+    from fared.ted.rows import LinkRows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class Members(msgspec.Struct, frozen=True, eq=False, dict=True):
     """This router's usable links in one area, M of them, for the H first hops of a plan.
 
     ``links`` ascend by (neighbor, local id, ifindex); ``column`` (M,) is the first hop each
     serves; ``share`` (M,) its part of that first hop's capacity; ``local`` (H,) what this
     router can send to each first hop, bytes/s, NaN unknown; ``usable`` (H,) whether any link
-    serves it. ``output`` (M,) is the order of
-    ``hop_key``, ``keys`` these themselves.
+    serves it. ``output`` (M,) is the order by ``hop_key``, ``keys`` (M,) are those of the links.
     """
 
     links: tuple[LocalLink, ...]
@@ -49,24 +48,29 @@ class Members:
     output: NDArray[np.int64]
     keys: list[HopKey]
 
-    @property
+    @cached_property
     def plain(self) -> bool:
-        """Whether there is just one link to each first hop, in the same order."""
+        """Whether each first hop has exactly one link, in the same order."""
         return len(self.column) == len(self.local) and bool(
             (self.column[1:] > self.column[:-1]).all()
         )
 
+    @cached_property
+    def known(self) -> bool:
+        """Whether it is known of each first hop what this router can send to it."""
+        return not np.isnan(self.local).any()
+
     def identity(self) -> tuple[object, ...]:
-        """Equal for tables that turn equal rows into equal next hops."""
+        """A key that is equal for tables that turn equal rows into equal next hops."""
         return (self.links, self.column.tobytes(), self.share.tobytes())
 
 
-def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]:
-    """The first hop that each link serves, -1 for none.
+def _columns_of(plan: SpfPlan, rows: LinkRows, links: Sequence[LocalLink]) -> list[int]:
+    """Return the first hop (index) that each link serves, -1 for none.
 
-    A link belongs to a first hop if the router's own description has it, by id, toward that
-    neighbor (or toward the transit network before it) at the least metric. Links whose ids are
-    not described are matched by neighbor.
+    A link serves a first hop if the router's own block lists it, by id, toward that neighbor (or
+    toward the transit network before it) at the least metric. Links whose ids are not listed are
+    matched by neighbor.
     """
     names = plan.graph.nodes
     ids = _described(rows)
@@ -94,13 +98,13 @@ def _columns_of(plan: Plan, rows: Rows, links: Sequence[LocalLink]) -> list[int]
     return found
 
 
-def _described(rows: Rows) -> dict[int, list[int]]:
-    """The ids of the cheapest links to each neighbor."""
+def _described(rows: LinkRows) -> dict[int, list[int]]:
+    """Return the ids of the links of least metric to each neighbor."""
     neighbors, local_ids = rows.neighbors.tolist(), rows.local_ids.tolist()
     ids: dict[int, list[int]] = {
         neighbor: [local_id] for neighbor, local_id in zip(neighbors, local_ids, strict=True)
     }
-    if len(ids) == len(neighbors):
+    if len(ids) == len(neighbors):  # no parallel links
         return ids
     ids = {}
     cheapest: dict[int, int] = {}
@@ -113,9 +117,9 @@ def _described(rows: Rows) -> dict[int, list[int]]:
 
 
 def _own_capacities(
-    rows: Rows, links: Sequence[LocalLink], settings: SolverSettings
+    rows: LinkRows, links: Sequence[LocalLink], settings: SolverSettings
 ) -> NDArray[np.float64]:
-    """What each link carries by our own description, else by its bandwidth; NaN unknown."""
+    """Return the capacity of each link from our own block, else its bandwidth; NaN unknown."""
     ids = rows.local_ids.tolist()
     position = {end: at for at, end in enumerate(zip(rows.neighbors.tolist(), ids, strict=True))}
     places = [position.get((link.neighbor, link.local_id), -1) for link in links]
@@ -138,16 +142,16 @@ def _own_capacities(
 
 
 def build_members(
-    plan: Plan,
-    rows: Rows,
+    plan: SpfPlan,
+    rows: LinkRows,
     links: tuple[LocalLink, ...],
     edges: NDArray[np.float64],
     settings: SolverSettings,
 ) -> Members:
     """Match local links to the first hops of a plan.
 
-    ``edges`` (E,) are the capacities in the graph: they know the far end's view of a link
-    whose capacity this end does not know.
+    ``edges`` (E,) are the capacities in the graph, where the far end's capacity of a link stands in
+    for one that is unknown here.
     """
     columns = _columns_of(plan, rows, links)
     place = [(link.neighbor, link.local_id, link.ifindex) for link in links]
@@ -178,46 +182,31 @@ def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[H
     return np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64), keys
 
 
-_HASH_FACTOR = 0x9E3779B97F4A7C15
 _FEW_ROWS = 64
 ABSENT = -1.0
-"""In a packed row: no shortest path begins with this first hop (or no link leads to it)."""
+"""In a packed row: no shortest path begins with this first hop, or no link leads to it."""
 
 
-def pack(row: Row) -> NDArray[np.float64]:
-    """Write a row as one float a first hop (1, H): its bound, ABSENT, or unknown below that."""
+def pack(row: CapacityRow) -> NDArray[np.float64]:
+    """Pack a row into a float for each first hop (1, H): its bound, ABSENT, or less if unknown."""
     known = np.where(row.unknown, -2.0 - row.bound, row.bound)
     return np.where(row.present, known, ABSENT)[None, :]
 
 
 def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows that stand for all: their places (D,), and for each row (K,) which one equals it.
+    """Return the first rows (D,) of the runs of equal ones, and the run of each row (K,).
 
-    In a healthy fabric most rows are the same: only those that differ from one are hashed.
+    In a healthy fabric, or in one of its PoDs, most rows are the same: each run gets one key.
     """
-    usual = len(rows) // 2
-    odd = (rows != rows[usual]).any(axis=1).nonzero()[0]
-    first, odd_as = _hashed(rows[odd])
-    same_as = np.zeros(len(rows), np.int64)
-    same_as[odd] = odd_as + 1
-    return np.concatenate(([usual], odd[first])), same_as
-
-
-def _hashed(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find equal rows by a hash, checked: should two others ever share one, all stand alone."""
-    alone = np.arange(len(rows))
-    if len(rows) <= _FEW_ROWS:
-        return alone, alone
-    factors = np.arange(1, 2 * rows.shape[1], 2, dtype=np.uint64) * np.uint64(_HASH_FACTOR)
-    hashes = rows.view(np.uint64) @ factors
-    _, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
-    return (first, same_as) if np.array_equal(rows[first[same_as]], rows) else (alone, alone)
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return first.nonzero()[0], first.cumsum() - 1
 
 
 class SolvedHops(NextHopSet):
-    """A next-hop set that makes its ``NextHop`` objects when first asked for them.
+    """A next-hop set that makes its ``NextHop`` objects at first use.
 
-    Most sets are only ever compared by ``key``.
+    Most sets are only compared by ``key``.
     """
 
     def __init__(
@@ -238,7 +227,7 @@ class SolvedHops(NextHopSet):
 
     @cached_property
     def key(self) -> tuple[tuple[HopKey, int], ...]:
-        """What the kernel sees of it."""
+        """The content as the kernel has it: (next hop, weight) pairs."""
         members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
         keys = members.keys
         return tuple((keys[at], weights[at]) for at in members.output.tolist() if weights[at])
@@ -249,7 +238,7 @@ class SolvedHops(NextHopSet):
         return int(self.__dict__["_weights"].sum())
 
     def arrays(self) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:
-        """The members it is made of, and capacity (bytes/s, NaN unknown) and weight of each."""
+        """Return the members, and capacity (bytes/s, NaN unknown) and weight of each."""
         kept = self.__dict__
         return kept["_members"], kept["_capacities"], kept["_weights"]
 
@@ -269,7 +258,7 @@ def _next_hop(link: LocalLink, capacity: float, weight: int) -> NextHop:
 
 
 class SetBuilder:
-    """Makes next-hop sets out of rows and hands out the same object for the same content."""
+    """Makes next-hop sets from rows; equal content gives the same object."""
 
     def __init__(self, members: Members, settings: SolverSettings) -> None:
         self.members = members
@@ -280,10 +269,10 @@ class SetBuilder:
         return len(self._sets)
 
     def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> NDArray[np.object_]:
-        """Next-hop sets (K,) of many packed rows (K, H), already clipped by ``Members.local``.
+        """Return the sets (K,) of packed rows (K, H) that are already bounded by ``Members.local``.
 
-        ``limit`` (bytes/s) lies behind all paths alike: it is shown and does not weigh. None
-        for a row without any usable link.
+        ``limit`` (bytes/s) lies behind all paths alike: it is displayed but does not change
+        weights. None for a row without any usable link.
         """
         if not packed.size:
             return np.full(len(packed), None, object)
@@ -291,15 +280,15 @@ class SetBuilder:
         if len(packed) > _FEW_ROWS:
             first, same_as = _distinct(packed)
             rows = packed[first]
-        data, width = rows.tobytes(), rows.itemsize * rows.shape[1]
-        suffix = b"" if math.isinf(limit) else str(limit).encode()
-        keys = [data[at : at + width] + suffix for at in range(0, len(data), width)]
+        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()  # each row as bytes
+        if not math.isinf(limit):
+            keys = [key + str(limit).encode() for key in keys]
         sets = self._sets
         fresh = {key: at for at, key in enumerate(keys) if key not in sets}
         if fresh:
             new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
             sets.update(zip(fresh, self._make(new, limit), strict=True))
-        found = np.fromiter((sets[key] for key in keys), object, len(keys))
+        found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
         return found if same_as is None else found[same_as]
 
     def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
@@ -307,12 +296,12 @@ class SetBuilder:
             return self._laid_out(packed, np.ones(packed.shape, bool), limit, None)
         present, unknown = packed != ABSENT, packed < ABSENT
         values = np.where(present, packed, 0.0)
-        doubtful = np.flatnonzero(unknown.any(axis=1))
-        if not len(doubtful):
+        uncertain = np.flatnonzero(unknown.any(axis=1))
+        if not len(uncertain):
             return self._laid_out(values, present, limit, None)
         values = np.where(unknown, -2.0 - values, values)
-        for row in doubtful.tolist():
-            values[row] = fill_unknown(Row(values[row], unknown[row], present[row]))
+        for row in uncertain.tolist():
+            values[row] = fill_unknown(CapacityRow(values[row], unknown[row], present[row]))
         return self._laid_out(values, present, limit, unknown)
 
     def _laid_out(
@@ -322,7 +311,7 @@ class SetBuilder:
         limit: float,
         unknown: NDArray[np.bool_] | None,
     ) -> list[NextHopSet | None]:
-        """Sets of rows over first hops (K, H): what each can carry, whether it is one, known."""
+        """Make the sets of rows (K, H): capacity, whether a path exists, whether it is known."""
         members = self.members
         capacity = values
         if not members.plain:
@@ -339,10 +328,10 @@ class SetBuilder:
         ]
 
     def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Integer weights (K, M). No row that has members is left without any.
+        """Return integer weights (K, M); a row with members always has at least one weight.
 
-        Of more than ``max_paths`` members the first in (neighbor, local id) order are taken:
-        a choice that does not move when capacities do.
+        Of more than ``max_paths`` members the first in (neighbor, local id) order are used, so that
+        the choice does not change with capacities.
         """
         settings = self._settings
         if present.shape[1] > settings.max_paths:
@@ -351,18 +340,18 @@ class SetBuilder:
         if settings.mode is WeightMode.NONE:
             return present.astype(np.int64)
         if settings.flows is not None:
-            capacity = lean(capacity, settings.flows)
+            capacity = skew_for_few_flows(capacity, settings.flows)
         weights = quantise_rows(
             capacity, settings.max_weight, settings.tolerance, settings.search_members
         )
-        empty = ~weights.any(axis=1)
-        if empty.any():
-            weights[empty] = present[empty]
+        used = weights.any(axis=1)
+        if not used.all():
+            weights[~used] = present[~used]
         return weights
 
 
 def join_members(parts: Sequence[Members]) -> Members:
-    """Lay the members of several areas side by side, their first hops counted on."""
+    """Concatenate the members of several areas; their first hops are numbered consecutively."""
     links = tuple(link for part in parts for link in part.links)
     offsets = np.cumsum([0, *(len(part.local) for part in parts[:-1])])
     output, keys = _output_order(links)

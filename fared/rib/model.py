@@ -1,4 +1,4 @@
-"""Routes as the RIB holds them.
+"""Routes of the RIB, and the next-hop sets that they share.
 
 Thousands of prefixes share one ``NextHopSet`` object (all prefixes behind a leaf, and in a
 healthy fabric those behind every leaf), so later rooms compare and group by its ``key``.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from fared.core.ids import FAMILY_IPV4, NodeId
 
@@ -17,11 +19,10 @@ if TYPE_CHECKING:
     from fared.ted.model import PathType
 
 HopKey = tuple[int, int, int, bool]
-"""What makes a kernel next hop: (ifindex, family, gateway, onlink); interface 0 discards."""
+"""The identity of a kernel next hop: (ifindex, family, gateway, onlink); ifindex 0 discards."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextHop:
+class NextHop(msgspec.Struct, frozen=True):
     """One weighted next hop.
 
     ``bandwidth`` of the local link and ``capacity`` of the whole path through it are bytes/s,
@@ -61,7 +62,7 @@ class NextHopSet:
 
     @cached_property
     def key(self) -> tuple[tuple[HopKey, int], ...]:
-        """What the kernel sees of it: (next hop, weight) pairs in stable order."""
+        """The content as the kernel has it: (next hop, weight) pairs in stable order."""
         return tuple((hop.hop_key, hop.weight) for hop in self.hops)
 
     @property
@@ -71,11 +72,10 @@ class NextHopSet:
 
 
 DISCARD = NextHopSet((NextHop(0, "", FAMILY_IPV4, 0, NodeId(0), None, None, 1),))
-"""Where packets end that must go no further."""
+"""The next-hop set of discard routes: packets are dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """The best route of one prefix. ``nexthops`` None: connected here, not for the kernel."""
 
     prefix: Prefix
@@ -87,5 +87,10 @@ class Route:
 
     @property
     def discard(self) -> bool:
-        """Whether what has no longer match ends here."""
+        """Whether this is a discard route: it drops packets without a longer match."""
         return self.nexthops is DISCARD
+
+
+RouteDelta: TypeAlias = "dict[Prefix, Route | None]"
+"""The changed routes, None for a withdrawn one: passed from a solver, through load adaptation and
+the table of all protocols, to the planner. A stage that rebuilds its state passes on all routes."""

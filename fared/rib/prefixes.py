@@ -1,314 +1,322 @@
-"""Which node, in which area, serves each prefix: preference over arrays, not over objects.
+"""All advertisements of prefixes: one row of arrays for each.
 
-A fabric announces each of its point-to-point links as a prefix at both ends, so there are far
-more announcements than routers. They are kept as small arrays a router, concatenated when one
-of them changes, and compared by one integer key each. What border routers say lies behind a prefix
-moves with load: where nothing but that has changed, only those prefixes are looked at again.
+``PrefixSelector`` fills the table and selects from it. A fabric advertises each of its
+point-to-point links as a prefix at both ends, and border and AS boundary routers advertise the
+prefixes beyond, so there are far more advertisements than routers. They change one LSA at a time:
+a change writes only its rows, and marks their prefixes for ``selection``, which compares the rows
+of a prefix by one integer key each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from itertools import chain, count
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fared.core.ids import BACKBONE
-from fared.spf.plan import UNREACHABLE
-from fared.ted.compare import same_announced
-from fared.ted.model import PathType
+from fared.core.ids import BACKBONE, NodeId
+from fared.ted.change import ChangeKind, change_of_prefix
+from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from fared.core.ids import NodeId, Prefix
-    from fared.ted.model import PrefixAttachment
+    from fared.core.ids import Prefix
 
-NO_ROUTE = UNREACHABLE
-NOBODY = -1
-SEVERAL = -2
-_EXTERNAL = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
-_TYPE_SHIFT = 58
-_METRIC_SHIFT = 34
-_OWN = 1 << 62
-_COMPACT_ABOVE = 4096
-_PREFIX, _METRIC, _PATH_TYPE, _KEY, _ASBR = range(5)
+Advertiser = tuple[int, NodeId]
+"""The area and node id of a node that advertises prefixes."""
+Changes = Mapping[Hashable, PrefixReachability | None]
+"""Changed advertisements of one node, by source (LSA, TLV or prefix); None: withdrawn."""
+
+NONE = -1
+"""The number of no prefix, no row and no advertiser."""
+PREFIX, METRIC, PATH_TYPE, KEY, ASBR, ADVERTISER = range(6)
+METRIC_SHIFT = 34
+TYPE_SHIFT = 58
 _NOT_PREFERRED = 1 << 33
-_OWN_EXTERNAL = (int(PathType.EXTERNAL_1) << _TYPE_SHIFT) - 1
-"""Before every external of another router, behind everything inside the AS."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Announcements:
-    """R announcements: ``columns`` (5, R) as of ``_PREFIX`` to ``_ASBR``, ``capacity`` (R,).
-
-    The key is what an announcement counts for at distance 0. ``capacity`` is infinite where
-    none is told. ``_ASBR`` is the owner number, in this area, of the AS boundary router that
-    the announcing node leads to, NOBODY where there is none in between.
-    """
-
-    columns: NDArray[np.int64]
-    capacity: NDArray[np.float64]
-
-
-def _key_at_zero(area: int, item: PrefixAttachment) -> int:
-    """By path type; for external type 2 by its own metric before the distance.
-
-    Among externals, a way inside a non-backbone area to the AS boundary router comes before
-    any other, whatever the distance (RFC 2328 §16.4.1).
-    """
-    key = item.path_type << _TYPE_SHIFT
-    if item.path_type not in _EXTERNAL:
-        return key + item.metric
-    if area == BACKBONE or item.asbr is not None:
-        key += _NOT_PREFERRED
-    if item.path_type is PathType.EXTERNAL_2:
-        return key + (item.metric << _METRIC_SHIFT) + item.distance
-    return key + item.metric
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reach:
-    """How this router reaches the announcing nodes, by owner number (O,).
-
-    ``distance`` is NO_ROUTE where it does not; ``own`` marks this router itself, ``direct``
-    this router and the transit networks it is on: what they announce is connected. ``index``
-    is the index in the area's graph, -1 for a node that is not in it. ``beyond`` is False where
-    what a node tells of other areas does not count: an area border router that is connected to
-    the backbone believes nothing but the backbone (RFC 2328 §16.2, RFC 3509).
-    """
-
-    distance: NDArray[np.int64]
-    own: NDArray[np.bool_]
-    direct: NDArray[np.bool_]
-    index: NDArray[np.int64]
-    beyond: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """The best announcements of each prefix, by prefix number (P,).
-
-    ``key`` compares routes, NO_ROUTE without one; ``owner`` is the one node to route to,
-    NOBODY, or SEVERAL: then (or where a capacity is announced) ``shared`` lists
-    (owner, announced capacity) in order of owner. ``row`` is one of the best announcements, of
-    which ``chosen`` lists all.
-    """
-
-    key: NDArray[np.int64]
-    owner: NDArray[np.int64]
-    row: NDArray[np.int64]
-    shared: dict[int, tuple[tuple[int, float], ...]]
-    chosen: NDArray[np.int64]
+_FIRST_ROOM = 64
+_COMPACT_ABOVE = 4096
+_Items = Mapping[Hashable, PrefixReachability]
+_Known = dict[Hashable, PrefixReachability]
+"""The advertisements of one node, by source."""
+_Batch = tuple[int, list["PrefixReachability"], list[int], list[int]]
+"""New advertisements of one advertiser, the numbers of their prefixes, and their rows."""
+_NOWHERE: Advertiser = (-1, NodeId(-1))
+"""Advertiser 0, which is unreachable: the advertiser of free rows."""
 
 
 class PrefixTable:
-    """All announcements of all areas. Owners and prefixes are numbered as they come."""
+    """All advertisements of all areas; advertisers, prefixes and rows are numbered as they arrive.
+
+    New advertisements are collected, and written to the arrays together at the next read: while a
+    database is learned, and with the first block of a router, they come by the thousand.
+    """
 
     def __init__(self) -> None:
         self.prefixes: list[Prefix] = []
-        self.owners: list[tuple[int, NodeId]] = []
-        self.changed = False
-        """Whether more than announced capacities has changed since the last selection."""
-        self.retold: set[int] = set()
-        """The prefixes, by number, whose announced capacities have changed since."""
+        self.advertisers: list[Advertiser] = [_NOWHERE]
+        self.size = 0
+        """R: rows from here on were never used."""
+        self.changed: set[int] = set()
+        """Prefixes, by number, to select again."""
+        self.inside_changed = False
+        """Whether one of them was, or is, advertised from inside the AS."""
+        self._columns: NDArray[np.int64] = np.zeros((6, _FIRST_ROOM), np.int64)
+        self._capacity: NDArray[np.float64] = np.zeros(_FIRST_ROOM)
+        self._unwritten: list[_Batch] = []
+        self._released: list[int] = []
+        self._items: list[PrefixReachability] = []
+        self._advertiser_of: list[int] = []
+        """The advertiser of each row, 0 for a free row, which keeps its last item."""
+        self._first: list[int] = []
+        self._next: list[int] = []
+        """The first row of each prefix, by its number; the row after each row; NONE at the end."""
+        self._free: list[int] = []
         self._prefix_number: dict[Prefix, int] = {}
-        self._owner_number: dict[tuple[int, NodeId], int] = {}
-        self._announced: dict[int, tuple[PrefixAttachment, ...]] = {}
-        self._arrays: dict[int, _Announcements] = {}
-        self._live = 0
-        self._added: set[int] = set()
-        self._all: _Announcements | None = None
-        self._start: dict[int, int] = {}
-        self._row_owner: NDArray[np.int64] = np.empty(0, np.int64)
-        self._owner_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
+        self._advertiser_number: dict[Advertiser, int] = {_NOWHERE: 0}
+        self._advertised: dict[int, _Known] = {}
+        self._advertiser_arrays = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The columns (6, R or more): one row for each advertisement, free rows included.
+
+        ``KEY`` is the advertisement's preference at distance 0. ``ASBR`` is the number of the AS
+        boundary router that the advertiser leads to, NONE for none.
+        """
+        self._write()
+        return self._columns
+
+    @property
+    def capacity(self) -> NDArray[np.float64]:
+        """The advertised capacity of each row, bytes/s, infinite without."""
+        self._write()
+        return self._capacity
 
     def number(self, prefix: Prefix) -> int:
-        """The number of a prefix, NOBODY if it was never announced."""
-        return self._prefix_number.get(prefix, NOBODY)
+        """Return the number of a prefix, NONE if it was never advertised."""
+        return self._prefix_number.get(prefix, NONE)
 
-    def owner(self, area: int, node: NodeId) -> int:
-        """The number of a node, NOBODY if it was never heard of."""
-        return self._owner_number.get((area, node), NOBODY)
+    def advertiser(self, area: int, node: NodeId) -> int:
+        """Return the number of a node in an area; assign one if it has none."""
+        number = self._advertiser_number.setdefault((area, node), len(self.advertisers))
+        if number == len(self.advertisers):
+            self.advertisers.append((area, node))
+        return number
 
-    def add(self, placed: Mapping[tuple[int, NodeId], tuple[PrefixAttachment, ...]]) -> None:
-        """Attach more to these nodes, and to nobody else, than they announce themselves."""
-        for owner in self._added - self._announced.keys():
-            self._arrays.pop(owner, None)
-        for owner in self._added & self._announced.keys():
-            self._arrays[owner] = self._to_arrays(self.owners[owner][0], self._announced[owner])
-        if self._added or placed:
-            self._all, self.changed = None, True
-        self._added = set()
-        for (area, node), prefixes in placed.items():
-            owner = self._number(area, node)
-            self._added.add(owner)
-            whole = self._announced.get(owner, ()) + prefixes
-            self._arrays[owner] = self._to_arrays(area, whole)
+    def advertiser_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Areas and node ids of all advertisers (A,)."""
+        if len(self._advertiser_arrays[0]) != len(self.advertisers):
+            columns = np.array(self.advertisers, np.int64).reshape(-1, 2)
+            self._advertiser_arrays = columns[:, 0], columns[:, 1]
+        return self._advertiser_arrays
 
-    def put(self, area: int, node: NodeId, prefixes: tuple[PrefixAttachment, ...]) -> None:
-        """Replace what a node announces in an area."""
-        owner = self._number(area, node)
-        before = self._announced.pop(owner, ())
-        self._live += len(prefixes) - len(before)
-        if prefixes:
-            self._announced[owner] = prefixes
-        known = self._all is not None and owner not in self._added
-        if prefixes and known and same_announced(before, prefixes):
-            self._retell(owner, prefixes)
-            return
-        self._arrays.pop(owner, None)
-        if prefixes:
-            self._arrays[owner] = self._to_arrays(area, prefixes)
-        self._all, self.changed = None, True
+    def advertised(
+        self, prefix: Prefix | None = None
+    ) -> Iterator[tuple[Advertiser, Hashable, PrefixReachability]]:
+        """Iterate over all advertisements, or those of one prefix: advertiser, source, content."""
+        if prefix is None:
+            numbers: set[int] = set(self._advertised)
+        else:
+            number = self.number(prefix)
+            rows = () if number == NONE else self._rows(number)
+            numbers = {self._advertiser_of[row] for row in rows}
+        for number in sorted(numbers):
+            for source, item in self._advertised[number].items():
+                if prefix in (None, item.prefix):
+                    yield self.advertisers[number], source, item
 
-    def _retell(self, owner: int, prefixes: tuple[PrefixAttachment, ...]) -> None:
-        """Take other capacities of the announcements that an owner has already."""
-        assert self._all is not None
-        columns, before = self._arrays[owner].columns, self._arrays[owner].capacity
-        capacity = _capacities(prefixes)
-        self._arrays[owner] = _Announcements(columns, capacity)
-        start = self._start[owner]
-        self._all.capacity[start : start + len(capacity)] = capacity
-        self.retold.update(columns[_PREFIX, capacity != before].tolist())
+    def sources(self, area: int, node: NodeId) -> Collection[Hashable]:
+        """Return the sources of the advertisements of a node in an area."""
+        number = self._advertiser_number.get((area, node), NONE)
+        return self._advertised.get(number, {}).keys()
 
-    def _number(self, area: int, node: NodeId) -> int:
-        owner = self._owner_number.setdefault((area, node), len(self.owners))
-        if owner == len(self.owners):
-            self.owners.append((area, node))
-        return owner
+    def advertised_by(
+        self, area: int, node: NodeId
+    ) -> Iterable[tuple[Hashable, PrefixReachability]]:
+        """Iterate over the advertisements of a node in an area: source, content."""
+        number = self._advertiser_number.get((area, node), NONE)
+        return self._advertised.get(number, {}).items()
 
-    def compact(self) -> bool:
-        """Number everything afresh if most numbers are of prefixes and owners long gone."""
-        stale_owners = len(self.owners) > 2 * len(self._announced) + _COMPACT_ABOVE
-        if len(self.prefixes) <= self._live + _COMPACT_ABOVE and not stale_owners:
-            return False
-        announced = {self.owners[owner]: what for owner, what in sorted(self._announced.items())}
-        PrefixTable.__init__(self)
-        for (area, node), prefixes in announced.items():
-            self.put(area, node, prefixes)
-        return True
+    def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
+        """Process changed advertisements of a node; return the kind of change."""
+        advertiser = self.advertiser(area, node)
+        known = self._advertised.setdefault(advertiser, {})
+        if known:
+            kind, added = self._withdraw(advertiser, known, changes)
+        else:  # the first advertisements of a node, possibly very many
+            added = _advertised(changes)
+            kind = ChangeKind.PREFIX if added else ChangeKind.NONE
+        if added:
+            known.update(added)
+            self._add(area, advertiser, list(added.values()))
+        if not known:
+            del self._advertised[advertiser]
+        return kind
 
-    def announcements(
-        self, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Metric, path type and owner of announcements of the last selection."""
-        columns = self._concatenated().columns
-        return columns[_METRIC][rows], columns[_PATH_TYPE][rows], self._row_owner[rows]
+    def _withdraw(
+        self, advertiser: int, known: _Known, changes: Changes
+    ) -> tuple[ChangeKind, _Items]:
+        """Free the rows of changed and withdrawn advertisements.
 
-    def owner_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Areas and node ids of all owners (O,)."""
-        if len(self._owner_arrays[0]) != len(self.owners):
-            columns = np.array(self.owners, np.int64).reshape(-1, 2)
-            self._owner_arrays = columns[:, 0], columns[:, 1]
-        return self._owner_arrays
+        Returns the kind of change, and the new advertisements.
+        """
+        kind = ChangeKind.NONE
+        added: dict[Hashable, PrefixReachability] = {}
+        for source, item in changes.items():
+            before = known.get(source)
+            found = change_of_prefix(before, item)
+            if found is ChangeKind.NONE:
+                continue
+            kind = max(kind, found)
+            if before is not None:
+                self.inside_changed |= before.path_type not in EXTERNAL_TYPES
+                self._release(advertiser, before)
+                del known[source]
+            if item is not None:
+                added[source] = item
+        return kind, added
 
-    def _to_arrays(self, area: int, prefixes: tuple[PrefixAttachment, ...]) -> _Announcements:
-        numbers = self._prefix_number
-        rows = []
-        for item in prefixes:
-            number = numbers.setdefault(item.prefix, len(numbers))
-            if number == len(self.prefixes):
-                self.prefixes.append(item.prefix)
-            asbr = NOBODY if item.asbr is None else self._number(area, item.asbr)
-            key = _key_at_zero(area, item)
-            rows.append((number, item.metric, int(item.path_type), key, asbr))
-        return _Announcements(np.array(rows, np.int64).T, _capacities(prefixes))
+    def _release(self, advertiser: int, item: PrefixReachability) -> None:
+        """Free a row of an advertiser with this content."""
+        number, last = self._prefix_number[item.prefix], NONE
+        row = self._first[number]
+        while self._items[row] is not item or self._advertiser_of[row] != advertiser:
+            last, row = row, self._next[row]
+        if last == NONE:
+            self._first[number] = self._next[row]
+        else:
+            self._next[last] = self._next[row]
+        self.changed.add(number)
+        self._advertiser_of[row] = 0
+        self._free.append(row)
+        self._released.append(row)
 
-    def _concatenated(self) -> _Announcements:
-        if self._all is None:
-            owners = sorted(self._arrays)
-            parts = [self._arrays[owner] for owner in owners]
-            lengths = [len(part.capacity) for part in parts]
-            self._row_owner = np.array(owners, np.int64).repeat(lengths)
-            self._start = dict(zip(owners, accumulate([0, *lengths]), strict=False))
-            self._all = _Announcements(
-                np.concatenate([np.empty((5, 0), np.int64), *(part.columns for part in parts)], 1),
-                np.concatenate([np.empty(0), *(part.capacity for part in parts)]),
-            )
-        return self._all
+    def _add(self, area: int, advertiser: int, items: list[PrefixReachability]) -> None:
+        """Assign rows to new advertisements of a node."""
+        kinds = {item.path_type for item in items}
+        self.inside_changed |= not kinds.issubset(EXTERNAL_TYPES)
+        if not kinds.isdisjoint(EXTERNAL_TYPES):
+            for asbr in {item.asbr for item in items if item.asbr is not None}:
+                self.advertiser(area, asbr)
+        numbers, rows = self._numbers(items), self._take_rows(advertiser, items)
+        first, following = self._first, self._next
+        for number, row in zip(numbers, rows, strict=True):
+            following[row] = first[number]
+            first[number] = row
+        self.changed.update(numbers)
+        self._unwritten.append((advertiser, items, numbers, rows))
 
-    def select(self, reach: Reach) -> Selection:
-        """Find the best announcements of every prefix (RFC 2328 §11 and §16.4.1 order)."""
-        table, owner, size = self._concatenated(), self._row_owner, len(self.prefixes)
-        announced = table.columns[_PREFIX]
-        key = _keys(table, owner, reach)
-        best = np.full(size, NO_ROUTE)
-        np.minimum.at(best, announced, key)
-        chosen = ((key == best[announced]) & (key != NO_ROUTE)).nonzero()[0]
-        prefix = announced[chosen]
-        served, row = np.full((2, size), NOBODY)
-        row[prefix] = chosen
-        found = Selection(best, served, row, {}, chosen)
-        self._serve(found, chosen, reach)
-        self.changed = False
-        self.retold.clear()
-        return found
+    def _numbers(self, items: list[PrefixReachability]) -> list[int]:
+        """Return the numbers of the prefixes; assign new ones."""
+        known = self._prefix_number
+        prefixes = [item.prefix for item in items]
+        new = [prefix for prefix in prefixes if prefix not in known]
+        if new:
+            new = list(dict.fromkeys(new))
+            known.update(zip(new, count(len(known)), strict=False))
+            self.prefixes += new
+            self._first += [NONE] * len(new)
+        return [known[prefix] for prefix in prefixes]
 
-    def select_retold(self, old: Selection, reach: Reach) -> Selection:
-        """Follow announced capacities, where nothing else has changed since the last selection."""
-        retold = np.zeros(len(self.prefixes), bool)
-        retold[list(self.retold)] = True
-        shared = {number: s for number, s in old.shared.items() if number not in self.retold}
-        found = Selection(old.key, old.owner.copy(), old.row, shared, old.chosen)
-        announced = self._concatenated().columns[_PREFIX]
-        self._serve(found, old.chosen[retold[announced[old.chosen]]], reach)
-        self.retold.clear()
-        return found
+    def _take_rows(self, advertiser: int, items: list[PrefixReachability]) -> list[int]:
+        """Return rows for these advertisements: free ones first, then new ones."""
+        left = max(0, len(self._free) - len(items))
+        rows, self._free[left:] = self._free[left:], ()
+        for row, item in zip(rows, items, strict=False):
+            self._items[row], self._advertiser_of[row] = item, advertiser
+        more = len(items) - len(rows)
+        rows.extend(range(self.size, self.size + more))
+        self._items += items[len(items) - more :]
+        self._advertiser_of += [advertiser] * more
+        self._next += [NONE] * more
+        self.size += more
+        return rows
 
-    def _serve(self, found: Selection, chosen: NDArray[np.int64], reach: Reach) -> None:
-        """Say who serves prefixes, of which ``chosen`` are all the best announcements."""
-        table, owner = self._concatenated(), self._row_owner
-        prefix, server = table.columns[_PREFIX][chosen], owner[chosen]
-        found.owner[prefix] = server
-        several = np.bincount(prefix, minlength=len(found.key)) > 1
-        several &= found.key != _OWN_EXTERNAL
-        limited = np.isfinite(table.capacity[chosen])
-        if limited.any():
-            several[prefix[limited & ~reach.direct[server]]] = True
-        found.owner[several] = SEVERAL
-        shared: dict[int, list[tuple[int, float]]] = {}
-        for at in several[prefix].nonzero()[0].tolist():
-            entry = (int(server[at]), float(table.capacity[chosen[at]]))
-            shared.setdefault(int(prefix[at]), []).append(entry)
-        found.shared.update((number, tuple(sorted(ends))) for number, ends in shared.items())
+    def _write(self) -> None:
+        """Bring the arrays up to date."""
+        if self._unwritten:
+            batches, self._unwritten = self._unwritten, []
+            self._write_rows(batches)
+        if self._released:
+            released, self._released = self._released, []
+            self._columns[:, [row for row in released if not self._advertiser_of[row]]] = 0
+
+    def _write_rows(self, batches: list[_Batch]) -> None:
+        """Write added rows in order of addition: a row may have been freed and used again."""
+        if len(self._capacity) < self.size:
+            more = self.size + (self.size >> 1) - len(self._capacity)
+            self._columns = np.concatenate((self._columns, np.zeros((6, more), np.int64)), 1)
+            self._capacity = np.concatenate((self._capacity, np.zeros(more)))
+        advertisers, parts, numbers, rows = zip(*batches, strict=True)
+        items = [*chain.from_iterable(parts)]
+        at = np.array([*chain.from_iterable(rows)], np.int64)
+        columns = np.empty((6, len(at)), np.int64)
+        columns[PREFIX] = [*chain.from_iterable(numbers)]
+        columns[ADVERTISER] = np.repeat(advertisers, [len(part) for part in parts])
+        columns[METRIC] = [item.metric for item in items]
+        kinds = {item.path_type for item in items}
+        columns[PATH_TYPE] = [*kinds] if len(kinds) == 1 else [item.path_type for item in items]
+        columns[KEY] = (columns[PATH_TYPE] << TYPE_SHIFT) + columns[METRIC]
+        columns[ASBR] = NONE
+        if not kinds.isdisjoint(EXTERNAL_TYPES):
+            areas = [self.advertisers[known][0] for known, part, *_ in batches for _ in part]
+            where = list(zip(areas, items, strict=True))
+            columns[KEY] = [_key_at_zero(area, item) for area, item in where]
+            columns[ASBR] = [
+                NONE if item.asbr is None else self._advertiser_number[area, item.asbr]
+                for area, item in where
+            ]
+        self._columns[:, at] = columns
+        capacities = [item.capacity for item in items]
+        self._capacity[at] = np.inf
+        if capacities.count(None) < len(capacities):
+            self._capacity[at] = [np.inf if known is None else known for known in capacities]
+
+    def rows_of(self, numbers: list[int]) -> NDArray[np.int64]:
+        """Return all rows of these prefixes, in their order."""
+        return np.array([row for number in numbers for row in self._rows(number)], np.int64)
+
+    def _rows(self, number: int) -> Iterator[int]:
+        row = self._first[number]
+        while row != NONE:
+            yield row
+            row = self._next[row]
+
+    def compacted(self) -> PrefixTable | None:
+        """Return a renumbered table if most numbers belong to withdrawn prefixes or advertisers."""
+        stale = len(self.advertisers) > 2 * len(self._advertised) + _COMPACT_ABOVE
+        if len(self.prefixes) <= self.size - len(self._free) + _COMPACT_ABOVE and not stale:
+            return None
+        table = PrefixTable()
+        for number, mine in sorted(self._advertised.items()):
+            table.put(*self.advertisers[number], mine)
+        return table
 
 
-def _capacities(prefixes: tuple[PrefixAttachment, ...]) -> NDArray[np.float64]:
-    told = [np.inf if item.capacity is None else item.capacity for item in prefixes]
-    return np.array(told, np.float64)
+def _advertised(changes: Changes) -> _Items:
+    """Return the changes that are not withdrawals, usually all."""
+    if all(changes.values()):
+        return cast("_Items", changes)
+    return {source: item for source, item in changes.items() if item is not None}
 
 
-def _keys(table: _Announcements, owner: NDArray[np.int64], reach: Reach) -> NDArray[np.int64]:
-    """One integer an announcement; the least is the best, equal ones share the load.
+def _key_at_zero(area: int, item: PrefixReachability) -> int:
+    """Return the key at distance 0: path type first; for external type 2 then its own metric.
 
-    By path type, then total metric; for external type 2 its own metric before the distance.
-    What this router itself announces as its own comes before everything, what it redistributes
-    before other externals; a summary that it merely passes on from another area is no route.
+    Among externals, a path inside a non-backbone area to the AS boundary router comes before any
+    other, regardless of distance (RFC 2328 §16.4.1).
     """
-    distance = reach.distance[owner]
-    key: NDArray[np.int64] = np.where(
-        distance != NO_ROUTE, table.columns[_KEY] + distance, NO_ROUTE
-    )
-    direct = reach.direct[owner].nonzero()[0]
-    kind = table.columns[_PATH_TYPE, direct]
-    # Level 1 and 2, the last of all types, are as local as intra-area.
-    local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
-    mine = direct[local]
-    key[mine] = table.columns[_METRIC, mine] + distance[mine] - _OWN
-    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
-    key[direct[external & reach.own[owner[direct]]]] = _OWN_EXTERNAL
-    passed_on = (kind == int(PathType.INTER_AREA)) & reach.own[owner[direct]]
-    key[direct[passed_on]] = NO_ROUTE
-    asbr = table.columns[_ASBR]
-    far = asbr != NOBODY
-    outside = (table.columns[_PATH_TYPE] == int(PathType.INTER_AREA)) | far
-    key[outside & ~reach.beyond[owner]] = NO_ROUTE
-    if far.any():
-        # §16.3: an AS boundary router inside the area is not looked for outside of it.
-        inside = far & (reach.distance[asbr] != NO_ROUTE)
-        key[inside | (far & reach.own[owner])] = NO_ROUTE
-    return key
+    # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
+    key = item.path_type << TYPE_SHIFT
+    # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
+    # §16.3 is for transit areas of virtual links, which fared lacks.
+    if item.path_type not in EXTERNAL_TYPES:
+        return key + item.metric
+    # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
+    if area == BACKBONE or item.asbr is not None:
+        key += _NOT_PREFERRED
+    if item.path_type is PathType.EXTERNAL_2:
+        return key + (item.metric << METRIC_SHIFT) + item.distance
+    return key + item.metric

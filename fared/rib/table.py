@@ -1,7 +1,7 @@
 """The routing table of a router that runs several protocols: the best route of each prefix.
 
-What is connected comes first, then the protocol with the lower preference (RFC 1812 §5.2.4;
-other daemons call it distance). Within a protocol the solver has chosen already.
+Connected routes come first, then the protocol with the lower preference (RFC 1812 §5.2.4; other
+daemons call it administrative distance). Within a protocol the solver has selected already.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fared.core.ids import Prefix
-    from fared.rib.model import Route
+    from fared.rib.model import Route, RouteDelta
 
 
 class RoutingTable:
@@ -31,24 +31,22 @@ class RoutingTable:
         return MappingProxyType(self._routes)
 
     def source(self, prefix: Prefix) -> str | None:
-        """The protocol that the best route comes from."""
+        """Return the protocol of the best route."""
         return self._sources.get(prefix)
 
     def candidates(self, prefix: Prefix) -> Mapping[str, Route]:
-        """What each protocol would do, by its name."""
+        """Return the route of each protocol, by name."""
         return MappingProxyType(self._candidates.get(prefix, {}))
 
-    def prefer(self, preferences: Mapping[str, int]) -> dict[Prefix, Route | None]:
-        """Take the preference of each source; the lower one wins. Returns what it changed."""
+    def prefer(self, preferences: Mapping[str, int]) -> RouteDelta:
+        """Set the preference of each source; the lower one wins. Returns the changed routes."""
         if preferences == self._preferences:
             return {}
         self._preferences = dict(preferences)
         return self._choose(self._candidates)
 
-    def take(
-        self, source: str, changed: Mapping[Prefix, Route | None]
-    ) -> dict[Prefix, Route | None]:
-        """Take what changed in one source (None: gone) and return what that changes here."""
+    def take(self, source: str, changed: RouteDelta) -> RouteDelta:
+        """Process changed routes of a source (None: withdrawn); return the changed best routes."""
         for prefix, route in changed.items():
             if route is not None:
                 self._candidates.setdefault(prefix, {})[source] = route
@@ -60,8 +58,8 @@ class RoutingTable:
                         del self._candidates[prefix]
         return self._choose(changed)
 
-    def _choose(self, prefixes: Mapping[Prefix, object]) -> dict[Prefix, Route | None]:
-        changed: dict[Prefix, Route | None] = {}
+    def _choose(self, prefixes: Mapping[Prefix, object]) -> RouteDelta:
+        changed: RouteDelta = {}
         for prefix in list(prefixes):
             source = self._best(prefix)
             if source is None:
@@ -71,6 +69,7 @@ class RoutingTable:
                 continue
             route = self._candidates[prefix][source]
             self._sources[prefix] = source
+            # a source passes on another object only where its route changed
             if self._routes.get(prefix) is not route:
                 self._routes[prefix] = changed[prefix] = route
         return changed

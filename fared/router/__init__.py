@@ -1,1 +1,1 @@
-"""One whole router without I/O: engines, SPF scheduling, RIB and FIB planning, shared by daemon and sim."""
+"""One whole router without I/O, shared by daemon and sim: engines, SPF scheduling, RIB, FIB."""

@@ -1,6 +1,7 @@
-"""When weights follow load, and whether the load of our own links is still being measured.
+"""When weights follow load, and whether the load of our own links is still measured.
 
-The timer has a random phase and jitter, so that routers do not step together.
+``Router`` steps the weights by this clock. Its timer has a random phase and jitter, so that routers
+do not step in unison.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AdaptationClock:
-    """Runs while weights follow load."""
+    """The clock of weights that follow load."""
 
     def __init__(self, rng: Rng) -> None:
         self._rng = rng
@@ -32,7 +33,7 @@ class AdaptationClock:
         return self.next_at is not None
 
     def configure(self, solver: SolverSettings, now: float) -> None:
-        """Begin, go on or stop, as the settings say."""
+        """Start, continue or stop the clock, as configured."""
         if solver.mode is not WeightMode.AVAILABLE:
             self._settings = self.next_at = None
             return
@@ -42,7 +43,7 @@ class AdaptationClock:
             self.next_at = now + self._rng.random() * self._settings.period
 
     def measured(self, now: float) -> None:
-        """Note that the load of our own links was measured."""
+        """Record that the load of our own links was measured."""
         self._measured = now
 
     def due(self, now: float) -> bool:
@@ -50,9 +51,9 @@ class AdaptationClock:
         return self.next_at is not None and self.next_at <= now
 
     def step(self, now: float) -> tuple[float, bool]:
-        """Return how long it has been since the last step, and whether our own loads are stale.
+        """Return the time since the last step, and whether our own loads are stale.
 
-        A router that never measured anything has none that could be.
+        A router that never measured has no loads that could be stale.
         """
         assert self._settings is not None
         settings = self._settings

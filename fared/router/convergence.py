@@ -1,28 +1,30 @@
-"""How long each change took from its first sign to the kernel, and why it happened.
+"""The duration of each change from its first sign to the kernel, and its causes.
 
-Every input that changes something carries the time of its first sign; the causes gathered
-since the last computation ride along with it into the FIB and end as one record.
+An input that changes something carries the time of its first sign. The causes collected since the
+last computation are passed with it to the FIB and become one record of ``show convergence``.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
 
 from fared.core.ids import Prefix
 
 MAX_CAUSES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergenceRecord:
+class ConvergenceRecord(msgspec.Struct, frozen=True):
     """One change. Times are on the router's clock, durations in seconds.
 
-    ``detected``: from the kernel's message, or the packet, until the engine had it;
-    ``originated``: what the engine took to understand it and to have our own LSAs, or those to
-    be passed on, ready; ``flooded``: to send them; ``waited`` is what the SPF back-off added;
-    ``computed`` is ``spf`` (shortest paths) and ``weighed`` (weights and RIB), ``planned`` the
-    FIB plan, ``programmed`` the kernel; ``total`` from first sign to done.
+    ``detected``: from the kernel's message, or the packet, until the engine had it; ``originated``:
+    from then until our own LSAs, and those to flood, were ready; ``flooded``: to send them;
+    ``waited``: added by the SPF back-off; ``computed`` is ``spf`` (shortest paths) and ``weighed``
+    (weights and RIB); ``planned``: the FIB plan; ``programmed``: the kernel; ``total``: from the
+    first sign to the end.
     """
 
     at: float
@@ -42,8 +44,7 @@ class ConvergenceRecord:
     total: float
 
 
-@dataclass(frozen=True, slots=True)
-class SpfRecord:
+class SpfRecord(msgspec.Struct, frozen=True):
     """One run of the solver: an entry of ``show spf log``."""
 
     at: float
@@ -55,31 +56,29 @@ class SpfRecord:
     computed: float
     backoff: str
     spf: float = 0.0
-    """Of ``computed``: shortest paths; the rest is weights and routes."""
+    """The part of ``computed`` for shortest paths; the rest is for weights and routes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """What came before the computation of a change, seconds each: see ``ConvergenceRecord``."""
+class StageTimes(msgspec.Struct, frozen=True):
+    """Durations before the computation of a change, seconds each: see ``ConvergenceRecord``."""
 
     detected: float = 0.0
     originated: float = 0.0
     flooded: float = 0.0
 
 
-@dataclass(slots=True)
-class PendingChange:
-    """What has been seen since the last computation."""
+class PendingChange(msgspec.Struct):
+    """Causes and times since the last computation."""
 
     since: float | None = None
     detected: float = 0.0
     originated: float = 0.0
     flooded: float = 0.0
-    causes: list[str] = field(default_factory=list)
+    causes: list[str] = msgspec.field(default_factory=list)
     more: int = 0
 
     def add(self, cause: str, since: float) -> None:
-        """Remember one more cause; the earliest sign counts."""
+        """Add a cause; the earliest sign counts."""
         self.since = since if self.since is None else min(self.since, since)
         if cause in self.causes:
             return
@@ -88,23 +87,33 @@ class PendingChange:
         else:
             self.more += 1
 
-    def lead(self) -> Lead:
-        """What it took so far."""
-        return Lead(self.detected, self.originated, self.flooded)
+    def stage_times(self) -> StageTimes:
+        """The durations so far."""
+        return StageTimes(self.detected, self.originated, self.flooded)
 
     def summary(self) -> tuple[str, ...]:
         """The causes for people."""
         return (*self.causes, f"and {self.more} more") if self.more else tuple(self.causes)
 
 
-@dataclass(slots=True)
-class Journal:
+class LastChange(NamedTuple):
+    """The time of the last change of a route or its weights, and the causes."""
+
+    at: float
+    causes: tuple[str, ...]
+
+
+class Journal(msgspec.Struct):
     """The last changes and SPF runs, and counts since start."""
 
-    changes: deque[ConvergenceRecord] = field(default_factory=lambda: deque(maxlen=256))
-    spf_runs: deque[SpfRecord] = field(default_factory=lambda: deque(maxlen=256))
-    counts: Counter[str] = field(default_factory=Counter)
-    runs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Runs of the solvers of each protocol, by its name and why: topology or capacity."""
-    last_change: dict[Prefix, SpfRecord] = field(default_factory=dict)
-    """The run that last changed each route; a route that is gone keeps its entry."""
+    changes: deque[ConvergenceRecord] = msgspec.field(default_factory=lambda: deque(maxlen=256))
+    spf_runs: deque[SpfRecord] = msgspec.field(default_factory=lambda: deque(maxlen=256))
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    runs: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """Runs of the solvers, by protocol and reason (topology or capacity)."""
+    last_change: dict[Prefix, LastChange] = msgspec.field(default_factory=dict)
+    """The last change of each route or its weights; a withdrawn route keeps its entry."""
+
+    def changed(self, prefixes: Iterable[Prefix], at: float, causes: tuple[str, ...]) -> None:
+        """Record the causes of the present routes."""
+        self.last_change.update(dict.fromkeys(prefixes, LastChange(at, causes)))

@@ -1,41 +1,39 @@
-"""Inputs and outputs of a whole router, on top of those of its engine."""
+"""Inputs and outputs of a whole router, in addition to those of its engines."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
+import msgspec
+
+from fared.core import igp
 from fared.fib.model import FibOperation, FibState, OperationResult
-from fared.isis import events as isis
-from fared.ospf import events as ospf
-from fared.router.convergence import ConvergenceRecord, Lead, SpfRecord
+from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
 
 
-@dataclass(frozen=True, slots=True)
-class FibAdopted:
-    """What the kernel held of ours before this process computed anything."""
+class FibAdopted(msgspec.Struct, frozen=True):
+    """The state of the kernel before this process computed anything."""
 
     state: FibState
 
 
-@dataclass(frozen=True, slots=True)
-class FibAudited:
-    """What the kernel holds now: the router repairs every difference."""
+class FibAudited(msgspec.Struct, frozen=True):
+    """The present state of the kernel: the router repairs every difference."""
 
     state: FibState
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A computed change on its way to the kernel: what ``show convergence`` will tell of it."""
+class PlannedChange(msgspec.Struct, frozen=True):
+    """A computed change on its way to the kernel, for ``show convergence``."""
 
     record: SpfRecord
     since: float
     planned: float
-    lead: Lead
+    stages: StageTimes
 
     def done(self, operations: int, programmed: float, now: float) -> ConvergenceRecord:
-        """What it took in all, now that the kernel has answered ``operations`` of it."""
+        """Complete the record after the kernel has executed ``operations``."""
         record = self.record
         return ConvergenceRecord(
             at=record.at,
@@ -43,9 +41,9 @@ class Change:
             spf_ran=record.spf_ran,
             routes=record.routes,
             operations=operations,
-            detected=self.lead.detected,
-            originated=self.lead.originated,
-            flooded=self.lead.flooded,
+            detected=self.stages.detected,
+            originated=self.stages.originated,
+            flooded=self.stages.flooded,
             waited=max(0.0, record.at - self.since),
             computed=record.computed,
             spf=record.spf,
@@ -56,54 +54,49 @@ class Change:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyFib:
+class ApplyFib(msgspec.Struct, frozen=True):
     """Output: apply these operations in order and answer with FibApplied."""
 
     operations: tuple[FibOperation, ...]
     cause: str
-    change: Change | None = None
+    change: PlannedChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FibApplied:
-    """The kernel's answers to an ``ApplyFib``, and the seconds it took."""
+class FibApplied(msgspec.Struct, frozen=True):
+    """The kernel's answers to an ``ApplyFib``, and the seconds they took."""
 
     request: ApplyFib
     results: tuple[OperationResult, ...]
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LinksKnown:
-    """Every link that exists at start has been announced with LinkChanged."""
+class LinksKnown(msgspec.Struct, frozen=True):
+    """LinkChanged has been sent for every link that exists at start."""
 
 
-@dataclass(frozen=True, slots=True)
-class RouterSettingsApplied:
+class RouterSettingsApplied(msgspec.Struct, frozen=True):
     """New settings after a reload; interfaces whose own settings changed come separately."""
 
     settings: RouterSettings
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawRequested:
+class WithdrawRequested(msgspec.Struct, frozen=True):
     """Remove every route, group and next hop of ours: the last act of a clean exit."""
 
 
-EngineInput = (
-    ospf.PacketReceived
-    | ospf.LinkChanged
-    | isis.PduReceived
-    | isis.CircuitChanged
-    | ospf.LinkRemoved
-    | ospf.LoadMeasured
-    | ospf.ShutdownRequested
-    | ospf.ExternalRoutes
-)
+class To(msgspec.Struct, frozen=True):
+    """Input for the engine of one protocol."""
+
+    proto: str
+    event: igp.PacketReceived | igp.LinkChanged[Any]
+
+
+ToAll = igp.LinkRemoved | igp.LoadMeasured | igp.ShutdownRequested | igp.ExternalRoutes
+"""Inputs that concern every engine."""
 
 Input = (
-    EngineInput
+    To
+    | ToAll
     | FibAdopted
     | FibAudited
     | FibApplied
@@ -113,40 +106,30 @@ Input = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StageReached:
+class From(msgspec.Struct, frozen=True):
+    """Output of the engine of one protocol."""
+
+    proto: str
+    event: igp.SendPacket | igp.OpenInterface | igp.CloseInterface | igp.AdjacencyChanged
+
+
+class StageReached(msgspec.Struct, frozen=True):
     """A start-up stage was reached, ``seconds`` after the router began."""
 
     stage: str
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(msgspec.Struct, frozen=True):
     """The solver ran."""
 
     record: SpfRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Converged:
-    """A change has arrived in the kernel."""
+class Converged(msgspec.Struct, frozen=True):
+    """A change has reached the kernel."""
 
     record: ConvergenceRecord
 
 
-Output = (
-    ospf.SendPacket
-    | ospf.JoinGroup
-    | ospf.LeaveGroup
-    | ospf.NeighborChanged
-    | isis.SendPdu
-    | isis.OpenCircuit
-    | isis.CloseCircuit
-    | isis.AdjacencyChanged
-    | ospf.LogRecord
-    | ApplyFib
-    | StageReached
-    | Computed
-    | Converged
-)
+Output = From | igp.LogRecord | ApplyFib | StageReached | Computed | Converged

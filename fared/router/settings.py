@@ -2,55 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from fared.core.backoff import BackoffSettings
 from fared.fib.settings import FibSettings
-from fared.isis.settings import IsisSettings
-from fared.ospf.settings import OspfSettings
 from fared.rib.settings import SolverSettings
-
-PREFERENCES = {"ospf": 110, "isis": 115}
-"""The usual ones, as FRR and others have them."""
+from fared.router.engine import EngineSettings
 
 
-@dataclass(frozen=True, slots=True)
-class RouterSettings:
-    """What one router needs to know before its first link event: at least one protocol."""
+class RouterSettings(msgspec.Struct, frozen=True):
+    """Settings of one router: of at least one protocol."""
 
-    ospf: OspfSettings | None = None
-    isis: IsisSettings | None = None
-    solver: SolverSettings = field(default_factory=SolverSettings)
-    fib: FibSettings = field(default_factory=FibSettings)
-    backoff: BackoffSettings = field(default_factory=BackoffSettings)
-    preferences: dict[str, int] = field(default_factory=lambda: dict(PREFERENCES))
-    """Of each protocol, by its name: where several know a prefix, the lower one wins."""
+    protocols: Mapping[str, EngineSettings]
+    """By protocol name."""
+    solver: SolverSettings = SolverSettings()
+    fib: FibSettings = FibSettings()
+    backoff: BackoffSettings = BackoffSettings()
+    preferences: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """By protocol, if not the default: the lower preference wins."""
     start_deadline: float = 40.0
-    """Seconds after which start-up stops waiting for neighbors that never come."""
+    """Seconds after which start-up stops waiting for neighbors."""
 
     @property
     def hostname(self) -> str | None:
         """The name that is flooded."""
-        names = (part.hostname for part in (self.ospf, self.isis) if part is not None)
-        return next(names, None)
+        return next((part.hostname for part in self.protocols.values()), None)
 
     @property
     def drained(self) -> bool:
-        """Whether others are asked not to pass through this router."""
-        stub = self.ospf is not None and self.ospf.stub_router
-        return stub or (self.isis is not None and self.isis.overload)
+        """Whether this router is drained: no transit."""
+        return any(part.drained for part in self.protocols.values())
 
     @property
     def epoch(self) -> float:
         """Wall-clock time at ``now`` 0, seconds since 1970."""
-        return next(part.epoch for part in (self.ospf, self.isis) if part is not None)
+        return next(part.epoch for part in self.protocols.values())
 
-    def with_clock(self, epoch: float, auth_sequence: int) -> RouterSettings:
-        """Tell the engines what the wall clock says (``epoch``), and where to count on from."""
-        ospf = self.ospf and replace(self.ospf, epoch=epoch, auth_sequence=auth_sequence)
-        return replace(self, ospf=ospf, isis=self.isis and replace(self.isis, epoch=epoch))
+    def with_clock(self, epoch: float, boot_count: int = 0) -> RouterSettings:
+        """Pass clock offset (``epoch``) and boot count to the engines."""
+        parts = self.protocols.items()
+        clocked = {name: part.with_clock(epoch, boot_count) for name, part in parts}
+        return replace(self, protocols=clocked)
 
     def drain(self) -> RouterSettings:
-        """Ask others not to pass through: stub router (RFC 6987), overload bit."""
-        ospf = self.ospf and replace(self.ospf, stub_router=True)
-        return replace(self, ospf=ospf, isis=self.isis and replace(self.isis, overload=True))
+        """Drain this router: stub router (RFC 6987), overload bit."""
+        return replace(self, protocols={n: part.drain() for n, part in self.protocols.items()})
+
+    def with_protocol(self, name: str, **changes: Any) -> RouterSettings:  # noqa: ANN401
+        """The same with changed settings of one protocol."""
+        part: Any = self.protocols[name]
+        return replace(self, protocols={**self.protocols, name: replace(part, **changes)})

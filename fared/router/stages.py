@@ -1,16 +1,17 @@
-"""Start-up in named stages, and when a router may say that it is ready.
+"""Start-up in named stages, and when a router reports that it is ready.
 
-A restarted router finds its old routes in the kernel, still forwarding. Routes computed from a
-database that is only half there would be worse than those, so what was adopted stays untouched
-until the last neighbor is full; only then is the table brought up to date, and what nobody
-wants any more is swept. A router that adopted nothing programs what it has as soon as it has it.
+``Router`` advances through them. A restarted router finds its old routes in the kernel, still
+forwarding. Routes computed from half a database would be worse, so adopted routes stay unchanged
+until the last neighbor is full. Only then is the table updated, and unneeded objects swept. A
+router that adopted nothing programs its routes as soon as it has them.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 CONFIRMATION_GRACE = 5.0
 """Seconds past the deadline in which neighbors may still confirm an adjacency."""
@@ -33,9 +34,8 @@ class Stage(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class AdjacencyProgress:
-    """How far the neighbors are: interfaces that could have one, and what they have."""
+class AdjacencyProgress(msgspec.Struct, frozen=True):
+    """Progress of adjacencies: interfaces that could have one, and their neighbors."""
 
     expected: int
     full: int
@@ -43,19 +43,18 @@ class AdjacencyProgress:
 
 
 def sum_progress(parts: Iterable[AdjacencyProgress]) -> AdjacencyProgress:
-    """Add up what several protocols say."""
+    """The sum over several protocols."""
     rows = [(part.expected, part.full, part.forming) for part in parts]
     return AdjacencyProgress(*map(sum, zip(*rows, strict=True)))
 
 
-@dataclass(slots=True)
-class StartUp:
+class StartUp(msgspec.Struct):
     """The present stage and when each was reached (seconds since ``began``)."""
 
     began: float
     deadline: float
     stage: Stage = Stage.STARTING
-    reached: dict[Stage, float] = field(default_factory=dict)
+    reached: dict[Stage, float] = msgspec.field(default_factory=dict)
 
     def reach(self, stage: Stage, now: float) -> bool:
         """Move to the next stage; False where it is not the next one."""
@@ -74,14 +73,14 @@ class StartUp:
         """Whether waiting for neighbors is over.
 
         Either every interface that could have a full neighbor has one, or the dead interval has
-        passed without any still forming: whoever has not spoken by then is down.
+        passed without any still forming: a neighbor silent until then is down.
         """
         if progress.full >= progress.expected > 0:
             return True
         return now - self.began >= self.deadline and progress.forming == 0
 
     def lsdb_in_sync(self, progress: AdjacencyProgress, now: float, *, confirmed: bool) -> bool:
-        """Whether no exchange is under way and the database ``confirmed`` our adjacencies.
+        """Whether no exchange is in progress and the database ``confirmed`` our adjacencies.
 
         A neighbor that never confirms must not keep the router from starting.
         """
@@ -92,9 +91,9 @@ class StartUp:
         return self.began + self.deadline + CONFIRMATION_GRACE
 
     def next_deadline(self, now: float) -> float | None:
-        """When waiting ends, whatever is still missing.
+        """Return when waiting ends at the latest.
 
-        None when that is past: then an exchange is under way, and its end is an event.
+        None once that has passed: then an exchange is in progress, and its end is an event.
         """
         if self.stage not in {Stage.LINKS_KNOWN, Stage.ADJACENCIES_UP}:
             return None

@@ -1,1 +1,1 @@
-"""Whole fabrics in one process on a virtual clock."""
+"""Simulated fabrics: whole routers in one process on a virtual clock."""

@@ -1,6 +1,6 @@
-"""What must hold in a fabric of several areas once it is quiet.
+"""Invariants of a quiet fabric of several areas.
 
-As in ``invariants``, the checks read databases and simulated kernels, never a router's mind.
+As in ``invariants``, the checks read databases and simulated kernels, never the state of a router.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import networkx as nx
 
 from fared.core.ids import AreaId, Prefix, dotted
+from fared.router.protocols import OSPF
 from fared.sim.fabric import Fabric
 from fared.sim.invariants import forwarding
 from fared.sim.network import Node
@@ -16,18 +17,19 @@ Lsas = set[tuple[int, int, int, int, int]]
 
 
 def area_wires(fabric: Fabric) -> dict[AreaId, nx.Graph[str]]:
-    """The links that are up, by area; an area may be in several pieces."""
+    """Return the links that are up, by area; an area may be partitioned."""
     graphs: dict[AreaId, nx.Graph[str]] = {}
     for node in fabric.network.nodes.values():
         for port in node.ports.values():
-            if port.peer is not None and port.up and port.settings is not None:
-                graph = graphs.setdefault(port.settings.area, nx.Graph())
+            settings = port.settings.get(OSPF)
+            if port.peer is not None and port.up and settings is not None:
+                graph = graphs.setdefault(settings.area, nx.Graph())
                 graph.add_edge(node.name, port.peer.node)
     return graphs
 
 
 def same_area_databases(fabric: Fabric) -> list[str]:
-    """All routers of one piece of an area hold the same LSAs of routers of that piece."""
+    """Check that all routers of one partition of an area hold the same LSAs of its routers."""
     problems = []
     for area, graph in area_wires(fabric).items():
         for component in nx.connected_components(graph):
@@ -44,11 +46,11 @@ def same_area_databases(fabric: Fabric) -> list[str]:
 
 
 def _database(node: Node, area: AreaId, advertisers: set[int]) -> Lsas:
-    """Type, link state id, advertising router, sequence number, checksum of each LSA.
+    """Return type, link state id, advertising router, sequence number, checksum of each LSA.
 
-    Those of routers that were cut off may linger until they age out.
+    LSAs of disconnected routers may remain until they age out.
     """
-    snapshot = node.running.engine.snapshot(0.0)
+    snapshot = node.running.instances[OSPF].engine.snapshot(0.0)
     return {
         (
             view.lsa.header.ls_type,
@@ -65,9 +67,9 @@ def _database(node: Node, area: AreaId, advertisers: set[int]) -> Lsas:
 
 
 def delivered(fabric: Fabric, *, without_route: tuple[str, ...] = ()) -> list[str]:
-    """Every node has a route to every leaf's hosts, and every way it may take ends there.
+    """Check that every node has a route to every leaf's hosts, and that every path ends there.
 
-    ``without_route``: nodes that need not have one, such as a super-spine that was cut off.
+    ``without_route``: nodes that need none, such as a disconnected super-spine.
     """
     problems = []
     for leaf, prefix in fabric.leaf_prefixes.items():

@@ -6,17 +6,20 @@ owns 10.x.y.0/24 behind a passive interface.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
 
-from fared.core.ids import AreaId, Prefix, RouterId, SystemId, ipv4_prefix
+import msgspec
+
+from fared.core.ids import AreaId, Prefix, ipv4_prefix
 from fared.core.links import InterfaceAddress
-from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitSettings, IsisSettings
-from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
+from fared.ospf.settings import AreaSettings
 from fared.rib.settings import SolverSettings
 from fared.router.settings import RouterSettings
-from fared.sim.network import Network, Port
+from fared.sim.network import Network
+from fared.sim.port import Port
+from fared.sim.protocols import BuildScope, Levels, OspfBuilder, ProtocolBuilder, Purpose
 
 LOOPBACKS = 0x0AFF0000
 LINKS = 0x0A800000
@@ -28,65 +31,56 @@ GIGABIT = 125e6
 DEFAULT_CAPACITY = 400 * GIGABIT
 
 
-@dataclass(slots=True)
-class Fabric:
-    """A network with the facts a test wants to know of it."""
+class Fabric(msgspec.Struct):
+    """A network, with the names, ids and prefixes that tests use."""
 
     network: Network
-    router_ids: dict[str, int] = field(default_factory=dict)
-    leaf_prefixes: dict[str, Prefix] = field(default_factory=dict)
-    leaf_prefixes6: dict[str, Prefix] = field(default_factory=dict)
-    """Where IS-IS runs: the IPv6 networks of the leaves."""
-    links: list[tuple[str, str]] = field(default_factory=list)
+    router_ids: dict[str, int] = msgspec.field(default_factory=dict)
+    leaf_prefixes: dict[str, Prefix] = msgspec.field(default_factory=dict)
+    leaf_prefixes6: dict[str, Prefix] = msgspec.field(default_factory=dict)
+    """The IPv6 networks of the leaves, where a protocol routes IPv6."""
+    links: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
     def name_of(self, router_id: int) -> str:
-        """The name of a router. Raises KeyError."""
+        """Return the name of a router. Raises KeyError."""
         return next(name for name, value in self.router_ids.items() if value == router_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """How IS-IS runs on routers and links added from now on."""
-
-    router: LevelSet = LevelSet.TWO
-    link: LevelSet = LevelSet.TWO
-    area: bytes = b"\x49\x00\x00"
-    numbered: bool = True
-    """Whether links have IPv4 addresses; else IPv4 goes over IPv6 next hops."""
-
-
 class FabricBuilder:
-    """Adds routers, links and leaf prefixes one by one and hands out addresses."""
+    """Adds routers, links and leaf prefixes one by one and assigns addresses."""
 
     def __init__(
         self,
         network: Network,
         *,
         solver: SolverSettings | None = None,
-        interface: Callable[[AreaId], InterfaceSettings] | None = None,
         start_deadline: float = 5.0,
-        ospf: bool = True,
-        isis: IsisSettings | None = None,
+        protocols: Sequence[ProtocolBuilder] = (OspfBuilder(),),
+        prefix_suppression: bool = False,
     ) -> None:
-        """``isis``: speak IS-IS; each router gets these settings with ids and levels of its own."""
+        """``protocols``: the protocols that all routers run.
+
+        ``prefix_suppression``: the networks between routers are not advertised, by any protocol.
+        """
         self.fabric = Fabric(network)
         self._solver = solver or SolverSettings()
-        self._interface = interface or _fabric_interface
         self._start_deadline = start_deadline
-        self._area = AreaId(0)
+        self._protocols = protocols
+        self._ipv6 = any(protocol.ipv6 for protocol in protocols)
+        self._scope = BuildScope(prefix_suppression=prefix_suppression)
         self._lans = 0
         self._routers = self._links = self._leaves = 0
-        self._areas: tuple[AreaSettings, ...] = ()
-        self._ospf = ospf
-        self._isis = isis
-        self.levels = Levels()
 
     def areas(self, area: AreaId, *settings: AreaSettings) -> None:
-        """From now on add to ``area``; new routers know these settings of areas."""
-        self._area, self._areas = area, settings
+        """Add to ``area`` from now on; new routers have these settings of areas."""
+        self._scope.area, self._scope.areas = area, settings
+
+    def levels(self, levels: Levels) -> None:
+        """Add to these levels from now on."""
+        self._scope.levels = levels
 
     def align(self, routers: int, links: int, leaves: int) -> tuple[Prefix, Prefix, Prefix]:
-        """Let so many of each that come next share a prefix: loopbacks, links, hosts."""
+        """Let the next loopbacks, links and hosts, so many of each, share a prefix."""
         sizes = [1 << (count - 1).bit_length() for count in (routers, links, leaves)]
         self._routers = _next_block(self._routers + 1, sizes[0]) - 1
         self._links = _next_block(self._links, sizes[1])
@@ -104,64 +98,44 @@ class FabricBuilder:
         self._routers += 1
         router_id = LOOPBACKS + self._routers
         self.fabric.router_ids[name] = router_id
-        ospf = OspfSettings(RouterId(router_id), hostname=name, areas=self._areas)
         settings = RouterSettings(
-            ospf=ospf if self._ospf else None,
-            isis=self._isis and self._isis_settings(self._isis, name, router_id),
+            {each.proto: each.router(self._scope, name, router_id) for each in self._protocols},
             solver=self._solver,
             start_deadline=self._start_deadline,
         )
         network.add_node(name, settings)
-        passive = InterfaceSettings(
-            self._area, network_type=NetworkType.LOOPBACK, passive=True, cost=0
-        )
         network.add_port(
             name,
             router_id,
             32,
-            passive if self._ospf else None,
+            self._settings(Purpose.LOOPBACK),
             interface="lo",
             loopback=True,
-            circuit=self._circuit(passive=True, levels=self.levels.router),
             global6=self._global6(LOOPBACKS6 | router_id, 128),
         )
 
-    def _isis_settings(self, common: IsisSettings, name: str, router_id: int) -> IsisSettings:
-        return replace(
-            common,
-            system_id=SystemId(router_id),
-            areas=(self.levels.area,),
-            levels=self.levels.router,
-            hostname=name,
-            router_id=router_id,
-        )
-
-    def _circuit(self, *, passive: bool, levels: LevelSet) -> CircuitSettings | None:
-        if self._isis is None:
-            return None
-        return CircuitSettings(
-            levels=levels, hello_interval=1.0, hello_multiplier=4, passive=passive
-        )
+    def _settings(self, purpose: Purpose) -> dict[str, Any]:
+        """Settings of an interface, by protocol."""
+        return {each.proto: each.port(self._scope, purpose) for each in self._protocols}
 
     def _global6(self, address: int, length: int) -> InterfaceAddress | None:
-        return None if self._isis is None else InterfaceAddress(6, address, length)
+        return InterfaceAddress(6, address, length) if self._ipv6 else None
 
     def _port(
         self, name: str, address: int, length: int, interface: str, capacity: float | None
     ) -> Port:
-        """A port toward another router, of whatever protocols run."""
+        """Return a port toward another router, for all running protocols."""
         return self.fabric.network.add_port(
             name,
-            address if self.levels.numbered else 0,
+            address if self._scope.levels.numbered else 0,
             length,
-            self._interface(self._area) if self._ospf else None,
+            self._settings(Purpose.LINK),
             interface=interface,
             capacity=capacity,
-            circuit=self._circuit(passive=False, levels=self.levels.link),
         )
 
     def link(self, a: str, b: str, capacity: float | None = DEFAULT_CAPACITY) -> None:
-        """Wire two routers with a /31; call again for parallel links."""
+        """Connect two routers by a /31; repeated calls make parallel links."""
         base = LINKS + 2 * self._links
         self._links += 1
         suffix = self.fabric.links.count((a, b))
@@ -172,20 +146,20 @@ class FabricBuilder:
         self.fabric.links.append((a, b))
 
     def lan(self, *names: str, capacity: float | None = DEFAULT_CAPACITY) -> None:
-        """Put routers on one segment, a /24 out of 10.192.0.0/10; the interface is ``lanK``."""
+        """Connect routers to one segment, a /24 of 10.192.0.0/10; the interface is ``lanK``."""
         self._lans += 1
         base = LANS + (self._lans << 8)
-        settings = replace(self._interface(self._area), network_type=NetworkType.BROADCAST)
+        lan, interface = self._settings(Purpose.LAN), f"lan{self._lans}"
         ports = [
             self.fabric.network.add_port(
-                name, base + number, 24, settings, interface=f"lan{self._lans}", capacity=capacity
+                name, base + number, 24, lan, interface=interface, capacity=capacity
             )
             for number, name in enumerate(names, start=1)
         ]
         self.fabric.network.join(ports)
 
     def hosts(self, name: str) -> None:
-        """Put a /24 with the hosts of a leaf behind a passive interface."""
+        """Add a /24 with the hosts of a leaf behind a passive interface."""
         self._leaves += 1
         number = self._leaves
         prefix = ipv4_prefix(HOSTS + (number << 8), 24)
@@ -194,14 +168,43 @@ class FabricBuilder:
             name,
             prefix.network + 1,
             24,
-            InterfaceSettings(self._area, passive=True) if self._ospf else None,
+            self._settings(Purpose.HOSTS),
             interface="host",
-            circuit=self._circuit(passive=True, levels=self.levels.router),
             global6=self._global6(prefix6.network + 1, 64),
         )
         self.fabric.leaf_prefixes[name] = prefix
-        if self._isis is not None:
+        if self._ipv6:
             self.fabric.leaf_prefixes6[name] = prefix6
+
+    def leaf(self, name: str, spines: Iterable[str]) -> None:
+        """Add hosts behind a router and connect it to all spines."""
+        self.hosts(name)
+        for spine in spines:
+            self.link(name, spine)
+
+    def uplinks(self, spines: Iterable[str], planes: Iterable[Iterable[str]]) -> None:
+        """Connect each spine of a PoD to all routers of its plane."""
+        for spine, tops in zip(spines, planes, strict=True):
+            for top in tops:
+                self.link(spine, top)
+
+    def routers(self, names: Iterable[str]) -> None:
+        """Add routers without links."""
+        for name in names:
+            self.router(name)
+
+
+def plane_names(planes: int, supers: int) -> list[list[str]]:
+    """Return the superspines of each plane: SS1.1, SS1.2..."""
+    return [[f"SS{k + 1}.{i + 1}" for i in range(supers)] for k in range(planes)]
+
+
+def pod_names(pod: int, spines: int, leaves: int) -> tuple[list[str], list[str]]:
+    """Return the spines and the leaves of a PoD: p1.S1..., p1.L1..."""
+    return (
+        [f"p{pod}.S{k + 1}" for k in range(spines)],
+        [f"p{pod}.L{i + 1}" for i in range(leaves)],
+    )
 
 
 def clos3(
@@ -216,11 +219,9 @@ def clos3(
     builder = builder or FabricBuilder(network or Network(), solver=solver)
     spine_names = [f"S{i + 1}" for i in range(spines)]
     leaf_names = [f"L{i + 1}" for i in range(leaves)]
-    _tiers(builder, [*spine_names, *leaf_names])
+    builder.routers([*spine_names, *leaf_names])
     for leaf in leaf_names:
-        builder.hosts(leaf)
-        for spine in spine_names:
-            builder.link(leaf, spine)
+        builder.leaf(leaf, spine_names)
     return builder.fabric
 
 
@@ -235,31 +236,17 @@ def clos5(
 ) -> Fabric:
     """Build the seed's Figure 2 in one flat area: spine k of each pod meets plane k."""
     builder = FabricBuilder(network or Network(), solver=solver)
-    planes = {k: [f"SS{k + 1}.{i + 1}" for i in range(supers)] for k in range(spines)}
-    _tiers(builder, [name for names in planes.values() for name in names])
+    planes = plane_names(spines, supers)
+    builder.routers(chain(*planes))
     for pod in range(1, pods + 1):
-        spine_names = [f"p{pod}.S{k + 1}" for k in range(spines)]
-        leaf_names = [f"p{pod}.L{i + 1}" for i in range(leaves)]
-        _tiers(builder, [*spine_names, *leaf_names])
+        spine_names, leaf_names = pod_names(pod, spines, leaves)
+        builder.routers([*spine_names, *leaf_names])
         for leaf in leaf_names:
-            builder.hosts(leaf)
-            for spine in spine_names:
-                builder.link(leaf, spine)
-        for k, spine in enumerate(spine_names):
-            for top in planes[k]:
-                builder.link(spine, top)
+            builder.leaf(leaf, spine_names)
+        builder.uplinks(spine_names, planes)
     return builder.fabric
 
 
 def _next_block(number: int, size: int) -> int:
-    """The first multiple of ``size`` from ``number`` on."""
+    """Return the first multiple of ``size`` from ``number`` on."""
     return -(-number // size) * size
-
-
-def _tiers(builder: FabricBuilder, names: Iterable[str]) -> None:
-    for name in names:
-        builder.router(name)
-
-
-def _fabric_interface(area: AreaId) -> InterfaceSettings:
-    return InterfaceSettings(area, hello_interval=1, router_dead_interval=4, rxmt_interval=1.0)

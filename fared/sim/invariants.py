@@ -1,7 +1,7 @@
-"""What must hold in any fabric once it is quiet. Each check returns the violations in words.
+"""Invariants of any quiet fabric. Each check returns the violations as text.
 
-The checks read the simulated kernels and the databases, never what a router believes, and
-compare with networkx on the wires as they are: an oracle that shares no code with the daemon.
+The checks read the simulated kernels and the databases, never the state of a router, and compare
+with networkx on the present wires: an oracle that shares no code with the daemon.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import networkx as nx
 
 from fared.core.ids import Prefix, dotted
 from fared.ospf.packet.lsa import LsaHeader
+from fared.router.protocols import OSPF
 from fared.sim.fabric import Fabric
 from fared.sim.network import Node
 
@@ -19,14 +20,15 @@ Shares = dict[str, Fraction]
 
 
 def wires(fabric: Fabric) -> nx.DiGraph[str]:
-    """Build the graph of links that are up, with cost, and capacity a direction."""
+    """Return the graph of links that are up, with costs, and capacities by direction."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(fabric.network.nodes)
     for node in fabric.network.nodes.values():
         for port in node.ports.values():
-            if not port.up or port.cost is None:
+            cost = fabric.network.cost(port)
+            if not port.up or cost is None:
                 continue
-            capacity, cost = port.capacity or 0.0, port.cost
+            capacity = port.capacity or 0.0
             for far in port.far:
                 if not far.up:
                     continue
@@ -38,7 +40,7 @@ def wires(fabric: Fabric) -> nx.DiGraph[str]:
 
 
 def same_databases(fabric: Fabric) -> list[str]:
-    """Connected routers hold the same LSAs: same keys, sequence numbers and checksums."""
+    """Check that connected routers hold the same LSAs: keys, sequence numbers and checksums."""
     problems = []
     for component in nx.connected_components(wires(fabric).to_undirected()):
         names = sorted(component)
@@ -52,7 +54,7 @@ def same_databases(fabric: Fabric) -> list[str]:
 
 
 def _database(node: Node) -> set[tuple[str, int, int]]:
-    snapshot = node.running.engine.snapshot(0.0)
+    snapshot = node.running.instances[OSPF].engine.snapshot(0.0)
     headers = [
         (database.scope if database.area is None else dotted(database.area), view.lsa.header)
         for database in snapshot.databases
@@ -74,12 +76,12 @@ def _describe(area: str, header: LsaHeader) -> str:
 
 
 def _concerns(entry: tuple[str, int, int], fabric: Fabric, component: set[str]) -> bool:
-    """Leave out the LSAs of routers that are cut off: they may linger until they age out."""
+    """Whether an LSA is from a connected router: those of others may remain until they age out."""
     return any(entry[0].endswith(f" {dotted(fabric.router_ids[name])}") for name in component)
 
 
 def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
-    """Read each kernel's next hops toward a prefix: neighbor name to share of the traffic."""
+    """Return each kernel's next hops toward a prefix: neighbor name to share of the traffic."""
     table: dict[str, Shares] = {}
     for node in fabric.network.nodes.values():
         target = node.kernel.state.routes.get(prefix)
@@ -105,9 +107,9 @@ def forwarding(fabric: Fabric, prefix: Prefix) -> dict[str, Shares]:
 def shortest_path_forwarding(
     fabric: Fabric, prefixes: dict[str, Prefix] | None = None
 ) -> list[str]:
-    """No black hole, no loop, all equal-cost paths: next hops are those of networkx Dijkstra.
+    """Check next hops against Dijkstra of networkx: no black hole, no loop, all equal-cost paths.
 
-    ``prefixes`` by leaf; unsaid, the IPv4 ones.
+    ``prefixes`` by leaf; default: the IPv4 ones.
     """
     graph = wires(fabric)
     problems = []
@@ -133,7 +135,7 @@ def shortest_path_forwarding(
 
 
 def _starved(graph: nx.DiGraph[str], name: str, missing: set[str]) -> bool:
-    """Whether the unused next hops carry too little to deserve a share of 1/256."""
+    """Whether the unused next hops have too little capacity for a share of 1/256."""
     best = max(edge["capacity"] for edge in graph[name].values())
     return all(graph[name][neighbor]["capacity"] * 256 < best for neighbor in missing)
 
@@ -141,7 +143,7 @@ def _starved(graph: nx.DiGraph[str], name: str, missing: set[str]) -> bool:
 def proportional_weights(
     fabric: Fabric, *, tolerance: float = 0.01, prefixes: dict[str, Prefix] | None = None
 ) -> list[str]:
-    """In a three-stage fabric a leaf's shares are min(uplink, downlink) over their sum."""
+    """Check a leaf's shares in a three-stage fabric: min(uplink, downlink) over their sum."""
     graph = wires(fabric)
     problems = []
     for leaf, prefix in (prefixes or fabric.leaf_prefixes).items():

@@ -1,7 +1,7 @@
-"""What must hold in a fabric over IS-IS once it is quiet, in both families.
+"""Invariants of a quiet fabric over IS-IS, in both families.
 
-As in ``invariants``, the checks read databases and simulated kernels, never a router's mind, and
-compare with networkx on the wires as they are.
+As in ``invariants``, the checks read databases and simulated kernels, never the state of a router,
+and compare with networkx on the present wires.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import networkx as nx
 
 from fared.core.ids import format_system_id
 from fared.isis.ids import Level, format_lsp_id, system_of
+from fared.router.protocols import ISIS
 from fared.sim.fabric import Fabric
 from fared.sim.invariants import proportional_weights, shortest_path_forwarding
 from fared.sim.network import Node
@@ -18,20 +19,20 @@ Lsps = set[tuple[int, int, int]]
 
 
 def level_wires(fabric: Fabric, level: Level) -> nx.Graph[str]:
-    """The links that are up and run a level at both ends; it may be in several pieces."""
+    """Return the links that are up and run a level at both ends; it may be partitioned."""
     graph: nx.Graph[str] = nx.Graph()
     for node in fabric.network.nodes.values():
         for port in node.ports.values():
-            if port.peer is None or not port.up or port.circuit is None:
+            if port.peer is None or not port.up:
                 continue
-            there = port.peer.circuit
-            if there is not None and port.circuit.levels & there.levels & level:
+            here, there = (end.settings.get(ISIS) for end in (port, port.peer))
+            if here is not None and there is not None and here.levels & there.levels & level:
                 graph.add_edge(node.name, port.peer.node)
     return graph
 
 
 def same_databases(fabric: Fabric) -> list[str]:
-    """All routers of one piece of a level hold the same LSPs of routers of that piece."""
+    """Check that all routers of one partition of a level hold the same LSPs of its routers."""
     problems = []
     for level in Level:
         for component in nx.connected_components(level_wires(fabric, level)):
@@ -51,8 +52,8 @@ def same_databases(fabric: Fabric) -> list[str]:
 
 
 def lsps(node: Node, level: Level, systems: set[int]) -> Lsps:
-    """Id, sequence number and checksum of each LSP; those of routers cut off may linger."""
-    database = node.running.isis.snapshot(0.0).level(level)
+    """Return id, sequence number and checksum of these systems' LSPs; others may be outdated."""
+    database = node.running.instances[ISIS].engine.snapshot(0.0).level(level)
     return {
         (view.lsp.lsp_id, view.lsp.sequence_number, view.lsp.checksum)
         for view in (() if database is None else database.lsps)
@@ -61,7 +62,7 @@ def lsps(node: Node, level: Level, systems: set[int]) -> Lsps:
 
 
 def violations(fabric: Fabric) -> list[str]:
-    """Databases, next hops and weights of a fabric of one level, IPv4 and IPv6."""
+    """Check databases, next hops and weights of a fabric of one level, IPv4 and IPv6."""
     return [
         *same_databases(fabric),
         *shortest_path_forwarding(fabric),

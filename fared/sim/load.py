@@ -1,18 +1,19 @@
 """Traffic for the virtual clock: fluid demands that follow the weights in each kernel.
 
-A demand is a rate from a router toward a prefix; every kernel on the way splits it by its own
-weights, without packets or flows. Once a measuring period each port's load, averaged over the
-period, is told to its router, as the daemon does with the kernel's counters.
+A demand is a rate from a router toward a prefix; every kernel on the path splits it by its own
+weights, without packets or flows. Each measuring period the load of each port, averaged over the
+period, is passed to its router, as the daemon does with the kernel's counters.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fared.core.events import LoadMeasured
+import msgspec
+
+from fared.core.igp import LoadMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,19 +29,18 @@ Demands = dict[tuple[str, "Prefix"], float]
 """Bytes/s from a node toward a prefix."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnOff:
-    """When demands send: the first ``duty`` of every ``period`` seconds; always by default."""
+class OnOff(msgspec.Struct, frozen=True):
+    """When demands send: the first ``duty`` of every ``period`` seconds; by default always."""
 
     period: float = math.inf
     duty: float = 1.0
 
     def on(self, at: float) -> bool:
-        """Whether they send at this moment."""
+        """Whether demands send at a time."""
         return math.isinf(self.period) or at % self.period < self.duty * self.period
 
     def part(self, begin: float, end: float) -> float:
-        """The part of this time in which they send, 0..1."""
+        """Return the part (0..1) of an interval in which demands send."""
         if math.isinf(self.period):
             return 1.0
         return (self._sent(end) - self._sent(begin)) / (end - begin)
@@ -51,25 +51,24 @@ class OnOff:
         return whole * length + min(rest, length)
 
 
-@dataclass(slots=True)
-class Sample:
-    """One measuring period. Utilisation is load over capacity, of demands while they send.
+class Sample(msgspec.Struct):
+    """One measuring period. Utilization is load over capacity, of demands while they send.
 
-    ``overflow`` is the part of all traffic that is above the capacity of a link it crosses,
-    ``rewrites`` how many next-hop groups became others in all kernels since the last sample.
+    ``overflow`` is the part of all traffic above the capacity of a link on its path, ``rewrites``
+    the number of next-hop groups changed in all kernels since the last sample.
     """
 
     at: float
     worst: float
     overflow: float
-    rewrites: dict[str, int] = field(default_factory=dict)
+    rewrites: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Traffic:
-    """Demands (bytes/s) on a fabric and what they do to it.
+    """Demands (bytes/s) on a fabric, and the resulting loads.
 
-    ``demands``: from a node toward a prefix; ``background``: on the link from one node toward
-    another, always, and nowhere else.
+    ``demands``: from a node toward a prefix; ``background``: a constant load on the link from one
+    node toward another only.
     """
 
     def __init__(
@@ -100,15 +99,15 @@ class Traffic:
     def start(self) -> None:
         """Send and measure from now on, every period.
 
-        A pattern begins now, too: with periods of two measurements each of these sees all or
-        nothing, which is when following load is worst off.
+        The pattern begins now, too: with periods of two measurements a measurement has all or no
+        traffic, the worst case for adaptation.
         """
         self._running = True
         self._began = self.fabric.network.now
         self._again()
 
     def stop(self) -> None:
-        """No more."""
+        """Stop sending and measuring."""
         self._running = False
 
     def _again(self) -> None:
@@ -137,9 +136,9 @@ class Traffic:
         self._again()
 
     def carried(self) -> dict[PortKey, float]:
-        """What the demands put on each port while they send, bytes/s, by the kernels' weights.
+        """Return the load of each port while demands send, bytes/s, by the kernels' weights.
 
-        Worked out again only after something was written to a kernel, or a link went.
+        It is computed again only after a kernel was written, or a link failed.
         """
         now = sum(node.kernel.version for node in self.fabric.network.nodes.values())
         if now != self._carried_at:
@@ -158,10 +157,10 @@ class Traffic:
             arriving = following
             if not arriving:
                 return dict(load)
-        raise RuntimeError("traffic runs in circles")
+        raise RuntimeError("traffic loops")
 
     def ways(self, name: str, prefix: Prefix) -> list[tuple[PortKey, str, float]]:
-        """The ports a kernel sends packets to a prefix out of, the far node and share of each."""
+        """Return the ports from which a kernel sends to a prefix, with far node and share."""
         node = self.fabric.network.nodes[name]
         known = self._ways.get(name)
         if known is None or known.version != node.kernel.version:
@@ -174,7 +173,7 @@ class Traffic:
         return known.by_target[target]
 
     def utilisation(self, carried: dict[PortKey, float] | None = None) -> dict[PortKey, float]:
-        """Load over capacity of each port in use, of demands while they send; may exceed 1."""
+        """Return load over capacity of each port in use, while demands send; may exceed 1."""
         found = self.carried() if carried is None else carried
         nodes = self.fabric.network.nodes
         return {
@@ -199,7 +198,7 @@ class Traffic:
         return Sample(now, max(used.values(), default=0.0), above / total if total else 0, rewrites)
 
     def _rewritten(self, node: Node) -> int:
-        """How many groups of a kernel hold other weights than at the last sample."""
+        """Return the number of a kernel's groups whose weights changed since the last sample."""
         before = self._groups.get(node.name, {})
         if self._seen.get(node.name) == node.kernel.version:
             return 0
@@ -209,12 +208,11 @@ class Traffic:
         return sum(1 for number, members in now.items() if before.get(number) != members)
 
 
-@dataclass(slots=True)
-class _Ways:
-    """What was read of one kernel, by route target (next hop or group), at a version of it."""
+class _Ways(msgspec.Struct):
+    """Contents of one kernel, cached by route target (next hop or group) for one version."""
 
     version: int
-    by_target: dict[int, list[tuple[PortKey, str, float]]] = field(default_factory=dict)
+    by_target: dict[int, list[tuple[PortKey, str, float]]] = msgspec.field(default_factory=dict)
 
 
 def _ways(node: Node, target: int) -> Iterable[tuple[PortKey, str, float]]:
@@ -233,7 +231,7 @@ def _ways(node: Node, target: int) -> Iterable[tuple[PortKey, str, float]]:
 
 
 def all_to_all(fabric: Fabric, rate: float, leaves: Iterable[str] = ()) -> Demands:
-    """Every leaf of a job (all of the fabric by default) sends ``rate`` to the others evenly."""
+    """Return demands: every leaf of a job (default: all) sends ``rate``, split over the others."""
     job = tuple(leaves) or tuple(fabric.leaf_prefixes)
     each = rate / (len(job) - 1)
     return {
@@ -245,7 +243,7 @@ def all_to_all(fabric: Fabric, rate: float, leaves: Iterable[str] = ()) -> Deman
 
 
 def ring(fabric: Fabric, rate: float, leaves: Iterable[str] = ()) -> Demands:
-    """Every leaf of a job (all of the fabric by default) sends ``rate`` bytes/s to the next one."""
+    """Return demands: every leaf of a job (default: all) sends ``rate`` bytes/s to the next one."""
     job = tuple(leaves) or tuple(fabric.leaf_prefixes)
     return {
         (source, fabric.leaf_prefixes[leaf]): rate

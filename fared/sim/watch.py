@@ -1,19 +1,26 @@
-"""What traffic does to weights over a time: how far programmed shares move, what is flooded.
+"""The effect of traffic on weights over time: the movement of shares, and the flooding.
 
-Shares are read from the kernels once a second, LSAs and LSPs from one router's database: what
-an operator could see, not what a router believes.
+Shares are read from the kernels once a second, LSAs and LSPs from one router's database: only what
+an operator can see, not the state of a router.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from fared.router.protocols import ISIS, OSPF
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from numpy.typing import NDArray
 
+    from fared.isis.snapshot import IsisSnapshot
+    from fared.ospf.snapshot import OspfSnapshot
     from fared.sim.load import Traffic
     from fared.sim.network import Node
 
@@ -22,9 +29,8 @@ _TE = 1
 """The opaque type of TE LSAs (RFC 3630 §2.2)."""
 
 
-@dataclass(slots=True)
-class _Record:
-    """Shares of one node (P, ports), what they were so far, and since when (s) they are that."""
+class _Record(msgspec.Struct):
+    """Shares of one node (P, ports), their history, and the time (s) of their last change."""
 
     version: int
     since: int
@@ -35,7 +41,7 @@ class _Record:
     most: NDArray[np.float64]
 
     def change(self, at: int, shares: NDArray[np.float64], version: int) -> None:
-        """Begin with other shares."""
+        """Start a period of changed shares."""
         self.total += (at - self.since) * self.shares
         self.squares += (at - self.since) * self.shares**2
         self.least = np.minimum(self.least, shares)
@@ -43,15 +49,14 @@ class _Record:
         self.since, self.shares, self.version = at, shares, version
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What was seen; shares in points (hundredths of a destination's traffic).
+class Watched(msgspec.Struct, frozen=True):
+    """The results; shares in points (hundredths of a destination's traffic).
 
     ``spread`` is the largest standard deviation of any share, ``swing`` the largest difference
     between its extremes; ``rewrites`` groups a leaf a second, the mean of all leaves;
     ``worst`` and ``overflow`` as of ``Sample``, means; ``highest`` the largest ``worst``.
-    ``announced`` and ``announced_most``: originations a link a second, the mean of all links
-    and the most of any link in any second.
+    ``advertised`` and ``advertised_most``: originations for each link and second, the mean of all
+    links and the maximum of any link in any second.
     """
 
     spread: float
@@ -60,19 +65,18 @@ class Watched:
     worst: float
     highest: float
     overflow: float
-    announced: float
-    announced_most: int
+    advertised: float
+    advertised_most: int
 
 
-@dataclass(slots=True)
-class Watch:
-    """Lets a network run and looks on."""
+class Watch(msgspec.Struct):
+    """Runs a network and records it."""
 
     traffic: Traffic
-    _records: dict[str, _Record] = field(default_factory=dict)
+    _records: dict[str, _Record] = msgspec.field(default_factory=dict)
 
     def run(self, seconds: int) -> Watched:
-        """Run for so many whole seconds."""
+        """Run for a number of whole seconds."""
         fabric = self.traffic.fabric
         samples = len(self.traffic.samples)
         first = next(iter(fabric.network.nodes.values()))
@@ -100,8 +104,8 @@ class Watch:
             worst=_mean([sample.worst for sample in seen]),
             highest=max(sample.worst for sample in seen),
             overflow=_mean([sample.overflow for sample in seen]),
-            announced=sent / max(1, len(before)) / seconds,
-            announced_most=most,
+            advertised=sent / max(1, len(before)) / seconds,
+            advertised_most=most,
         )
 
     def _look(self, second: int) -> None:
@@ -122,7 +126,7 @@ class Watch:
                 record.change(second, self._shares(node), node.kernel.version)
 
     def _shares(self, node: Node) -> NDArray[np.float64]:
-        """The shares (P, ports) of a kernel toward each leaf's prefix."""
+        """Return the shares (P, ports) of a kernel toward each leaf's prefix."""
         prefixes = self.traffic.fabric.leaf_prefixes
         shares = np.zeros((len(prefixes), len(node.ports)))
         for row, prefix in enumerate(prefixes.values()):
@@ -131,7 +135,7 @@ class Watch:
         return shares
 
     def _extremes(self, seconds: int) -> tuple[float, float]:
-        """The largest standard deviation and the largest range of any share, as ratios."""
+        """Return the largest standard deviation and the largest range of any share, as ratios."""
         spread = swing = 0.0
         for record in self._records.values():
             record.change(seconds, record.shares, record.version)
@@ -142,24 +146,34 @@ class Watch:
 
 
 def originations(node: Node, now: float) -> dict[tuple[int, int], int]:
-    """The sequence number of each description of links, as one router's database has them.
+    """Return the sequence numbers of link descriptions in one router's database.
 
-    By origin and id: in OSPF one link's TE LSA, in IS-IS an LSP.
+    They are by originator and id: in OSPF of the TE LSA of one link, in IS-IS of an LSP.
     """
-    router = node.running
     found: dict[tuple[int, int], int] = {}
-    if node.settings.ospf is not None:
-        for database in router.engine.snapshot(now).databases:
-            for view in database.lsas:
-                header = view.lsa.header
-                if header.ls_type == _AREA_OPAQUE and header.link_state_id >> 24 == _TE:
-                    key = header.advertising_router, header.link_state_id
-                    found[key] = header.ls_sequence_number
-    if node.settings.isis is not None:
-        for level in router.isis.snapshot(now).databases:
-            for lsp in level.lsps:
-                found[level.level, lsp.lsp.lsp_id] = lsp.lsp.sequence_number
+    for name, instance in node.running.instances.items():
+        found.update(_DESCRIPTIONS[name](instance.engine.snapshot(now)))
     return found
+
+
+def _te_lsas(snapshot: OspfSnapshot) -> Iterator[tuple[tuple[int, int], int]]:
+    for database in snapshot.databases:
+        for view in database.lsas:
+            header = view.lsa.header
+            if header.ls_type == _AREA_OPAQUE and header.link_state_id >> 24 == _TE:
+                key = header.advertising_router, header.link_state_id
+                yield key, header.ls_sequence_number
+
+
+def _lsps(snapshot: IsisSnapshot) -> Iterator[tuple[tuple[int, int], int]]:
+    for level in snapshot.databases:
+        for view in level.lsps:
+            yield (level.level, view.lsp.lsp_id), view.lsp.sequence_number
+
+
+_DESCRIPTIONS: Mapping[str, Callable[[Any], Iterator[tuple[tuple[int, int], int]]]] = (
+    MappingProxyType({OSPF: _te_lsas, ISIS: _lsps})
+)
 
 
 def _mean(values: list[float]) -> float:

@@ -1,81 +1,128 @@
-"""A plan from the one before it: a link far away is gone and no distance is another.
+"""Derive the next plan from the present one: ``advance`` maps a ``GraphDelta`` to a ``PlanDelta``.
 
-The usual loss in a Clos fabric leaves every node at the distance it had: one edge of the DAG is
-missing, with the slots of its head that it fed. Then the plan is cut where that edge was instead
-of being made again. What this does not cover is left to ``build_plan``.
+After the usual loss in a Clos fabric every node keeps its distance: the DAG lacks one edge, and the
+head of that edge the slots that it fed. Then the plan is cut at that edge instead of being rebuilt.
+Any other change of the topology calls ``build_plan``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from fared.spf.plan import UNREACHABLE, Plan, Step
+from fared.spf.plan import SpfPlan, SweepStep, build_plan
+from fared.spf.search import UNREACHABLE
+from fared.ted.change import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from fared.ted.change import GraphDelta
     from fared.ted.graph import Graph
+
 _T = TypeVar("_T", bound=np.generic)
 _MOST_CUT = 100
-"""What an eight-bit count of them holds."""
+"""The most edges to cut: ``_shifted`` counts them in eight bits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Patch:
-    """A plan, and what it lacks of the one before.
+class PlanDelta(msgspec.Struct, frozen=True):
+    """How a plan differs from the one before it.
 
-    ``node`` lost the former slots ``low`` to ``high - 1``; -1 and no slots where no path is
-    another. Slots after them have moved up, all else stands in the order in which it stood.
+    ``spf_ran``: the graph is another object. ``rebuilt``: no former slot is kept. If False,
+    ``node`` lost the former slots ``low`` to ``high - 1`` (-1, and no slots, where no path
+    changed); later slots moved up, in the same order. ``moved``: a node may be at another distance,
+    at another index, or attached to other networks.
     """
 
-    plan: Plan
-    node: int
-    low: int
-    high: int
+    spf_ran: bool = True
+    rebuilt: bool = False
+    moved: bool = False
+    node: int = -1
+    low: int = 0
+    high: int = 0
 
-    def unlike(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The slots of which the value is another than that of the former slot."""
+    def changed(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the slots whose value differs from that of the former slot."""
+        if self.low == self.high:
+            found: NDArray[np.int64] = (old != new).nonzero()[0]
+            return found
         different = np.empty(len(new), bool)
         np.not_equal(old[: self.low], new[: self.low], out=different[: self.low])
         np.not_equal(old[self.high :], new[self.low :], out=different[self.low :])
         return different.nonzero()[0]
 
-    def without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What was known of each former slot, of those that are left."""
-        return _cut(values, self.low, self.high)
+
+_SAME = PlanDelta(spf_ran=False)
 
 
-def cut_plan(old: Plan, graph: Graph, cut: Sequence[int]) -> Patch | None:
-    """The plan on ``graph``, which is ``old.graph`` without the edges ``cut`` (ascending).
+def advance(
+    old: SpfPlan | None, root: int, delta: GraphDelta, known: SpfPlan | None = None
+) -> tuple[SpfPlan, PlanDelta]:
+    """Return the plan of ``root`` on ``delta.graph``; ``old`` is the plan on the former graph.
 
-    Both have the same nodes. None where another distance, first hop or more than one node is
-    concerned, or metrics differ.
+    ``known`` is this plan, if another solver has already computed it from scratch.
+    """
+    # Capacity and load are written into the same graph, and the plan depends on the topology only.
+    if old is not None and delta.kind < ChangeKind.TOPOLOGY:
+        return old, _SAME
+    cut = None
+    if old is not None and delta.cut is not None:
+        cut = cut_plan(old, delta.graph, delta.cut)
+    if cut is not None:
+        return cut
+    plan = known or build_plan(delta.graph, root)
+    return plan, PlanDelta(rebuilt=True, moved=old is None or _nodes_moved(old, plan))
+
+
+def _nodes_moved(old: SpfPlan, new: SpfPlan) -> bool:
+    return (
+        bool(new.graph.network.any())
+        or not np.array_equal(old.graph.nodes, new.graph.nodes)
+        or not np.array_equal(old.distance, new.distance)
+    )
+
+
+def cut_plan(old: SpfPlan, graph: Graph, cut: Sequence[int]) -> tuple[SpfPlan, PlanDelta] | None:
+    """Return the plan on ``graph``, which is ``old.graph`` without the edges ``cut`` (ascending).
+
+    Both have the same nodes. None where a distance or first hop changes, more than one node
+    loses slots, or metrics are not all equal.
     """
     before = old.graph
-    unlike = not graph.uniform or graph.uniform != before.uniform or bool(before.network.any())
+    unlike = (
+        not graph.uniform_metric
+        or graph.uniform_metric != before.uniform_metric
+        or bool(before.network.any())
+    )
     if len(cut) > _MOST_CUT or unlike:
         return None
     lost = [edge for edge in cut if _on_path(old, edge)]
+    # The loss of an edge shortens no path, and no path crossed these.
     if not lost:
-        return Patch(_renumbered(old, graph, cut), -1, 0, 0)
+        return _renumbered(old, graph, cut), PlanDelta()
     return _without(old, graph, cut, lost[0]) if len(lost) == 1 else None
 
 
-def _without(old: Plan, graph: Graph, cut: Sequence[int], edge: int) -> Patch | None:
-    """The plan without this one edge of its DAG."""
+def _without(
+    old: SpfPlan, graph: Graph, cut: Sequence[int], edge: int
+) -> tuple[SpfPlan, PlanDelta] | None:
+    """Return the plan without this one edge of its DAG."""
     tail, node = old.graph.tail(edge), int(old.graph.dst[edge])
     others = _tails(old, graph, node)
-    depth = int(old.distance[node]) // graph.uniform - 1
+    depth = int(old.distance[node]) // graph.uniform_metric - 1
+    # Another predecessor at the same distance keeps the distance of the node, and so of all nodes
+    # behind it. An edge of the root would take a first hop along.
     gone = _goes(old, edge, depth) if tail != old.root and len(others) else None
     if gone is None:
         return None
     low, high = gone.low, gone.high
     row_of, count = old.row_of, old.slot_count.copy()
+    # The only predecessor left: share its row, as ``build_plan`` would.
     if len(others) == 1 and count[others[0]]:
         row_of = np.where(row_of == node, row_of[others[0]], row_of)
     count[node] -= high - low
@@ -87,14 +134,14 @@ def _without(old: Plan, graph: Graph, cut: Sequence[int], edge: int) -> Patch | 
         slot_count=count,
         row_of=row_of,
     )
-    return Patch(_renumbered(kept, graph, cut, gone), node, low, high)
+    return _renumbered(kept, graph, cut, gone), PlanDelta(node=node, low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gone:
-    """Of the level at ``depth``: the edge at ``place``, pairs ``first`` to ``last`` of its step.
+class _Gone(msgspec.Struct, frozen=True):
+    """What a lost edge takes along: the edge at ``place`` of the level at ``depth``.
 
-    ``low`` to ``high`` are the slots that these fed.
+    ``first`` to ``last`` are its pairs in the step, ``low`` to ``high`` the slots that only these
+    fed.
     """
 
     depth: int
@@ -105,42 +152,48 @@ class _Gone:
     high: int
 
 
-def _on_path(plan: Plan, edge: int) -> bool:
+def _on_path(plan: SpfPlan, edge: int) -> bool:
     graph = plan.graph
     tail, head = graph.tail(edge), int(graph.dst[edge])
     near = int(plan.distance[tail])
     crossed = near != UNREACHABLE and (tail == plan.root or bool(graph.transit[tail]))
-    return crossed and near + graph.uniform == int(plan.distance[head])
+    return crossed and near + graph.uniform_metric == int(plan.distance[head])
 
 
-def _goes(plan: Plan, edge: int, depth: int) -> _Gone | None:
-    """What goes with an edge; None where slots go that others are fed by."""
+def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
+    """Return what an edge takes along; None if the plan cannot be cut there.
+
+    It cannot if a lost slot feeds others, or if pairs share slots and one of these is not fed any
+    more.
+    """
     step, level = plan.steps[depth], plan.levels[depth]
     fed = (step.edge == edge).nonzero()[0]
     if not len(fed):
         return None
     first, last = int(fed[0]), int(fed[-1]) + 1
     place = first if step.edge is level else int((level == edge).nonzero()[0][0])
+    # Shared slots stay while other pairs feed them; no slot is lost.
     if step.target is not None:
         there = _still_fed(step.target, first, last)
         return _Gone(depth, place, first, last, step.low, step.low) if there else None
     low, high = step.low + first, step.low + last
+    # Slots behind the lost ones would go as well.
     if any(((low <= s.source) & (s.source < high)).any() for s in plan.steps[depth + 1 :]):
         return None
     return _Gone(depth, place, first, last, low, high)
 
 
 def _still_fed(target: NDArray[np.int64], first: int, last: int) -> bool:
-    """Whether all slots that these pairs feed are fed by others, too."""
+    """Whether other pairs also feed all slots that these pairs feed."""
     count = np.bincount(target)
     own, times = np.unique(target[first:last], return_counts=True)
     return bool((count[own] > times).all())
 
 
-def _tails(plan: Plan, graph: Graph, node: int) -> NDArray[np.int64]:
-    """Who precedes a node on shortest paths in ``graph``."""
+def _tails(plan: SpfPlan, graph: Graph, node: int) -> NDArray[np.int64]:
+    """Return the predecessors of a node on shortest paths in ``graph``."""
     ends = graph.dst[int(graph.indptr[node]) : int(graph.indptr[node + 1])]
-    near = plan.distance[ends] == plan.distance[node] - graph.uniform
+    near = plan.distance[ends] == plan.distance[node] - graph.uniform_metric
     tails: NDArray[np.int64] = ends[near & (graph.transit[ends] | (ends == plan.root))]
     return tails
 
@@ -152,20 +205,18 @@ def _cut(values: NDArray[_T], low: int, high: int) -> NDArray[_T]:
 
 
 def _renumbered(
-    plan: Plan,
+    plan: SpfPlan,
     graph: Graph,
     cut: Sequence[int],
     gone: _Gone | None = None,
-) -> Plan:
-    """The same paths by the numbers that edges have now, without what is gone."""
+) -> SpfPlan:
+    """Return the same paths with the present edge numbers, without the lost edge and slots."""
     steps, levels = [], []
     for depth, (step, level) in enumerate(zip(plan.steps, plan.levels, strict=True)):
         at = gone if gone is not None and depth == gone.depth else None
-        whole = _all_into(plan.graph, graph, level)
-        if whole is None:
-            whole = _shifted(level, cut)
-            if at is not None:
-                whole = _cut(whole, at.place, at.place + 1)
+        whole = _shifted(level, cut)
+        if at is not None:
+            whole = _cut(whole, at.place, at.place + 1)
         edge = whole
         if step.edge is not level:
             edge = _shifted(step.edge, cut)
@@ -182,22 +233,10 @@ def _renumbered(
     )
 
 
-def _all_into(before: Graph, graph: Graph, edges: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """All edges into certain nodes, read from ``graph`` as they were read from ``before``.
-
-    None unless ``edges`` is exactly the part of ``before.reverse`` that belongs to a run of nodes.
-    """
-    if edges.base is not before.reverse or not len(edges):
-        return None
-    first, last = int(before.dst[edges[0]]), int(before.dst[edges[-1]]) + 1
-    low, high = int(before.indptr[first]), int(before.indptr[last])
-    if high - low != len(edges) or before.reverse[low] != edges[0]:
-        return None
-    return graph.reverse[int(graph.indptr[first]) : int(graph.indptr[last])]
-
-
-def _moved(step: Step, edge: NDArray[np.int64], gone: _Gone | None, *, here: bool) -> Step:
-    """A step with the slots that are left; ``edge`` is up to date."""
+def _moved(
+    step: SweepStep, edge: NDArray[np.int64], gone: _Gone | None, *, here: bool
+) -> SweepStep:
+    """Return a step without the lost slots; ``edge`` is already renumbered."""
     size = 0 if gone is None else gone.high - gone.low
     if gone is not None and here:
         source, target = _cut(step.source, gone.first, gone.last), step.target
@@ -217,7 +256,7 @@ def _moved(step: Step, edge: NDArray[np.int64], gone: _Gone | None, *, here: boo
 
 
 def _shifted(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np.int64]:
-    """Edge numbers once those of ``cut`` are not counted any more."""
+    """Return edge numbers after the removal of the edges ``cut``."""
     shift = np.zeros(len(edges), np.int8)
     for edge in cut:
         shift += (edges > edge).view(np.int8)

@@ -1,36 +1,48 @@
-"""Shortest paths as a plan: distances, the ECMP DAG, and how to carry values along it.
+r"""Shortest paths as a plan: distances, the ECMP DAG, and the order in which values follow it.
 
-A plan depends on the topology only. It lists, level by level, which "slots" feed which: a
-slot is one pair (node, first hop) such that some shortest path from the root to the node
-begins with that first hop. A capacity change is then one sweep over a few index arrays.
+``rib.area`` builds a plan from a graph, and ``weights`` sweeps it. A plan depends on the topology
+only. It lists, depth by depth, which slots feed which. A slot is one pair (node, first hop) such
+that a shortest path from the root to the node begins with that first hop. All values of a sweep
+are arrays over the slots, so a capacity change costs a few array operations::
 
-Equal metrics everywhere (the usual fabric) take a breadth-first search over whole frontiers;
-anything else label-correcting rounds. Routers that may not be crossed (stub router, overload)
-can be reached, and the root itself is always left, RFC 6987 and RFC 5305 §4 alike.
+            S1 (hop 0)             slot        0    1    2    3    4    5
+           /          \            slot_node   S1   S2   L    L    H    H
+       root            L --- H     slot_hop    0    1    0    1    0    1
+           \          /
+            S2 (hop 1)             row_of[H] = L: H shares the row of its only predecessor
+
+       steps   slots 0-1   seeds 0, 1 (direct neighbors)
+               slots 2-3   fed by slots 0, 1 over the edges S1-L, S2-L
+               slots 4-5   fed by slots 2, 3 over the edge L-H, once for each first hop
+
+A row holds the values of a node's slots over all first hops (H,): slots 2 and 3 form the row of L.
+The weights of a node come from the row of ``row_of``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from fared.ted.graph import Graph, out_edges, run_lengths, run_starts, runs
+from fared.spf.search import UNREACHABLE, shortest_paths
+from fared.ted.graph import out_edges, run_lengths, runs
+from fared.ted.model import MAX_LINK_METRIC
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNREACHABLE = np.iinfo(np.int64).max
+    from fared.spf.search import Depth
+    from fared.ted.graph import Graph
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One level: slots ``low`` to ``high - 1`` are fed by pairs (source slot, edge).
+class SweepStep(msgspec.Struct, frozen=True, eq=False):
+    """One depth: slots ``low`` to ``high - 1`` are fed by pairs (source slot, edge).
 
-    ``source``, ``edge`` (K,); ``target`` (K,) counts from ``low``, or is None where pair i
-    simply feeds slot ``low + i``. ``seeds`` are slots of direct neighbors, fed without limit.
-    ``unlimited``: all sources are such slots and fed by nothing else, so only the edges limit.
+    ``source``, ``edge`` (K,); ``target`` (K,) counts from ``low``, or is None where pair i feeds
+    slot ``low + i``. ``seeds`` are the slots of direct neighbors, which are unlimited.
+    ``unlimited``: all sources are such slots without another feed, so only the edges limit.
     """
 
     low: int
@@ -42,15 +54,14 @@ class Step:
     unlimited: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SpfPlan(msgspec.Struct, frozen=True, eq=False):
     """Shortest paths from ``root`` (an index of ``graph``); N nodes, H first hops, S slots.
 
     ``distance`` (N,), UNREACHABLE where there is no path. ``hops`` (H,) are the neighbors that
     begin a shortest path, ``via`` (H,) the root's edge toward them (toward the transit network
     where that lies between), in ascending order of neighbor. ``slot_node``, ``slot_hop`` (S,);
     the slots of node n are ``slot_start[n]`` to ``slot_start[n] + slot_count[n] - 1``,
-    ascending by hop. ``row_of`` (N,): the node whose row of weights serves n. ``levels`` are the
+    ascending by hop. ``row_of`` (N,): the node whose row gives the weights of n. ``levels`` are the
     edges of the DAG, grouped by the depth of their heads.
     """
 
@@ -63,7 +74,7 @@ class Plan:
     slot_hop: NDArray[np.int64]
     slot_start: NDArray[np.int64]
     slot_count: NDArray[np.int64]
-    steps: tuple[Step, ...]
+    steps: tuple[SweepStep, ...]
     row_of: NDArray[np.int64]
     levels: tuple[NDArray[np.int64], ...]
 
@@ -73,58 +84,39 @@ class Plan:
         return np.concatenate(self.levels or (np.empty(0, np.int64),))
 
     def first_hops(self, node: int) -> NDArray[np.int64]:
-        """Indexes of the neighbors with which shortest paths to ``node`` begin."""
+        """Return the indexes of the neighbors with which shortest paths to ``node`` begin."""
         nodes: NDArray[np.int64] = self.hops[self.slot_hop[self.slots(node)]]
         return nodes
 
     def slots(self, node: int) -> slice:
-        """The slots of one node."""
+        """Return the slots of one node."""
         low = int(self.slot_start[node])
         return slice(low, low + int(self.slot_count[node]))
 
     def edges_into(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The edges of the DAG whose head is one of ``nodes``."""
+        """Return the edges of the DAG whose head is one of ``nodes``."""
         graph = self.graph
         back = graph.reverse[out_edges(graph.indptr, nodes)]
+        # as in ``shortest_paths``: a tail that may be crossed, equal cost, a usable metric
         tail, head = graph.src[back], graph.dst[back]
         usable = (graph.transit[tail] | (tail == self.root)) & (self.distance[tail] != UNREACHABLE)
         back, tail, head = back[usable], tail[usable], head[usable]
         on_path = self.distance[tail] + graph.metric[back] == self.distance[head]
+        on_path &= graph.metric[back] < MAX_LINK_METRIC
         found: NDArray[np.int64] = back[on_path]
+        # edges of metric 0 that would close a loop are of equal cost, too, but not in the DAG
         return found if graph.metric[found].all() else found[np.isin(found, self.dag)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Level:
-    """The nodes at one depth, and the DAG edges into them sorted by (head, tail).
-
-    ``begin``: where in ``edges`` those into each of ``nodes`` begin.
-    """
-
-    nodes: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    tails: NDArray[np.int64]
-    heads: NDArray[np.int64]
-
-
-def _level(edges: NDArray[np.int64], tails: NDArray[np.int64], heads: NDArray[np.int64]) -> _Level:
-    begin = run_starts(heads)
-    return _Level(heads[begin], begin, edges, tails, heads)
-
-
-def build_plan(graph: Graph, root: int) -> Plan:
-    """Compute shortest paths from ``root``, an index of ``graph``."""
-    if graph.uniform:
-        distance, levels = _breadth_first(graph, root)
-    else:
-        distance, levels = _label_correcting(graph, root)
+def build_plan(graph: Graph, root: int) -> SpfPlan:
+    """Compute the plan of shortest paths from ``root``, an index of ``graph``."""
+    distance, levels = shortest_paths(graph, root)
     hops, via = _first_hops(graph, root, levels)
     builder = _SlotBuilder(graph, hops)
     for level in levels:
         builder.add(level)
     empty = [np.empty(0, np.int64)]
-    return Plan(
+    return SpfPlan(
         graph=graph,
         root=root,
         distance=distance,
@@ -140,145 +132,16 @@ def build_plan(graph: Graph, root: int) -> Plan:
     )
 
 
-def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
-    """Distances and levels where all metrics are equal.
-
-    Each level looks at the edges out of the frontier, or at those into what is left, whichever
-    are fewer: in a Clos fabric that halves the work.
-    """
-    degree = graph.indptr[1:] - graph.indptr[:-1]
-    distance = np.full(len(graph.nodes), UNREACHABLE)
-    distance[root] = 0
-    left = distance == UNREACHABLE
-    remaining = len(graph.dst) - int(degree[root])
-    levels: list[_Level] = []
-    frontier = np.array([root])
-    while len(frontier) and remaining:
-        if remaining <= int(degree[frontier].sum()):
-            level = _pull(graph, frontier, left.nonzero()[0], degree)
-        else:
-            level = _push(graph, frontier, left)
-        nodes = level.nodes
-        if not len(nodes):
-            break
-        levels.append(level)
-        distance[nodes] = len(levels) * graph.uniform
-        left[nodes] = False
-        remaining -= int(degree[nodes].sum())
-        frontier = nodes[graph.transit[nodes]]
-    return distance, levels
-
-
-def _push(graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.bool_]) -> _Level:
-    edges = out_edges(graph.indptr, frontier)
-    heads = graph.dst[edges]
-    if len(frontier) == 1:
-        if not left[heads].all():
-            edges = edges[left[heads]]
-        return _level(edges, graph.src[edges], graph.dst[edges])
-    fresh = left[heads]
-    edges, heads = edges[fresh], heads[fresh]
-    edges = edges[heads.argsort(kind="stable")]
-    return _level(edges, graph.src[edges], graph.dst[edges])
-
-
-def _pull(
-    graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.int64], degree: NDArray[np.int64]
-) -> _Level:
-    low, high = int(graph.indptr[left[0]]), int(graph.indptr[left[-1] + 1])
-    if int(left[-1]) - int(left[0]) + 1 == len(left):
-        tails, edges = graph.dst[low:high], graph.reverse[low:high]
-    else:
-        out = out_edges(graph.indptr, left)
-        tails, edges = graph.dst[out], graph.reverse[out]
-    heads = left.repeat(degree[left])
-    fed = np.zeros(len(graph.nodes), bool)
-    fed[frontier] = True
-    used = fed[tails]
-    if not used.all():
-        edges, tails, heads = edges[used], tails[used], heads[used]
-    return _level(edges, tails, heads)
-
-
-def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[_Level]]:
-    distance = np.full(len(graph.nodes), UNREACHABLE)
-    distance[root] = 0
-    frontier = np.array([root])
-    while len(frontier):
-        edges = out_edges(graph.indptr, frontier)
-        heads = graph.dst[edges]
-        better = distance.copy()
-        np.minimum.at(better, heads, distance[graph.src[edges]] + graph.metric[edges])
-        improved = np.flatnonzero(better < distance)
-        distance = better
-        frontier = improved[graph.transit[improved]]
-    crossed = graph.transit & (distance != UNREACHABLE)
-    crossed[root] = True
-    edges = np.flatnonzero(crossed[graph.src])
-    heads = graph.dst[edges]
-    on_path = distance[graph.src[edges]] + graph.metric[edges] == distance[heads]
-    edges = edges[on_path & (heads != root)]
-    return distance, _by_depth(graph, root, _without_loops(graph, root, distance, edges))
-
-
-def _without_loops(
-    graph: Graph, root: int, distance: NDArray[np.int64], edges: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Drop edges of metric 0 that would close a loop among nodes at the same distance.
-
-    Out of transit networks they are harmless. IS-IS permits them between routers: there a node
-    is taken to be reached over as few of them as possible, at the price of some equal paths.
-    """
-    free = graph.metric[edges] == 0
-    if not (free & ~graph.network[graph.src[edges]]).any():
-        return edges
-    rank = np.full(len(distance), len(distance), np.int64)
-    rank[graph.dst[edges[~free]]] = 0
-    rank[root] = 0
-    zero = edges[free]
-    for _ in range(len(distance)):
-        before = rank.copy()
-        np.minimum.at(rank, graph.dst[zero], before[graph.src[zero]] + 1)
-        if np.array_equal(before, rank):
-            break
-    kept: NDArray[np.int64] = edges[~free | (rank[graph.src[edges]] < rank[graph.dst[edges]])]
-    return kept
-
-
-def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[_Level]:
-    """Group DAG edges by the longest number of edges from the root to their head."""
-    size = len(graph.nodes)
-    tails, heads = graph.src[edges], graph.dst[edges]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=size))))
-    waiting = np.bincount(heads, minlength=size)
-    depth = np.zeros(size, np.int64)
-    frontier = np.array([root])
-    level = 0
-    while len(frontier):
-        level += 1
-        reached = heads[out_edges(indptr, frontier)]
-        waiting -= np.bincount(reached, minlength=size)
-        touched = np.unique(reached)
-        frontier = touched[waiting[touched] == 0]
-        depth[frontier] = level
-    order = np.lexsort((tails, heads, depth[heads]))
-    bounds = np.searchsorted(depth[heads][order], np.arange(2, level + 1))
-    return [
-        _level(edges[part], tails[part], heads[part])
-        for part in np.split(order, bounds)
-        if len(part)
-    ]
-
-
 def _first_hops(
-    graph: Graph, root: int, levels: list[_Level]
+    graph: Graph, root: int, levels: list[Depth]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find the first hops: neighbors and the root's edges toward them.
 
     RFC 2328 §16.1.1: behind a directly attached transit network the next hops are the routers
     on it.
     """
-    near = levels[:1] if graph.uniform else levels
+    # with one metric all edges of the root lead to depth 1
+    near = levels[:1] if graph.uniform_metric else levels
     mine = [level.edges[level.tails == root] for level in near] or [np.empty(0, np.int64)]
     edges = np.sort(np.concatenate(mine))
     heads = graph.dst[edges]
@@ -286,9 +149,11 @@ def _first_hops(
         return heads, edges
     found: list[tuple[int, int]] = []
     for head, edge in zip(heads.tolist(), edges.tolist(), strict=True):
+        # RFC 2328 §16.1.1: the parent is the root: a router is its own next hop
         if not graph.network[head]:
             found.append((head, edge))
             continue
+        # §16.1.1: the parent is a network that connects to the root: the routers on it
         for beyond in levels:
             on_network = beyond.heads[beyond.tails == head].tolist()
             found.extend((node, edge) for node in on_network)
@@ -298,12 +163,12 @@ def _first_hops(
 
 
 class _SlotBuilder:
-    """Lays out the slots level by level."""
+    """Appends the slots and steps of a plan, depth by depth."""
 
     def __init__(self, graph: Graph, hops: NDArray[np.int64]) -> None:
         size = len(graph.nodes)
         self._hops = hops
-        self._uniform = bool(graph.uniform)
+        self._uniform = bool(graph.uniform_metric)
         self._unseeded = len(hops)
         self._neighbors = 0
         self._single = False
@@ -312,21 +177,23 @@ class _SlotBuilder:
         self.count = np.zeros(size, np.int64)
         self.row_of = np.arange(size)
         self.slot_node: list[NDArray[np.int64]] = []
-        self.steps: list[Step] = []
+        self.steps: list[SweepStep] = []
 
-    def add(self, level: _Level) -> None:
-        """Append the slots of one level and the step that feeds them."""
+    def add(self, level: Depth) -> None:
+        """Append the slots of one depth and the step that feeds them."""
         degree = run_lengths(level.begin, len(level.edges))
         self._share_rows(level, degree)
         seeds = self._seeds(level)
+        # Only direct neighbors: no slot feeds them.
         if len(seeds) == len(level.nodes) and not self.steps:
             self._append(level, level.nodes, seeds, degree)
             none, slots = np.empty(0, np.int64), np.arange(len(seeds))
-            self.steps.append(Step(0, len(seeds), none, none, none, slots, unlimited=False))
+            self.steps.append(SweepStep(0, len(seeds), none, none, none, slots, unlimited=False))
+            # the numbers of slots are those of hops only if all first hops are at this depth
             self._neighbors = 0 if self._unseeded else len(seeds)
             return
         source, edge, fed = self._expand(level, degree)
-        # In the slots of the neighbors, the first ones, a slot's number is its hop's.
+        # The slots of the neighbors come first, and their numbers are those of their hops.
         unlimited = len(source) > 0 and int(source.max()) < self._neighbors
         hop = source if unlimited else self.slot_hop[source]
         if len(seeds) or not (unlimited or self._ascending(level, fed, hop)):
@@ -336,17 +203,17 @@ class _SlotBuilder:
         nodes = level.heads if len(hop) == len(level.heads) else level.nodes.repeat(fed)
         low = self._append(level, nodes, hop, fed)
         none = np.empty(0, np.int64)
-        self.steps.append(Step(low, low + len(hop), source, edge, None, none, unlimited))
+        self.steps.append(SweepStep(low, low + len(hop), source, edge, None, none, unlimited))
 
     def _expand(
-        self, level: _Level, degree: NDArray[np.int64]
+        self, level: Depth, degree: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Pair every edge with every slot of its tail; the root itself has none.
+        """Pair every edge with every slot of its tail; the root has none.
 
-        Returns the slots, the edges, and how many such pairs lead to each node.
+        Returns the slots, the edges, and the number of pairs that lead to each node.
         """
         first = self.start[level.tails]
-        if self._single:
+        if self._single:  # every node so far has one slot: pairs are edges
             return first, level.edges, degree
         counts = self.count[level.tails]
         if (counts == 1).all():
@@ -354,8 +221,8 @@ class _SlotBuilder:
         pairs = np.add.reduceat(counts, level.begin)
         return runs(first, counts), level.edges.repeat(counts), pairs
 
-    def _seeds(self, level: _Level) -> NDArray[np.int64]:
-        """Which first hops are among the nodes of this level."""
+    def _seeds(self, level: Depth) -> NDArray[np.int64]:
+        """Return the first hops that are among the nodes of this level."""
         if not self._unseeded:
             return np.empty(0, np.int64)
         here = np.zeros(len(self.start), bool)
@@ -364,14 +231,14 @@ class _SlotBuilder:
         self._unseeded -= len(seeds)
         return seeds
 
-    def _ascending(self, level: _Level, fed: NDArray[np.int64], hop: NDArray[np.int64]) -> bool:
-        """Whether no two pairs feed one slot and all lie in the order of slots."""
+    def _ascending(self, level: Depth, fed: NDArray[np.int64], hop: NDArray[np.int64]) -> bool:
+        """Whether the pairs are in the order of slots, and no two feed the same slot."""
         key = level.nodes.repeat(fed) * len(self._hops) + hop
         return bool((key[1:] > key[:-1]).all())
 
     def _merge(
         self,
-        level: _Level,
+        level: Depth,
         source: NDArray[np.int64],
         edge: NDArray[np.int64],
         key: NDArray[np.int64],
@@ -388,12 +255,12 @@ class _SlotBuilder:
         count = np.bincount(place, minlength=size)
         low = self._append(level, level.nodes[place], hop, count)
         target, seeds = number[key], low + number[seed_key]
-        step = Step(low, low + len(hop), source, edge, target, seeds, unlimited=False)
+        step = SweepStep(low, low + len(hop), source, edge, target, seeds, unlimited=False)
         self.steps.append(step)
 
     def _append(
         self,
-        level: _Level,
+        level: Depth,
         nodes: NDArray[np.int64],
         hop: NDArray[np.int64],
         count: NDArray[np.int64],
@@ -407,14 +274,14 @@ class _SlotBuilder:
         self._single = self._uniform and (self._single or not low) and bool((count == 1).all())
         return low
 
-    def _share_rows(self, level: _Level, degree: NDArray[np.int64]) -> None:
-        """A node with exactly one predecessor on the DAG shares that predecessor's row.
+    def _share_rows(self, level: Depth, degree: NDArray[np.int64]) -> None:
+        """Let a node with exactly one predecessor on the DAG share that predecessor's row.
 
-        What lies behind a node that all paths share limits all of them alike, so it must not
-        even out the weights before it. At a transit node thousands of rows become a few.
+        A limit behind a node that all paths share applies to all of them alike, so it must not even
+        out the weights before that node. At a transit node thousands of rows become a few.
         """
         only = (degree == 1).nonzero()[0]
         if len(only):
             tails = level.tails[level.begin[only]]
-            behind = self.count[tails] > 0
+            behind = self.count[tails] > 0  # the root has no slots, hence no row to share
             self.row_of[level.nodes[only[behind]]] = self.row_of[tails[behind]]

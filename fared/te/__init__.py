@@ -1,1 +1,1 @@
-"""TE link attributes that both IGPs carry, and when to announce a change of them."""
+"""TE link attributes, which OSPF and IS-IS both carry, and when to advertise their changes."""

@@ -1,20 +1,20 @@
-"""What a TE link says of itself, independent of the protocol that carries it.
+"""TE link attributes as a router advertises them, independent of the protocol.
 
-OSPF packs it into opaque LSAs (RFC 3630, RFC 7471), IS-IS into sub-TLVs (RFC 5305, RFC 8570).
+OSPF carries them in opaque LSAs (RFC 3630, RFC 7471), IS-IS in sub-TLVs (RFC 5305, RFC 8570).
 All bandwidths are bytes/s as on the wire, delays microseconds, loss a percentage. A field is
-None where the peer did not send it; values are as sent, so readers go through ``capacity``
-and ``available``, which never let NaN, infinities or absurd numbers through.
+None where the peer did not send it. Values are as received: read them through ``capacity`` and
+``available``, which reject NaN, infinities and absurd numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from fared.core.units import sane_capacity, sane_load
 
 
-@dataclass(frozen=True, slots=True)
-class TeAttributes:
+class TeAttributes(msgspec.Struct, frozen=True):
     """Attributes of one direction of one link."""
 
     te_metric: int | None = None
@@ -32,10 +32,10 @@ class TeAttributes:
 
     @property
     def capacity(self) -> float | None:
-        """What the link can carry, bytes/s: residual bandwidth, which RFC 7471 §4.5 defines so.
+        """Capacity of the link, bytes/s: its residual bandwidth (RFC 7471 §4.5).
 
-        Without it the lower of maximum and available: FRR derives a wrong maximum from the
-        interface speed but sends the available bandwidth that was configured.
+        Without one, the lower of maximum and available: FRR derives a wrong maximum from the
+        interface speed, but sends the available bandwidth that was configured.
         """
         residual = sane_capacity(self.residual_bandwidth)
         if residual is not None:
@@ -49,7 +49,7 @@ class TeAttributes:
 
     @property
     def available(self) -> float | None:
-        """What the link could carry on top of its present load, bytes/s; zero is possible."""
+        """Capacity minus present load, bytes/s; it can be zero."""
         available = sane_load(self.available_bandwidth)
         capacity = self.capacity
         if available is None or capacity is None:
@@ -57,7 +57,7 @@ class TeAttributes:
         return min(available, capacity)
 
     def resized(self, bandwidth: float) -> TeAttributes:
-        """Another capacity under the same load; where the load is not told all stays available."""
+        """Return the attributes after a change of capacity under the same load."""
         available = self.available_bandwidth
         if available is not None:
             used = self.utilized_bandwidth
@@ -72,4 +72,4 @@ class TeAttributes:
 
 
 NO_ATTRIBUTES = TeAttributes()
-"""Of a link whose router floods no TE."""
+"""Attributes of a link whose router advertises no TE."""

@@ -1,15 +1,16 @@
-"""From the rows of all routers to the merged graph: two-way check, parallel links, capacities.
+"""Build the merged graph from the rows of all routers: two-way check, parallel links, capacities.
 
-A row is one flooded link; an edge of the graph is one or several rows. Where every capacity is
-known, a later change needs no more than the rows of its router; only where some is unknown
-the far ends of all links are kept, to fill in for it.
+A row is one flooded link; an edge of the graph is one or several rows. ``Ted`` calls ``assemble``
+for a new graph and ``refresh`` for new capacities of a router. Where all capacities are known, the
+rows of that router suffice. Otherwise ``Partners`` keeps the far end of each link, whose
+capacity stands in for an unknown one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from fared.core.ids import NodeId
@@ -20,37 +21,37 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fared.ted.rows import Rows
-    from fared.ted.store import Layout
+    from fared.ted.rows import LinkRows
+    from fared.ted.store import GraphLayout
 
 _RADIX_SORT_LIMIT = 1 << 16
 
 
-def refresh(graph: Graph, node: int, rows: Rows) -> None:
+def refresh(graph: Graph, node: int, rows: LinkRows) -> None:
     """Write one router's capacities, all of them known, into the graph, in place."""
     low, high = int(graph.indptr[node]), int(graph.indptr[node + 1])
-    if graph.network[node]:
+    # The capacity out of a transit network is unlimited and never changes.
+    if graph.network[node] or low == high:
         return
-    if high - low == len(rows.metrics):  # every row is an edge, in the same order
-        graph.capacity[low:high] = rows.capacities
-        graph.available[low:high] = rows.left()
+    capacity, available = graph.capacity[low:high], graph.available[low:high]
+    if high - low == len(rows.metrics):  # each row is an edge, in the same order
+        capacity[:], available[:] = rows.capacities, rows.left()
         return
     index = graph.indexes(rows.neighbors)
     place = np.minimum(graph.dst[low:high].searchsorted(index), high - low - 1)
-    if high > low:
-        used = (graph.dst[low + place] == index) & (graph.metric[low + place] == rows.metrics)
-        place, size = place[used], high - low
-        graph.capacity[low:high] = np.bincount(place, rows.capacities[used], size)
-        graph.available[low:high] = np.bincount(place, rows.left()[used], size)
+    # Rows that are one-way, or costlier than a parallel link, belong to no edge.
+    used = (graph.dst[low + place] == index) & (graph.metric[low + place] == rows.metrics)
+    place = place[used]
+    capacity[:] = np.bincount(place, rows.capacities[used], high - low)
+    available[:] = np.bincount(place, rows.left()[used], high - low)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Partners:
-    """How unknown capacities are filled in; R rows as of Layout.
+class Partners(msgspec.Struct, frozen=True, eq=False):
+    """How unknown capacities are filled in; R rows as of GraphLayout.
 
     ``row_edge`` (R,) the edge a row counts for, -1 where it counts for none (one-way, costlier
     than its parallels); ``partner`` (R,) the same link as the other end describes it, -1
-    unknown; ``capacity``, ``available`` (R,) as of Layout.
+    unknown; ``capacity``, ``available`` (R,) as of GraphLayout.
     """
 
     row_ptr: NDArray[np.int64]
@@ -59,8 +60,8 @@ class Partners:
     capacity: NDArray[np.float64]
     available: NDArray[np.float64]
 
-    def write(self, graph: Graph, node: int, rows: Rows) -> None:
-        """Take new capacities of one router (by index) into the graph, in place."""
+    def write(self, graph: Graph, node: int, rows: LinkRows) -> None:
+        """Write new capacities of one router (by index) into the graph, in place."""
         if graph.network[node]:
             return
         low, high = int(self.row_ptr[node]), int(self.row_ptr[node + 1])
@@ -68,14 +69,14 @@ class Partners:
         self.available[low:high] = rows.left()
         partners = self.partner[low:high]
         if np.isnan(self.capacity[partners[partners >= 0]]).any():
-            self.fill(graph, 0, len(graph.nodes))  # the far end reads our side of a link
+            self.fill(graph, 0, len(graph.nodes))  # edges of other routers use these capacities
         else:
             self.fill(graph, node, node + 1)
 
     def fill(self, graph: Graph, first: int, last: int) -> None:
         """Sum the rows of the routers ``first`` to ``last - 1`` into their edges.
 
-        What the far end says counts where this end says nothing.
+        Where a capacity is unknown here, the far end's counts.
         """
         rows = slice(int(self.row_ptr[first]), int(self.row_ptr[last]))
         base, end = int(graph.indptr[first]), int(graph.indptr[last])
@@ -98,12 +99,12 @@ def _total(edge: NDArray[np.int64], values: NDArray[np.float64], size: int) -> N
         return np.where(count > 0, total * (np.bincount(edge, minlength=size) / count), np.nan)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Runs:
-    """Rows that have the same ends are one run; runs (Q,) are sorted by (src, dst).
+class _Runs(msgspec.Struct, frozen=True, eq=False):
+    """The rows grouped into runs with the same ends; the runs (Q,) are sorted by (src, dst).
 
-    ``kept`` rows lead somewhere, ``first`` (Q,) of these is the first, the cheapest, of each
-    run, ``run`` (of each kept row) its run; ``reverse`` the opposite run, -1 if there is none.
+    ``kept`` are the rows that lead to a known router; ``first`` (Q,) the position in ``kept`` of
+    the first, the cheapest, row of each run; ``run`` the run of each kept row; ``reverse`` (Q,) the
+    opposite run, -1 if there is none.
     """
 
     kept: NDArray[np.int64]
@@ -114,34 +115,38 @@ class _Runs:
     reverse: NDArray[np.int64]
 
 
-def assemble(layout: Layout, routers: Mapping[NodeId, Rows]) -> tuple[Graph, Partners | None]:
-    """Build the graph; ``routers`` by node id are asked only where capacities are unknown."""
+def assemble(
+    layout: GraphLayout, routers: Mapping[NodeId, LinkRows]
+) -> tuple[Graph, Partners | None]:
+    """Build the graph; ``routers`` (by node id) is read only where capacities are unknown."""
     tail = np.arange(len(layout.nodes)).repeat(np.diff(layout.row_ptr))
-    if not layout.doubtful and _simple(tail, layout.head):
+    if not layout.has_unknown_capacity and _simple(tail, layout.head):
         reverse = opposites(tail, layout.head, len(layout.nodes))
+        # All rows are two-way, and none are parallel: rows are edges.
         if len(reverse) and reverse.min() >= 0:
             return _as_it_is(layout, tail, reverse), None
     return _merged(layout, tail, routers)
 
 
 def _simple(tail: NDArray[np.int64], head: NDArray[np.int64]) -> bool:
-    """Whether every row leads to another router, no two of one router to the same."""
+    """Whether every row leads to another router, and no two rows of a router to the same one."""
     if not len(head) or head.min() < 0 or (head == tail).any():
         return False
     again = (head[1:] == head[:-1]).nonzero()[0]
     return not (tail[again] == tail[again + 1]).any()
 
 
-def _as_it_is(layout: Layout, tail: NDArray[np.int64], reverse: NDArray[np.int64]) -> Graph:
-    """The graph whose edges are the rows."""
-    metric, uniform = same_metric(layout.uniform, len(tail)), layout.uniform
+def _as_it_is(layout: GraphLayout, tail: NDArray[np.int64], reverse: NDArray[np.int64]) -> Graph:
+    """Return the graph whose edges are the rows."""
+    metric, uniform_metric = same_metric(layout.uniform_metric, len(tail)), layout.uniform_metric
     capacity = layout.capacity.copy()
     available = layout.available.copy() if layout.loaded else capacity
-    if not uniform or layout.network.any():
+    if not uniform_metric or layout.network.any():
+        # RFC 2328 §A.4.3: the distance from a network to its routers is 0
         out = layout.network[tail]
         metric = np.where(out, 0, layout.metric)
         capacity[out] = available[out] = np.inf
-        uniform = common(metric)
+        uniform_metric = common(metric)
     return Graph(
         nodes=layout.nodes,
         indptr=layout.row_ptr,
@@ -152,14 +157,14 @@ def _as_it_is(layout: Layout, tail: NDArray[np.int64], reverse: NDArray[np.int64
         available=available,
         transit=layout.transit,
         network=layout.network,
-        uniform=uniform,
+        uniform_metric=uniform_metric,
     )
 
 
 def _merged(
-    layout: Layout, tail: NDArray[np.int64], routers: Mapping[NodeId, Rows]
+    layout: GraphLayout, tail: NDArray[np.int64], routers: Mapping[NodeId, LinkRows]
 ) -> tuple[Graph, Partners | None]:
-    """The graph where rows are one-way or parallel, or capacities unknown."""
+    """Return the graph where rows are one-way or parallel, or capacities unknown."""
     runs, count = _runs_of(tail, layout.head, len(layout.nodes)), len(layout.nodes)
     out = layout.network[tail]
     metric = np.where(out, 0, layout.metric)
@@ -170,6 +175,7 @@ def _merged(
     number = np.where(two_way, two_way.cumsum() - 1, -1)
     src, dst, least = runs.src[two_way], runs.dst[two_way], metric[runs.kept[runs.first[two_way]]]
     row_edge = np.full(len(tail), -1)
+    # RFC 2328 §16.1 (2)(d): of parallel links those of the least cost carry traffic
     cheapest = metric[runs.kept] == metric[runs.kept[runs.first]][runs.run]
     row_edge[runs.kept] = np.where(cheapest, number[runs.run], -1)
     graph = Graph(
@@ -182,9 +188,9 @@ def _merged(
         available=np.empty(len(src)),
         transit=layout.transit,
         network=layout.network,
-        uniform=common(least),
+        uniform_metric=common(least),
     )
-    if layout.doubtful:
+    if layout.has_unknown_capacity:
         partner = _partners(layout, tail, runs, routers)
         partners = Partners(layout.row_ptr, row_edge, partner, capacity, available)
         partners.fill(graph, 0, count)
@@ -205,10 +211,10 @@ def _runs_of(tail: NDArray[np.int64], head: NDArray[np.int64], size: int) -> _Ru
 
 
 def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """For edges sorted by (src, dst): the position of the opposite edge, -1 if there is none.
+    """For edges sorted by (src, dst), return the position of the opposite edge, -1 for none.
 
-    Those to higher nodes, sorted by head, and those to lower ones, as they are, come in the
-    same order; where they are not the same, some are one-way.
+    The edges to higher nodes, sorted by head, and the edges to lower nodes, in the order given, are
+    opposites one by one, unless some are one-way.
     """
     up = src < dst
     upper, lower = up.nonzero()[0], (~up).nonzero()[0]
@@ -229,11 +235,11 @@ def opposites(src: NDArray[np.int64], dst: NDArray[np.int64], size: int) -> NDAr
 
 
 def _partners(
-    layout: Layout, tail: NDArray[np.int64], runs: _Runs, routers: Mapping[NodeId, Rows]
+    layout: GraphLayout, tail: NDArray[np.int64], runs: _Runs, routers: Mapping[NodeId, LinkRows]
 ) -> NDArray[np.int64]:
-    """For each row the row of the same link at the other end, -1 if one-way.
+    """Return for each row the row of the same link at the other end, -1 if one-way.
 
-    Parallel links are told apart by their ids where both ends give them, else by position.
+    Parallel links are matched by their ids where both ends advertise them, else by position.
     """
     kept, first, back = runs.kept, runs.first, runs.reverse[runs.run]
     partner = np.full(len(tail), -1)
@@ -250,11 +256,11 @@ def _partners(
 
 
 def _pair_by_ids(
-    layout: Layout,
+    layout: GraphLayout,
     tail: NDArray[np.int64],
     parallel: NDArray[np.int64],
     partner: NDArray[np.int64],
-    routers: Mapping[NodeId, Rows],
+    routers: Mapping[NodeId, LinkRows],
 ) -> None:
     here = [routers[NodeId(node)] for node in layout.nodes.tolist()]
     local = np.concatenate([rows.local_ids for rows in here])[parallel].tolist()

@@ -1,20 +1,27 @@
 """The traffic engineering database of one area or level: router blocks in, a graph out.
 
-Blocks are only taken note of; the next call of ``graph()`` brings the graph up to date with
-all of them at once. Three speeds: blocks whose links are the same have their floats written
-into the graph that is already there (``capacity_generation`` counts these); links that came,
-went or changed their cost are cut out and pasted in; anything else, a new router above all,
-makes it anew (``generation`` counts both).
+The solver feeds it and computes on its graph. Blocks are collected; the next call of ``graph()``
+applies all of them at once, in the cheapest of three ways. Where a block has the same links, its
+bandwidths are written into the present graph. Where links were added, removed or changed their
+metric, the graph is updated (``graph_update``). Any other change, such as a new router, rebuilds
+it.
+
+Each application makes a new version of the graph. A solver passes the version it knows and gets
+the ``GraphDelta`` since then: the solvers for load and for capacity, and those of other roots,
+share one database and know different versions.
 """
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fared.ted.assemble import Partners, assemble, refresh
-from fared.ted.rows import Rows, same_links
-from fared.ted.splice import respliced
+from fared.ted.change import ChangeKind, GraphDelta, change_of_adjacencies, change_of_links
+from fared.ted.compare import same_role
+from fared.ted.graph_update import updated_graph
+from fared.ted.rows import LinkRows, same_links
 from fared.ted.store import LinkStore
 
 if TYPE_CHECKING:
@@ -22,31 +29,25 @@ if TYPE_CHECKING:
 
     from fared.core.ids import NodeId
     from fared.ted.graph import Graph
-    from fared.ted.model import NodeBlock
-
-
-class Change(enum.Flag):
-    """What a block changed compared with the one before it."""
-
-    NONE = 0
-    CAPACITY = enum.auto()
-    LOAD = enum.auto()
-    PREFIXES = enum.auto()
-    TOPOLOGY = enum.auto()
+    from fared.ted.model import LocalLink, NodeBlock
 
 
 class Ted:
-    """The database of one area. Iteration orders and results do not depend on arrival order."""
+    """The database of one area. No order or result depends on the order of arrival."""
 
     def __init__(self) -> None:
-        self.generation = 0
-        self.capacity_generation = 0
-        self._rows: dict[NodeId, Rows] = {}
+        self._rows: dict[NodeId, LinkRows] = {}
         self._store = LinkStore()
         self._graph: Graph | None = None
         self._partners: Partners | None = None
-        self._reshaped: dict[NodeId, None] = {}
-        self._rewritten: dict[NodeId, None] = {}
+        self._collected: dict[NodeId, ChangeKind] = {}
+        """How the links of routers differ from the graph: LOAD, CAPACITY or TOPOLOGY."""
+        self._version = 0
+        self._latest: dict[ChangeKind, int] = {}
+        """The latest version that each kind of change made."""
+        self._before_cut = 0
+        self._cut: tuple[int, ...] | None = None
+        """The edges that the latest TOPOLOGY version lost; None if it differs by more than that."""
 
     @property
     def blocks(self) -> Mapping[NodeId, NodeBlock]:
@@ -58,78 +59,127 @@ class Ted:
         rows = self._rows.get(node)
         return rows.block if rows is not None else None
 
-    def links(self, node: NodeId) -> Rows | None:
+    def links(self, node: NodeId) -> LinkRows | None:
         """The links of one node as used by the graph: sorted, float32 noise removed."""
         return self._rows.get(node)
 
-    def put(self, block: NodeBlock) -> Change:
-        """Take the newest block of a node; say what it changed."""
+    def put(self, block: NodeBlock) -> ChangeKind:
+        """Install the newest block of a node; return the kind of change, prefixes ignored."""
         rows = self._rows.get(block.node)
         if rows is None:
+            self._graph = None
             self._insert(block)
-            self._graph = None
-            return Change.TOPOLOGY | Change.PREFIXES
+            return ChangeKind.TOPOLOGY
         old = rows.block
-        prefixes = Change.PREFIXES
-        if block.prefixes is old.prefixes or block.prefixes == old.prefixes:
-            prefixes = Change.NONE
         if same_links(old, block):
-            return self._write(rows, block) | prefixes
+            kind = self._write(rows, block)
+            return kind if same_role(old, block) else max(kind, ChangeKind.PREFIX)
+        kind = max(change_of_links(self._rows, old, block), ChangeKind.CAPACITY)
         renewed = self._insert(block)
-        if rows.doubtful or renewed.doubtful or self._first_load(renewed):
+        # Where a capacity is unknown, edges of the far ends may depend on it.
+        if rows.has_unknown_capacity or renewed.has_unknown_capacity:
             self._graph = None
-        self._reshaped[block.node] = self._rewritten[block.node] = None
-        return Change.TOPOLOGY | prefixes
+        return kind
 
-    def remove(self, node: NodeId) -> Change:
-        """Forget a node."""
+    def remove(self, node: NodeId) -> ChangeKind:
+        """Remove a node."""
         if self._rows.pop(node, None) is None:
-            return Change.NONE
+            return ChangeKind.NONE
         self._store.remove(node)
         self._graph = None
-        self.generation += 1
-        return Change.TOPOLOGY | Change.PREFIXES
+        return ChangeKind.LOSS
+
+    def change_of_adjacencies(
+        self, root: NodeId, old: tuple[LocalLink, ...], new: tuple[LocalLink, ...]
+    ) -> ChangeKind:
+        """Return the kind of a change of the full adjacencies of ``root``."""
+        return change_of_adjacencies(self._rows, root, old, new)
 
     def graph(self) -> Graph:
-        """The graph of the present blocks; the same object until its edges change."""
-        graph = self._graph
-        if graph is not None and self._reshaped:
-            graph = respliced(graph, self._reshaped, self._rows) if not self._partners else None
+        """Return the graph of the present blocks.
+
+        It is the same object until its edges change, or the first router advertises available
+        bandwidth.
+        """
+        if self._graph is None or self._collected:
+            self._graph = self._applied()
+        return self._graph
+
+    def since(self, version: int) -> GraphDelta:
+        """Return the graph, and how it differs from ``version``; 0 stands for no graph."""
+        graph = self.graph()
+        kind = ChangeKind.NONE
+        for found, latest in self._latest.items():
+            if latest > version and found > kind:
+                kind = found
+        # The cut starts from the topology before the latest change of it.
+        simple = kind is ChangeKind.TOPOLOGY and version >= self._before_cut
+        return GraphDelta(graph, self._version, kind, self._cut if simple else None)
+
+    def _applied(self) -> Graph:
+        """Apply the collected blocks and return the graph, with a new version."""
+        before, graph, cut = self._graph, self._graph, None
+        kinds: list[ChangeKind] = []
+        collected, self._collected = self._collected, {}
+        if graph is not None:
+            reshaped = [node for node, kind in collected.items() if kind is ChangeKind.TOPOLOGY]
+            if reshaped and self._partners is None:
+                graph, cut = updated_graph(graph, reshaped, self._rows)
+            elif reshaped:
+                graph = None
         if graph is None:
             graph, self._partners = assemble(self._store.lay(), self._rows)
         else:
-            for node in self._rewritten:
-                self._refresh(graph, node)
-        self._graph = graph
-        self._reshaped.clear()
-        self._rewritten.clear()
+            kinds = [
+                kind
+                for node, kind in collected.items()
+                if self._refresh(graph, node, reshaped=kind is ChangeKind.TOPOLOGY)
+            ]
+        self._version += 1
+        if graph is not before:
+            kind = ChangeKind.TOPOLOGY
+            self._before_cut, self._cut = self._latest.get(kind, 0), cut
+        else:  # a link that only one end advertises changes nothing in the graph
+            kind = min(max(kinds, default=ChangeKind.NONE), ChangeKind.CAPACITY)
+        self._latest[kind] = self._version
         return graph
 
-    def _refresh(self, graph: Graph, node: NodeId) -> None:
+    def _refresh(self, graph: Graph, node: NodeId, *, reshaped: bool) -> bool:
+        """Write the bandwidths of a router into the graph; return whether that may change results.
+
+        If a router is ``reshaped``, its edges and their bandwidths may all be as before. Otherwise
+        a bandwidth changed: in the sum of parallel links it may not show, but the router itself
+        divides the load among them by it.
+        """
         index, rows = graph.index(node), self._rows[node]
         assert index is not None
-        if self._partners is None:
-            refresh(graph, index, rows)
-        else:
+        if self._partners is not None:
             self._partners.write(graph, index, rows)
+            return True
+        before = graph.bandwidths(index) if reshaped else None
+        refresh(graph, index, rows)
+        return before is None or before != graph.bandwidths(index)
 
-    def _insert(self, block: NodeBlock) -> Rows:
-        rows = self._rows[block.node] = Rows.of(block)
+    def _insert(self, block: NodeBlock) -> LinkRows:
+        rows = self._rows[block.node] = LinkRows.of(block)
         self._store.put(rows)
-        self.generation += 1
+        self._collect(rows, ChangeKind.TOPOLOGY)
         return rows
 
-    def _first_load(self, rows: Rows) -> bool:
-        """Whether this router tells what is available, and the graph has no room for it."""
-        return rows.loaded and self._graph is not None and self._graph.loadless
-
-    def _write(self, rows: Rows, block: NodeBlock) -> Change:
+    def _write(self, rows: LinkRows, block: NodeBlock) -> ChangeKind:
         capacity, available = rows.renew(block)
         if not capacity and not available:
-            return Change.NONE
+            return ChangeKind.NONE
         self._store.write(rows)
-        if self._first_load(rows):
-            self._graph = None
-        self._rewritten[block.node] = None
-        self.capacity_generation += 1
-        return Change.CAPACITY if capacity else Change.LOAD
+        kind = ChangeKind.CAPACITY if capacity else ChangeKind.LOAD
+        self._collect(rows, kind)
+        return kind
+
+    def _collect(self, rows: LinkRows, kind: ChangeKind) -> None:
+        """Note that the graph lacks a router's change, until the next application."""
+        node, graph, rows.version = rows.block.node, self._graph, self._version + 1
+        if graph is None:
+            return  # the next graph is built of all rows
+        if rows.loaded and graph.without_load:  # the first router with available bandwidth
+            self._graph = replace(graph, available=graph.capacity.copy())
+        self._collected[node] = max(kind, self._collected.get(node, kind))

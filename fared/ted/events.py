@@ -1,27 +1,30 @@
-"""What engines and the rooms above tell each other about routes: the two ends of the data flow.
+"""Events between the engines and the rooms above.
 
-Engines say what was flooded (``TedUpdated``) and over which links they could forward
-(``LocalLinksChanged``); a border router's engine is told what became of it (``RoutesComputed``).
-``area`` is an OSPF area id or an IS-IS level (1 or 2). ``family`` is that of the routes: IS-IS
-sends one update for each family, with the same arrays where both share a topology.
+Engines report what was flooded (``TedUpdated``, ``PrefixesUpdated``) and over which links they
+could forward (``LocalLinksChanged``); the engine of a border router receives the resulting routes
+(``RoutesComputed``). ``area`` is an OSPF area id or an IS-IS level (1 or 2). ``family`` is that of
+the routes: IS-IS sends one update for each family, with the same arrays where both share a
+topology.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from fared.core.ids import NodeId, Prefix
-    from fared.ted.model import LocalLink, NodeBlock, PathType
+    from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
 
-@dataclass(frozen=True, slots=True)
-class RouteFacts:
-    """What a border router needs to know of a route to announce it into other areas.
+class AdvertisedRoute(msgspec.Struct, frozen=True):
+    """A route as a border router advertises it into other areas.
 
-    ``areas`` are those its next hops belong to. ``capacity`` is what this router can carry to
-    the prefix, bytes/s; None where that is unknown or unlimited.
+    ``areas`` are those of its next hops. ``capacity`` is the aggregate capacity of its paths,
+    bytes/s; None where it is unknown or unlimited.
     """
 
     metric: int
@@ -30,37 +33,49 @@ class RouteFacts:
     capacity: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class RoutesComputed:
-    """What the routing table became: the engine knows databases, routes are computed elsewhere.
+class RoutesComputed(msgspec.Struct, frozen=True):
+    """Changed routes for an engine, which has only databases; routes are computed elsewhere.
 
-    ``changes`` maps to None where a route is gone; ``asbrs`` holds all AS boundary routers
-    that are reached. Only routers in several areas need to be told.
+    ``changes`` maps to None where a route is gone; ``asbrs`` holds all reachable AS boundary
+    routers. Only routers in several areas need this.
     """
 
-    changes: dict[Prefix, RouteFacts | None]
-    asbrs: dict[NodeId, RouteFacts]
+    changes: dict[Prefix, AdvertisedRoute | None]
+    asbrs: dict[NodeId, AdvertisedRoute]
 
 
-@dataclass(frozen=True, slots=True)
-class TedUpdated:
+class TedUpdated(msgspec.Struct, frozen=True):
     """The flooded description of one router changed; ``block`` None: it is gone.
 
-    ``topology`` is False when only capacities differ from the block before. ``cause`` names
-    the LSA in words, ``since`` is the time at which the first change arrived.
+    ``cause`` names the LSA for people, ``since`` is the time at which the first change arrived.
+    ``changes`` are those of its prefixes that came along, as of ``PrefixesUpdated``.
     """
 
     area: int
     node: NodeId
     block: NodeBlock | None
-    topology: bool
+    cause: str
+    since: float
+    family: int = 4
+    changes: Mapping[Hashable, PrefixReachability | None] = msgspec.field(default_factory=dict)
+
+
+class PrefixesUpdated(msgspec.Struct, frozen=True):
+    """Changed prefixes of one router that its block does not list.
+
+    ``changes`` are by the LSA or TLV that advertises each; None: withdrawn. A router may advertise
+    a hundred thousand prefixes, learned one by one, so only changes are passed on.
+    """
+
+    area: int
+    node: NodeId
+    changes: Mapping[Hashable, PrefixReachability | None]
     cause: str
     since: float
     family: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class LocalLinksChanged:
+class LocalLinksChanged(msgspec.Struct, frozen=True):
     """The full adjacencies of this router in one area, complete, in ifindex order."""
 
     area: int
@@ -68,3 +83,6 @@ class LocalLinksChanged:
     cause: str
     since: float
     family: int = 4
+
+
+Output = TedUpdated | PrefixesUpdated | LocalLinksChanged

@@ -1,15 +1,16 @@
-"""What an engine tells the TED about one router, and nothing protocol-specific.
+"""Descriptions of routers that an engine reports to the TED, the same for OSPF and IS-IS.
 
-An engine turns the LSAs (or LSPs) of one router into one ``NodeBlock`` whenever they change:
-small arrays, made once per arrival, so that building the whole graph is concatenation and not
-a walk over Python objects. The two-way check is the graph's business, not the engine's.
+An engine turns the LSAs or LSPs of one router into one ``NodeBlock`` whenever they change: small
+arrays, made once for each arrival, so that building the graph concatenates arrays and walks no
+Python objects. The graph makes the two-way check, not the engine.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +19,15 @@ if TYPE_CHECKING:
     from fared.core.ids import NodeId, Prefix
 
 
+MAX_LINK_METRIC = 0xFF_FFFF
+"""No path crosses a link of this metric (RFC 5305 §3): it only serves the two-way check.
+
+OSPF costs end at 65535, so no OSPF link has this metric.
+"""
+
+
 class PathType(enum.IntEnum):
-    """Kinds of routes, most preferred first (RFC 2328 §11)."""
+    """Kinds of routes, most preferred first (RFC 2328 §11; levels: RFC 5302 §3.2)."""
 
     INTRA_AREA = 1
     INTER_AREA = 2
@@ -28,15 +36,16 @@ class PathType(enum.IntEnum):
     LEVEL_1 = 5
     LEVEL_2 = 6
     LEVEL_1_DOWN = 7
-    """Learnt in level 1, but leaked down from level 2 (RFC 5302 §3.2), or an attached default."""
+    """Learned in level 1: leaked down from level 2 (RFC 5302 §3.2), or a default by attached
+    bit."""
     LEVEL_1_REDISTRIBUTED = 8
     LEVEL_2_REDISTRIBUTED = 9
-    """What this router itself announces there though it is of other origin; of others, it is a
-    prefix of the level like any other."""
+    """Redistributed by this router. A prefix that another router redistributes is one of its
+    level."""
 
     @property
     def label(self) -> str:
-        """The name promised in JSON: ``intra-area``, ``external-1``, ``level-2``..."""
+        """The name in JSON: ``intra-area``, ``external-1``, ``level-2``..."""
         if self in (PathType.LEVEL_1_DOWN, PathType.LEVEL_1_REDISTRIBUTED):
             return "level-1"
         if self is PathType.LEVEL_2_REDISTRIBUTED:
@@ -44,18 +53,19 @@ class PathType(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixAttachment:
-    """A prefix that a node says it reaches, at a metric of its own.
+EXTERNAL_TYPES = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 
-    ``capacity`` is what the announcing node says lies behind it (bytes/s), None where it says
-    nothing: then the node itself is taken to reach it without limit.
 
-    An external prefix may lie behind an AS boundary router of another area: ``asbr`` names it
-    where ``node`` is a border router on the way to it, and ``distance`` is the rest of the way
-    from the node on, which for external type 2 counts only among equal metrics. ``forward`` is
-    a forwarding address (0 none): then the prefix lies wherever that address does, and
-    ``metric`` is what it costs from there.
+class PrefixReachability(msgspec.Struct, frozen=True):
+    """A prefix that a node advertises, with the node's own metric for it.
+
+    ``capacity`` is the path capacity that the node advertises for the prefix (bytes/s). None: it
+    advertises none, and its path to the prefix counts as unlimited.
+
+    ``asbr`` is set where the node is an area border router and the prefix is external to the AS
+    and originated in another area: it is the AS boundary router, and ``distance`` the cost from
+    the node to it, which breaks ties between equal metrics of external type 2 (RFC 2328 §16.4
+    (6)). ``forward`` is the forwarding address (0 none): ``metric`` then counts from there.
     """
 
     prefix: Prefix
@@ -67,14 +77,14 @@ class PrefixAttachment:
     forward: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeBlock:
+class NodeBlock(msgspec.Struct, frozen=True):
     """One router as the flooded database describes it: arrays of equal length, one row a link.
 
     ``capacities`` and ``availables`` are bytes/s, NaN where the router floods none.
-    ``local_ids``/``remote_ids`` tell parallel links apart (OSPF: interface address or index;
-    0 where unknown). ``transit`` is False for a router that must not be passed through
-    (stub-router, overload bit): paths may end there, not cross it.
+    ``local_ids``/``remote_ids`` distinguish parallel links (OSPF: interface address or index;
+    0 where unknown). A metric of MAX_LINK_METRIC keeps SPF off that direction of the link and
+    leaves the other one usable. ``transit`` is False for a stub router or one with the overload
+    bit: paths may end there, not cross it.
     """
 
     node: NodeId
@@ -84,20 +94,19 @@ class NodeBlock:
     availables: NDArray[np.float64]
     local_ids: NDArray[np.int64]
     remote_ids: NDArray[np.int64]
-    prefixes: tuple[PrefixAttachment, ...] = ()
+    prefixes: tuple[PrefixReachability, ...] = ()
     transit: bool = True
     hostname: str | None = None
-    network: bool = field(default=False)
-    """True for a pseudonode or transit network, whose outgoing links cost and limit nothing."""
-    boundary: bool = False
-    """An AS boundary router (OSPF's E bit): others want to know the way to it."""
-    leads_to: tuple[tuple[NodeId, int], ...] = ()
-    """AS boundary routers in other areas, and the cost at which this border router reaches them."""
+    network: bool = False
+    """A pseudonode or transit network, whose outgoing links have metric 0 and no capacity limit."""
+    is_asbr: bool = False
+    """An AS boundary router (OSPF's E bit), which the other routers need a route to."""
+    asbr_routes: tuple[tuple[NodeId, int], ...] = ()
+    """ASBRs of other areas that this border router advertises (type 4 summaries), with costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalLink:
-    """A link of this router over which an adjacency is full: where next hops come from.
+class LocalLink(msgspec.Struct, frozen=True):
+    """A link of this router over which an adjacency is full: the source of next hops.
 
     ``neighbor`` is the TED vertex at the other end, ``gateway`` the address to send to (0 with
     family 4 means directly attached), ``local_id`` matches ``NodeBlock.local_ids``.

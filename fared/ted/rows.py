@@ -1,12 +1,12 @@
-"""The links of one router as the graph uses them: sorted, the noise of IEEE singles removed."""
+"""The links of one router in the form the graph uses: sorted, float32 noise removed."""
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -18,13 +18,12 @@ _SIGNIFICANT_DIGITS = 7
 _FEW_VALUES = 64
 
 
-@dataclass(slots=True, eq=False)
-class Rows:
+class LinkRows(msgspec.Struct, eq=False):
     """The links of one router sorted by (neighbor, metric, local id); all arrays (K,).
 
     ``order`` maps the block's own order to this one, ``capacities`` and ``availables`` have
-    float32 noise removed. ``doubtful``: some capacity is unknown; ``loaded``: some available
-    bandwidth is told.
+    float32 noise removed. ``loaded``: the router advertises the available bandwidth of some link.
+    ``version``: the first version of the graph with these rows.
     """
 
     block: NodeBlock
@@ -35,8 +34,9 @@ class Rows:
     remote_ids: NDArray[np.int64]
     capacities: NDArray[np.float64]
     availables: NDArray[np.float64]
-    doubtful: bool
+    has_unknown_capacity: bool
     loaded: bool
+    version: int = 0
 
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
@@ -44,7 +44,7 @@ class Rows:
         order = np.arange(len(block.neighbors))
         ints = (block.neighbors, block.metrics, block.local_ids, block.remote_ids)
         floats = (block.capacities, block.availables)
-        if not (ints[0][1:] > ints[0][:-1]).all():  # else sorted as they are
+        if not (ints[0][1:] > ints[0][:-1]).all():  # else they are sorted already
             order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
             ints = (ints[0][order], ints[1][order], ints[2][order], ints[3][order])
             floats = (floats[0][order], floats[1][order])
@@ -64,23 +64,23 @@ class Rows:
             remote_ids=remote_ids,
             capacities=capacities,
             availables=availables,
-            doubtful=bool(np.isnan(capacities).any()),
+            has_unknown_capacity=bool(np.isnan(capacities).any()),
             loaded=loaded,
         )
 
     def left(self) -> NDArray[np.float64]:
-        """What is available (K,), all of the capacity where nothing is told; NaN unknown.
+        """Return the available bandwidth (K,), the capacity where none is advertised; NaN unknown.
 
-        How loaded the far direction is says nothing of this one.
+        The load of the opposite direction is not used: the two are independent.
         """
         if not self.loaded or self.availables is self.capacities:
             return self.capacities
         return np.where(np.isnan(self.availables), self.capacities, self.availables)
 
     def renew(self, block: NodeBlock) -> tuple[bool, bool]:
-        """Take a block with the same links: whether capacities and availables are others now.
+        """Take a block with the same links; return whether capacities, availables changed.
 
-        Those that are the same as before stay the same array.
+        An array that did not change stays the same object.
         """
         old, self.block = self.block, block
         before = self.capacities, self.availables
@@ -98,7 +98,7 @@ def _renewed(
     old: NDArray[np.float64],
     new: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``kept`` itself if ``new`` says the same, else a copy that has what differs."""
+    """``kept`` itself if ``new`` equals ``old``, else a copy with the new values."""
     if same(old, new):
         return kept
     places = (new != old)[order].nonzero()[0]
@@ -109,12 +109,12 @@ def _renewed(
 
 
 def same(old: NDArray[np.generic], new: NDArray[np.generic]) -> bool:
-    """Whether two arrays of one type are equal bit by bit; for short ones the quickest way."""
+    """Whether two arrays of one type are equal bit by bit; quickest for short ones."""
     return old is new or old.tobytes() == new.tobytes()
 
 
 def same_links(old: NodeBlock, new: NodeBlock) -> bool:
-    """Whether only floats can differ; what is unknown must stay unknown, too."""
+    """Whether only known capacities can differ; unknown ones must be unknown in both."""
     return (
         old.transit == new.transit
         and old.network == new.network
@@ -130,22 +130,22 @@ def same_links(old: NodeBlock, new: NodeBlock) -> bool:
 
 
 def snap(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Remove the noise of IEEE singles: 49999998976 bytes/s was meant to be 400 Gb/s.
+    """Remove the noise of IEEE single floats: 49999998976 bytes/s stands for 400 Gb/s.
 
-    Rounds to seven significant digits in bits/s, which is all a single holds.
+    Rounds to seven significant digits in bits/s, the precision of a single.
     """
     if values.size > _FEW_VALUES:
         first = values.flat[0]
         if (values == first).all():
-            return np.full(values.shape, _snapped(float(first)) if first > 0.0 else first)
+            return np.full(values.shape, snapped(float(first)) if first > 0.0 else first)
         return _rounded(values)
-    snapped = [_snapped(v) if v > 0.0 else v for v in values.ravel().tolist()]
-    return np.array(snapped, np.float64).reshape(values.shape)
+    single = [snapped(v) if v > 0.0 else v for v in values.ravel().tolist()]
+    return np.array(single, np.float64).reshape(values.shape)
 
 
 @functools.lru_cache(maxsize=1024)
-def _snapped(value: float) -> float:
-    """One value: a fabric has few different capacities, and changes come one by one."""
+def snapped(value: float) -> float:
+    """``snap`` of one value, cached: a fabric has few capacities, and changes come one by one."""
     if not math.isfinite(value):
         return value
     bits = value * 8.0

@@ -1,81 +1,92 @@
-"""The links of all routers laid end to end, kept so from change to change.
+"""The links of all routers in shared arrays, updated with each change.
 
-A block that arrives replaces its own slice here, so that making a graph is a few operations
-over whole arrays and not a walk over thousands of routers. Routers have numbers in order of
-appearance; a slice that grew is moved to the end, and ``lay`` brings all into order again.
+The rows of a new block replace the slice of its router, so that building a graph takes a few
+operations over whole arrays instead of a walk over thousands of routers. Routers are numbered in
+order of appearance; a slice that grew moves to the end, and ``lay`` restores the order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import numpy as np
 
+from fared.startup import keep_freed
 from fared.ted.graph import runs
+from fared.ted.model import MAX_LINK_METRIC
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fared.ted.rows import Rows
+    from fared.ted.rows import LinkRows
 
 _T = TypeVar("_T", bound=np.generic)
 _FIRST_ROOM = 64
 _COMPACT_ABOVE = 1024
 _MIXED = -1
 _KEPT_PER_ROW = 64
-_LARGEST_KEPT = 32 * 1024 * 1024 - 65536
-"""glibc takes no notice of blocks from 32 MiB on."""
+"""Bytes for each row of freed memory that is kept and used for new arrays."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class GraphLayout(msgspec.Struct, frozen=True, eq=False):
     """The rows (R,) of N routers in ascending order of node id.
 
     ``row_ptr`` (N+1,) first row of each; ``head`` (R,) the index of the neighbor, -1 where it
-    is not described; ``metric``; ``capacity``, ``available`` bytes/s as of ``Rows.left``: views
-    that must not be written. ``uniform`` is the metric that all share, 0 if they differ;
-    ``loaded``: some available bandwidth is told.
+    is not described; ``metric``; ``capacity``, ``available`` bytes/s as of ``LinkRows.left``: views
+    that must not be written. ``uniform_metric`` is the metric that all share, 0 if they differ;
+    ``loaded``: some router advertises available bandwidth.
     """
 
     nodes: NDArray[np.int64]
     transit: NDArray[np.bool_]
     network: NDArray[np.bool_]
-    doubtful: bool
+    has_unknown_capacity: bool
     row_ptr: NDArray[np.int64]
     head: NDArray[np.int64]
     metric: NDArray[np.int64]
     capacity: NDArray[np.float64]
     available: NDArray[np.float64]
-    uniform: int
+    uniform_metric: int
     loaded: bool
 
 
-@dataclass(slots=True, eq=False)
-class _Routers:
-    """By number (C,): node id, slice of the rows, kind; ``uniform`` as in Layout or _MIXED.
+class _Routers(msgspec.Struct, eq=False):
+    """By number (C,): node id, slice of the rows, kind.
 
-    ``room`` is how many rows fit where they are: a link that comes back finds its place.
+    ``uniform_metric`` is as in GraphLayout, or _MIXED. ``room``: the rows that fit into the slice,
+    so that a link that comes back fits without a move.
     """
 
     node: NDArray[np.int64]
     start: NDArray[np.int64]
     count: NDArray[np.int64]
     room: NDArray[np.int64]
-    uniform: NDArray[np.int64]
+    uniform_metric: NDArray[np.int64]
     present: NDArray[np.bool_]
     transit: NDArray[np.bool_]
     network: NDArray[np.bool_]
-    doubtful: NDArray[np.bool_]
+    has_unknown_capacity: NDArray[np.bool_]
     loaded: NDArray[np.bool_]
 
 
 def _no_routers() -> _Routers:
     integers = np.zeros((5, _FIRST_ROOM), np.int64)
     flags = np.zeros((5, _FIRST_ROOM), bool)
-    node, start, count, room, uniform = (values.copy() for values in integers)
-    present, transit, network, doubtful, loaded = (values.copy() for values in flags)
-    return _Routers(node, start, count, room, uniform, present, transit, network, doubtful, loaded)
+    node, start, count, room, uniform_metric = (values.copy() for values in integers)
+    present, transit, network, has_unknown_capacity, loaded = (values.copy() for values in flags)
+    return _Routers(
+        node,
+        start,
+        count,
+        room,
+        uniform_metric,
+        present,
+        transit,
+        network,
+        has_unknown_capacity,
+        loaded,
+    )
 
 
 def _grown(values: NDArray[_T], room: int) -> NDArray[_T]:
@@ -96,13 +107,14 @@ class LinkStore:
         self._capacities = np.zeros(_FIRST_ROOM)
         self._availables = np.zeros(_FIRST_ROOM)
 
-    def put(self, rows: Rows) -> None:
-        """Take a router's links, new or other than before."""
+    def put(self, rows: LinkRows) -> None:
+        """Store the links of a router, which are new or differ."""
         number, count = self._number(rows.block.node), len(rows.metrics)
-        known = self._numbers
-        heads = [known.get(node, -1) for node in rows.neighbors.tolist()]
-        if -1 in heads:
-            heads = [self._number(node) for node in rows.neighbors.tolist()]
+        neighbors = rows.neighbors.tolist()
+        try:
+            heads = list(map(self._numbers.__getitem__, neighbors))
+        except KeyError:  # a neighbor that is not known yet
+            heads = [self._number(node) for node in neighbors]
         routers = self._routers
         if routers.room[number] < count:
             self._move(number, count)
@@ -112,15 +124,16 @@ class LinkStore:
         self._heads[low : low + count] = heads
         self._metrics[low : low + count] = rows.metrics
         first = int(rows.metrics[0]) if count else 0
-        routers.uniform[number] = first if (rows.metrics == first).all() else _MIXED
+        shared = first < MAX_LINK_METRIC and bool((rows.metrics == first).all())
+        routers.uniform_metric[number] = first if shared else _MIXED
         routers.transit[number] = rows.block.transit
         routers.network[number] = rows.block.network
-        routers.doubtful[number] = rows.doubtful
+        routers.has_unknown_capacity[number] = rows.has_unknown_capacity
         routers.present[number] = True
         self.write(rows)
 
-    def write(self, rows: Rows) -> None:
-        """Take other capacities of a router whose links are the same."""
+    def write(self, rows: LinkRows) -> None:
+        """Store new capacities of a router whose links are the same."""
         number = self._numbers[rows.block.node]
         low = int(self._routers.start[number])
         high = low + len(rows.metrics)
@@ -129,7 +142,7 @@ class LinkStore:
         self._routers.loaded[number] = rows.loaded
 
     def remove(self, node: int) -> None:
-        """Forget a router that has been put."""
+        """Remove a router that has been put."""
         number = self._numbers[node]
         self._live -= int(self._routers.count[number])
         self._routers.count[number] = 0
@@ -141,13 +154,13 @@ class LinkStore:
             routers = self._routers
             room = 2 * max(number, _FIRST_ROOM)
             self._routers = _Routers(
-                *(_grown(getattr(routers, name), room) for name in _Routers.__slots__)
+                *(_grown(getattr(routers, name), room) for name in _Routers.__struct_fields__)
             )
         self._routers.node[number] = node
         return number
 
     def _move(self, number: int, count: int) -> None:
-        """Find room for so many rows of a router at the end."""
+        """Move a router to the end, with room for so many rows."""
         routers = self._routers
         if self._end > 2 * self._live + _COMPACT_ABOVE:
             here = routers.present.nonzero()[0]
@@ -160,11 +173,11 @@ class LinkStore:
             self._heads, self._metrics = _grown(self._heads, room), _grown(self._metrics, room)
             self._capacities = _grown(self._capacities, room)
             self._availables = _grown(self._availables, room)
-            _keep_freed(room)
+            keep_freed(room * _KEPT_PER_ROW)
         routers.start[number], routers.room[number] = self._end, count
         self._end += count
 
-    def lay(self) -> Layout:
+    def lay(self) -> GraphLayout:
         """Bring the rows into order and return them."""
         routers = self._routers
         if len(self._numbers) > 2 * np.count_nonzero(routers.present) + _COMPACT_ABOVE:
@@ -173,10 +186,10 @@ class LinkStore:
         order = routers.present.nonzero()[0]
         order = order[routers.node[order].argsort()]
         start, count = routers.start[order], routers.count[order]
-        uniform = _shared_metric(routers.uniform[order][count > 0])
+        uniform_metric = _shared_metric(routers.uniform_metric[order][count > 0])
         loaded = bool(routers.loaded[order].any())
         if len(order) and (start[1:] != start[:-1] + count[:-1]).any():
-            self._arrange(start, count, uniform, loaded=loaded)
+            self._arrange(start, count, uniform_metric, loaded=loaded)
             self._place(order, count)
             start = routers.start[order]
         low = int(start[0]) if len(order) else 0
@@ -184,40 +197,47 @@ class LinkStore:
         rank = np.full(len(routers.node), -1)
         rank[order] = np.arange(len(order))
         high = low + self._live
-        return Layout(
+        return GraphLayout(
             nodes=routers.node[order],
             transit=routers.transit[order],
             network=routers.network[order],
-            doubtful=bool(routers.doubtful[order].any()),
+            has_unknown_capacity=bool(routers.has_unknown_capacity[order].any()),
             row_ptr=row_ptr,
             head=rank[self._heads[low:high]],
             metric=self._metrics[low:high],
             capacity=self._capacities[low:high],
             available=self._availables[low:high],
-            uniform=uniform,
+            uniform_metric=uniform_metric,
             loaded=loaded,
         )
 
     def _arrange(
-        self, start: NDArray[np.int64], count: NDArray[np.int64], uniform: int, *, loaded: bool
+        self,
+        start: NDArray[np.int64],
+        count: NDArray[np.int64],
+        uniform_metric: int,
+        *,
+        loaded: bool,
     ) -> None:
-        """Lay all slices end to end, in this order."""
+        """Concatenate all slices in this order."""
         at = runs(start, count)
         room = len(at) + (len(at) >> 3) + _FIRST_ROOM
         self._heads = _grown(self._heads[at], room)
-        self._metrics = np.full(room, uniform) if uniform else _grown(self._metrics[at], room)
+        self._metrics = (
+            np.full(room, uniform_metric) if uniform_metric else _grown(self._metrics[at], room)
+        )
         self._capacities = _grown(self._capacities[at], room)
         self._availables = _grown(self._availables[at], room) if loaded else self._capacities.copy()
         self._end = self._live
 
     def _place(self, numbers: NDArray[np.int64], count: NDArray[np.int64]) -> None:
-        """Note where the slices of these routers lie after being laid end to end."""
+        """Record the places of these routers' slices after concatenation."""
         self._routers.start[numbers] = count.cumsum() - count
         self._routers.room[:] = 0
         self._routers.room[numbers] = count
 
     def _forget_names(self) -> None:
-        """Number afresh: most numbers are of nodes that nobody lists any more."""
+        """Renumber the routers: most numbers belong to nodes that no router lists any more."""
         routers, end = self._routers, self._end
         names = dict(zip(self._numbers.values(), self._numbers, strict=True))
         used = np.zeros(len(routers.node), bool)
@@ -231,18 +251,8 @@ class LinkStore:
         self._heads[:end] = fresh[self._heads[:end]]
         self._numbers = {names[number]: place for place, number in enumerate(old.tolist())}
         self._routers = _Routers(
-            *(getattr(routers, name)[old] for name in _Routers.__slots__),
+            *(getattr(routers, name)[old] for name in _Routers.__struct_fields__),
         )
-
-
-def _keep_freed(rows: int) -> None:
-    """Let freed memory stay with the process, some bytes a row.
-
-    glibc gives back what is free beyond twice the largest block freed so far, and to get it
-    again costs a page fault every 4 KiB, which takes longer than computing what goes there. A
-    block never written to takes no memory itself.
-    """
-    np.empty(min(rows * _KEPT_PER_ROW, _LARGEST_KEPT), np.uint8)
 
 
 def _shared_metric(metrics: NDArray[np.int64]) -> int:

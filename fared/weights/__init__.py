@@ -1,1 +1,1 @@
-"""Path capacity, quantisation to kernel weights, adaptation."""
+"""Path capacities, integer weights for the kernel, and weights that follow load."""

@@ -1,15 +1,15 @@
-"""How weights follow load without chasing it: damping, dead band, fallback.
+"""Weights that follow load without oscillation: damping, dead band, fallback.
 
-Weights made of available bandwidth move traffic, which moves the available bandwidth: a loop.
-With rho the part of the residual capacity that is in use its gain is ``rho / (1 - rho)``, so
-following at once swings from half load on. Here shares relax toward their target with a time
-constant of at least ten times the delay of the loop, which is stable to rho = 0.94 whatever the
-number of routers. What is a fact and not load (capacity, members) is not part of the loop and
-takes effect at once.
+``rib.adapted`` feeds the capacities and loads of paths and reads shares. Weights made of available
+bandwidth move traffic, which moves the available bandwidth: a loop. Its gain is
+``rho / (1 - rho)``, with rho the part of the residual capacity that is in use, so undamped weights
+oscillate from half load on. Here shares approach their target exponentially, with a time constant
+of at least ten times the loop delay, which is stable to rho = 0.94 for any number of routers.
+Changes that are not load (capacity, members) are outside the loop and take effect at once.
 
-``equalise`` is another rule for the same shares, an experimental one: each is multiplied, again
-and again, by how much less its path is used than the others. It ends where all paths are used
-alike, and its gain is rho: it needs no headroom.
+``equalise`` is another, experimental rule for the shares: each is multiplied repeatedly by how much
+less its path is used than the others. It ends where all paths are used alike. Its gain is rho, so
+it needs no headroom.
 
 Shares are kept in one matrix, a row for each weight vector and a column for each next hop of
 this router, so that a step costs a few array operations for a whole fabric.
@@ -17,13 +17,13 @@ this router, so that a step costs a few array operations for a whole fabric.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from fared.weights.staffing import lean
+from fared.weights.few_flows import skew_for_few_flows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,25 +33,24 @@ if TYPE_CHECKING:
 _DELAYS = 10.0
 """Time constant over loop delay: stable to 94 % of the residual capacity."""
 _EQUALISING = 0.45
-"""Loop delay over time constant where utilisations are equalised: swings from pi / 2 on."""
+"""Loop delay over time constant while utilizations are equalized: unstable from pi / 2 on."""
 _LEAK = 0.01
-"""What of a share goes back to the ratio of capacities while utilisations are equalised."""
+"""The part of a share that returns to the ratio of capacities while utilizations are equalized."""
 _SAME = 1e-6
 _AT_FLOOR = 1.01
 _ALL = slice(None)
 
 
-@dataclass(frozen=True, slots=True)
-class AdaptationSettings:
+class AdaptationSettings(msgspec.Struct, frozen=True):
     """How weights follow load; times in seconds, ratios 0..1.
 
-    ``time_constant`` is the least one, 0 follows at once. ``dead_band``: the relative change of
-    a share since it was programmed that is worth programming again. ``floor``: no path counts for
-    less than this part of its capacity.
-    ``stale_after``: without measured load for so long, weights go back to capacities.
-    ``measure_period``, ``announce_interval`` and ``flooding`` are what others of the loop take.
-    ``equalise``: make paths equally used; differences up to ``threshold`` then count as none,
-    because others do not announce them.
+    ``time_constant`` is the minimum; 0 follows at once. ``dead_band``: a share is programmed again
+    when it differs by this ratio from the programmed one. ``floor``: every path counts for at least
+    this part of its capacity.
+    ``stale_after``: after so long without measured load, weights return to the capacities.
+    ``measure_period``, ``advertise_interval`` and ``flooding`` are the other delays of the loop.
+    ``equalise``: equalize utilization; differences up to ``threshold`` are then ignored, because
+    they are not advertised.
     """
 
     time_constant: float = 20.0
@@ -60,7 +59,7 @@ class AdaptationSettings:
     period: float = 1.0
     jitter: float = 0.1
     measure_period: float = 1.0
-    announce_interval: float = 1.0
+    advertise_interval: float = 1.0
     flooding: float = 0.05
     stale_after: float = 10.0
     equalise: bool = False
@@ -68,13 +67,13 @@ class AdaptationSettings:
 
     @property
     def loop_delay(self) -> float:
-        """From a load to the weights that answer it, on average, damping aside."""
-        halves = self.measure_period + self.period + self.announce_interval
+        """The average time from a change of load to the weights that follow it, without damping."""
+        halves = self.measure_period + self.period + self.advertise_interval
         return halves / 2 + self.flooding
 
     @property
     def damping(self) -> float:
-        """The time constant toward shares that are known; 0 undamped."""
+        """The time constant toward shares that are known; 0: undamped."""
         return max(self.time_constant, _DELAYS * self.loop_delay) if self.time_constant else 0.0
 
     @property
@@ -83,25 +82,25 @@ class AdaptationSettings:
         return self.loop_delay / _EQUALISING if self.equalise else self.damping
 
 
-@dataclass(frozen=True, slots=True)
-class VectorState:
-    """One weight vector as it stands: shares in the order of its columns.
+class VectorState(msgspec.Struct, frozen=True):
+    """The state of one weight vector: shares in the order of its columns.
 
-    ``loop_gain`` is rho / (1 - rho), or rho while equalising, with all load of the paths
-    counted, which is the most that it can be. ``fallback`` tells why shares go to the capacities instead, None where they do not.
+    ``loop_gain`` is rho / (1 - rho), or rho while equalizing, with all load of the paths counted:
+    an upper bound. ``fallback`` is the reason why shares approach the capacities instead, None
+    where they follow load.
     """
 
     target: NDArray[np.float64]
-    relaxed: NDArray[np.float64]
+    smoothed: NDArray[np.float64]
     programmed: NDArray[np.float64]
     loop_gain: float
     fallback: str | None
 
 
-class Relaxation:
-    """Relaxed shares of all weight vectors of one router.
+class ExponentialSmoother:
+    """Shares of all weight vectors of one router, smoothed exponentially toward their targets.
 
-    With ``flows`` targets lean away from small paths, as ``fared.weights.staffing`` says.
+    With ``flows`` the targets are skewed for few flows (``fared.weights.few_flows``).
     """
 
     def __init__(self, settings: AdaptationSettings, flows: int | None = None) -> None:
@@ -114,11 +113,11 @@ class Relaxation:
         self._capacity: NDArray[np.float64] = empty
         self._target: NDArray[np.float64] = empty
         self._known: NDArray[np.bool_] = np.zeros(0, bool)
-        self._relaxed: NDArray[np.float64] = empty
+        self._smoothed: NDArray[np.float64] = empty
         self._programmed: NDArray[np.float64] = empty
 
     def add(self) -> int:
-        """Begin a new vector, without members yet; return its row."""
+        """Add a vector without members; return its row."""
         if self._free:
             return self._free.pop()
         if self._size == len(self._known):
@@ -127,14 +126,14 @@ class Relaxation:
         return self._size - 1
 
     def remove(self, row: int) -> None:
-        """Forget a vector."""
-        for matrix in (self._capacity, self._target, self._relaxed, self._programmed):
+        """Remove a vector."""
+        for matrix in (self._capacity, self._target, self._smoothed, self._programmed):
             matrix[row] = 0.0
         self._known[row] = False
         self._free.append(row)
 
     def widen(self, columns: int) -> None:
-        """Make room for so many next hops."""
+        """Provide columns for so many next hops."""
         missing = columns - self._capacity.shape[1]
         if missing > 0:
             self._grow(0, max(missing, self._capacity.shape[1]))
@@ -143,7 +142,7 @@ class Relaxation:
         more = ((0, rows), (0, columns))
         self._capacity = np.pad(self._capacity, more)
         self._target = np.pad(self._target, more)
-        self._relaxed = np.pad(self._relaxed, more)
+        self._smoothed = np.pad(self._smoothed, more)
         self._programmed = np.pad(self._programmed, more)
         self._known = np.pad(self._known, (0, rows))
 
@@ -154,17 +153,19 @@ class Relaxation:
         capacity: NDArray[np.float64],
         target: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
-        """Take what the members at ``columns`` (M,) of vectors (K,) can carry, and have left.
+        """Set capacity and remaining capacity of the members at ``columns`` (M,) of vectors (K,).
 
-        Both (K, M), in bytes/s or any unit of a vector's own; ``capacity`` is above zero,
-        ``target`` NaN where nothing is known. None counts as less than the floor: a path that is
-        full today must still be tried. The floor is one of paths and not of links: a full 400G
-        uplink before a 100G downlink would else look as if the path had room.
+        Both are (K, M), in bytes/s or any unit common to a vector; ``capacity`` is above zero,
+        ``target`` (the remaining capacity) NaN where unknown. Values below the floor count as the
+        floor: a path that is full today must still be tried. The floor applies to paths, not to
+        links: otherwise a full 400G uplink before a 100G downlink would look as if the path had
+        room.
 
-        Returns of which vectors (K,) facts changed: there shares already follow them and are to
-        be programmed at once. A member's share goes with its capacity, and what members lose the
-        others share. New ones begin at their target, but with no more than their part of the
-        capacity: they are free because they were not there, and all routers see it.
+        Returns for each vector (K,) whether capacities or members changed: then the shares have
+        already been adjusted and are to be programmed at once. A member's share changes with its
+        capacity, and the others divide what members lose. A new member begins at its target, but
+        with no more than its part of the capacity: it has no load because it is new, and all
+        routers see that.
         """
         before = self._capacity[rows]
         after = np.zeros(before.shape)
@@ -175,61 +176,64 @@ class Relaxation:
         self._target[rows] = left
         scale = np.maximum(before, after).max(axis=1, initial=0.0, keepdims=True)
         changed: NDArray[np.bool_] = (np.abs(after - before) > _SAME * scale).any(axis=1)
+        # ``capacity`` does not contain load, so its changes are outside the loop: no damping.
         if changed.any():
             self._capacity[rows[changed]] = after[changed]
             shifted = self._shifted(rows[changed], before[changed], after[changed])
-            self._relaxed[rows[changed]] = shifted
+            self._smoothed[rows[changed]] = shifted
         return changed
 
     def _shifted(
         self, rows: NDArray[np.int64], before: NDArray[np.float64], after: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The relaxed shares (K, M) of rows when their capacities become others."""
-        wanted = self._wanted(rows)
-        pulled = self._pull(before)
-        scaled = self._relaxed[rows] * (self._pull(after) / np.where(pulled > 0, pulled, 1.0))
+        """Return the smoothed shares (K, M) of rows after a change of their capacities."""
+        targets = self._targets(rows)
+        effective = self._effective(before)
+        scaled = self._smoothed[rows] * (
+            self._effective(after) / np.where(effective > 0, effective, 1.0)
+        )
         kept: NDArray[np.float64] = np.where(before > 0, scaled, 0.0)
         new = (after > 0) & (before <= 0)
-        part = _shares(self._pull(after))
-        begin = part if self.settings.equalise else np.minimum(wanted, part)
+        part = _shares(self._effective(after))
+        begin = part if self.settings.equalise else np.minimum(targets, part)
         added = np.where(new, begin, 0.0)
         shifted = _shares(_shares(kept) * (1.0 - added.sum(axis=1, keepdims=True)) + added)
         begun = kept.any(axis=1, keepdims=True)
-        result: NDArray[np.float64] = np.where(begun, shifted, wanted)
+        result: NDArray[np.float64] = np.where(begun, shifted, targets)
         return result
 
     def _saturated(self, rows: _Rows) -> NDArray[np.bool_]:
-        """Vectors (K,) of which no member has more left than the floor."""
+        """Whether no member of a vector (K,) has more left than the floor."""
         capacity = self._capacity[rows]
         floor = capacity * self.settings.floor * _AT_FLOOR
         full: NDArray[np.bool_] = (self._target[rows] <= floor) | (capacity <= 0)
         saturated: NDArray[np.bool_] = np.all(full, axis=1)
         return saturated
 
-    def _blind(self, rows: _Rows) -> NDArray[np.bool_]:
-        """Vectors (K,) whose load says nothing: they go to the ratio of capacities."""
+    def _without_signal(self, rows: _Rows) -> NDArray[np.bool_]:
+        """Whether vectors (K,) lack a usable load signal and follow the shares of capacity."""
         return self._saturated(rows) | ~self._known[rows] | self._stale
 
-    def _wanted(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
-        """Shares (K, M) to move to: those of what is left, else those of the capacities."""
-        blind = self._blind(rows)[:, None]
+    def _targets(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
+        """Return the target shares (K, M): of the remaining capacity, else of the capacity."""
+        no_signal = self._without_signal(rows)[:, None]
         if not self.settings.equalise:
-            values = np.where(blind, self._capacity[rows], self._target[rows])
-            return _shares(self._pull(values))
-        capacities = _shares(self._pull(self._capacity[rows]))
-        return np.where(blind, capacities, self._equalised(rows, capacities))
+            values = np.where(no_signal, self._capacity[rows], self._target[rows])
+            return _shares(self._effective(values))
+        capacities = _shares(self._effective(self._capacity[rows]))
+        return np.where(no_signal, capacities, self._equalised(rows, capacities))
 
-    def _pull(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What values (K, M) count for: themselves, unless few flows are expected."""
-        return values if self._flows is None else lean(values, self._flows)
+    def _effective(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return effective capacities (K, M): ``values``, skewed if few flows are expected."""
+        return values if self._flows is None else skew_for_few_flows(values, self._flows)
 
     def _equalised(self, rows: _Rows, capacities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Shares (K, M) that differ from the relaxed ones by how unequally paths are used.
+        """Return shares (K, M) that differ from the smoothed ones by how unequally paths are used.
 
-        What no announcement would tell is no difference: adding it up would lead anywhere. So
-        does each share leak to that of ``capacities``.
+        Differences below the threshold are ignored: they are never advertised, and integrating them
+        would drift. For the same reason each share leaks toward that of ``capacities``.
         """
-        shares, capacity = self._relaxed[rows], self._capacity[rows]
+        shares, capacity = self._smoothed[rows], self._capacity[rows]
         if not shares.any():
             return _shares(self._target[rows])
         there = capacity > 0
@@ -240,34 +244,35 @@ class Relaxation:
         return _shares(np.maximum(moved, capacities * self.settings.floor))
 
     def step(self, seconds: float, *, stale: bool = False) -> NDArray[np.int64]:
-        """Let time pass; return the rows that have left the dead band around what is programmed.
+        """Move shares for ``seconds``; return the rows that left the dead band.
 
-        The band is relative to the share; while equalising, to that of the capacity where this is
-        larger: small shares are never at rest then.
-        ``stale``: load has not been measured lately.
+        The band around a programmed share is relative to it; while equalizing, to that of the
+        capacity where this is larger: small shares are never at rest then. ``stale``: load has not
+        been measured lately.
         """
         self._stale = stale
         settings = self.settings
-        slow, fast = _way(seconds, settings.damping), _way(seconds, settings.tau)
-        gain = np.where(self._blind(_ALL), slow, fast)[:, None]
-        self._relaxed += gain * (self._wanted() - self._relaxed)
+        slow, fast = _fraction(seconds, settings.damping), _fraction(seconds, settings.tau)
+        # Shares of capacities do not react to load: without a signal the slower constant suffices.
+        gain = np.where(self._without_signal(_ALL), slow, fast)[:, None]
+        self._smoothed += gain * (self._targets() - self._smoothed)
         around = self._programmed
         if settings.equalise:
             around = np.maximum(around, _shares(self._capacity))
         moved: NDArray[np.bool_] = (
-            np.abs(self._relaxed - self._programmed) > settings.dead_band * around
+            np.abs(self._smoothed - self._programmed) > settings.dead_band * around
         )
         rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
         return rows
 
     def program(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Note that the relaxed shares of rows are programmed now, and return them (K, M)."""
-        self._programmed[rows] = self._relaxed[rows]
-        shares: NDArray[np.float64] = self._relaxed[rows]
+        """Record the smoothed shares of rows as programmed; return them (K, M)."""
+        self._programmed[rows] = self._smoothed[rows]
+        shares: NDArray[np.float64] = self._smoothed[rows]
         return shares
 
     def state(self, row: int, columns: NDArray[np.int64]) -> VectorState:
-        """One vector as it stands."""
+        """Return the state of one vector."""
         only = slice(row, row + 1)
         left = float(self._target[row].sum())
         load = float(self._capacity[row].sum()) - left
@@ -279,8 +284,8 @@ class Relaxation:
         elif self._saturated(only)[0]:
             fallback = "saturated"
         return VectorState(
-            target=self._wanted(only)[0, columns],
-            relaxed=self._relaxed[row, columns],
+            target=self._targets(only)[0, columns],
+            smoothed=self._smoothed[row, columns],
             programmed=self._programmed[row, columns],
             loop_gain=self._loop_gain(max(load, 0.0), left),
             fallback=fallback,
@@ -293,11 +298,11 @@ class Relaxation:
 
 
 def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (K, M) as parts of the sum of their row; zeros stay."""
+    """Return values (K, M) as parts of the sum of their row; zeros stay."""
     total = values.sum(axis=1, keepdims=True)
     return values / np.where(total > 0, total, 1.0)
 
 
-def _way(seconds: float, time_constant: float) -> float:
-    """How much of the way to a target is gone in this time, 0..1."""
+def _fraction(seconds: float, time_constant: float) -> float:
+    """Return the fraction (0..1) of the distance to a target covered in this time."""
     return 1.0 - exp(-seconds / time_constant) if time_constant else 1.0

@@ -1,9 +1,10 @@
-"""What each first hop can carry toward each destination: forward sum-min over the plan.
+"""Path capacity of each first hop toward each destination: forward sum-min over the plan.
 
 For first hop p and node t behind it:
 ``F(p, p) = inf``, ``F(p, t) = sum over DAG predecessors m of t of min(F(p, m), c(m, t))``.
-What p can carry to t is ``min(c(root, p), F(p, t))``. With three stages this is the smaller
-of uplink and downlink; with five planar stages it is the exact maximum flow.
+What p can carry to t is ``min(c(root, p), F(p, t))``. With three stages this is the weight of
+draft-xu-lsr-fare-00, the minimum of upstream and downstream link; with five planar stages it is the
+exact maximum flow.
 
 A link of unknown capacity limits nothing that is known: two sweeps are made, one with unknown
 links unlimited (an upper bound) and one that marks the slots some unknown link lies behind.
@@ -12,32 +13,32 @@ links unlimited (an upper bound) and one that marks the slots some unknown link 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+
+from fared.ted.graph import Graph, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fared.spf.plan import Plan
-    from fared.ted.graph import Graph
+    from fared.spf.plan import SpfPlan
 
 
 class WeightMode(enum.StrEnum):
-    """What weights are made of."""
+    """The quantity from which weights are computed."""
 
     NONE = "none"
     CAPACITY = "capacity"
     AVAILABLE = "available"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flow:
-    """Result of a sweep, one value a slot (S,).
+class SlotCapacities(msgspec.Struct, frozen=True, eq=False):
+    """Result of a sweep, one value for each slot (S,).
 
-    ``bound``: bytes/s that the first hop can carry to the node, at most; ``unknown``: whether
-    a link of unknown capacity is among those behind it, None if that is so nowhere.
+    ``bound``: the most that the first hop can carry to the node, bytes/s; ``unknown``: whether a
+    link of unknown capacity lies between; None if no capacity is unknown.
     """
 
     bound: NDArray[np.float64]
@@ -45,30 +46,31 @@ class Flow:
 
 
 def link_capacities(graph: Graph, mode: WeightMode, floor: float) -> NDArray[np.float64]:
-    """Capacities of all edges (E,) in this mode, bytes/s, NaN unknown.
+    """Return the capacities of all edges (E,) in this mode, bytes/s, NaN unknown.
 
-    Available bandwidth never counts as less than ``floor`` times the capacity: a link that is
-    full today must still be tried.
+    Available bandwidth counts as at least ``floor`` times the capacity: a link that is full today
+    must still be tried.
     """
     if mode is WeightMode.AVAILABLE:
         return np.fmax(graph.available, graph.capacity * floor)
     return graph.capacity
 
 
-def propagate(plan: Plan, capacity: NDArray[np.float64]) -> Flow:
-    """Sweep the plan once: F of every slot."""
+def propagate(plan: SpfPlan, capacity: NDArray[np.float64]) -> SlotCapacities:
+    """Sweep the plan once: compute F of every slot."""
+    # NaN passes through ``minimum`` and sums, so it marks all slots behind an unknown capacity.
     flow = _sweep(plan, capacity)
     if not np.isnan(flow.min(initial=np.inf)):
-        return Flow(flow, None)
+        return SlotCapacities(flow, None)
     unknown = np.isnan(flow)
-    return Flow(_sweep(plan, np.where(np.isnan(capacity), np.inf, capacity)), unknown)
+    return SlotCapacities(_sweep(plan, np.where(np.isnan(capacity), np.inf, capacity)), unknown)
 
 
-def _sweep(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sweep(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
     flow = np.zeros(len(plan.slot_node))
     for step in plan.steps:
         value = capacity[step.edge]
-        if not step.unlimited:
+        if not step.unlimited:  # else F of the sources is infinite
             value = np.minimum(flow[step.source], value)
         if step.target is None:
             flow[step.low : step.high] = value
@@ -78,8 +80,8 @@ def _sweep(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
     return flow
 
 
-def merged_flow(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the root can carry to every node over all first hops together (N,), bytes/s.
+def aggregate_capacities(plan: SpfPlan, capacity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the aggregate capacity from the root to every node over all paths (N,), bytes/s.
 
     The same recursion with a single first hop: the root itself. NaN where unknown.
     """
@@ -93,11 +95,10 @@ def merged_flow(plan: Plan, capacity: NDArray[np.float64]) -> NDArray[np.float64
     return flow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """Values of one destination, one a first hop (H,).
+class CapacityRow(msgspec.Struct, frozen=True, eq=False):
+    """Values of one destination, one for each first hop (H,).
 
-    ``bound`` as in Flow, 0 where ``present`` is False (no shortest path begins there).
+    ``bound`` as in SlotCapacities, 0 where ``present`` is False (no shortest path begins there).
     """
 
     bound: NDArray[np.float64]
@@ -105,8 +106,8 @@ class Row:
     present: NDArray[np.bool_]
 
 
-def node_row(plan: Plan, flow: Flow, node: int) -> Row:
-    """F of one node as a row over the first hops."""
+def node_row(plan: SpfPlan, flow: SlotCapacities, node: int) -> CapacityRow:
+    """Return F of one node as a row over the first hops."""
     slots = plan.slots(node)
     row = _empty_row(plan)
     hops = plan.slot_hop[slots]
@@ -117,43 +118,43 @@ def node_row(plan: Plan, flow: Flow, node: int) -> Row:
     return row
 
 
-def _empty_row(plan: Plan) -> Row:
+def _empty_row(plan: SpfPlan) -> CapacityRow:
     size = len(plan.hops)
-    return Row(np.zeros(size), np.zeros(size, bool), np.zeros(size, bool))
+    return CapacityRow(np.zeros(size), np.zeros(size, bool), np.zeros(size, bool))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Contraction:
-    """Several nodes that reach a prefix equally well, as one destination.
+class Contraction(msgspec.Struct, frozen=True, eq=False):
+    """Several nodes that reach a prefix at equal cost, as one destination.
 
-    ``row``: F of the contracted destination; ``ends`` (T, H) F of each node, None where the
-    row is that of one node all paths share.
+    ``row``: F of the contracted destination; ``ends`` (T, H): F of each node, None where the row is
+    that of one node that all paths share.
     """
 
-    row: Row
+    row: CapacityRow
     ends: NDArray[np.float64] | None
 
-    def announced(self, limits: tuple[float, ...]) -> Row:
-        """The row if each node has only so much behind it (bytes/s, infinite if not told)."""
+    def advertised(self, limits: tuple[float, ...]) -> CapacityRow:
+        """Return the row limited by the nodes' advertised capacities (bytes/s, infinite: none)."""
         if self.ends is None or all(np.isinf(limits)):
             return self.row
         behind = np.minimum(self.ends, np.array(limits)[:, None]).sum(axis=0)
-        return Row(np.minimum(self.row.bound, behind), self.row.unknown, self.row.present)
+        return CapacityRow(np.minimum(self.row.bound, behind), self.row.unknown, self.row.present)
 
 
 def contract(
-    plan: Plan, flow: Flow, capacity: NDArray[np.float64], nodes: tuple[int, ...]
+    plan: SpfPlan, flow: SlotCapacities, capacity: NDArray[np.float64], nodes: tuple[int, ...]
 ) -> Contraction:
     """Contract nodes (indexes) into one destination.
 
-    The links m -> t of one m to several t count together against F(p, m): adding up the rows
-    of the nodes would count what m can carry once for each of them.
+    The links m -> t of one m to several t are limited together by F(p, m): the sum of the rows of
+    the nodes would count what m can carry once for each of them.
     """
     ends = np.array(nodes, np.int64)
     edges = plan.edges_into(ends)
     edges = edges[~np.isin(plan.graph.src[edges], ends)]
     tails = plan.graph.src[edges]
-    before = np.unique(tails)
+    before = distinct(tails)
+    # One common predecessor limits all paths alike, which must not even out the weights.
     if len(before) == 1 and plan.slot_count[before[0]]:
         return Contraction(node_row(plan, flow, int(plan.row_of[before[0]])), None)
     row = _empty_row(plan)
@@ -171,10 +172,10 @@ def contract(
     return Contraction(row, np.stack([end.bound for end in rows]))
 
 
-def fill_unknown(row: Row) -> NDArray[np.float64]:
-    """Values to weigh by (H,): unknown ones count as the median of their known siblings.
+def fill_unknown(row: CapacityRow) -> NDArray[np.float64]:
+    """Return the capacities to weigh by (H,): unknown ones count as the median of the known ones.
 
-    Never as zero, and never as more than what is known to lie on the path.
+    They never count as zero, and never as more than the known capacities on the path.
     """
     guess = row.unknown & row.present
     if not guess.any():

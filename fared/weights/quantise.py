@@ -1,8 +1,8 @@
-"""Capacities to small integer weights for the kernel, at a bounded loss.
+"""Convert capacities to small integer weights for the kernel, at a bounded loss.
 
-With integer shares q for true capacities w a pair achieves ``sum(q) / max(q / w)``: rounding a
-small member up overloads it and slows everything, rounding down costs next to nothing. So all
-rounding here is down. For weights up to M the loss is below ``n / (sum(q) + n)``, whatever the
+With integer shares q for true capacities w a group achieves ``sum(q) / max(q / w)``: rounding up
+overloads a small member and slows everything, rounding down costs almost nothing. So all rounding
+here is down. For weights up to M the loss is below ``n / (sum(q) + n)``, independent of the
 smallest member; a member below 1/M of the largest gets no share at all.
 """
 
@@ -27,10 +27,10 @@ _FINE_UNITS = ((8e9, 1e3), (8e6, 1.0))
 
 
 def to_units(rows: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Bytes/s (K, n) to integers, the unit chosen by the largest of each row.
+    """Convert bytes/s (K, n) to integers, in a unit chosen by the largest of each row.
 
-    Mb/s; kb/s where no member reaches 8 Gb/s and b/s where none reaches 8 Mb/s, so that slow
-    lab links keep their ratio. In each unit an IEEE single (what peers flood) rounds exactly.
+    The unit is Mb/s; kb/s where no member reaches 8 Gb/s, and b/s where none reaches 8 Mb/s, so
+    that slow lab links keep their ratio. In each unit an IEEE single, as flooded, rounds exactly.
     """
     bits = rows * 8.0
     largest = bits.max(axis=1, initial=0.0)
@@ -53,11 +53,14 @@ def quantise_rows(
     ``search_up_to`` members are searched for the smallest vector within ``tolerance`` of the
     optimum, the rest floored; the result of a row never depends on the other rows.
     """
-    if rows.size <= _FEW_VALUES and np.isfinite(rows.sum()):
-        few = [_quantised(r, max_weight, tolerance, search_up_to) for r in rows.tolist()]
-        return np.array(few, np.int64).reshape(rows.shape)
+    if rows.size <= _FEW_VALUES:
+        few = rows.tolist()
+        if all(math.isfinite(sum(row)) for row in few):
+            found = [_quantised(row, max_weight, tolerance, search_up_to) for row in few]
+            return np.array(found, np.int64).reshape(rows.shape)
     units = to_units(rows)
     divisor = np.gcd.reduce(units, axis=1) if units.shape[1] else np.zeros(len(units), np.int64)
+    # Weights without a common divisor that fit are the capacities' ratio, without any loss.
     units //= np.maximum(divisor, 1)[:, None]
     largest = units.max(axis=1, initial=0)
     coarse = np.flatnonzero(largest > max_weight)
@@ -77,21 +80,20 @@ def quantise_rows(
 def _quantised(
     row: list[float], max_weight: int, tolerance: float, search_up_to: int
 ) -> tuple[int, ...] | list[int]:
-    """One row the same way, quicker for a few values than arrays are."""
-    bits = [value * 8.0 for value in row]
-    highest = max(bits, default=0.0)
+    """Quantize one row in the same way, quicker than arrays for a few values."""
+    highest = max(row, default=0.0) * 8.0
     unit = 1e6
     for below, size in _FINE_UNITS:
         if highest < below:
             unit = size
-    units = [round(value / unit) for value in bits]
+    units = [round(value * 8.0 / unit) for value in row]
     divisor = math.gcd(*units) or 1
     if divisor > 1:
         units = [value // divisor for value in units]
     largest = max(units, default=0)
     if largest <= max_weight:
         return units
-    if sum(value > 0 for value in units) <= search_up_to:
+    if len(units) - units.count(0) <= search_up_to:
         return reduce_weights(tuple(units), max_weight, tolerance)
     units = [value * max_weight // largest for value in units]
     divisor = math.gcd(*units)
@@ -104,9 +106,9 @@ def reduce_weights(
     max_weight: int = DEFAULT_MAX_WEIGHT,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> tuple[int, ...]:
-    """The smallest integer weights within ``tolerance`` of the best, none above ``max_weight``.
+    """Return the smallest weights within ``tolerance`` of the optimum, at most ``max_weight``.
 
-    An optimal vector always has the form ``floor(k * w / w_j)``, so trying k and j finds it.
+    An optimal vector always has the form ``floor(k * w / w_j)``, so trying all k and j finds it.
     With many distinct values only the largest is tried as w_j.
     """
     positive = [w for w in weights if w > 0]
@@ -125,8 +127,9 @@ def reduce_weights(
 def _search(
     values: list[int], counts: list[int], max_weight: int, tolerance: float
 ) -> tuple[int, ...]:
-    """The weights of distinct values, ascending, each ``counts`` times there; see above."""
+    """Return weights of distinct values, ascending, each ``counts`` times: see above."""
     largest = values[-1]
+    # The search is quadratic in distinct values: of many only the largest is tried.
     bases = values if len(values) * max_weight <= _SEARCH_EFFORT else [largest]
     tried = [
         (base, max(max_weight * base // largest, 1))
@@ -135,10 +138,9 @@ def _search(
     ]
     multiple = np.concatenate([np.arange(1, last + 1) for _, last in tried])
     base = np.array([base for base, _ in tried]).repeat([last for _, last in tried])
-    exact = np.array(values)[:, None]
-    candidates = exact * multiple // base  # one a column
+    candidates = np.array(values)[:, None] * multiple // base  # one a column
     total = np.array(counts) @ candidates
-    achieved = total / (candidates / exact).max(axis=0)
+    achieved = total / (multiple / base)  # the base is not rounded down: its load is the highest
     wanted = sum(v * c for v, c in zip(values, counts, strict=True))
     good = (achieved >= (1.0 - tolerance) * wanted * (1.0 - 1e-12)).nonzero()[0]
     best = int(good[total[good].argmin()]) if len(good) else int(achieved.argmax())
@@ -147,15 +149,9 @@ def _search(
     return tuple(q // divisor for q in found)
 
 
-def achieved_share(weights: tuple[int, ...], capacities: tuple[float, ...]) -> float:
-    """Throughput with these weights relative to the sum of the capacities, 0..1."""
-    load = max((q / w for q, w in zip(weights, capacities, strict=True) if q), default=0.0)
-    return sum(weights) / load / sum(capacities) if load else 0.0
-
-
 @functools.lru_cache(maxsize=4096)
 def divide_buckets(weights: tuple[int, ...], buckets: int) -> tuple[int, ...]:
-    """Smallest integer weights that give the members of a resilient group D'Hondt's buckets."""
+    """Return the smallest weights that give a resilient group's members D'Hondt's buckets."""
     shares = dhondt(weights, buckets)
     divisor = math.gcd(*shares) or 1
     return tuple(share // divisor for share in shares)
@@ -164,8 +160,8 @@ def divide_buckets(weights: tuple[int, ...], buckets: int) -> tuple[int, ...]:
 def dhondt(weights: Sequence[float], buckets: int) -> tuple[int, ...]:
     """Divide the buckets of a resilient group by D'Hondt: the sum is ``buckets`` exactly.
 
-    Each bucket goes to the member whose load per capacity stays least, which again never
-    overloads a small member for the sake of rounding.
+    Each bucket goes to the member whose load per capacity stays least, which again never rounds a
+    small member up into overload.
     """
     capacity = np.array(weights, np.float64)
     if not (capacity > 0).any():

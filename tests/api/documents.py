@@ -1,6 +1,11 @@
-"""Fixture documents: leaf L1 of a fabric with four spines, one of whose links runs at a quarter."""
+"""Fixture documents: leaf L1 of a fabric with four spines, one link at a quarter capacity."""
 
 from typing import Any
+
+from fared.api.documents import DOCUMENTS, Document
+from fared.api.schema import ospf, routes
+from tests.api.sample import sample
+from tests.api.schemas import schema_of
 
 GBIT = 1e9 / 8
 NOW = 1_790_000_000.0
@@ -68,11 +73,20 @@ STATUS: Json = {
         "total": 12,
         "connected": 5,
         "redistributed": 0,
+        "martians": 0,
         "weighted": 1,
         "protocols": {"ospf": 12},
         "families": {"ipv4": 12},
     },
-    "fib": {"routes": 7, "groups": 2, "nexthops": 4, "drift": 0, "resyncs": 1},
+    "fib": {
+        "routes": 7,
+        "groups": 2,
+        "nexthops": 4,
+        "drift": 0,
+        "resyncs": 1,
+        "foreign": [{"prefix": "10.0.2.0/24", "protocol": 3}],
+        "foreign_total": 1,
+    },
     "sysctls": [
         {
             "name": "net.ipv4.fib_multipath_hash_policy",
@@ -88,7 +102,7 @@ STATUS: Json = {
 
 
 def interface(name: str, index: int, **more: Any) -> Json:
-    return {
+    usual = {
         "interface": name,
         "ifindex": index,
         "up": True,
@@ -96,16 +110,10 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "area": "0.0.0.0",
         "network_type": "point-to-point",
         "state": "Point-to-Point",
-        "passive": False,
         "priority": 1,
-        "designated_router": None,
-        "designated_router_hostname": None,
-        "backup_designated_router": None,
-        "backup_designated_router_hostname": None,
         "cost": 10,
         "mtu": 9216,
         "addresses": [f"10.128.0.{2 * index - 1}/31"],
-        "unnumbered": False,
         "bandwidth": 400 * GBIT,
         "bandwidth_source": "speed",
         "utilized": 123.4 * GBIT,
@@ -115,11 +123,9 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "dead_interval": 4,
         "neighbors": 1,
         "full": 1,
-        "flaps": 0,
-        "dampened": False,
-        "authentication": None,
-        **more,
+        "ttl_security": "off",
     }
+    return sample(ospf.InterfaceEntry, **(usual | more))
 
 
 INTERFACES: Json = {
@@ -181,8 +187,8 @@ INTERFACES_LAN: Json = {
     "format": "fared-interfaces/1",
     "router_id": "10.255.0.5",
     "interfaces": [
-        interface("swp1", 2, authentication=key("hmac-sha-256", 3, 2, 3)),
-        interface("swp2", 3, authentication=key("hmac-sha-256", 3, 2, 3)),
+        interface("swp1", 2, authentication=key("hmac-sha-256", 3, 2, 3), ttl_security="on"),
+        interface("swp2", 3, authentication=key("hmac-sha-256", 3, 2, 3), ttl_security="on"),
         interface(
             "swp3",
             4,
@@ -205,13 +211,21 @@ INTERFACES_LAN: Json = {
             neighbors=0,
             authentication=key("md5", 1, 1, expired=True),
         ),
-        interface("swp5", 6, full=0, neighbors=0, authentication=key(None, None)),
+        interface(
+            "swp5",
+            6,
+            full=0,
+            neighbors=0,
+            authentication=key(None, None),
+            ttl_security="tx-only",
+            prefix_suppression=True,
+        ),
     ],
 }
 
 
 def neighbor(spine: int, **more: Any) -> Json:
-    return {
+    usual = {
         "proto": "ospf",
         "router_id": f"10.255.0.{spine}",
         "hostname": f"spine{spine}",
@@ -222,13 +236,9 @@ def neighbor(spine: int, **more: Any) -> Json:
         "uptime": 93_700.0,
         "dead_in": 3.412,
         "priority": 1,
-        "flaps": 0,
         "last_reason": "LoadingDone",
-        "retransmission_list": 0,
-        "request_list": 0,
-        "summary_list": 0,
-        **more,
     }
+    return sample(ospf.NeighborEntry, **(usual | more))
 
 
 NEIGHBORS: Json = {
@@ -238,13 +248,19 @@ NEIGHBORS: Json = {
         neighbor(1),
         neighbor(2, uptime=133.0, flaps=2),
         neighbor(3, state="ExStart", uptime=0.4, hostname=None, retransmission_list=3),
-        neighbor(4, address="10.128.0.6", dead_in=0.2),
+        neighbor(
+            4,
+            address="10.128.0.6",
+            dead_in=0.2,
+            state="ExStart",
+            mtu_mismatch={"neighbor": 9000, "own": 1500},
+        ),
     ],
 }
 
 
 def lsa(kind: str, id_: str, router: int, **more: Any) -> Json:
-    return {
+    usual = {
         "type": kind,
         "id": id_,
         "adv_router": f"10.255.0.{router}",
@@ -254,8 +270,8 @@ def lsa(kind: str, id_: str, router: int, **more: Any) -> Json:
         "checksum": 0xA4F3,
         "length": 108,
         "self_originated": router == 5,
-        **more,
     }
+    return sample(ospf.DatabaseLsa, **(usual | more))
 
 
 DATABASE: Json = {
@@ -403,19 +419,16 @@ SPF_LOG: Json = {
 
 
 def route(prefix: str, nexthops: list[Json], **more: Any) -> Json:
-    return {
+    usual = {
         "prefix": prefix,
         "protocol": "ospf",
         "preference": 110,
         "metric": 30,
         "type": "intra-area",
         "area": "0.0.0.0",
-        "connected": False,
-        "redistributed": False,
-        "discard": False,
         "nexthops": nexthops,
-        **more,
     }
+    return sample(routes.RouteEntry, **(usual | more))
 
 
 ROUTES: Json = {
@@ -477,7 +490,13 @@ FIB: Json = {
     "protocol": 201,
     "metric": 20,
     "nexthops": [
-        {"id": 262144000 + s, "interface": f"swp{s}", "address": f"10.128.0.{2 * s - 2}", "onlink": False, "discard": False}
+        {
+            "id": 262144000 + s,
+            "interface": f"swp{s}",
+            "address": f"10.128.0.{2 * s - 2}",
+            "onlink": False,
+            "discard": False,
+        }
         for s in (1, 2, 3, 4)
     ]
     + [{"id": 262144005, "interface": "", "address": None, "onlink": False, "discard": True}],
@@ -507,7 +526,12 @@ FIB_DIFF: Json = {
     "metric": 20,
     "diff": [
         {"object": "route", "key": "10.0.2.0/24", "wanted": "262668288", "found": None},
-        {"object": "group", "key": "262668288", "wanted": "swp1:1 swp2:4", "found": "swp1:1 swp2:1"},
+        {
+            "object": "group",
+            "key": "262668288",
+            "wanted": "swp1:1 swp2:4",
+            "found": "swp1:1 swp2:1",
+        },
     ],
 }  # fmt: skip
 
@@ -668,7 +692,12 @@ CONFIG_DIFF: Json = {
             "new": 20,
             "action": "update-in-place",
         },
-        {"path": "router-id", "old": "10.255.0.5", "new": "10.255.0.9", "action": "restart-required"},
+        {
+            "path": "router-id",
+            "old": "10.255.0.5",
+            "new": "10.255.0.9",
+            "action": "restart-required",
+        },
     ],
 }  # fmt: skip
 
@@ -677,27 +706,40 @@ RELOAD: Json = {
     "applied": True,
     "changes": CONFIG_DIFF["changes"][:1],
     "errors": [],
+    "warnings": [],
 }
 
-ANSWERS: dict[str, Json] = {
-    "show status": STATUS,
-    "show interfaces": INTERFACES,
-    "show neighbors": NEIGHBORS,
-    "show database": DATABASE,
-    "show lsdb": LSDB,
-    "show topology": TOPOLOGY,
-    "show spf": SPF,
-    "show routes": ROUTES,
-    "show weights": WEIGHTS,
-    "show fib": FIB,
-    "show convergence": CONVERGENCE,
-    "show timers": TIMERS,
-    "show counters": COUNTERS,
-    "show log": LOG,
-    "show config": CONFIG,
-    "explain": EXPLAIN,
-    "path": PATH,
-    "validate": VALIDATE,
+MEMORY: Json = {
+    "format": "fared-memory/1",
+    "cpu": 41.3,
+    "resident": 98 << 20,
+    "peak_resident": 121 << 20,
+    "descriptors": 61,
+    "client_descriptors": 49152,
+    "descriptor_limit": 65536,
+    "event_loop_lag": 0.0004,
+    "tables": [
+        {"table": "lsdb", "proto": "ospf", "area": "0.0.0.0", "entries": 76},
+        {"table": "lsdb", "proto": "ospf", "area": "as", "entries": 10_000},
+        {"table": "ted", "proto": "ospf", "area": "0.0.0.0", "entries": 12},
+        {"table": "rib", "proto": "ospf", "area": None, "entries": 10_012},
+        {"table": "routes", "proto": None, "area": None, "entries": 10_007},
+        {"table": "log", "proto": None, "area": None, "entries": 1000},
+    ],
+}
+
+SHOWN = [
+    value for name, value in list(globals().items()) if name.isupper() and isinstance(value, dict)
+]
+
+
+def answer(entry: Document) -> Json:
+    """The answer of a daemon: the first document above of that format, or a schema sample."""
+    blank = sample(schema_of(entry)) | {"format": entry.format}
+    return next((shown for shown in SHOWN if shown["format"] == entry.format), blank)
+
+
+ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS} | {
     "config-diff": CONFIG_DIFF,
     "reload": RELOAD,
     "drain": {"format": "fared-drain/1", "drained": True},

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fared.api.schema import isis, routes
 from tests.api.documents import (
     DATABASE,
     GBIT,
@@ -14,6 +15,7 @@ from tests.api.documents import (
     TOPOLOGY,
     WEIGHTS,
 )
+from tests.api.sample import sample
 
 Json = dict[str, Any]
 SYSTEM = "0102.5500.0005"
@@ -67,7 +69,7 @@ BOTH_STATUS: Json = {**ISIS_STATUS, "router_id": "10.255.0.5", "ospf": STATUS["o
 
 
 def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
-    return {
+    usual = {
         "interface": interface,
         "ifindex": index,
         "up": True,
@@ -76,7 +78,6 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "levels": list(levels),
         "network_type": "point-to-point",
         "state": "Point-to-point",
-        "passive": False,
         "priority": 64,
         "circuit_id": index,
         "cost": 10,
@@ -93,13 +94,8 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "dead_interval": 4.0,
         "neighbors": 1,
         "full": 1,
-        "flaps": 0,
-        "pending": 0,
-        "lans": [],
-        "dampened": False,
-        "authentication": None,
-        **more,
     }
+    return sample(isis.InterfaceEntry, **(usual | more))
 
 
 ISIS_INTERFACES: Json = {
@@ -122,7 +118,7 @@ ISIS_INTERFACES: Json = {
             full=0,
         ),
         circuit("swp1", 2, 2),
-        circuit("swp2", 3, 1, flaps=2, full=0),
+        circuit("swp2", 3, 1, flaps=2, full=0, prefix_suppression=True),
         circuit(
             "swp3",
             4,
@@ -153,7 +149,7 @@ BOTH_INTERFACES: Json = {
 
 
 def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
-    return {
+    usual = {
         "proto": "isis",
         "router_id": system(number),
         "system_id": system(number),
@@ -172,10 +168,9 @@ def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
         "priority": 64,
         "topologies": [0, 2],
         "extended_circuit_id": 2,
-        "flaps": 0,
         "last_reason": "neighbor in three-way state Up",
-        **more,
     }
+    return sample(isis.NeighborEntry, **(usual | more))
 
 
 ISIS_NEIGHBORS: Json = {
@@ -194,7 +189,7 @@ BOTH_NEIGHBORS: Json = {
 
 
 def lsp(number: int, pseudonode: int = 0, fragment: int = 0, **more: Any) -> Json:
-    return {
+    usual = {
         "type": "pseudonode" if pseudonode else "lsp",
         "lsp_id": f"{system(number)}.{pseudonode:02x}-{fragment:02x}",
         "hostname": name(number),
@@ -202,13 +197,9 @@ def lsp(number: int, pseudonode: int = 0, fragment: int = 0, **more: Any) -> Jso
         "lifetime": 1098,
         "checksum": 0xA4F3,
         "length": 360,
-        "overload": False,
-        "attached": False,
-        "partition_repair": False,
-        "purged": False,
         "self_originated": number == 5,
-        **more,
     }
+    return sample(isis.DatabaseLsp, **(usual | more))
 
 
 ISIS_DATABASE: Json = {
@@ -368,19 +359,16 @@ def hop(number: int, capacity: float, weight: int, share: float, address: str) -
 
 
 def route(prefix: str, level: int, nexthops: list[Json], **more: Any) -> Json:
-    return {
+    usual = {
         "prefix": prefix,
         "protocol": "isis",
         "preference": 115,
         "metric": 30,
         "type": f"level-{level}",
         "area": f"level-{level}",
-        "connected": False,
-        "redistributed": False,
-        "discard": False,
         "nexthops": nexthops,
-        **more,
     }
+    return sample(routes.RouteEntry, **(usual | more))
 
 
 VIA4 = [hop(1, 100 * GBIT, 1, 0.2, "10.128.0.1"), hop(2, 400 * GBIT, 4, 0.8, "fe80::200:2:2")]
@@ -442,6 +430,7 @@ ISIS_WEIGHTS: Json = {
             "examples": ["2001:db8:0:2::/64", "fd00::aff:8/128"],
             "destinations": [system(8)],
             "quantization_error": 0.0,
+            "adaptation": None,
             "members": [
                 {**entry, "wanted_share": entry["share"], "ecmp_share": 0.5, "error": 0.0}
                 for entry in VIA6

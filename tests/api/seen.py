@@ -1,12 +1,14 @@
-"""A simulated router as its views see it."""
+"""The views of a simulated router."""
 
 import time
 from collections import Counter, deque
 from types import SimpleNamespace
 
-from fared.api.views.context import Runtime, ViewContext
+from fared.api.views.context import ViewContext
 from fared.config import load_text
 from fared.daemon.counters import counters_of
+from fared.daemon.metrics import families
+from fared.daemon.runtime import Runtime
 from fared.sim.fabric import Fabric
 
 CONFIG = """
@@ -17,7 +19,7 @@ isis: {net: 49.0001.0102.5500.0001.00, interfaces: {'*': {}}}
 
 
 def seen_from(fabric: Fabric, name: str) -> ViewContext:
-    """One moment of the router ``name``."""
+    """The state of router ``name`` at this moment."""
     node = fabric.network.nodes[name]
     router = node.running
     return ViewContext(
@@ -32,5 +34,15 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
             port.ifindex: SimpleNamespace(name=port.name, up=port.up, shaped=None)
             for port in node.ports.values()
         },
-        counters=lambda: counters_of(router, packets={}, frames={}, operations={}, loads=Counter()),
+        counters=lambda: counters_of(router, sockets={}, operations={}, loads=Counter(), edge={}),
     )
+
+
+def scraped(context: ViewContext) -> dict[str, dict[tuple[str, ...], float]]:
+    """The metrics that Prometheus receives: values by family name and labels."""
+    return {
+        family.name.removeprefix("fared_"): {
+            tuple(sample.labels.values()): sample.value for sample in family.samples
+        }
+        for family in families(context, operations={})
+    }

@@ -36,7 +36,7 @@ def test_resilient_groups_have_whole_buckets():
     assert written_weights(resilient, ()) == ()
 
 
-def test_what_buckets_cost_counts_as_lost_to_integer_weights():
+def test_the_loss_by_buckets_is_included_in_the_loss_by_integer_weights():
     wanted = hops(213, 256, 78, 254)
     assert quantization_error(context(), wanted) < 0.005
     lost = quantization_error(context(resilient=True, buckets=128), wanted)

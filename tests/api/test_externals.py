@@ -1,10 +1,11 @@
-"""Views of external routes: of the router that redistributes them, and of those that follow."""
+"""Views of external routes, in the router that redistributes them and in others."""
 
 import pytest
 
-from fared.api.control import CommandError
-from fared.api.views import path, protocol, routes, system
-from fared.cli.tables import console, write
+from fared.api.errors import CommandError
+from fared.api.views import explain, path, protocol, routes, system
+from fared.cli.render import console
+from fared.cli.tables import write
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import Fabric
 from fared.sim.network import Network
@@ -35,13 +36,13 @@ def test_routes_have_their_type_and_metric(fabric):
     assert len(route["nexthops"]) == 4
 
 
-def test_the_router_that_redistributes_says_so(fabric):
+def test_the_status_of_a_router_shows_that_it_redistributes(fabric):
     context = seen_from(fabric, "p1.L1")
     document = routes.routes(context, PREFIX)
     (route,) = document["routes"]
     assert (route["type"], route["connected"], route["nexthops"]) == ("external-2", True, [])
     assert "redistributed" in render(document)
-    assert "redistributed here" in routes.explain(context, PREFIX)["summary"]
+    assert "redistributed here" in explain.explain(context, PREFIX)["summary"]
     status = system.status(context)
     assert status["routes"]["redistributed"] == 1
     assert ", 1 redistributed, " in render(status)
@@ -58,7 +59,7 @@ def test_the_database_has_the_lsa_with_its_fields(fabric):
 
 
 def test_a_path_ends_at_the_boundary_router(fabric):
-    """All metrics on the way are those of links, though type 2 counts none of them."""
+    """All metrics of the path are those of links, though type 2 does not include them."""
     found = path.path(seen_from(fabric, "p1.L2"), "p1.L2", PREFIX)
     assert found["metric"] == 7
     assert found["destination_hostname"] == "p1.L1"
@@ -69,16 +70,16 @@ def test_a_path_ends_at_the_boundary_router(fabric):
 
 
 def test_in_another_area_a_path_ends_at_the_border_router(fabric):
-    """What lies beyond it this router cannot know."""
+    """This router does not know the topology beyond it."""
     found = path.path(seen_from(fabric, "p2.L1"), "p2.L1", PREFIX)
     assert {edge["to_hostname"] for edge in found["edges"]} == {f"p2.S{k}" for k in range(1, 5)}
 
 
-def test_a_path_to_the_boundary_router_itself_is_no_path_to_what_it_announces(fabric):
+def test_a_path_to_the_boundary_router_itself_is_not_a_path_to_its_prefixes(fabric):
     found = path.path(seen_from(fabric, "p1.L2"), "p1.L2", "p1.L1")
     assert found["metric"] == 20
 
 
-def test_a_prefix_that_nobody_announces_is_not_found(fabric):
+def test_a_prefix_that_no_router_advertises_is_not_found(fabric):
     with pytest.raises(CommandError):
         routes.routes(seen_from(fabric, "p2.L1"), "198.51.100.0/24")

@@ -1,29 +1,30 @@
-"""Views of routers that speak IS-IS, alone or beside OSPF: what they say is what the fabric does."""
+"""Views of routers that run IS-IS, alone or beside OSPF, in a simulated fabric."""
 
 import json
-from dataclasses import replace
 from itertools import chain
 
 import pytest
+from msgspec.structs import replace
 
-from fared.api.control import CommandError
-from fared.api.schema import NARROWED_DOCUMENTS, SHOW_DOCUMENTS
-from fared.api.views import graph, kernel, path, protocol, routes, system
-from fared.api.views.lsdb import lsdb
-from fared.daemon.commands import VIEWS, run_view
-from fared.daemon.metrics import metric_values
+from fared.api.dispatch import run_view
+from fared.api.documents import DOCUMENTS, NARROWED
+from fared.api.encode import encode
+from fared.api.errors import CommandError
+from fared.api.views import explain, graph, kernel, path, protocol, routes, system
+from fared.api.views.protocol import lsdb
 from fared.isis.pdu.codec import decode_pdu
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
 from fared.sim.levels import clos3_isis, clos5_levels
 from fared.sim.network import Network
-from tests.api.seen import seen_from
+from fared.sim.protocols import OspfBuilder
+from tests.api.seen import scraped, seen_from
 
 L1_ID, S1_ID = "0000.0aff.0003", "0000.0aff.0001"
 NEEDED = {"prefix": "10.0.2.0/24", "source": "L1", "destination": "L2"}
 
 
 def settled(fabric: Fabric, slow: tuple[str, str]) -> Fabric:
-    """Run until all is quiet, then one link at a quarter."""
+    """Run until the fabric has converged, before and after one link is set to a quarter."""
     network = fabric.network
     network.start_all()
     network.run_until_quiet(60)
@@ -41,7 +42,7 @@ def isis() -> Fabric:
 @pytest.fixture(scope="module")
 def both() -> Fabric:
     """The same fabric over OSPF and IS-IS at once."""
-    return settled(clos3_isis(2, 3, network=Network(seed=1), ospf=True), ("S1", "L2"))
+    return settled(clos3_isis(2, 3, network=Network(seed=1), beside=[OspfBuilder()]), ("S1", "L2"))
 
 
 @pytest.fixture(scope="module")
@@ -50,27 +51,25 @@ def levels() -> Fabric:
     return settled(clos5_levels(2, 2, 2, 1, network=Network(seed=1)), ("p2.S1", "p2.L1"))
 
 
-@pytest.mark.parametrize("command", VIEWS)
-def test_every_document_can_be_had_whatever_runs(isis, both, command):
-    """As JSON, and narrowed to each protocol where both run."""
+@pytest.mark.parametrize("entry", DOCUMENTS, ids=lambda entry: entry.name)
+def test_every_document_is_available_with_any_protocols(isis, both, entry):
+    """It is JSON with all keys of its schema; if both run, also for each protocol."""
     for fabric, proto in ((isis, None), (isis, "isis"), (both, None), (both, "ospf")):
-        document = run_view(seen_from(fabric, "L1"), command, {**NEEDED, "proto": proto})
-        assert json.loads(json.dumps(document))["format"].endswith("/1")
-        if command.startswith("show "):
-            assert document["format"] == SHOW_DOCUMENTS[command.removeprefix("show ")]
+        document = run_view(seen_from(fabric, "L1"), entry.command, {**NEEDED, "proto": proto})
+        assert json.loads(encode(document))["format"] == entry.format
 
 
 def test_a_protocol_that_does_not_run_is_refused(isis):
-    with pytest.raises(CommandError, match="does not speak OSPF") as refusal:
+    with pytest.raises(CommandError, match="does not run OSPF") as refusal:
         run_view(seen_from(isis, "L1"), "show neighbors", {"proto": "ospf"})
     assert refusal.value.code == "unsupported"
     with pytest.raises(CommandError, match="'bgp' is not a protocol"):
         run_view(seen_from(isis, "L1"), "show neighbors", {"proto": "bgp"})
 
 
-@pytest.mark.parametrize("name", NARROWED_DOCUMENTS)
-def test_narrowed_documents_hold_what_is_of_that_protocol(both, name):
-    """Together the two are the whole, but for what belongs to no protocol."""
+@pytest.mark.parametrize("name", NARROWED)
+def test_documents_of_one_protocol_have_the_rows_of_that_protocol(both, name):
+    """Together the two have all rows, but for those that belong to no protocol."""
     context = seen_from(both, "L1")
     parts = [run_view(context, f"show {name}", {"proto": proto}) for proto in ("ospf", "isis")]
     for key, value in run_view(context, f"show {name}", {}).items():
@@ -91,7 +90,7 @@ def test_status_tells_level_adjacencies_and_bits(isis, levels):
     assert (spine["attached"], spine["overloaded"], spine["areas"]) == (True, False, ["49.0001"])
 
 
-def test_adjacencies_tell_who_is_there_and_how(isis):
+def test_adjacencies_show_neighbors_and_their_states(isis):
     first = protocol.neighbors(seen_from(isis, "L1"))["neighbors"][0]
     assert (first["proto"], first["system_id"], first["hostname"]) == ("isis", S1_ID, "S1")
     assert (first["state"], first["levels"], first["areas"]) == ("Up", [2], ["49.0000"])
@@ -213,26 +212,26 @@ def test_the_table_has_the_preferred_protocol_and_each_its_own(both):
 
 def test_explain_uses_the_solver_that_computed_the_route(isis, both):
     for prefix in (NEEDED["prefix"], str(isis.leaf_prefixes6["L2"])):
-        document = routes.explain(seen_from(isis, "L1"), prefix)
+        document = explain.explain(seen_from(isis, "L1"), prefix)
         assert (document["protocol"], document["type"]) == ("isis", "level-2")
         limit = document["nexthops"][0]["limiting_link"]
         assert (limit["from_hostname"], limit["to_hostname"]) == ("S1", "L2")
     context = seen_from(both, "L1")
-    used = routes.explain(context, NEEDED["prefix"])
+    used = explain.explain(context, NEEDED["prefix"])
     assert used["protocol"] == "ospf"
-    assert "IS-IS (preference 115) would have a route too" in used["summary"]
-    unused = routes.explain(context.narrowed("isis"), NEEDED["prefix"])
+    assert "IS-IS (preference 115) has a route too" in used["summary"]
+    unused = explain.explain(context.narrowed("isis"), NEEDED["prefix"])
     assert used["last_change"]
     assert unused["last_change"] is None
-    assert "It is not used: OSPF knows 10.0.2.0/24 too and is preferred" in unused["summary"]
-    assert routes.explain(context, str(both.leaf_prefixes6["L2"]))["protocol"] == "isis"
+    assert "It is not used: OSPF has 10.0.2.0/24 too and is preferred" in unused["summary"]
+    assert explain.explain(context, str(both.leaf_prefixes6["L2"]))["protocol"] == "isis"
 
 
 def test_explain_across_levels_names_the_router_behind_which_the_limit_lies(levels):
-    document = routes.explain(seen_from(levels, "p1.L1"), str(levels.leaf_prefixes["p2.L1"]))
+    document = explain.explain(seen_from(levels, "p1.L1"), str(levels.leaf_prefixes["p2.L1"]))
     first, second = document["nexthops"]
     assert (document["type"], document["area"]) == ("level-1", "level-1")
-    assert "what p1.S1 announced to lie behind it (100G)" in first["reason"]
+    assert "the path capacity that p1.S1 advertises (100G)" in first["reason"]
     assert (first["weight"], second["weight"]) == (1, 4)
 
 
@@ -258,7 +257,7 @@ def test_path_prefers_the_preferred_protocol_and_takes_ids_of_either(both):
 
 
 def test_path_goes_on_through_routers_of_both_levels_as_far_as_can_be_seen(levels):
-    """A leaf sees its own level; a spine of the PoD sees both."""
+    """A leaf knows its own level; a spine of the PoD knows both."""
     prefix = str(levels.leaf_prefixes["p2.L1"])
     ends = [
         (edge["from_hostname"], edge["to_hostname"])
@@ -291,10 +290,10 @@ def test_validate_sees_an_adjacency_that_is_not_up(isis):
     context.isis = replace(context.isis, circuits=(*circuits[:2], broken, *circuits[3:]))
     found = system.validate(context)
     assert not found["ok"]
-    assert found["checks"][0]["detail"] == "1 neighbors still forming an adjacency"
+    assert found["checks"][0]["detail"] == "1 neighbors are still forming an adjacency"
 
 
-def test_timers_and_counters_say_whose_they_are(both):
+def test_timers_and_counters_show_their_protocol(both):
     context = seen_from(both, "L1")
     timers = protocol.timers(context)["timers"]
     assert {timer["proto"] for timer in timers} == {"ospf", "isis", None}
@@ -308,19 +307,19 @@ def test_timers_and_counters_say_whose_they_are(both):
 
 
 def test_metrics_are_labelled_by_protocol_and_level(both, levels):
-    values = metric_values(seen_from(both, "L1"), operations={})
-    assert values.neighbors == {("ospf", "0.0.0.0", "Full"): 2, ("isis", "level-2", "Up"): 2}
-    assert values.lsdb_entries["isis", "level-2", "lsp"] == 5
-    assert values.packets["isis", "received", "p2p-hello"] > 1
-    assert values.neighbor_transitions["isis", "Down", "Up"] == 1
+    values = scraped(seen_from(both, "L1"))
+    assert values["neighbors"] == {("ospf", "0.0.0.0", "Full"): 2, ("isis", "level-2", "Up"): 2}
+    assert values["lsdb_entries"]["isis", "level-2", "lsp"] == 5
+    assert values["packets"]["isis", "received", "p2p-hello"] > 1
+    assert values["neighbor_transitions"]["isis", "Down", "Up"] == 1
     total = len(routes.routes(seen_from(both, "L1"))["routes"])
-    assert sum(values.routes.values()) == total
-    assert values.routes["isis",] > 0
-    assert values.spf_runs["isis", "topology"] > 0
-    assert values.link_capacity_bytes_per_second["S1",] == DEFAULT_CAPACITY
-    spine = metric_values(seen_from(levels, "p1.S1"), operations={})
-    assert spine.neighbors == {("isis", "level-1", "Up"): 2, ("isis", "level-2", "Up"): 1}
-    other = metric_values(seen_from(levels, "p1.L1"), operations={})
-    assert spine.lsdb_checksum["isis", "level-1"] == other.lsdb_checksum["isis", "level-1"]
-    names = set(chain.from_iterable(key[:1] for key in spine.packets))
+    assert sum(values["routes"].values()) == total
+    assert values["routes"]["isis",] > 0
+    assert values["spf_runs"]["isis", "topology"] > 0
+    assert values["link_capacity_bytes_per_second"]["S1",] == DEFAULT_CAPACITY
+    spine = scraped(seen_from(levels, "p1.S1"))
+    assert spine["neighbors"] == {("isis", "level-1", "Up"): 2, ("isis", "level-2", "Up"): 1}
+    other = scraped(seen_from(levels, "p1.L1"))
+    assert spine["lsdb_checksum"]["isis", "level-1"] == other["lsdb_checksum"]["isis", "level-1"]
+    names = set(chain.from_iterable(key[:1] for key in spine["packets"]))
     assert names == {"isis"}

@@ -1,15 +1,15 @@
-"""Views of IS-IS on a LAN: who is designated, the pseudonode, and paths across it."""
+"""Views of IS-IS on a LAN: the DIS, the pseudonode, and paths across it."""
 
 import pytest
 
 from fared.api.views import graph, path, protocol, system
-from fared.daemon.metrics import metric_values
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind, CircuitSettings
 from fared.sim.fabric import LANS, Fabric, FabricBuilder
 from fared.sim.levels import COMMON
 from fared.sim.network import Network
-from tests.api.seen import seen_from
+from fared.sim.protocols import IsisBuilder
+from tests.api.seen import scraped, seen_from
 
 NAMES = ("R1", "R2", "R3")
 LAN = CircuitSettings(
@@ -20,13 +20,13 @@ LAN = CircuitSettings(
 @pytest.fixture(scope="module")
 def fabric() -> Fabric:
     """R1 to R3 on a LAN in level 2; R3 has the highest SNPA and is designated."""
-    builder = FabricBuilder(Network(seed=3), ospf=False, isis=COMMON)
+    builder = FabricBuilder(Network(seed=3), protocols=[IsisBuilder(COMMON)])
     for name in NAMES:
         builder.router(name)
         builder.hosts(name)
     network = builder.fabric.network
     ports = [
-        network.add_port(name, LANS + number, 24, None, interface="lan1", capacity=1e9, circuit=LAN)
+        network.add_port(name, LANS + number, 24, {"isis": LAN}, interface="lan1", capacity=1e9)
         for number, name in enumerate(NAMES, start=1)
     ]
     network.join(ports)
@@ -35,7 +35,7 @@ def fabric() -> Fabric:
     return builder.fabric
 
 
-def test_interfaces_say_who_is_designated(fabric):
+def test_interfaces_show_the_dis(fabric):
     lan = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"][-1]
     assert (lan["network_type"], lan["state"], lan["full"]) == ("broadcast", "LAN", 2)
     (level,) = lan["lans"]
@@ -55,7 +55,7 @@ def test_the_pseudonode_is_an_lsp_and_a_node_of_its_own(fabric):
     around = [link for link in area["links"] if link["from"] == network["id"]]
     assert len(around) == len(NAMES)
     assert all(link["two_way"] and link["capacity"] is None for link in around)
-    entries = metric_values(context, operations={}).lsdb_entries
+    entries = scraped(context)["lsdb_entries"]
     assert entries["isis", "level-2", "pseudonode"] == 1
 
 
@@ -67,5 +67,5 @@ def test_a_path_crosses_the_lan_straight_to_the_other_router(fabric, af):
     assert document["capacity"] == pytest.approx(1e9)
 
 
-def test_all_is_well_on_a_lan(fabric):
+def test_validate_finds_no_problem_on_a_lan(fabric):
     assert system.validate(seen_from(fabric, "R2"))["ok"]

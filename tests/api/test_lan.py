@@ -1,8 +1,8 @@
-"""Views of a router on a LAN: paths, explanations and who is designated."""
+"""Views of a router on a LAN: paths, explanations and the designated router."""
 
 import pytest
 
-from fared.api.views import graph, path, protocol, routes
+from fared.api.views import explain, graph, path, protocol
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.sim.network import Network
 from tests.api.seen import seen_from
@@ -12,7 +12,7 @@ MEMBERS = ("R1", "R2", "R3", "R4")
 
 @pytest.fixture(scope="module")
 def fabric() -> Fabric:
-    """R1 to R4 on a LAN led by R4; R5 hangs on R1, which has half a LAN link, and on R2."""
+    """R1 to R4 on a LAN, R4 as DR; R5 is connected to R1, which has half a LAN link, and to R2."""
     builder = FabricBuilder(Network(seed=2))
     for name in (*MEMBERS, "R5"):
         builder.router(name)
@@ -37,7 +37,7 @@ def test_a_path_crosses_the_lan_by_the_link_of_the_router_that_sends(fabric):
 
 
 def test_explain_names_the_link_into_the_lan_that_limits(fabric):
-    document = routes.explain(seen_from(fabric, "R5"), str(fabric.leaf_prefixes["R3"]))
+    document = explain.explain(seen_from(fabric, "R5"), str(fabric.leaf_prefixes["R3"]))
     weights = {hop["interface"]: hop["weight"] for hop in document["nexthops"]}
     assert weights == {"R1": 1, "R2": 2}
     limits = {hop["interface"]: hop["limiting_link"] for hop in document["nexthops"]}
@@ -45,7 +45,7 @@ def test_explain_names_the_link_into_the_lan_that_limits(fabric):
     assert (limits["R1"]["from_hostname"], limits["R1"]["to"]) == ("R1", "net:10.192.1.4")
 
 
-def test_interfaces_say_who_is_designated(fabric):
+def test_interfaces_show_the_designated_router(fabric):
     rows = protocol.interfaces(seen_from(fabric, "R1"))["interfaces"]
     lan = next(row for row in rows if row["network_type"] == "broadcast")
     assert (lan["designated_router"], lan["backup_designated_router"]) == (

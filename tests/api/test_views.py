@@ -1,11 +1,10 @@
-"""Views of a router in a simulated fabric: what they say must be what the fabric does."""
-
-from dataclasses import replace
+"""Views of a router in a simulated fabric, compared with its state."""
 
 import pytest
+from msgspec.structs import replace
 
-from fared.api.control import CommandError
-from fared.api.views import graph, kernel, path, protocol, routes, system
+from fared.api.errors import CommandError
+from fared.api.views import explain, graph, kernel, path, protocol, routes, system
 from fared.api.views.context import ViewContext
 from fared.core.ids import AreaId, ipv4_prefix
 from fared.ospf.settings import AreaSettings, RangeSettings
@@ -36,19 +35,19 @@ def context(fabric) -> ViewContext:
 
 
 def test_explain_names_the_link_that_limits_each_path(context, fabric):
-    document = routes.explain(context, str(fabric.leaf_prefixes["L2"]))
+    document = explain.explain(context, str(fabric.leaf_prefixes["L2"]))
     first, *others = document["nexthops"]
     assert (first["interface"], first["weight"], first["share"]) == ("S1", 1, 0.0769)
     limit = first["limiting_link"]
     assert (limit["from_hostname"], limit["to_hostname"]) == ("S1", "L2")
     assert limit["capacity"] == pytest.approx(DEFAULT_CAPACITY / 4)
     assert [hop["weight"] for hop in others] == [4, 4, 4]
-    assert "plain ECMP could fill only" in document["summary"]
+    assert "plain ECMP could use only" in document["summary"]
     assert "te-link-lsa" in document["last_change"]["causes"][0]
 
 
 def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(context):
-    """Beyond them this router knows what they announced and nothing else."""
+    """Beyond them, this router knows only what they advertise."""
     areas = clos5_areas(2, 2, 2, 2, network=Network(seed=1))
     areas.network.start_all()
     areas.network.run_until_quiet(60)
@@ -56,10 +55,10 @@ def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(cont
     areas.network.run_until_quiet(60)
     view = replace(context, router=areas.network.nodes["p1.L1"].running)
     prefix = str(areas.leaf_prefixes["p2.L1"])
-    document = routes.explain(view, prefix)
+    document = explain.explain(view, prefix)
     assert document["type"] == "inter-area"
     first, second = document["nexthops"]
-    assert "what p1.S1 announced to lie behind it (100G)" in first["reason"]
+    assert "the path capacity that p1.S1 advertises (100G)" in first["reason"]
     assert "its own link" in second["reason"]
     edges = path.path(view, "p1.L1", prefix)["edges"]
     assert [(e["from_hostname"], e["to_hostname"], e["share"]) for e in edges] == [
@@ -72,14 +71,14 @@ def test_paths_and_reasons_end_at_border_routers_for_a_leaf_of_another_area(cont
 def test_explain_says_which_border_router_announces_no_path_capacity(context):
     areas = clos5_areas(2, 2, 2, 2, network=Network(seed=1))
     node = areas.network.nodes["p1.S1"]
-    silent = replace(node.settings.ospf, path_capacity_code=None)
-    node.settings = replace(node.settings, ospf=silent)
+    node.settings = node.settings.with_protocol("ospf", path_capacity_code=None)
     areas.network.start_all()
     areas.network.run_until_quiet(60)
     view = replace(context, router=areas.network.nodes["p1.L1"].running)
-    document = routes.explain(view, str(areas.leaf_prefixes["p2.L1"]))
+    document = explain.explain(view, str(areas.leaf_prefixes["p2.L1"]))
     assert document["summary"].endswith(
-        "p1.S1 announces no path capacity for it: what lies beyond is not known and limits nothing."
+        "p1.S1 advertises no path capacity for it:"
+        " the capacity beyond is unknown and limits nothing."
     )
 
 
@@ -98,9 +97,9 @@ def test_explain_and_routes_say_that_an_active_range_discards(context):
     view = replace(context, router=spine.running, dump=spine.kernel.dump)
     (route,) = routes.routes(view, str(POD))["routes"]
     assert (route["type"], route["discard"], route["nexthops"]) == ("inter-area", True, [])
-    document = routes.explain(view, "10.0.77.1")
+    document = explain.explain(view, "10.0.77.1")
     assert (document["prefix"], document["nexthops"]) == (str(POD), [])
-    assert "what has no longer match is discarded" in document["summary"]
+    assert "packets without a more specific route are discarded" in document["summary"]
     assert all(m["interface"] for v in routes.weights(view)["vectors"] for m in v["members"])
     held = kernel.fib(view)
     (nowhere,) = [hop["id"] for hop in held["nexthops"] if hop["discard"]]
@@ -111,11 +110,11 @@ def test_explain_and_routes_say_that_an_active_range_discards(context):
 def test_explain_takes_an_address_and_finds_the_longest_match(context, fabric):
     prefix = fabric.leaf_prefixes["L2"]
     address = str(prefix).replace("0/24", "77")
-    assert routes.explain(context, address)["prefix"] == str(prefix)
+    assert explain.explain(context, address)["prefix"] == str(prefix)
     with pytest.raises(CommandError, match="no route"):
-        routes.explain(context, "192.0.2.1")
+        explain.explain(context, "192.0.2.1")
     with pytest.raises(CommandError, match="not a prefix"):
-        routes.explain(context, "L2")
+        explain.explain(context, "L2")
 
 
 def test_each_distinct_weight_vector_is_shown_once(context):
@@ -128,8 +127,8 @@ def test_each_distinct_weight_vector_is_shown_once(context):
     assert all(v["quantization_error"] == 0 for v in vectors)
 
 
-def test_weights_that_lean_say_so_and_that_nothing_is_lost_by_it():
-    """The slow path is wanted less than in proportion: its weight is no error."""
+def test_weights_for_few_flows_are_marked_and_not_counted_as_loss():
+    """The slow path gets less than in proportion by design: its weight is not an error."""
     fabric = clos3(4, 2, network=Network(seed=1), solver=SolverSettings(flows=128))
     fabric.network.start_all()
     fabric.network.run_until_quiet(60)
@@ -142,8 +141,8 @@ def test_weights_that_lean_say_so_and_that_nothing_is_lost_by_it():
     assert [member["weight"] for member in vector["members"]] == [1, 7, 7, 7]
     assert vector["members"][0]["wanted_share"] == pytest.approx(0.0457, abs=1e-4)
     assert vector["quantization_error"] < 0.005
-    summary = routes.explain(view, str(fabric.leaf_prefixes["L2"]))["summary"]
-    assert "For 128 flows the smaller ones get less than their part of it." in summary
+    summary = explain.explain(view, str(fabric.leaf_prefixes["L2"]))["summary"]
+    assert "For 128 flows the smaller ones get less than their proportion." in summary
 
 
 def test_path_follows_every_split_to_the_destination(context):

@@ -1,4 +1,4 @@
-"""The fabric that the benchmark makes up is one to a router of ours: speakers, LSAs, LSPs, events."""
+"""The synthetic fabric of the benchmark behaves as a real one: speakers, LSAs, LSPs, events."""
 
 import random
 import time
@@ -8,13 +8,12 @@ import pytest
 from bench.beside import _prepare
 from bench.beside_fabric import AREA, RATE, Fabric
 from bench.beside_speakers import IsisSpeaker, OspfSpeaker
+from fared.core import igp
 from fared.core.ids import AreaId, RouterId, SystemId, ipv4_prefix
 from fared.core.links import InterfaceAddress, Link
 from fared.fib.simulated import SimulatedFib
-from fared.isis import events as isis
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
-from fared.ospf import events as ospf
 from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.router import events
 from fared.router.router import Router
@@ -41,7 +40,7 @@ class Leaf:
             "ospf": OspfSettings(RouterId(own), areas=(AreaSettings(AreaId(0)),)),
             "isis": IsisSettings(system, (AREA,), families=(4,)),
         }
-        chosen = RouterSettings(**{protocol: settings[protocol]})
+        chosen = RouterSettings({protocol: settings[protocol]})
         self.router = Router(chosen, random.Random(1), 0.0, time.perf_counter)
         self.router.handle(events.FibAdopted(self.kernel.dump()), 0.0)
         self._link(Link(1, "lo", True, 65536, (InterfaceAddress(4, own, 32),), loopback=True))
@@ -52,13 +51,13 @@ class Leaf:
     def _link(self, link: Link) -> None:
         area = AreaId(0)
         if self.protocol == "isis":
-            change = isis.CircuitChanged(link, LOOPBACK if link.loopback else CIRCUIT)
+            change = igp.LinkChanged(link, LOOPBACK if link.loopback else CIRCUIT)
         elif link.loopback:
             loopback = InterfaceSettings(area, NetworkType.LOOPBACK, passive=True)
-            change = ospf.LinkChanged(link, loopback)
+            change = igp.LinkChanged(link, loopback)
         else:
-            change = ospf.LinkChanged(link, InterfaceSettings(area, capacity=RATE))
-        self.router.handle(change, 0.0)
+            change = igp.LinkChanged(link, InterfaceSettings(area, capacity=RATE))
+        self.router.handle(events.To(self.protocol, change), 0.0)
 
     def _speaker(self, spine: int):
         ifindex, (theirs, mine) = 10 + spine, self.fabric.addresses((spine, 0))
@@ -68,13 +67,13 @@ class Leaf:
         if self.protocol == "ospf":
 
             def send(raw: bytes) -> None:
-                self.inbox.append(ospf.PacketReceived(ifindex, theirs, 0xE0000005, raw))
+                self.inbox.append(igp.PacketReceived(ifindex, theirs, 0xE0000005, raw, 1))
 
             speaker = OspfSpeaker(router, send, self.fabric.lsas, serves=serves)
         else:
 
             def send(raw: bytes) -> None:
-                self.inbox.append(isis.PduReceived(ifindex, 1, 0, raw))
+                self.inbox.append(igp.PacketReceived(ifindex, 1, 0, raw))
 
             system = self.fabric.system(router)
             speaker = IsisSpeaker(system, theirs, 1, send, self.fabric.lsps, serves=serves)
@@ -92,7 +91,7 @@ class Leaf:
                     speaker.push()
             arrived, self.inbox = self.inbox, []
             for event in arrived:
-                self.router.handle(event, self.now)
+                self.router.handle(events.To(self.protocol, event), self.now)
             self.router.tick(self.now)
             while outputs := self.router.drain():
                 for output in outputs:
@@ -100,8 +99,8 @@ class Leaf:
 
     def _carry_out(self, output) -> None:
         match output:
-            case ospf.SendPacket() | isis.SendPdu():
-                self.speakers[output.ifindex].receive(output.payload)
+            case events.From(_, igp.SendPacket(ifindex, _, payload)):
+                self.speakers[ifindex].receive(payload)
             case events.ApplyFib():
                 results = tuple(self.kernel.apply(output.operations))
                 self.router.handle(events.FibApplied(output, results), self.now)

@@ -1,4 +1,4 @@
-"""What the data plane bench says of its measurements."""
+"""The report of the data plane benchmark."""
 
 import pytest
 

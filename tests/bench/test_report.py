@@ -1,4 +1,4 @@
-"""The page that ``make bench`` writes: what a reader, and a script that counts, can rely on."""
+"""The page that ``make bench`` writes, for readers and scripts."""
 
 import json
 import sys
@@ -88,7 +88,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_section_runs_in_a_process_of_its_own(bench):
     rows = json.dumps(GOOD)
-    text = f"import os\ndef rows():\n    print('words')\n    return [{rows} | {{'pid': os.getpid()}}]\n"
+    body = f"    print('words')\n    return [{rows} | {{'pid': os.getpid()}}]\n"
+    text = f"import os\ndef rows():\n{body}"
     (bench / "mine.py").write_text(text)
     section = run.run("mine")
     assert section.failure is None

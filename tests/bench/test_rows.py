@@ -1,4 +1,4 @@
-"""Rows that compare: above 1 is ahead, and what could not be measured has missed its goal."""
+"""Rows of comparisons: a ratio above 1 is better; a row without measurement misses its goal."""
 
 from __future__ import annotations
 

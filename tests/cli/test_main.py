@@ -13,13 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fared.api.control import CommandError, ControlServer
-from fared.api.schema import (
-    COMMAND_DOCUMENTS,
-    NARROWED_DOCUMENTS,
-    PROTOCOLS,
-    SHOW_DOCUMENTS,
-)
+from fared.api.control import ControlServer
+from fared.api.documents import ACTIONS, DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
+from fared.api.errors import CommandError
+from fared.api.respond import Responder
 from fared.cli.main import main
 from tests.api.documents import ANSWERS, FIB_DIFF, ROUTES, SPF_LOG, STATUS
 from tests.api.isis_documents import BOTH_STATUS
@@ -32,7 +29,7 @@ class Daemon:
         self.path = path
         self.asked = []
         self._loop = asyncio.new_event_loop()
-        self._server = ControlServer(str(path), self._answer)
+        self._server = ControlServer(str(path), Responder(self._answer))
         self._thread = threading.Thread(target=self._loop.run_forever)
 
     def _answer(self, command, args):
@@ -70,17 +67,17 @@ def run(daemon, *words, **kwargs):
     return CliRunner().invoke(main, ["-s", str(daemon.path), *words], **kwargs)
 
 
-@pytest.mark.parametrize("what", SHOW_DOCUMENTS)
+@pytest.mark.parametrize("what", SHOWN)
 def test_every_document_has_its_show_command(daemon, what):
     """A table by default, the document itself with --json, before or after the command."""
     assert run(daemon, "show", what).exit_code == 0
     before, after = run(daemon, "--json", "show", what), run(daemon, "show", what, "--json")
     assert before.stdout == after.stdout
-    assert json.loads(after.stdout)["format"] == SHOW_DOCUMENTS[what]
+    assert json.loads(after.stdout)["format"] == SHOWN[what].format
 
 
 @pytest.mark.parametrize("proto", PROTOCOLS)
-@pytest.mark.parametrize("what", NARROWED_DOCUMENTS)
+@pytest.mark.parametrize("what", NARROWED)
 def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, what):
     """Show isis neighbors asks for the neighbors of IS-IS."""
     assert run(daemon, "show", proto, what).exit_code == 0
@@ -89,8 +86,8 @@ def test_documents_of_one_protocol_have_a_command_under_its_name(daemon, proto, 
 
 def test_every_other_command_has_its_document():
     """The fixtures and the schema name the same commands."""
-    for command, name in COMMAND_DOCUMENTS.items():
-        assert ANSWERS[command]["format"] == name
+    formats = ACTIONS | {entry.command: entry.format for entry in DOCUMENTS}
+    assert {command: ANSWERS[command]["format"] for command in formats} == formats
 
 
 def test_unique_beginnings_of_words_are_enough(daemon):
@@ -228,7 +225,7 @@ def test_tech_support_gathers_everything(daemon):
     """One document for a bug report, the parts that failed included."""
     document = json.loads(run(daemon, "tech-support").stdout)
     assert document["format"] == "fared-tech-support/1"
-    assert set(SHOW_DOCUMENTS) <= set(document["documents"])
+    assert set(SHOWN) <= set(document["documents"])
     assert document["documents"]["fib diff"] == FIB_DIFF
     assert "lsdb isis" not in document["documents"]
 

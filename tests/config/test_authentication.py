@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from fared.config import Action, ConfigErrors, diff, json_schema, load_text
-from fared.config.convert import interface_settings
+from fared.config import ConfigErrors, Reload, diff, json_schema, load_text
 from fared.config.secrets import HIDDEN
 from fared.core.keys import Algorithm, AuthKey, TimedKey
+from fared.daemon.settings import interface_settings
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"
 MD5 = "algorithm: md5, key-id: 1"
+PAST = "2026-01-01T00:00:00Z"
 
 
 def text_of(authentication: str) -> str:
@@ -94,7 +95,7 @@ def test_a_key_from_a_file(tmp_path: Path):
         (f"{{{MD5}, key: '{HIDDEN}'}}", "key", "show config hides it"),
         (f"{{{MD5}, key: {'x' * 17}}}", "key", "at most 16 bytes"),
         ("{algorithm: cleartext, key: ninebytes}", "key", "at most 8 bytes"),
-        (f"{{{MD5}, key: a, key-file: /dev/null}}", "key-file", "first line is empty"),
+        (f"{{{MD5}, key: a, key-file: /dev/null}}", "key-file", "it is a device"),
         (f"{{{MD5}, key-file: /nowhere/at/all}}", "key-file", "No such file"),
         (f"{{{MD5}, key-file: relative}}", "key-file", "an absolute path"),
         (f"{{{MD5}, key: a, extended-sequence: true}}", "extended-sequence", "HMAC"),
@@ -102,7 +103,7 @@ def test_a_key_from_a_file(tmp_path: Path):
         (f"{{{MD5}, key: a, send-start: 2027-01-31}}", "send-start", "with its zone"),
         (f"{{{MD5}, key: a, send-start: tomorrow}}", "send-start", "with its zone"),
         (
-            f"{{{MD5}, key: a, accept-start: 2027-01-31T12:00:00Z, accept-end: 2026-01-01T00:00:00Z}}",
+            f"{{{MD5}, key: a, accept-start: 2027-01-31T12:00:00Z, accept-end: {PAST}}}",
             "accept-end",
             "a time after accept-start",
         ),
@@ -172,11 +173,18 @@ def test_a_secret_is_not_in_the_document_nor_in_any_representation():
     assert shown == {"algorithm": "hmac-sha-256", "key-id": 1, "key": HIDDEN}
 
 
+def test_a_key_with_id_0_is_printed_with_its_id():
+    """0 is a number of a key, and not the lack of one."""
+    config = load_text(text_of("{algorithm: md5, key-id: 0, key: a}"))
+    interface = config.document()["ospf"]["areas"]["0.0.0.0"]["interfaces"]["swp1"]
+    assert interface["authentication"] == {"algorithm": "md5", "key-id": 0, "key": HIDDEN}
+
+
 def test_a_changed_secret_is_a_change_without_a_bounce_and_without_the_secret():
     old, new = (load_text(text_of(ONE.replace(SECRET, key))) for key in (SECRET, SECRET + "2"))
     (change,) = diff(old, new)
     assert change.path[-2:] == ("authentication", "key")
-    assert (change.old, change.new, change.action) == (HIDDEN, HIDDEN, Action.UPDATE_IN_PLACE)
+    assert (change.old, change.new, change.action) == (HIDDEN, HIDDEN, Reload.UPDATE)
     assert diff(old, old) == []
 
 
@@ -209,7 +217,7 @@ def test_keys_come_and_go_in_place(old: str, new: str, paths: list[str]):
     changes = diff(load_text(text_of(old)), load_text(text_of(new)))
     prefix = "ospf.areas.0.0.0.0.interfaces.swp1.authentication"
     assert [".".join(change.path) for change in changes] == [prefix + path for path in paths]
-    assert {change.action for change in changes} == {Action.UPDATE_IN_PLACE}
+    assert {change.action for change in changes} == {Reload.UPDATE}
     assert SECRET not in repr(changes)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fared.config import Action, Change, diff, load_text
+from fared.config import Change, Reload, diff, load_text
 
 BASE = "ospf: {areas: {0: {interfaces: {swp1: {cost: 10}}}}}"
 
@@ -25,40 +25,45 @@ def test_a_cost_is_updated_in_place():
     """A change names its path, both values and what it takes."""
     path = ("ospf", "areas", "0.0.0.0", "interfaces", "swp1", "cost")
     new = "ospf: {areas: {0: {interfaces: {swp1: {cost: 20}}}}}"
-    assert changes(new) == [Change(path, 10, 20, Action.UPDATE_IN_PLACE)]
+    assert changes(new) == [Change(path, 10, 20, Reload.UPDATE)]
 
 
 @pytest.mark.parametrize(
     ("new", "action"),
     [
-        ("hostname: x\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("log: {level: debug}\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("interfaces: {swp1: {bandwidth: 10G}}\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("adaptive: {enabled: false}\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("adaptive: {measure-period: 100ms}\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("fib: {on-exit: keep}\n" + BASE, Action.UPDATE_IN_PLACE),
-        ("ospf: {areas: {0: {interfaces: {swp1: , swp2: }}}}", Action.UPDATE_IN_PLACE),
-        ("ospf: {areas: {0: {interfaces: {swp1: }}, 1: {}}}", Action.UPDATE_IN_PLACE),
-        ("ospf: {areas: {0: {interfaces: {swp1: {passive: true}}}}}", Action.BOUNCE_ADJACENCY),
-        ("ospf: {areas: {0: {interfaces: {swp1: {dead-interval: 9}}}}}", Action.BOUNCE_ADJACENCY),
-        ("ospf: {areas: {0: {interfaces: {}}}}", Action.BOUNCE_ADJACENCY),
-        ("ospf: {areas: {}}", Action.BOUNCE_ADJACENCY),
+        ("hostname: x\n" + BASE, Reload.UPDATE),
+        ("log: {level: debug}\n" + BASE, Reload.UPDATE),
+        ("interfaces: {swp1: {bandwidth: 10G}}\n" + BASE, Reload.UPDATE),
+        ("adaptive: {enabled: false}\n" + BASE, Reload.UPDATE),
+        ("adaptive: {measure-period: 100ms}\n" + BASE, Reload.UPDATE),
+        ("fib: {on-exit: keep}\n" + BASE, Reload.UPDATE),
+        ("ospf: {areas: {0: {interfaces: {swp1: , swp2: }}}}", Reload.UPDATE),
+        ("ospf: {areas: {0: {interfaces: {swp1: }}, 1: {}}}", Reload.UPDATE),
+        ("ospf: {areas: {0: {interfaces: {swp1: {passive: true}}}}}", Reload.BOUNCE),
+        ("ospf: {areas: {0: {interfaces: {swp1: {prefix-suppression: true}}}}}", Reload.UPDATE),
+        (
+            "ospf: {prefix-suppression: true, areas: {0: {interfaces: {swp1: }}}}",
+            Reload.UPDATE,
+        ),
+        ("ospf: {areas: {0: {interfaces: {swp1: {dead-interval: 9}}}}}", Reload.BOUNCE),
+        ("ospf: {areas: {0: {interfaces: {}}}}", Reload.BOUNCE),
+        ("ospf: {areas: {}}", Reload.BOUNCE),
         (
             "ospf: {areas: {0: {ranges: {10.1.0.0/16: }, interfaces: {swp1: }}}}",
-            Action.UPDATE_IN_PLACE,
+            Reload.UPDATE,
         ),
         (
             "ospf: {path-capacity-sub-tlv: 32769, areas: {0: {interfaces: {swp1: }}}}",
-            Action.RESTART_REQUIRED,
+            Reload.RESTART,
         ),
         (
             "ospf: {redistribute: {static: }, areas: {0: {interfaces: {swp1: }}}}",
-            Action.UPDATE_IN_PLACE,
+            Reload.UPDATE,
         ),
-        ("router-id: 1.1.1.1\n" + BASE, Action.RESTART_REQUIRED),
-        ("fib: {group-type: resilient}\n" + BASE, Action.RESTART_REQUIRED),
-        ("api: {http: off}\n" + BASE, Action.RESTART_REQUIRED),
-        ("", Action.RESTART_REQUIRED),
+        ("router-id: 1.1.1.1\n" + BASE, Reload.RESTART),
+        ("fib: {group-type: resilient}\n" + BASE, Reload.RESTART),
+        ("api: {http: off}\n" + BASE, Reload.RESTART),
+        ("", Reload.RESTART),
     ],
 )
 def test_each_change_says_how_much_it_disturbs(new, action):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fared.config import Config, load
-from fared.config.convert import circuit_settings, to_isis_settings
+from fared.config import load
 from fared.core.ids import format_system_id
+from fared.daemon.settings import circuit_settings, isis_settings
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind
 
@@ -28,7 +28,7 @@ def test_an_example_loads(path):
 def test_the_isis_leaf_needs_no_more_than_its_title_and_interfaces():
     """Level 1 on its uplinks, both address families, point-to-point, a system id of its own."""
     path = next(path for path in EXAMPLES if path.name == "isis-leaf.yaml")
-    settings = to_isis_settings(load(path), 1, "leaf")
+    settings = isis_settings(load(path), 1, "leaf")
     assert settings.levels is LevelSet.ONE
     assert settings.families == (4, 6)
     assert format_system_id(settings.system_id) == "0102.5500.1011"
@@ -38,7 +38,7 @@ def test_the_isis_leaf_needs_no_more_than_its_title_and_interfaces():
 def test_the_reference_states_the_defaults():
     """In fared.yaml every value that is written out is the default."""
     reference = load(next(path for path in EXAMPLES if path.name == "fared.yaml"))
-    default = Config.model_validate({"ospf": {"areas": {0: {"interfaces": {"swp*": {}}}}}})
+    default = load('ospf: {areas: {0: {interfaces: {"swp*": {}}}}}')
     written, expected = reference.document(), default.document()
     lo = written["ospf"]["areas"]["0.0.0.0"]["interfaces"].pop("lo")
     expected["interfaces"] = {"*": {"bandwidth": "auto"}}
@@ -49,14 +49,12 @@ def test_the_reference_states_the_defaults():
 def test_the_reference_mentions_every_key():
     """A setting that is not in the reference does not exist for its reader."""
     text = next(path for path in EXAMPLES if path.name == "fared.yaml").read_text()
-    document = Config.model_validate(
-        {
-            "ospf": {"areas": {0: {"interfaces": {"x": {}}}}},
-            "isis": {"net": "49.0102.5500.0001.00", "interfaces": {"x": {}}},
-            "router-id": "1.1.1.1",
-            "hostname": "x",
-        }
-    ).document()
+    document = load("""
+ospf: {areas: {0: {interfaces: {x: {}}}}}
+isis: {net: 49.0102.5500.0001.00, interfaces: {x: {}}}
+router-id: 1.1.1.1
+hostname: x
+""").document()
     interface = document["ospf"]["areas"].pop("0.0.0.0")["interfaces"]["x"]
     circuit = document["isis"]["interfaces"].pop("x")
     sections = [document, *(value for value in document.values() if isinstance(value, dict))]

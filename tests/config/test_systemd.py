@@ -1,4 +1,5 @@
-"""The service files: right sections, least privilege, and systemd's own opinion where it is here."""
+"""The service files: right sections, least privilege, and systemd's own opinion where it is
+here."""
 
 import re
 import shutil
@@ -9,7 +10,8 @@ import pytest
 
 from fared.config import load_text
 
-SYSTEMD = Path(__file__).parents[2] / "systemd"
+ROOT = Path(__file__).parents[2]
+SYSTEMD = ROOT / "systemd"
 UNIT = SYSTEMD / "fared.service"
 
 
@@ -42,9 +44,10 @@ def test_the_unit_reports_readiness_and_is_watched():
 
 
 def test_the_unit_leaves_room_for_what_the_configuration_promises():
-    """The socket's directory exists, sysctls can be written, packet sockets opened."""
+    """Directories of socket and state exist, sysctls can be written, packet sockets opened."""
     unit = settings()
     assert load_text("").api.socket.startswith(f"/run/{unit['RuntimeDirectory'][0]}/")
+    assert load_text("").state_directory == f"/var/lib/{unit['StateDirectory'][0]}"
     assert unit["ProtectKernelTunables"] == ["no"]
     assert unit["ProcSubset"] == ["all"]
     assert {"AF_NETLINK", "AF_PACKET"} <= set(unit["RestrictAddressFamilies"][0].split())
@@ -54,6 +57,17 @@ def test_the_protocol_number_has_a_name():
     """`ip route show proto fared` works with the default protocol."""
     lines = (SYSTEMD / "rt_protos.d" / "fared.conf").read_text().splitlines()
     assert f"{load_text('').fib.protocol} fared" in lines
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", UNIT], ids=lambda page: page.name)
+def test_the_steps_for_another_path_change_every_command_of_the_unit(page, tmp_path):
+    """The sed of README.md and of the unit's head, run as written, into a scratch directory."""
+    sed = next(line for line in page.read_text().splitlines() if "sed 's|" in line).lstrip("# ")
+    command = sed.replace("/etc/systemd/system", str(tmp_path))
+    subprocess.run(["/bin/sh", "-c", command], cwd=page.parent, timeout=60, check=True)
+    copy = (tmp_path / "fared.service").read_text()
+    commands = re.findall(r"^Exec\w+=(\S+)", copy, re.MULTILINE)
+    assert commands == ["/opt/fared/bin/fared"] * 3 + ["/bin/kill"]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")

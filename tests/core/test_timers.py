@@ -27,6 +27,37 @@ def test_cancelled_timers_neither_fire_nor_hold_the_deadline():
     assert queue.fire(1.5) == 0
 
 
+def test_a_timer_that_may_be_early_fires_with_one_that_is_due():
+    """One wake-up for both; alone it waits for its deadline."""
+    queue, fired = TimerQueue(), []
+    queue.arm(1.0, lambda: fired.append("due"), earliest=0.8)
+    queue.arm(1.2, lambda: fired.append("early"), earliest=0.9)
+    queue.arm(1.3, lambda: fired.append("not yet"), earliest=1.1)
+    assert queue.next_deadline() == 1.0
+    assert queue.fire(1.0) == 2
+    assert fired == ["due", "early"]
+    assert queue.next_deadline() == 1.3
+
+
+def test_a_cancelled_timer_hides_none_that_may_be_early():
+    queue = TimerQueue()
+    queue.arm(0.6, lambda: None, earliest=0.5)
+    queue.cancel(queue.arm(1.0, pytest.fail))
+    queue.arm(1.1, lambda: None, earliest=0.5)
+    assert queue.fire(0.6) == 2
+    assert len(queue) == 0
+
+
+def test_a_timer_that_may_be_early_waits_where_nothing_is_due():
+    """Nor does it follow a timer that could not wait: a neighbor's hellos would time ours."""
+    queue = TimerQueue()
+    queue.arm(1.1, lambda: None, earliest=0.5)
+    assert queue.fire(0.6) == 0
+    queue.arm(0.7, lambda: None)
+    assert queue.fire(0.7) == 1
+    assert queue.fire(1.1) == 1
+
+
 def test_a_timer_that_rearms_itself_at_now_waits_for_the_next_call():
     queue, fired = TimerQueue(), []
 

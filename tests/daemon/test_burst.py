@@ -1,43 +1,155 @@
-"""Packets of one wake-up: together, in order, and none of an interface that went down meanwhile."""
+"""Sockets read together: links first, packets processed once, in order, none of closed sockets."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import closing
 
+import pytest
+
+from fared.core.igp import PacketReceived
 from fared.daemon.burst import Burst
-from fared.isis.events import PduReceived
-from fared.ospf.events import PacketReceived
+from fared.router.events import To
 
 
-async def test_what_one_wake_up_finds_is_handed_on_together():
-    handed = []
-    burst = Burst(lambda packets, arrived: handed.append((packets, arrived)))
-    burst.sockets, burst.frames = {1, 2}, {1}
+class Watched:
+    """A burst over socket pairs; a byte written to one is a packet of its interface."""
+
+    def __init__(self) -> None:
+        self.handed: list[tuple[list[To], float]] = []
+        self.burst = Burst(lambda packets, arrived: self.handed.append((packets, arrived)))
+        self.open: set[int] = set()
+        self.kind = socket.SOCK_STREAM
+        self.burst.io = {"ospf": self.open}
+        self.ends: dict[int, tuple[socket.socket, socket.socket]] = {}
+
+    def add(self, ifindex: int) -> None:
+        near, _ = self.ends[ifindex] = socket.socketpair(type=self.kind)
+        self.open.add(ifindex)
+        self.burst.add_reader(near, self.read, ifindex)
+
+    def read(self, ifindex: int) -> None:
+        data = self.ends[ifindex][0].recv(100)
+        self.burst.take("ospf", PacketReceived(ifindex, 10, 20, data))
+
+    def write(self, ifindex: int, data: bytes) -> None:
+        self.ends[ifindex][1].send(data)
+
+    def payloads(self) -> list[list[bytes]]:
+        return [[packet.event.payload for packet in packets] for packets, _ in self.handed]
+
+    def close(self) -> None:
+        for near, far in self.ends.values():
+            self.burst.remove_reader(near)
+            near.close()
+            far.close()
+
+
+@pytest.fixture
+async def watched():
+    with closing(Watched()) as made:
+        yield made
+
+
+async def one_turn() -> None:
+    """Let the loop poll its sockets once."""
+    turned = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(0, turned.set_result, None)
+    await turned
+
+
+async def test_one_wakeup_reads_all_readable_sockets_in_order_and_passes_packets_on_once(watched):
     began = asyncio.get_running_loop().time()
-    burst.packet(1, 10, 20, b"a")
-    burst.frame(1, 30, 40, b"b")
-    burst.packet(2, 10, 20, b"c")
-    assert handed == []
-    await asyncio.sleep(0)
-    ((packets, arrived),) = handed
-    assert packets == [
-        PacketReceived(1, 10, 20, b"a"),
-        PduReceived(1, 30, 40, b"b"),
-        PacketReceived(2, 10, 20, b"c"),
-    ]
-    assert arrived >= began
-    burst.packet(1, 10, 20, b"d")
-    await asyncio.sleep(0)
-    assert [packet.payload for packet in handed[1][0]] == [b"d"]
+    for ifindex in (3, 1, 2):
+        watched.add(ifindex)
+    watched.write(2, b"b")
+    watched.write(3, b"a")
+    await one_turn()
+    assert watched.payloads() == [[b"a", b"b"]]
+    ((packets, arrived),) = watched.handed
+    assert packets[0] == To("ospf", PacketReceived(3, 10, 20, b"a"))
+    assert began <= arrived <= asyncio.get_running_loop().time()
+    watched.write(1, b"c")
+    await one_turn()
+    assert watched.payloads() == [[b"a", b"b"], [b"c"]]
 
 
-async def test_packets_of_an_interface_that_went_down_before_they_are_looked_at_are_left_out():
-    """Its socket was closed in the same round of the loop: they are not to be counted as refused."""
-    handed = []
-    burst = Burst(lambda packets, _: handed.append(packets))
-    burst.sockets = {1, 2}
-    burst.packet(1, 10, 20, b"gone")
-    burst.packet(2, 10, 20, b"there")
-    burst.sockets.discard(1)
-    await asyncio.sleep(0)
-    assert [packet.payload for packet in handed[0]] == [b"there"]
+async def test_readers_are_called_until_all_sockets_are_empty(watched):
+    """A reader takes one packet at a time, from each socket in turn."""
+    watched.kind = socket.SOCK_DGRAM
+    for ifindex in (1, 2):
+        watched.add(ifindex)
+        for data in (b"a", b"b", b"c"):
+            watched.write(ifindex, data)
+    watched.write(1, b"d")
+    await one_turn()
+    assert watched.payloads() == [[b"a", b"a", b"b", b"b", b"c", b"c", b"d"]]
+
+
+async def test_a_reader_added_first_is_called_before_any_packet_is_passed_on(watched):
+    """Links come before packets, though their message arrives last."""
+    called: list[str] = []
+    links, kernel = watched.ends[0] = socket.socketpair()
+    watched.burst.add_reader(links, lambda: called.append(f"{links.recv(9)}, {watched.handed}"))
+    watched.add(1)
+    watched.write(1, b"packet")
+    kernel.send(b"down")
+    await one_turn()
+    assert called == ["b'down', []"]
+    assert watched.payloads() == [[b"packet"]]
+
+
+async def test_packets_of_an_interface_that_went_down_before_processing_are_dropped(
+    watched,
+):
+    """Its socket was closed in the same wakeup: they are not counted as errors."""
+    for ifindex in (1, 2):
+        watched.add(ifindex)
+        watched.write(ifindex, b"%d" % ifindex)
+    watched.add(3)
+    watched.write(3, b"down")
+    watched.burst.remove_reader(watched.ends[3][0])
+    watched.burst.add_reader(watched.ends[3][0], lambda: watched.open.discard(1))
+    await one_turn()
+    assert watched.payloads() == [[b"2"]]
+
+
+async def test_a_reader_that_fails_does_not_keep_others_from_being_read(watched):
+    caught: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: caught.append(context))
+    watched.add(1)
+    watched.add(2)
+    near = watched.ends[1][0]
+    watched.burst.remove_reader(near)
+    watched.burst.add_reader(near, lambda: near.recv(9) and [].pop())
+    watched.write(1, b"bad")
+    watched.write(2, b"good")
+    await one_turn()
+    assert watched.payloads() == [[b"good"]]
+    assert isinstance(caught[0]["exception"], IndexError)
+
+
+async def test_a_reader_that_another_one_removed_is_not_called(watched):
+    watched.add(1)
+    watched.add(2)
+    first, second = watched.ends[1][0], watched.ends[2][0]
+    watched.burst.remove_reader(first)
+    watched.burst.remove_reader(second)
+    watched.burst.add_reader(first, lambda: first.recv(9) and watched.burst.remove_reader(second))
+    watched.burst.add_reader(second, watched.read, 2)
+    watched.write(1, b"close")
+    watched.write(2, b"unread")
+    await one_turn()
+    assert watched.handed == []
+    watched.burst.add_reader(second, watched.read, 2)
+    await one_turn()
+    assert watched.payloads() == [[b"unread"]]
+
+
+async def test_a_burst_ended_early_is_processed_once(watched):
+    watched.burst.io = {"ospf": {1}}
+    watched.burst.take("ospf", PacketReceived(1, 10, 20, b"a", 1))
+    watched.burst.end()
+    watched.burst.end()
+    assert watched.payloads() == [[b"a"]]

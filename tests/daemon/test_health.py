@@ -1,4 +1,4 @@
-"""Measuring the load by the clock: what the router is told, also when the kernel does not answer."""
+"""Periodic measurements of load: the router's inputs, also if the kernel does not answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fared.core.events import LoadMeasured
+from fared.core.igp import LoadMeasured
 from fared.daemon import health as module
+from fared.daemon.defence import Defence
 from fared.daemon.health import Health
 from fared.weights.adaptation import AdaptationSettings
 
@@ -18,7 +19,7 @@ ENOUGH = 3
 
 
 class Source:
-    """Answers of the kernel by turns: loads, or an error."""
+    """Answers of the kernel, in order: loads, or an error."""
 
     def __init__(self) -> None:
         self.answers: list[dict[int, float] | OSError] = []
@@ -44,7 +45,7 @@ class Source:
 
 
 class Host:
-    """A daemon of which only the parts that measuring touches exist."""
+    """A daemon reduced to the parts that measurements use."""
 
     def __init__(self, period: float) -> None:
         self.fed: list[LoadMeasured] = []
@@ -56,14 +57,11 @@ class Host:
             info=lambda event, **_: self.said.append(event),
             warning=lambda event, **_: self.said.append(event),
         )
+        self.defence = Defence(self.log)
+        self.auditor = SimpleNamespace(request=lambda _: None)
+        self.sysctls = SimpleNamespace(check=lambda: None)
         self.runner = SimpleNamespace(feed_all=self.fed.extend, router=None)
         self.measure_every(period)
-
-    def audit(self, reason: str) -> None:
-        """Nothing to compare here."""
-
-    def check_clock(self) -> None:
-        """Nobody sets it."""
 
     def measure_every(self, period: float) -> None:
         adaptation = AdaptationSettings(measure_period=period)
@@ -81,11 +79,11 @@ def source(monkeypatch):
 def measured(
     host: Host, source: Source, *answers: dict[int, float] | OSError
 ) -> list[LoadMeasured]:
-    """Measure once an answer; return what the router was told."""
+    """Measure once per answer; return the router's inputs."""
     source.answers += answers
 
     async def work() -> None:
-        health = Health(host)
+        health = Health(host, lambda: None)
         for _ in answers:
             health.measure_load()
 
@@ -93,14 +91,14 @@ def measured(
     return host.fed
 
 
-def test_the_router_is_told_every_load(source):
+def test_the_router_receives_every_load(source):
     host = Host(1.0)
     told = measured(host, source, {3: 5.0, 4: 0.0})
     assert told == [LoadMeasured(3, 5.0), LoadMeasured(4, 0.0)]
     assert host.runtime.utilized == {3: 5.0, 4: 0.0}
 
 
-def test_a_kernel_that_does_not_answer_is_logged_once_and_ends_nothing(source):
+def test_a_kernel_that_does_not_answer_is_logged_once_and_loads_stay(source):
     host = Host(1.0)
     full = OSError(errno.ENOBUFS, "No buffer space available")
     told = measured(host, source, {3: 5.0}, full, full, {3: 6.0}, full)
@@ -110,7 +108,7 @@ def test_a_kernel_that_does_not_answer_is_logged_once_and_ends_nothing(source):
     assert host.runtime.utilized == {3: 6.0}
 
 
-def test_a_load_that_is_too_old_is_taken_back(source):
+def test_a_load_that_is_too_old_is_withdrawn(source):
     host = Host(1.0)
     measured(host, source, {3: 5.0, 4: 7.0})
     source.old = [4]
@@ -119,20 +117,23 @@ def test_a_load_that_is_too_old_is_taken_back(source):
     assert host.runtime.utilized == {3: 5.0}
 
 
-def test_another_period_counts_from_the_reload_on(source):
+def test_a_changed_period_applies_from_the_reload_on(source):
     host = Host(3600.0)
 
-    async def work() -> None:
-        health = Health(host)
+    async def work() -> float:
+        health = Health(host, lambda: None)
         health.reconfigured()  # before the start there is nothing to do
         health.start()
         health.reconfigured()
         assert source.asked == []
         host.measure_every(0.01)
+        reloaded = asyncio.get_running_loop().time()
         health.reconfigured()
         async with asyncio.timeout(20):
             await source.enough.wait()
         health.stop()
+        return reloaded
 
-    asyncio.run(work())
-    assert all(b - a >= 0.0099 for a, b in zip(source.asked, source.asked[1:], strict=False))
+    reloaded = asyncio.run(work())
+    turns = enumerate(source.asked, 1)
+    assert all(asked - reloaded >= turn * 0.01 - 1e-4 for turn, asked in turns)

@@ -1,4 +1,4 @@
-"""What a running daemon does not load: memory and start-up time of every router in a lab."""
+"""Modules that a running daemon does not load, to save memory and start-up time."""
 
 import subprocess
 import sys
@@ -14,35 +14,41 @@ NEVER = (
     "pytest",
     "hypothesis",
     "dpkt",
+    "pydantic",
+    "typing_extensions",
+    "_hashlib",
     "fared.cli",
+    "fared.offline",
     "fared.lab",
     "fared.sim",
-    "fared.ted.export",
 )
 """Tools of operators and developers: never, whatever is asked of the daemon."""
-LATE = ("uvicorn", "prometheus_client", "fared.api.views.routes")
-"""Not before neighbors have heard of us: what people look through."""
+UNREAD = ("fared.api.schema",)
+"""What only type checkers read."""
+LATE = ("ssl", "uvicorn", "h11", "prometheus_client", "fared.api.http", "fared.api.views.routes")
+"""Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
 START = """
 import sys
 from pathlib import Path
-import fared.daemon.main
+from fared.daemon.main import load_daemon
 from fared.config import load_runnable
-from fared.daemon.daemon import Daemon
+Daemon = load_daemon().Daemon
 from fared.daemon.settings import router_settings
 from fared.router.router import Router
-config = load_runnable(Path({config!r}))
+config = load_runnable(Path({config!r})).config
 Daemon({config!r}, config)
 Router(router_settings(config, 1, "r"), __import__("random").Random(1), 0.0, lambda: 0.0)
 """
 SERVE = """
-import fared.api.http, fared.daemon.scrape, fared.daemon.metrics, fared.daemon.commands
+import fared.api.http_server, fared.api.http, fared.daemon.metrics, fared.api.dispatch
+fared.api.dispatch.load(['ospf'])
 """
 OSPF = "ospf:\n  areas:\n    0.0.0.0:\n      interfaces:\n        lo: {passive: true}\n"
 ISIS = "isis:\n  net: 49.0001.0102.5500.0001.00\n  interfaces:\n    lo: {passive: true}\n"
 
 
 def modules(code: str) -> set[str]:
-    """What a fresh interpreter has loaded after it ran this."""
+    """The modules that an interpreter has loaded after it ran this code."""
     code += "print('\\n'.join(name for name, module in sys.modules.items() if module))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
@@ -67,19 +73,24 @@ def test_tools_are_never_loaded(loaded, when):
     assert not {name for name in loaded[when] if name.startswith(NEVER)}
 
 
+def test_the_types_of_documents_are_not_loaded(loaded):
+    assert "fared.api.views.system" in loaded["served"]
+    assert not {name for name in loaded["served"] if name.startswith(UNREAD)}
+
+
 @pytest.mark.parametrize("when", ["ospf", "isis"])
-def test_what_people_look_through_is_loaded_later(loaded, when):
+def test_views_and_http_are_loaded_later(loaded, when):
     assert not loaded[when] & set(LATE)
 
 
-def test_the_engine_of_a_protocol_not_spoken_is_not_loaded(loaded):
+def test_the_engine_of_a_protocol_that_is_not_configured_is_not_loaded(loaded):
     assert "fared.ospf.engine" in loaded["ospf"]
     assert "fared.isis.engine" not in loaded["ospf"]
     assert "fared.isis.engine" in loaded["isis"]
     assert "fared.ospf.engine" not in loaded["isis"]
 
 
-def test_the_views_of_a_protocol_not_spoken_are_not_loaded(loaded):
-    """They bring its codec: half of what an OSPF router loads for those who look."""
+def test_the_views_of_a_protocol_that_is_not_configured_are_not_loaded(loaded):
+    """They import its codec: half of the modules that an OSPF router loads for its views."""
     assert "fared.api.views.ospf" in loaded["served"]
     assert not {name for name in loaded["served"] if name.startswith("fared.isis.pdu")}

@@ -1,21 +1,30 @@
-"""From the file and the clocks to what the router is told."""
+"""The settings of the router, from the file and the clocks."""
+
+import json
 
 import pytest
 
 from fared.config import ConfigErrors, load_text
 from fared.core.links import InterfaceAddress, Link
-from fared.daemon.settings import fib_settings, router_settings, sysctls_of, with_clock
+from fared.daemon.machine import sysctls_of
+from fared.daemon.settings import counts_boots, fib_settings, router_settings
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
-WALL_NS = 1_800_000_000_500_000_000
 
 
-def test_the_engine_learns_what_the_wall_clock_says():
-    """Loop time plus epoch is the time of day; 64-bit sequence numbers begin at nanoseconds."""
-    settings = with_clock(router_settings(CONFIG, 1, "leaf1"), WALL_NS, 250.0)
-    assert settings.ospf.epoch + 250.0 == 1_800_000_000.5
-    assert settings.ospf.auth_sequence == WALL_NS
-    assert settings.ospf.auth_sequence < 1 << 63
+def test_boots_are_counted_where_a_key_has_extended_sequence_numbers():
+    """RFC 7474: any key of any interface counts; without one, nothing is stored on disk."""
+    ospf = {"areas": {0: {"interfaces": {"swp1": {}, "swp2": {}}}}}
+    one, other = (
+        {"algorithm": "hmac-sha-256", "key-id": number, "key": "k", "extended-sequence": extended}
+        for number, extended in ((1, False), (2, True))
+    )
+    found = []
+    for authentication in (one, other, {"keys": [one, other]}):
+        ospf["areas"][0]["interfaces"]["swp2"]["authentication"] = authentication
+        found.append(counts_boots(load_text(json.dumps({"ospf": ospf}))))
+    assert found == [False, True, True]
+    assert not counts_boots(CONFIG)
 
 
 LO = Link(1, "lo", True, 65536, (InterfaceAddress(4, 0x7F000001, 8),), loopback=True)
@@ -39,8 +48,8 @@ ISIS = (
         (ISIS % "ipv6", BARE, True, "2"),
     ],
 )
-def test_the_kernel_is_set_to_what_families_and_links_need(text, link, ipv6, rp_filter):
-    """IS-IS carries IPv4 over IPv6 where a link has no IPv4 address, OSPF never does."""
+def test_sysctls_are_set_as_families_and_links_need(text, link, ipv6, rp_filter):
+    """IS-IS routes IPv4 over IPv6 next hops on links without IPv4 addresses; OSPF does not."""
     wanted = {w.path: w.value for w in sysctls_of(load_text(text), 1, [LO, link])}
     assert ("net/ipv6/conf/swp1/disable_ipv6" in wanted) is ipv6
     assert wanted["net/ipv4/conf/swp1/rp_filter"] == rp_filter
@@ -58,7 +67,7 @@ def test_weights_lean_only_where_the_file_says_for_how_many_flows():
 
 
 def test_equalising_is_another_rule_for_available_bandwidth():
-    """What nobody announces is no difference: its dead zone is the announce threshold."""
+    """Its dead zone is the announce threshold: smaller differences are not advertised."""
     text = OSPF + "\nadaptive: {metric: %s, announce-threshold: 4%%}"
     found = {
         metric: router_settings(load_text(text % metric), 1, "leaf1").solver
@@ -73,8 +82,10 @@ def test_equalising_is_another_rule_for_available_bandwidth():
     ("written", "period", "loop_delay", "stale_after"),
     [("100ms", 0.1, 1.1, 10.0), ("1s", 1.0, 1.55, 10.0), ("10s", 10.0, 6.05, 50.0)],
 )
-def test_the_loop_knows_how_often_load_is_measured(written, period, loop_delay, stale_after):
-    """Its delay decides how slow weights must be; a slow measurement does not look stale."""
+def test_the_time_constant_depends_on_the_measuring_interval(
+    written, period, loop_delay, stale_after
+):
+    """The delay of the loop limits how fast weights follow; slow measurements are not stale."""
     text = OSPF + f"\nadaptive: {{metric: available, measure-period: {written}}}"
     adaptation = router_settings(load_text(text), 1, "leaf1").solver.adaptation
     assert adaptation.measure_period == period

@@ -1,4 +1,4 @@
-"""Small words for planner tests: routes by interface and weight, and a planner with its kernel.
+"""Helpers of planner tests: routes by interface and weight, and a planner with its kernel.
 
 A link number stands for the neighbor's IPv4 address there, ``six(number)`` for its link-local
 IPv6 address on the same link.
@@ -55,7 +55,7 @@ def routes(numbers, weights: dict[int, int]) -> dict[Prefix, Route | None]:
 
 
 class Bench:
-    """A planner whose operations go straight to a simulated kernel, and a clock."""
+    """A planner whose operations are applied to a simulated kernel, and a clock."""
 
     def __init__(self, kernel: SimulatedFib | None = None, **settings) -> None:
         self.kernel = kernel or SimulatedFib()
@@ -64,7 +64,7 @@ class Bench:
         self.now = 0.0
 
     def carry_out(self, operations: list[FibOperation]) -> list[FibOperation]:
-        """Apply with all follow-ups; return everything that was written."""
+        """Apply operations and all that follow from them; return those that were applied."""
         done = list(operations)
         for _ in range(50):
             if not operations:
@@ -84,7 +84,7 @@ class Bench:
         return self.update({prefix(n): None for n in numbers})
 
     def wait(self, seconds: float) -> list[FibOperation]:
-        """Let time pass, ticking at each deadline."""
+        """Advance the clock, with a tick at each deadline."""
         end, done = self.now + seconds, []
         for _ in range(1000):
             deadline = self.planner.next_deadline()

@@ -1,9 +1,18 @@
-"""What the planner writes, and above all what it does not write."""
+"""The operations of the planner, and changes that need none."""
 
 import errno
 from collections import Counter
 
-from fared.fib.model import DeleteGroup, DeleteNextHop, FibState, Member, PutGroup, PutRoute
+from fared.fib.model import (
+    DeleteGroup,
+    DeleteNextHop,
+    DeleteRoute,
+    FibState,
+    Member,
+    PutGroup,
+    PutNextHop,
+    PutRoute,
+)
 from fared.fib.simulated import SimulatedFib
 from fared.rib.model import DISCARD
 from tests.fib.helpers import Bench, hop_key, hops, prefix, route, routes
@@ -28,6 +37,22 @@ def test_a_capacity_change_of_all_users_is_one_group_replace_and_no_route():
     assert kinds(done) == {"PutGroup": 1}
     assert done[0].replace
     assert bench.planner.counters["group-rewrite"] == 1
+
+
+def test_operations_are_logged_with_addresses_and_prefixes():
+    """A refused operation is logged with addresses and prefixes, not integers."""
+    bench = Bench()
+    done = bench.put([1], {1: 10, 2: 5})
+    first, second, group, route_of_it = map(str, done)
+    ids = [operation.nexthop_id for operation in done[:2]]
+    assert first == f"put next hop {ids[0]}: 10.0.0.1 on interface 1"
+    assert second == f"put next hop {ids[1]}: 10.0.0.2 on interface 2"
+    put = done[2]
+    members = ", ".join(f"{m.nexthop_id} weight {m.weight}" for m in put.members)
+    assert group == f"put group {put.group_id}: {members}"
+    assert route_of_it == f"put route 192.0.1.0/24: next hop {put.group_id}"
+    assert str(DeleteRoute(prefix(1))) == "delete route 192.0.1.0/24"
+    assert str(PutNextHop(7, DISCARD.hops[0].hop_key)) == "put next hop 7: discard"
 
 
 def test_an_update_without_a_change_writes_nothing():
@@ -56,14 +81,14 @@ def test_when_users_split_at_a_tie_the_part_that_stays_keeps_the_group():
     assert bench.kernel.state.routes[prefix(9)] == group
 
 
-def test_movers_join_a_group_that_already_holds_what_they_want():
+def test_routes_that_change_join_an_existing_group_with_their_weights():
     bench = Bench()
     bench.put(range(10), {1: 1, 2: 1})
     bench.put(range(10, 20), {1: 1, 2: 3})
     assert kinds(bench.put(range(3), {1: 1, 2: 3})) == {"PutRoute": 3}
 
 
-def test_identical_groups_are_left_during_the_event_and_merged_in_quiet():
+def test_identical_groups_are_merged_only_after_a_quiet_time():
     bench = Bench()
     bench.put(range(10), {1: 1, 2: 1})
     bench.put(range(10, 14), {1: 1, 2: 3})
@@ -74,7 +99,7 @@ def test_identical_groups_are_left_during_the_event_and_merged_in_quiet():
     assert bench.planner.counters["coalesced-group"] == 1
 
 
-def test_constant_change_puts_merging_off_but_not_for_ever():
+def test_constant_changes_delay_the_merging_of_groups_to_a_limit():
     bench = Bench()
     bench.put(range(4), {1: 1, 2: 1})
     bench.put(range(4, 6), {1: 1, 2: 2})
@@ -95,7 +120,7 @@ def test_four_one_four_next_hops_never_touches_a_route():
 
 
 def test_routes_that_discard_share_one_object_and_a_successor_adopts_it():
-    """Interface 0 is nowhere; no link takes it away."""
+    """A discard route has interface 0; the loss of no link removes it."""
     bench = Bench()
     nowhere = {prefix(n): route(n, DISCARD) for n in (1, 2)}
     assert kinds(bench.update(nowhere)) == {"PutNextHop": 1, "PutRoute": 2}
@@ -122,7 +147,7 @@ def test_a_new_route_with_one_next_hop_needs_no_group():
     assert bench.kernel.state.groups == {}
 
 
-def test_unused_objects_go_in_quiet_routes_at_once():
+def test_routes_are_removed_at_once_and_unused_objects_after_a_quiet_time():
     bench = Bench()
     bench.put(range(3), {1: 1, 2: 1})
     assert kinds(bench.remove(range(3))) == {"DeleteRoute": 3}
@@ -132,8 +157,8 @@ def test_unused_objects_go_in_quiet_routes_at_once():
     assert bench.planner.next_deadline() is None
 
 
-def test_a_lost_link_needs_no_write_and_what_is_left_is_known():
-    """The kernel shrinks groups itself; the routes computed afterwards agree with that."""
+def test_a_lost_link_needs_no_operation_and_the_planner_knows_what_remains():
+    """The kernel removes members from groups itself; the routes computed later agree with that."""
     bench = Bench()
     bench.put(range(10), {1: 5, 2: 5, 3: 5})
     bench.put([10], {3: 1})
@@ -154,7 +179,7 @@ def test_a_returning_link_gets_its_next_hops_groups_and_routes_back():
     assert bench.kernel.path(prefix(1)) == {hop_key(1): 5, hop_key(2): 5, hop_key(3): 5}
 
 
-def test_a_group_emptied_by_the_kernel_is_made_again_with_its_routes():
+def test_a_group_that_the_kernel_removed_is_created_again_with_its_routes():
     bench = Bench()
     bench.put(range(10), {1: 5, 2: 5})
     bench.lose(1)
@@ -189,7 +214,7 @@ def test_sweep_removes_what_a_former_process_left_and_nothing_before_it():
     assert kinds(done) == {"DeleteRoute": 10, "DeleteGroup": 1, "DeleteNextHop": 1}
 
 
-def test_groups_of_the_other_type_are_not_rewritten_but_left():
+def test_groups_of_the_other_type_are_replaced_by_new_ones():
     """The kernel refuses to change a group between hash-threshold and resilient."""
     before = Bench()
     before.put(range(10), {1: 5, 2: 5})
@@ -223,7 +248,7 @@ def test_reconcile_counts_and_repairs_what_others_broke():
     assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
 
 
-def test_reconcile_removes_what_nobody_wants():
+def test_reconcile_removes_objects_that_no_route_needs():
     bench = Bench()
     bench.put(range(2), {1: 5, 2: 5})
     nexthop = next(iter(bench.kernel.state.nexthops))
@@ -249,7 +274,7 @@ def test_reconcile_restores_changed_weights_and_next_hops():
 
 
 def test_a_refused_next_hop_is_left_out_and_retried_with_growing_pauses():
-    """The carrier may be gone before the planner hears of it."""
+    """The link may lose its carrier before the planner is notified."""
     bench = Bench()
     bench.kernel.down.add(2)
     bench.put(range(3), {1: 5, 2: 5, 3: 5})
@@ -276,7 +301,7 @@ def test_a_refused_route_keeps_what_it_had_and_is_retried():
     assert bench.kernel.path(prefix(1)) == {hop_key(3): 5, hop_key(4): 5}
 
 
-def test_a_group_that_lost_members_behind_our_back_is_repaired_at_once():
+def test_a_group_found_without_some_members_is_repaired_at_once():
     bench = Bench()
     bench.put(range(4), {1: 5, 2: 5, 3: 5})
     third = max(bench.kernel.state.nexthops)
@@ -285,7 +310,7 @@ def test_a_group_that_lost_members_behind_our_back_is_repaired_at_once():
     assert bench.kernel.path(prefix(0)) == {hop_key(1): 5, hop_key(2): 5, hop_key(3): 4}
 
 
-def test_a_group_that_is_always_refused_does_not_spin():
+def test_a_group_that_is_always_refused_is_not_retried_in_a_loop():
     bench = Bench()
     bench.kernel.refuse[bench.planner.settings.group_base] = errno.ENOMEM
     bench.put(range(4), {1: 5, 2: 5, 3: 5})
@@ -317,7 +342,7 @@ def test_two_neighbors_behind_the_same_next_hop_add_up():
 
 
 def test_swapped_vectors_never_send_a_route_the_wrong_way():
-    """Two groups whose minorities change places: each is rewritten only once it was left."""
+    """The minorities of two groups swap: a group is rewritten only after its routes left it."""
     bench = Bench()
     bench.put(range(10), {1: 1, 2: 1})
     bench.put(range(10, 20), {3: 1, 4: 1})

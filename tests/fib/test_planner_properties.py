@@ -1,5 +1,5 @@
-"""Random histories: whatever happens, the kernel ends with what is wanted, and on the way no
-route that stays wanted is ever missing or follows next hops that nobody computed for it."""
+"""Random histories: the kernel ends with the wanted routes; in between, no route that remains
+wanted is missing, or has next hops that were not computed for it."""
 
 import errno
 
@@ -34,7 +34,7 @@ steps = st.lists(
 
 
 class History(Bench):
-    """Carries out one operation at a time and looks at every route in between."""
+    """Applies one operation at a time, and checks every route after each."""
 
     def __init__(self, **options) -> None:
         super().__init__(**options)
@@ -42,7 +42,7 @@ class History(Bench):
         self.strict = True
 
     def expected(self, number: int):
-        """Where packets should go: None while every next hop is on a dead link."""
+        """The expected next hops: None while every one of them is on a failed link."""
         usable = {
             hop_key(i): w for i, w in self.wanted[number].items() if i not in self.kernel.down
         }
@@ -81,7 +81,7 @@ class History(Bench):
             elif (wanted := self.expected(n)) is not None:
                 assert path is not None
                 assert same(path, wanted)
-        assert self.planner.believed == self.kernel.dump()
+        assert self.planner.installed == self.kernel.dump()
 
     # --- steps
 
@@ -107,7 +107,7 @@ class History(Bench):
         self.wait(seconds)
 
     def do_unnoticed(self, ifindex) -> None:
-        """The carrier goes, and another change is planned before the planner hears of it."""
+        """A link fails, and a change is planned before the planner is notified."""
         self.kernel.link_down(ifindex)
         self.strict = False
         self.do_update({0: {1: 1, ifindex: 2}, 1: {2: 1, ifindex: 1}})
@@ -117,7 +117,7 @@ class History(Bench):
         self.strict = True
 
     def do_restart(self, _) -> None:
-        """A new process learns the same, link by link, and only then cleans up."""
+        """A new process computes the same routes, link by link, and then sweeps."""
         down = set(self.kernel.down)
         fresh = Bench(self.kernel)
         self.planner = fresh.planner
@@ -127,7 +127,7 @@ class History(Bench):
         self.carry_out(self.planner.sweep(self.now))
 
     def do_damage(self, choice) -> None:
-        """Somebody deletes or rewrites one of our objects; a comparison finds it."""
+        """Another program deletes or rewrites one of our objects; reconcile detects it."""
         state = self.kernel.state
         harms = [DeleteRoute(p) for p in state.routes]
         harms += [DeleteGroup(g) for g in state.groups]
@@ -146,20 +146,20 @@ class History(Bench):
 
 
 def same(path, wanted) -> bool:
-    """A direct next hop has no weight."""
+    """Compare next hops; the weight of a single one does not count."""
     return path.keys() == wanted.keys() and (len(path) == 1 or path == wanted)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps)
-def test_any_history_ends_with_what_is_wanted_and_breaks_nothing_on_the_way(history):
+def test_any_history_ends_with_the_wanted_routes_and_interrupts_none(history):
     bench = History()
     for name, argument in history:
         bench.step(name, argument)
         bench.check()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(changes, weights, weights)
 def test_a_change_of_all_users_at_once_is_one_replace_of_each_group(first, old, new):
     bench = Bench()
@@ -169,7 +169,7 @@ def test_a_change_of_all_users_at_once_is_one_replace_of_each_group(first, old, 
     assert not any(isinstance(op, PutRoute | DeleteRoute) for op in done)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(changes, min_size=1, max_size=5))
 def test_a_restart_after_any_history_writes_nothing(history):
     bench = History()
@@ -182,18 +182,20 @@ def test_a_restart_after_any_history_writes_nothing(history):
     assert done == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(changes, min_size=1, max_size=6),
     st.sets(st.sampled_from(LINKS)),
     st.sets(st.sampled_from(PREFIXES)),
 )
-@example(  # the belief dropped a group whose replacement was refused together with its only member
+@example(  # the planner dropped a group whose replacement was refused together with its only member
     history=[{6: {1: 1, 2: 1, 3: 1}}, {6: {1: 1}, 2: {1: 1, 2: 1}}],
     bad_links={1},
     bad_prefixes=set(),
 )
-def test_refusals_never_spin_and_heal_when_the_cause_is_gone(history, bad_links, bad_prefixes):
+def test_refusals_do_not_loop_and_are_repaired_when_the_cause_is_gone(
+    history, bad_links, bad_prefixes
+):
     bench = History()
     bench.strict = False
     bench.kernel.refuse = {hop_key(i): errno.EINVAL for i in bad_links}
@@ -209,7 +211,7 @@ def test_refusals_never_spin_and_heal_when_the_cause_is_gone(history, bad_links,
 
 
 @pytest.mark.parametrize("same_vector", [True, False])
-def test_two_lists_may_be_on_their_way_before_the_first_answer(same_vector):
+def test_two_lists_of_operations_may_be_in_flight_before_the_first_answer(same_vector):
     """A lost link and the routes computed from it can be planned within one turn of the loop."""
     bench = Bench()
     bench.put(range(4), {1: 1, 2: 1})
@@ -224,4 +226,4 @@ def test_two_lists_may_be_on_their_way_before_the_first_answer(same_vector):
     bench.carry_out(bench.planner.results(results, 0.0))
     bench.wait(60.0)
     assert bench.kernel.path(prefix(1)) == {hop_key(i): 1 for i in vector}
-    assert bench.planner.believed == bench.kernel.dump()
+    assert bench.planner.installed == bench.kernel.dump()

@@ -1,32 +1,35 @@
-"""Routers that only flood: adjacencies are decreed, LSPs are texts, the clock is virtual."""
+"""Routers that only flood: tests set adjacencies, LSPs hold a text, the clock is virtual."""
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from fared.core.ids import SystemId
+from fared.core.igp import LogRecord, SendPacket
 from fared.core.links import Link
 from fared.core.wire import DecodeError
-from fared.isis.auth import verify
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
-from fared.isis.events import LogRecord, SendPdu
-from fared.isis.flooding import Flooding
 from fared.isis.ids import Level, LevelSet, LspId, lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, exact, pdu_type
-from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp, UnknownTlv
+from fared.isis.pdu.auth import verify
+from fared.isis.pdu.codec import LSPS, decode_pdu, decode_raw, encode_pdu, peek_type, read_pdu
+from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp
+from fared.isis.pdu.tlvs import UnknownTlv
 from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from fared.isis.transmit import Transmitter
+from fared.isis.update.database import DatabaseWatcher
+from fared.isis.update.flooding import Flooding
+from fared.sim.wire import Cable, End, VirtualWire
 
 TEXT_TLV = 250
 TWO = Level.TWO
 P2P = CircuitSettings()
 LAN = replace(P2P, kind=CircuitKind.BROADCAST)
-LSPS = (PduType.L1_LSP, PduType.L2_LSP)
 
 
 def name(number: int, fragment: int = 0) -> LspId:
@@ -41,7 +44,7 @@ def mac(number: int, ifindex: int) -> int:
 def make_lsp(
     identifier: int, sequence: int, text: str = "", lifetime: int = 1200, level=TWO
 ) -> Lsp:
-    """An LSP that says something."""
+    """An LSP that contains a text."""
     body = text.encode()
     parts = [body[i : i + 255] for i in range(0, len(body), 255)]
     tlvs = tuple(UnknownTlv(TEXT_TLV, part) for part in parts)
@@ -53,20 +56,22 @@ def text_of(entry: StoredLsp) -> str:
 
 
 class Router:
-    """A database with an originator that answers whoever meddles with its LSPs."""
+    """A database with an originator that reissues its LSPs if others change or purge them."""
 
     def __init__(self, number: int, seed: int = 1, now: float = 0.0, **settings) -> None:
         fields = {"system_id": SystemId(number), "areas": (b"\x49\x00\x01",)}
         fields["levels"] = LevelSet.TWO
         self.number = number
         self.instance = Instance(IsisSettings(**{**fields, **settings}), random.Random(seed))
-        self.instance.now = now
+        self.instance.process.now = now
         self.transmitter = Transmitter(self.instance)
-        self.flooding = Flooding(self.instance, self.transmitter, self)
+        watcher = DatabaseWatcher(
+            self.lsp_changed, self.lsp_removed, self.own_received, self.own_refresh
+        )
+        self.flooding = Flooding(self.instance, self.transmitter, watcher)
         self.texts: dict[LspId, str] = {}
         self.calls: list[tuple] = []
         self.logs: list[LogRecord] = []
-        self.decoded = 0
 
     # The watcher
 
@@ -77,17 +82,17 @@ class Router:
     def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         self.calls.append(("removed", entry.lsp_id, entry.sequence_number))
 
-    def own_lsp_received(self, level: Level, lsp_id: LspId, sequence_number: int) -> None:
+    def own_received(self, level: Level, lsp_id: LspId, sequence_number: int) -> None:
         self.calls.append(("own", lsp_id, sequence_number))
         if lsp_id in self.texts:
-            self.issue(lsp_id)
+            self.generate(lsp_id)
         else:
             self.flooding.purge_own(level, lsp_id)
 
-    def own_lsp_refresh(self, level: Level, lsp_id: LspId) -> None:
+    def own_refresh(self, level: Level, lsp_id: LspId) -> None:
         self.calls.append(("refresh", lsp_id, 0))
         if lsp_id in self.texts:
-            self.issue(lsp_id)
+            self.generate(lsp_id)
 
     def told(self, kind: str) -> list[tuple]:
         return [call for call in self.calls if call[0] == kind]
@@ -95,11 +100,11 @@ class Router:
     # The originator
 
     def say(self, text: str, fragment: int = 0) -> None:
-        """Announce something in a fragment of our own."""
+        """Originate a fragment with a text."""
         self.texts[name(self.number, fragment)] = text
-        self.issue(name(self.number, fragment))
+        self.generate(name(self.number, fragment))
 
-    def issue(self, identifier: LspId) -> None:
+    def generate(self, identifier: LspId) -> None:
         sequence = self.flooding.next_sequence(TWO, identifier)
         if sequence is not None:
             lifetime = self.instance.settings.lsp_lifetime
@@ -107,37 +112,37 @@ class Router:
             self.flooding.install_own(TWO, lsp)
 
     def unsay(self, fragment: int = 0) -> None:
-        """Take it back."""
+        """Withdraw a fragment."""
         del self.texts[name(self.number, fragment)]
         self.flooding.purge_own(TWO, name(self.number, fragment))
 
-    # What the engine does
+    # The part of the engine
 
     def receive(self, ifindex: int, source: int, payload: bytes) -> None:
         instance = self.instance
         circuit = instance.circuits[ifindex]
         try:
-            if pdu_type(payload) in LSPS and not self.flooding.wants(circuit, source, payload):
+            kind = peek_type(payload)
+            if kind in LSPS:
+                self.flooding.receive(circuit, source, kind, payload)
                 return
-            pdu = decode_pdu(payload)
-            verify(exact(payload), pdu, instance.settings.lsp_keys(TWO), instance.wall)
+            raw = read_pdu(payload)
+            pdu = decode_raw(raw)
+            verify(raw, pdu, instance.settings.lsp_keys(TWO), instance.process.wall)
         except DecodeError as error:
-            instance.reject(error.code, source)
+            instance.process.reject(error.code, source)
             return
         match pdu:
-            case Lsp():
-                self.decoded += 1
-                self.flooding.receive_lsp(circuit, source, pdu, payload)
             case Csnp():
                 self.flooding.receive_csnp(circuit, source, pdu)
             case Psnp():
                 self.flooding.receive_psnp(circuit, source, pdu)
 
-    def drain(self) -> list[SendPdu]:
+    def drain(self) -> list[SendPacket]:
         self.flooding.flush()
-        outputs = self.instance.take_outputs()
+        outputs = self.instance.process.take_outputs()
         self.logs += [o for o in outputs if isinstance(o, LogRecord)]
-        return [o for o in outputs if isinstance(o, SendPdu)]
+        return [o for o in outputs if isinstance(o, SendPacket)]
 
     # What tests look at
 
@@ -145,53 +150,37 @@ class Router:
         return self.instance.databases[TWO].get(name(number, fragment))
 
     def known(self) -> dict[LspId, tuple[int, str]]:
-        """Sequence number and text of all LSPs that are alive."""
+        """Sequence number and text of all LSPs that are not purged."""
         entries = self.instance.databases[TWO].ordered()
         return {e.lsp_id: (e.sequence_number, text_of(e)) for e in entries if not e.purged}
 
     def flags(self) -> int:
-        """How many flags are set, in LSPs and in outlets; both tell the same."""
+        """The number of flags set; those in LSPs and those in queues must be equal."""
         entries = self.instance.databases[TWO].ordered()
         in_lsps = sum(len(e.srm) + len(e.ssn) for e in entries)
-        states = self.flooding._sender.active(TWO)
+        states = self.flooding._lsp_transmitter.active(TWO)
         kept = {e.lsp_id for e in entries}
-        in_outlets = sum(
+        in_queues = sum(
             len(s.pending) + len(s.unacknowledged) + len(kept & s.acks.keys()) for s in states
         )
-        assert in_lsps == in_outlets
+        assert in_lsps == in_queues
         return in_lsps
 
     @property
     def counts(self) -> Counter[str]:
-        return self.instance.counters.lsps
+        return self.instance.process.counters.lsdb
 
 
-@dataclass
-class Cable:
-    """A link between (number, ifindex) and (number, ifindex), or a LAN of several of them."""
+class Network(VirtualWire[tuple[int, bytes]]):
+    """Routers and cables; a frame consists of its source and its payload."""
 
-    ends: tuple[tuple[int, int], ...]
-    loss: float = 0.0
-    delay: float = 0.0005
-    jitter: float = 0.0
-    cut: bool = False
+    max_steps = 200_000
 
-
-@dataclass
-class Network:
-    """Routers and cables; ``run`` moves the clock."""
-
-    seed: int = 1
-    now: float = 0.0
-    routers: dict[int, Router] = field(default_factory=dict)
-    cables: list[Cable] = field(default_factory=list)
-    sent: list[tuple[float, int, SendPdu]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.rng = random.Random(self.seed)
-        self._queue: list[tuple[float, int, int, int, int, bytes]] = []
-        self._order = 0
-        self._by_end: dict[tuple[int, int], Cable] = {}
+    def __init__(self, seed: int = 1, now: float = 0.0) -> None:
+        super().__init__(seed, now)
+        self.routers: dict[int, Router] = {}
+        self.sent: list[tuple[float, int, SendPacket]] = []
+        self._touched: set[int] = set()
 
     def add(self, *numbers: int, **settings) -> None:
         for number in numbers:
@@ -202,15 +191,12 @@ class Network:
         return self.routers[number]
 
     def join(self, *numbers: int, settings: CircuitSettings | None = None, **cable) -> Cable:
-        """A link of two routers, or a LAN of more; the first one is designated on a LAN."""
+        """A link of two routers, or a LAN of more, of which the first router is the DIS."""
         mtu = cable.pop("mtu", 1500)
         up = cable.pop("up", True)
         settings = settings or (P2P if len(numbers) == 2 else LAN)
-        ends = tuple((n, 1 + sum(1 for end in self._by_end if end[0] == n)) for n in numbers)
-        made = Cable(ends, **cable)
-        self.cables.append(made)
-        for number, ifindex in ends:
-            self._by_end[number, ifindex] = made
+        made = self.lay(Cable(tuple((n, self.free_port(n)) for n in numbers), **cable))
+        for number, ifindex in made.ends:
             circuit = Circuit(Link(ifindex, f"eth{ifindex}", True, mtu), settings, ifindex)
             self.routers[number].instance.circuits[ifindex] = circuit
         if up:
@@ -227,7 +213,7 @@ class Network:
     def _up_at(self, cable: Cable, end: tuple[int, int]) -> None:
         number, ifindex = end
         router = self.routers[number]
-        router.instance.now = self.now
+        router.instance.process.now = self.now
         circuit = router.instance.circuits[ifindex]
         circuit.up = True
         for other in cable.ends:
@@ -251,14 +237,14 @@ class Network:
         cable.cut = True
         for number, ifindex in cable.ends:
             router = self.routers[number]
-            router.instance.now = self.now
+            router.instance.process.now = self.now
             circuit = router.instance.circuits[ifindex]
             circuit.adjacency = None
             circuit.lan.clear()
             router.flooding.adjacency_down(circuit, TWO)
 
     def restart(self, number: int, **settings) -> Router:
-        """The router forgets everything, its neighbors' adjacencies go down and come up."""
+        """The router restarts without state; the adjacencies of its neighbors go down and up."""
         cables = [c for c in self.cables if any(n == number for n, _ in c.ends) and not c.cut]
         for cable in cables:
             self.down(cable)
@@ -270,26 +256,21 @@ class Network:
         return self.routers[number]
 
     def say(self, number: int, text: str, fragment: int = 0) -> None:
-        self.routers[number].instance.now = self.now
+        self.routers[number].instance.process.now = self.now
         self.routers[number].say(text, fragment)
         self._send_all()
 
     def unsay(self, number: int, fragment: int = 0) -> None:
-        self.routers[number].instance.now = self.now
+        self.routers[number].instance.process.now = self.now
         self.routers[number].unsay(fragment)
         self._send_all()
 
     def inject(self, number: int, ifindex: int, pdu: Lsp | bytes, key=None) -> None:
-        """Something arrives at a router as if its neighbor on that interface had sent it."""
+        """Deliver a PDU to a router as if its neighbor on that interface had sent it."""
         payload = pdu if isinstance(pdu, bytes) else encode_pdu(pdu, key)
-        cable = self._by_end[number, ifindex]
+        cable = self.by_end[number, ifindex]
         source = next(mac(*end) for end in cable.ends if end != (number, ifindex))
-        self._post(0.0, number, ifindex, source, payload)
-
-    def _post(self, delay: float, number: int, ifindex: int, source: int, payload: bytes) -> None:
-        self._order += 1
-        item = (self.now + delay, self._order, number, ifindex, source, payload)
-        heapq.heappush(self._queue, item)
+        self.post((number, ifindex), (source, payload))
 
     def _send_all(self) -> None:
         for number in sorted(self.routers):
@@ -298,54 +279,39 @@ class Network:
     def _send(self, number: int) -> None:
         for output in self.routers[number].drain():
             self.sent.append((self.now, number, output))
-            cable = self._by_end[number, output.ifindex]
-            for end in cable.ends:
-                if end == (number, output.ifindex) or cable.cut:
-                    continue
-                if self.rng.random() < cable.loss:
-                    continue
-                delay = cable.delay + cable.jitter * self.rng.random()
-                self._post(delay, *end, mac(number, output.ifindex), output.payload)
+            end = (number, output.ifindex)
+            self.carry(end, (mac(*end), output.payload))
 
-    def run(self, duration: float) -> None:
-        """Let that many seconds pass."""
-        until = self.now + duration
-        for _ in range(200_000):
-            times = [self._queue[0][0]] if self._queue else []
-            for router in self.routers.values():
-                deadline = router.instance.timers.next_deadline()
-                if deadline is not None:
-                    times.append(deadline)
-            if not times or min(times) > until:
-                self.now = until
-                return
-            assert min(times) >= self.now - 1e-9, "a timer in the past: a busy loop"
-            self.now = max(self.now, min(times))
-            self._step()
-        raise AssertionError("the network does not come to rest")
+    def deliver(self, end: End, frame: tuple[int, bytes]) -> None:
+        """Deliver all frames of this moment before any router sends."""
+        self.routers[end[0]].instance.process.now = self.now
+        self.routers[end[0]].receive(end[1], *frame)
+        self._touched.add(end[0])
 
-    def _step(self) -> None:
-        touched: set[int] = set()
-        while self._queue and self._queue[0][0] <= self.now:
-            _, _, number, ifindex, source, payload = heapq.heappop(self._queue)
-            self.routers[number].instance.now = self.now
-            self.routers[number].receive(ifindex, source, payload)
-            touched.add(number)
+    def deadlines(self) -> Iterator[float]:
+        """The deadlines of the routers."""
+        for router in self.routers.values():
+            if (deadline := router.instance.process.timers.next_deadline()) is not None:
+                yield deadline
+
+    def fire(self) -> None:
+        """Wake all routers and send their output."""
         for number, router in self.routers.items():
-            router.instance.now = self.now
-            if router.instance.timers.fire(self.now):
-                touched.add(number)
-        for number in sorted(touched):
+            router.instance.process.now = self.now
+            if router.instance.process.timers.fire(self.now):
+                self._touched.add(number)
+        for number in sorted(self._touched):
             self._send(number)
+        self._touched.clear()
 
     # What tests look at
 
     def pdus(self, *kinds: PduType, since: float = 0.0, by: int | None = None) -> list[tuple]:
-        """(time, sender, PDU) of what was sent."""
+        """The PDUs sent: time, sender, PDU."""
         return [
             (at, number, decode_pdu(output.payload))
             for at, number, output in self.sent
-            if at >= since and pdu_type(output.payload) in kinds and (by is None or number == by)
+            if at >= since and peek_type(output.payload) in kinds and (by is None or number == by)
         ]
 
     def agree(self) -> bool:

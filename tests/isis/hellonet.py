@@ -1,25 +1,28 @@
-"""Routers that only say hello, joined by virtual cables on a virtual clock."""
+"""Routers that only send hellos, joined by virtual cables on a virtual clock."""
 
 from __future__ import annotations
 
-import heapq
 import random
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from fared.core.ids import SystemId
+from fared.core.igp import AdjacencyChanged, SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.core.wire import DecodeError
-from fared.isis.auth import verify
+from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Adjacency, Circuit
-from fared.isis.events import AdjacencyChanged, Output, SendPdu
-from fared.isis.hello import HelloProtocol
+from fared.isis.events import Output
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
 from fared.isis.links import CircuitManager
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
+from fared.isis.pdu.auth import verify
+from fared.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, read_pdu
 from fared.isis.pdu.model import LanHello, P2pHello
 from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
 from fared.isis.transmit import LLC_SIZE, Transmitter
+from fared.sim.wire import Cable, End, VirtualWire
 
 AREA = bytes.fromhex("490001")
 OTHER_AREA = bytes.fromhex("490002")
@@ -56,7 +59,7 @@ def make_link(number: int, ifindex: int, **values) -> Link:
 
 
 class Watcher:
-    """Writes down what it is told."""
+    """Records the reports it receives."""
 
     def __init__(self) -> None:
         self.calls: list[tuple] = []
@@ -76,13 +79,13 @@ class Watcher:
         self.calls.append(("circuit", circuit.name))
 
     def take(self) -> list[tuple]:
-        """What it was told since the last call."""
+        """The reports since the last call."""
         taken, self.calls = self.calls, []
         return taken
 
 
 class Router:
-    """Hellos, circuits and nothing else."""
+    """A router with circuits and the hello protocol only."""
 
     def __init__(self, number: int, seed: int, **settings) -> None:
         fields = {"system_id": system_id(number), "areas": (AREA,), "levels": LevelSet.BOTH}
@@ -115,14 +118,14 @@ class Router:
         return self.circuit(ifindex).lan[level].dis >> 8
 
     def errors(self) -> dict[str, int]:
-        return dict(self.instance.counters.errors)
+        return dict(self.instance.process.counters.errors)
 
     def hellos(self, since: float = 0.0) -> list[tuple[float, LanHello | P2pHello, int]]:
-        """The hellos it sent: time, PDU, size."""
+        """The hellos that it sent: time, PDU, size."""
         return [
             (at, decode_pdu(output.payload), len(output.payload))
             for at, output in self.said
-            if isinstance(output, SendPdu) and at >= since
+            if isinstance(output, SendPacket) and at >= since
         ]
 
     def changes(self) -> list[tuple[int, str, str]]:
@@ -134,44 +137,29 @@ class Router:
         ]
 
 
-@dataclass
-class Cable:
-    """A link between ends (router, ifindex), or a segment of several."""
+class Net(VirtualWire[tuple[int, bytes]]):
+    """Routers and cables; a frame consists of its source and its payload."""
 
-    ends: list[tuple[int, int]]
-    delay: float = 0.001
-    loss: float = 0.0
-    deaf: set[int] = field(default_factory=set)
-    """Routers that nothing reaches over it."""
-
-
-class Net:
-    """Routers and cables; ``run`` moves the clock."""
+    max_steps = 1_000_000
 
     def __init__(self, seed: int = 1) -> None:
-        self.rng = random.Random(seed)
-        self.now = 0.0
+        super().__init__(seed)
         self.routers: dict[int, Router] = {}
-        self.cables: dict[tuple[int, int], Cable] = {}
-        self._queue: list[tuple[float, int, int, int, int, bytes]] = []
-        self._order = 0
 
     def add(self, number: int, **settings) -> Router:
         router = Router(number, self.rng.randrange(1 << 30), **settings)
-        router.instance.now = self.now
+        router.instance.process.now = self.now
         self.routers[number] = router
         return router
 
     def cable(self, *ends: tuple[int, int], loss: float = 0.0) -> Cable:
-        """Connect interfaces; they still need to be brought up."""
-        cable = Cable(list(ends), loss=loss)
-        self.cables.update(dict.fromkeys(ends, cable))
-        return cable
+        """Connect interfaces, without bringing them up."""
+        return self.lay(Cable(ends, delay=0.001, loss=loss))
 
     def link(
         self, number: int, settings: CircuitSettings | None = P2P, ifindex: int = 1, **values
     ) -> None:
-        """Tell a router of its link."""
+        """Give a router the state of its link."""
         router = self.routers[number]
         link = make_link(number, ifindex, **values)
         router.macs[ifindex] = link.hardware_address
@@ -202,27 +190,16 @@ class Net:
         return cable
 
     def drain(self, router: Router) -> None:
-        """Carry what a router said."""
-        for output in router.instance.take_outputs():
+        """Transmit the output of a router."""
+        for output in router.instance.process.take_outputs():
             router.said.append((self.now, output))
-            if isinstance(output, SendPdu) and not router.stopped:
-                self._carry(router, output)
+            if isinstance(output, SendPacket) and not router.stopped:
+                source = router.macs[output.ifindex]
+                self.carry((router.number, output.ifindex), (source, output.payload))
 
-    def _carry(self, router: Router, output: SendPdu) -> None:
-        cable = self.cables.get((router.number, output.ifindex))
-        if cable is None:
-            return
-        for number, ifindex in cable.ends:
-            if number == router.number or number in cable.deaf:
-                continue
-            if cable.loss and self.rng.random() < cable.loss:
-                continue
-            self._order += 1
-            source = router.macs[output.ifindex]
-            item = (self.now + cable.delay, self._order, number, ifindex, source, output.payload)
-            heapq.heappush(self._queue, item)
-
-    def _deliver(self, number: int, ifindex: int, source: int, payload: bytes) -> None:
+    def deliver(self, end: End, frame: tuple[int, bytes]) -> None:
+        """Deliver a frame, unless the interface is down or the frame exceeds its MTU."""
+        (number, ifindex), (source, payload) = end, frame
         router = self.routers.get(number)
         circuit = None if router is None else router.instance.circuits.get(ifindex)
         if router is None or circuit is None or router.stopped or not circuit.link.up:
@@ -231,14 +208,15 @@ class Net:
             self.receive(router, circuit, source, payload)
 
     def receive(self, router: Router, circuit: Circuit, source: int, payload: bytes) -> None:
-        """What the engine does with a frame."""
-        pdu = decode_pdu(payload)
+        """Process a frame as the engine does."""
+        raw = read_pdu(payload)
+        pdu = decode_raw(raw)
         try:
-            verify(payload, pdu, circuit.settings.authentication, router.instance.wall)
+            verify(raw, pdu, circuit.settings.authentication, router.instance.process.wall)
         except DecodeError as error:
-            router.instance.reject(error.code, source)
+            router.instance.process.reject(error.code, source)
             return
-        router.instance.now = self.now
+        router.instance.process.now = self.now
         if isinstance(pdu, P2pHello):
             router.hello.receive_p2p(circuit, source, pdu)
         elif isinstance(pdu, LanHello):
@@ -246,39 +224,36 @@ class Net:
         self.drain(router)
 
     def say(self, number: int, pdu: LanHello | P2pHello, source: int = 0x0200_0009_0001) -> None:
-        """Let a stranger say something to a router."""
+        """Deliver a PDU of an unknown sender to a router."""
         router = self.routers[number]
         self.receive(router, router.circuit(), source, encode_pdu(pdu))
 
     def apply(self, number: int, **settings) -> None:
-        """Give a router other settings."""
+        """Apply settings to a router."""
         router = self.routers[number]
         router.instance.settings = replace(router.instance.settings, **settings)
         router.hello.settings_changed()
         self.drain(router)
 
-    def _next(self) -> float | None:
-        due = [
-            at
-            for router in self.routers.values()
-            if not router.stopped and (at := router.instance.timers.next_deadline()) is not None
-        ]
-        due += [item[0] for item in self._queue[:1]]
-        return min(due, default=None)
+    def deadlines(self) -> Iterator[float]:
+        """The deadlines of the routers."""
+        for router in self.routers.values():
+            if (
+                not router.stopped
+                and (at := router.instance.process.timers.next_deadline()) is not None
+            ):
+                yield at
+
+    def fire(self) -> None:
+        """Wake all routers."""
+        for router in list(self.routers.values()):
+            if not router.stopped:
+                router.instance.process.now = self.now
+                router.instance.process.timers.fire(self.now)
+                self.drain(router)
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
-        end = self.now + seconds
-        while (at := self._next()) is not None and at <= end:
-            self.now = max(self.now, at)
-            while self._queue and self._queue[0][0] <= self.now:
-                _, _, *delivery = heapq.heappop(self._queue)
-                self._deliver(*delivery)
-            for router in list(self.routers.values()):
-                if not router.stopped:
-                    router.instance.now = self.now
-                    router.instance.timers.fire(self.now)
-                    self.drain(router)
-        self.now = end
+        """Advance the clock."""
+        super().run(seconds)
         for router in self.routers.values():
-            router.instance.now = end
+            router.instance.process.now = self.now

@@ -1,15 +1,21 @@
-"""Engines with what a router does about their TEDs: routes are solved and told back.
+"""Engines whose TEDs are solved, and whose routes are returned to them.
 
-One solver for each router and family, fed with what the engine emits, as the router room feeds
-it; level-1-2 engines hear of the outcome.
+One solver for each router and family receives the output of the engine, as in ``fared.router``;
+level-1-2 engines receive the routes.
+
 """
 
 from __future__ import annotations
 
 from fared.core.ids import NodeId, Prefix, isis_node, parse_prefix
-from fared.isis.events import LocalLinksChanged, RoutesComputed, TedUpdated
 from fared.rib.solver import RouteSolver, SolverSettings
-from fared.ted.events import RouteFacts
+from fared.ted.events import (
+    AdvertisedRoute,
+    LocalLinksChanged,
+    PrefixesUpdated,
+    RoutesComputed,
+    TedUpdated,
+)
 from tests.isis.net import Network
 
 
@@ -20,7 +26,7 @@ class Routers:
         self.net = net
         self._solvers: dict[tuple[int, int], RouteSolver] = {}
         self._read: dict[int, int] = {}
-        self._told: dict[tuple[int, int], dict[Prefix, RouteFacts]] = {}
+        self._told: dict[tuple[int, int], dict[Prefix, AdvertisedRoute]] = {}
 
     def solver(self, number: int, family: int = 4) -> RouteSolver:
         """The solver of a router for a family."""
@@ -30,7 +36,7 @@ class Routers:
         return self._solvers[key]
 
     def settle(self, rounds: int = 12) -> None:
-        """Let network and routing tables act on each other until nothing changes."""
+        """Run network and solvers in turn until nothing changes."""
         for _ in range(rounds):
             self.net.run(3.0)
             news = [self._turn(number) for number in self.net.live()]
@@ -39,26 +45,30 @@ class Routers:
         raise AssertionError("routes go on changing")
 
     def _turn(self, number: int) -> bool:
-        """Solve what a router was told, and tell it; return whether that was news."""
+        """Solve the TED of a router and return the routes to it; whether any changed."""
         node = self.net.nodes[number]
         outputs = node.outputs[self._read.get(number, 0) :]
         self._read[number] = len(node.outputs)
         for _, output in outputs:
             if isinstance(output, TedUpdated):
-                self.solver(number, output.family).put_block(output.area, output.node, output.block)
+                at = output.area, output.node
+                self.solver(number, output.family).put_block(*at, output.block, output.changes)
+            elif isinstance(output, PrefixesUpdated):
+                at = output.area, output.node
+                self.solver(number, output.family).put_prefixes(*at, output.changes)
             elif isinstance(output, LocalLinksChanged):
                 self.solver(number, output.family).set_local_links(output.area, output.links)
         news = False
         for family in (4, 6):
             self.solver(number, family).solve()
-            if node.engine.in_several_areas:
+            if node.engine.takes_routes:
                 news |= self._tell(number, family)
         return news
 
     def _tell(self, number: int, family: int) -> bool:
         solver = self.solver(number, family)
         facts = {
-            prefix: RouteFacts(
+            prefix: AdvertisedRoute(
                 route.metric,
                 route.path_type,
                 () if route.area is None else (route.area,),
@@ -75,12 +85,12 @@ class Routers:
         return bool(changes)
 
     def route(self, number: int, prefix: str):
-        """The route of a router to a prefix, None without one."""
+        """The route of a router to a prefix, or None."""
         wanted = parse_prefix(prefix)
         return self.solver(number, wanted.family).routes.get(wanted)
 
     def hops(self, number: int, prefix: str) -> dict[int, float | None]:
-        """Next hops of a route: neighbor's system id to path capacity."""
+        """The next hops of a route: system id to path capacity."""
         route = self.route(number, prefix)
         if route is None or route.nexthops is None:
             return {}

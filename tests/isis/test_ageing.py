@@ -1,15 +1,15 @@
-"""LSPs age, are refreshed, die and are buried; purges are believed from those who may purge."""
+"""LSPs age, are refreshed, expire and are purged; only authorized purges are accepted."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.isis.lsdb import ZERO_AGE_LIFETIME
-from fared.isis.pdu.codec import decode_pdu, encode_pdu, exact
-from fared.isis.pdu.model import LspEntries, PduType, PurgeOriginator, of_type
+from fared.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
+from fared.isis.pdu.model import PduType
+from fared.isis.pdu.tlvs import LspEntries, PurgeOriginator, of_type
 from tests.isis.floodnet import TWO, Network, make_lsp, name
 
 LSP = PduType.L2_LSP
@@ -19,7 +19,7 @@ KEYS = ((2, (TimedKey(KEY),)),)
 
 
 def ring(*, extra=(), **settings) -> Network:
-    """Routers 1 to 4 in a ring, each with an LSP, at rest."""
+    """Routers 1 to 4 in a ring, each with an LSP, synchronized."""
     net = Network()
     net.add(1, 2, 3, 4, **settings)
     for a, b in ((1, 2), (2, 3), (3, 4), (4, 1), *extra):
@@ -32,7 +32,7 @@ def ring(*, extra=(), **settings) -> Network:
 
 
 def isolate(net: Network, number: int) -> None:
-    """Cut a router off without its neighbors' databases noticing."""
+    """Disconnect a router without an event in the databases of its neighbors."""
     for cable in net.cables:
         if any(n == number for n, _ in cable.ends):
             net.down(cable)
@@ -74,7 +74,7 @@ def test_an_own_lsp_that_is_not_refreshed_any_more_dies_too():
 
 
 def test_a_lifetime_garbled_on_its_way_does_not_end_an_lsp_early():
-    """RFC 7987: what arrives alive lives as long as our own would."""
+    """RFC 7987: the lifetime of a received LSP is raised to that of our own."""
     net = ring()
     net.inject(2, 1, make_lsp(name(9), 5, "far away", lifetime=2))
     net.run(100)
@@ -99,7 +99,7 @@ def test_taking_back_an_lsp_takes_it_back_everywhere():
     for router in net.routers.values():
         assert name(1, 1) not in router.known()
         assert router.entry(1, 1).purged
-        assert len(router.entry(1, 1).raw) == 27 + 9  # the header and who purged it
+        assert len(router.entry(1, 1).raw) == 27 + 9  # the header and the purge originator
     net.run(ZERO_AGE_LIFETIME + 1)
     assert all(r.entry(1, 1) is None for r in net.routers.values())
     net.say(1, "again", 1)
@@ -208,21 +208,21 @@ def test_with_authentication_a_purge_is_signed_by_whoever_purges():
     purges = [pdu for _, _, pdu in net.pdus(LSP) if pdu.lsp_id == name(4)]
     assert purges
     assert all(r.entry(4).purged for n, r in net.routers.items() if n != 4)
-    assert net[1].instance.counters.errors["auth"] == 0
+    assert net[1].instance.process.counters.errors["auth"] == 0
 
 
 def test_with_authentication_nobody_can_make_a_purge_of_an_lsp_he_has_seen():
-    """The digest does not cover the lifetime, but a purge must not have contents (RFC 6233)."""
+    """RFC 6233: the digest does not cover the lifetime, but a purge must have no contents."""
     net = ring(lsp_authentication=KEYS)
     seen = net[2].entry(3).raw
     forged = seen[:10] + bytes(2) + seen[12:]
-    assert exact(forged) == forged
+    assert read_pdu(forged).data == forged
     assert decode_pdu(forged).remaining_lifetime == 0
     net.inject(2, 1, forged)
     net.inject(2, 1, make_lsp(name(3), 1, lifetime=0))
     net.run(5)
     assert net[2].known()[name(3)] == (1, "I am 3")
-    assert net[2].instance.counters.errors["auth"] == 2
+    assert net[2].instance.process.counters.errors["auth"] == 2
 
 
 def test_sequence_number_pdus_are_signed_and_leave_room_for_it():
@@ -233,7 +233,7 @@ def test_sequence_number_pdus_are_signed_and_leave_room_for_it():
     net.join(1, 2, mtu=600)
     net.run(2)
     assert net.agree()
-    assert net[2].instance.counters.errors["auth"] == 0
+    assert net[2].instance.process.counters.errors["auth"] == 0
     assert max(len(output.payload) for _, _, output in net.sent) <= 597
 
 
@@ -244,11 +244,11 @@ def test_without_a_valid_key_nothing_leaves_unsigned():
     net.join(1, 2)
     net.run(1)
     assert net.pdus(PduType.L2_CSNP) == []
-    assert net[1].instance.counters.errors["no-send-key"] > 0
+    assert net[1].instance.process.counters.errors["no-send-key"] > 0
 
 
 def test_when_the_key_changes_our_lsps_are_signed_anew():
-    """Who restarts when the old key is not accepted any more still learns everything."""
+    """A router that restarts after the old key has expired receives the whole database."""
     new = AuthKey(Algorithm.HMAC_SHA_512, 2, b"other")
     both = (
         (2, (TimedKey(KEY, send_end=100.0, accept_end=150.0), TimedKey(new, send_start=100.0))),
@@ -259,14 +259,14 @@ def test_when_the_key_changes_our_lsps_are_signed_anew():
     net.restart(2, lsp_authentication=both)
     net.run(5)
     assert set(net[2].known()) == {name(1), name(3), name(4)}
-    assert net[2].instance.counters.errors["auth"] == 0
+    assert net[2].instance.process.counters.errors["auth"] == 0
 
 
 def test_other_keys_in_the_settings_make_us_sign_our_lsps_anew():
     net = ring()
     for router in net.routers.values():
         before = router.instance.settings
-        router.instance.now = net.now
+        router.instance.process.now = net.now
         router.instance.settings = replace(before, lsp_authentication=KEYS)
         router.flooding.settings_changed(before)
         router.flooding.settings_changed(router.instance.settings)

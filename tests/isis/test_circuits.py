@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
+from fared.core.igp import CloseInterface, LogRecord, OpenInterface, SendPacket
 from fared.core.links import InterfaceAddress
-from fared.isis.events import CloseCircuit, LogRecord, OpenCircuit, SendPdu
 from fared.isis.ids import Level, LevelSet
-from fared.isis.pdu.model import NLPID_IPV4, AreaAddresses, InterfaceAddresses, of_type
+from fared.isis.pdu.tlvs import NLPID_IPV4, AreaAddresses, InterfaceAddresses, of_type
 from tests.isis.hellonet import AREA, LAN, LOOPBACK, OTHER_AREA, P2P, Net, make_link
 
 QUICK = 0.02
@@ -17,7 +16,7 @@ BOTH = LevelSet.BOTH
 
 
 def kinds(router) -> list[type]:
-    """What it said, without logs."""
+    """The outputs, without logs."""
     return [type(output) for _, output in router.said if not isinstance(output, LogRecord)]
 
 
@@ -30,9 +29,9 @@ def test_a_circuit_is_opened_before_it_speaks_and_closed_after():
     net = Net()
     a = net.add(1)
     net.link(1)
-    assert kinds(a) == [OpenCircuit, SendPdu]
+    assert kinds(a) == [OpenInterface, SendPacket]
     net.link(1, None)
-    assert kinds(a)[2:] == [SendPdu, CloseCircuit]  # it says goodbye
+    assert kinds(a)[2:] == [SendPacket, CloseInterface]  # a final hello
     assert a.instance.circuits == {}
     assert a.watcher.take() == [("circuit", "eth1")] * 2
     net.run(10)
@@ -58,7 +57,7 @@ def test_loopbacks_and_passive_circuits_are_there_and_never_speak(quiet):
     a, b = net.pair(circuit_a=quiet)
     net.run(10)
     assert a.circuit().up
-    assert not a.circuit().speaks
+    assert not a.circuit().is_active
     assert kinds(a) == []
     assert b.adjacency() is None
     assert a.watcher.take() == [("circuit", "eth1")]
@@ -79,14 +78,14 @@ def test_a_link_that_goes_down_drops_its_neighbor_at_once_and_comes_back():
     a.watcher.take()
     net.link(1, up=False)
     assert a.adjacency() is None
-    assert kinds(a)[-1] is CloseCircuit
+    assert kinds(a)[-1] is CloseInterface
     assert a.watcher.take() == [
         ("adjacency", "eth1", 2, 1, False),
         ("adjacency", "eth1", 2, 2, False),
         ("circuit", "eth1"),
     ]
     net.run(0.5)
-    assert b.up() == BOTH  # it noticed nothing yet
+    assert b.up() == BOTH  # router 2 has not detected it yet
     net.link(1)
     net.run(QUICK)
     assert a.up() == b.up() == BOTH
@@ -102,8 +101,8 @@ def test_a_link_that_is_gone_takes_everything_with_it():
     removed(net, 1)
     assert a.instance.circuits == {}
     assert ("adjacency", "eth1", 2, 2, False) in a.watcher.take()
-    assert kinds(a)[-1] is CloseCircuit
-    assert len(a.instance.timers) == 0
+    assert kinds(a)[-1] is CloseInterface
+    assert len(a.instance.process.timers) == 0
 
 
 def test_a_lan_that_goes_down_resigns():
@@ -117,7 +116,7 @@ def test_a_lan_that_goes_down_resigns():
     calls = router.watcher.take()
     assert ("dis", "eth1", 2, lan_id, 0) in calls
     assert router.circuit().lan == {}
-    assert len(router.instance.timers) == 0
+    assert len(router.instance.process.timers) == 0
 
 
 def test_switching_a_circuit_off_tells_the_neighbors():
@@ -182,7 +181,7 @@ def test_a_level_that_is_switched_off_is_dropped_and_the_other_one_stays():
     assert a.up() == b.up() == BOTH
 
 
-def test_a_level_that_is_switched_off_on_a_lan_says_goodbye():
+def test_a_level_that_is_switched_off_on_a_lan_sends_a_final_hello():
     net = Net()
     net.lan(1, 2)
     net.run(5)

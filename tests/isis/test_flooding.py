@@ -1,19 +1,29 @@
-"""LSPs reach everybody, once where possible, whatever is lost on the way."""
+"""LSPs reach all routers, once if possible, also over lossy links."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fared.core.ids import SystemId
 from fared.isis.circuit import Adjacency, AdjacencyState
-from fared.isis.ids import ALL_ISS, ALL_L2_ISS, FIRST_LSP, LAST_LSP, Level, LevelSet
-from fared.isis.pdu.codec import encode_pdu
-from fared.isis.pdu.model import Csnp, LspEntries, LspEntry, PduType, of_type
+from fared.isis.ids import (
+    ALL_ISS,
+    ALL_L2_ISS,
+    FIRST_LSP,
+    LAST_LSP,
+    Level,
+    LevelSet,
+    LspId,
+    system_of,
+)
+from fared.isis.pdu.codec import decode_raw, encode_pdu, peek_lsp_id
+from fared.isis.pdu.model import Csnp, PduType
+from fared.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
 from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
@@ -54,33 +64,50 @@ def test_an_lsp_reaches_the_end_of_a_line_at_once_and_crosses_each_link_once():
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
-def test_on_a_ring_copies_meet_and_are_not_decoded_twice():
+@pytest.fixture
+def decoded(monkeypatch) -> list[LspId]:
+    """The LSPs that routers decoded."""
+    seen: list[LspId] = []
+
+    def decode(raw, **how):
+        seen.append(peek_lsp_id(raw.data))
+        return decode_raw(raw, **how)
+
+    monkeypatch.setattr("fared.isis.update.flooding.decode_raw", decode)
+    return seen
+
+
+def test_on_a_ring_copies_meet_and_are_not_decoded_twice(decoded):
     net = ring(6)
     net.say(1, "hello")
     net.run(20)
     assert net.agree()
-    assert sum(r.decoded for r in net.routers.values()) == 5
+    assert decoded == [name(1)] * 5
     assert all(r.flags() == 0 for r in net.routers.values())
 
 
 def test_an_lsp_is_read_against_the_one_it_replaces_unless_that_was_read_in_another_way():
-    """Ours was never decoded; after a change of code points nothing is taken over."""
+    """Equal TLVs are the same objects; after a change of code points they are decoded again."""
     net = line(2)
-    net.say(1, "hello")
-    net.run(1)
-    raw = encode_pdu(make_lsp(name(1), 2, "hello"))
-    mine, other = (net.routers[number].flooding for number in (1, 2))
-    kept = net.routers[2].instance.databases[TWO].get(name(1))
-    former = other.former(raw)
-    assert former is not None
-    assert (former.raw, former.tlvs) == (kept.raw, kept.lsp.tlvs)
-    assert mine.former(raw) is None
-    assert other.former(encode_pdu(make_lsp(name(9), 1))) is None
-    instance = net.routers[2].instance
-    before = instance.settings
-    instance.settings = replace(before, path_capacity_code=None)
-    other.settings_changed(before)
-    assert other.former(raw) is None
+    router = net.routers[2]
+
+    def tlv_of(sequence: int) -> UnknownTlv:
+        net.run(0.1)
+        net.inject(2, 1, encode_pdu(make_lsp(name(9), sequence, "hello")))
+        net.run(0.1)
+        entry = router.instance.databases[TWO].get(name(9))
+        assert entry.sequence_number == sequence
+        return entry.lsp.tlvs[0]
+
+    first = tlv_of(1)
+    assert tlv_of(2) is first
+    before = router.instance.settings
+    router.instance.settings = replace(before, path_capacity_code=None)
+    router.flooding.settings_changed(before)
+    third = tlv_of(3)
+    assert third == first
+    assert third is not first
+    assert tlv_of(4) is third
 
 
 def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
@@ -90,7 +117,7 @@ def test_an_lsp_is_passed_on_as_it_came_but_for_its_lifetime():
     first, second = (output.payload for _, _, output in net.sent if output.payload[4] == LSP)
     assert first[:10] + first[12:] == second[:10] + second[12:]
     lifetimes = [int.from_bytes(raw[10:12], "big") for raw in (first, second)]
-    assert lifetimes == [1199, 1199]  # RFC 7987: who receives it raises it again
+    assert lifetimes == [1199, 1199]  # RFC 7987: the receiver raises it again
 
 
 def test_pdus_go_to_all_intermediate_systems_on_links_and_to_those_of_the_level_on_lans():
@@ -222,7 +249,7 @@ def test_databases_become_equal_even_if_all_csnps_of_the_beginning_are_lost():
         net.say(1, "x", fragment)
         net.say(2, "y", fragment)
     net.up(net.cables[0])
-    net._queue.clear()
+    net.lose(1, 2)
     net.run(8)
     assert net.agree()
     assert len(net[1].known()) == 80
@@ -237,7 +264,7 @@ def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions
     net._up_at(net.cables[0], net.cables[0].ends[0])
     net._send_all()
     net.run(0.6)
-    assert net[2].instance.counters.errors["no-adjacency"] > 40
+    assert net[2].instance.process.counters.errors["no-adjacency"] > 40
     net._up_at(net.cables[0], net.cables[0].ends[1])
     net._send_all()
     net.run(0.2)
@@ -262,7 +289,7 @@ def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up
     net.sent.clear()
     net._send_all()
     net.run(0.05)
-    assert net[1].instance.counters.errors["no-adjacency"] == 0
+    assert net[1].instance.process.counters.errors["no-adjacency"] == 0
     net._up_at(cable, cable.ends[0])
     net._send_all()
     net.run(10)
@@ -414,7 +441,7 @@ def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():
     net.inject(2, 1, make_lsp(name(9), 1, "who am I"))
     net.run(1)
     assert net[2].known() == {}
-    assert net[2].instance.counters.errors["no-adjacency"] == 1
+    assert net[2].instance.process.counters.errors["no-adjacency"] == 1
 
 
 def test_a_garbled_lsp_is_dropped_and_not_purged():
@@ -425,8 +452,21 @@ def test_a_garbled_lsp_is_dropped_and_not_purged():
     raw[-1] ^= 1
     net.inject(2, 1, bytes(raw))
     net.run(5)
-    assert net[2].instance.counters.errors["checksum"] == 1
+    assert net[2].instance.process.counters.errors["checksum"] == 1
     assert net[3].known() == {name(1): (1, "hello")}
+
+
+def test_an_lsp_with_a_malformed_tlv_is_flooded_and_the_tlv_ignored():
+    """RFC 8918 §4: if it were discarded, databases would differ."""
+    net = line(3)
+    malformed = UnknownTlv(TlvType.EXTENDED_IS_REACHABILITY, b"\0" * 3)
+    lsp = make_lsp(name(9), 1, "whole")
+    net.inject(2, 1, replace(lsp, tlvs=(malformed, *lsp.tlvs)))
+    net.run(1)
+    assert net[3].known()[name(9)][0] == 1
+    assert net[3].entry(9).lsp.tlvs == (malformed, *lsp.tlvs)
+    for number in (2, 3):
+        assert net[number].instance.process.counters.errors == {"malformed-tlv": 1}
 
 
 def test_sequence_number_zero_is_no_lsp():
@@ -434,10 +474,10 @@ def test_sequence_number_zero_is_no_lsp():
     net.inject(2, 1, make_lsp(name(9), 0, "zero"))
     net.run(1)
     assert net[2].known() == {}
-    assert net[2].instance.counters.errors["lsp-sequence"] == 1
+    assert net[2].instance.process.counters.errors["lsp-sequence"] == 1
 
 
-def test_bytes_behind_an_lsp_are_not_passed_on():
+def test_bytes_behind_an_lsp_are_not_passed_on(decoded):
     net = line(3)
     net.inject(2, 1, encode_pdu(make_lsp(name(9), 1, "short")) + bytes(20))
     net.run(1)
@@ -445,7 +485,7 @@ def test_bytes_behind_an_lsp_are_not_passed_on():
     assert len({len(o.payload) for _, _, o in net.sent if o.payload[4] == LSP}) == 1
     net.inject(2, 1, encode_pdu(make_lsp(name(9), 1, "short")) + bytes(30))
     net.run(1)
-    assert net[2].decoded == 1
+    assert decoded == [name(9)] * 2, "the second time 2 knew it by its bytes"
 
 
 def test_shutdown_sends_all_that_waits():
@@ -456,17 +496,24 @@ def test_shutdown_sends_all_that_waits():
     for fragment in range(100):
         net[1].unsay(fragment)
     net[1].flooding.flush(force=True)
-    assert sum(o.payload[4] == LSP for o in net[1].instance.take_outputs()) == 100
+    assert sum(o.payload[4] == LSP for o in net[1].instance.process.take_outputs()) == 100
 
 
 def test_a_drain_looks_at_flags_and_never_at_the_whole_database(monkeypatch):
+    """It reads only the LSPs of the originator, for flood suppression."""
     net = line(3)
     for fragment in range(100):
         net.say(1, "x", fragment)
     net.run(5)
     database = net[2].instance.databases[2]
     monkeypatch.setattr(database, "ordered", lambda: pytest.fail("scanned"))
-    monkeypatch.setattr(database, "between", lambda *_: pytest.fail("scanned"))
+    read = database.between
+
+    def of_one_router(start, end):
+        assert system_of(start) == system_of(end) == 1, "scanned"
+        return read(start, end)
+
+    monkeypatch.setattr(database, "between", of_one_router)
     net.say(1, "y", 5)
     net.run(1)
     monkeypatch.undo()
@@ -484,7 +531,7 @@ def topologies(draw):
     return size, cables
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(
     topology=topologies(),
     seed=st.integers(0, 1 << 20),
@@ -497,7 +544,7 @@ def topologies(draw):
     ),
 )
 def test_all_databases_end_equal(topology, seed, loss, jitter, words):
-    """Whatever the topology, whatever is lost or overtaken, whoever says what and takes it back."""
+    """For random topologies, losses, reordering, and LSPs originated and withdrawn."""
     size, cables = topology
     net = Network(seed)
     net.add(*range(1, size + 1))
@@ -510,7 +557,7 @@ def test_all_databases_end_equal(topology, seed, loss, jitter, words):
         else:
             net.say(number, f"{pause}", fragment)
         net.run(pause)
-    for _ in range(8):  # with three in ten lost a packet may need many attempts
+    for _ in range(8):  # with 30 % loss a packet may need many attempts
         net.run(25)
         if net.agree() and all(r.flags() == 0 for r in net.routers.values()):
             break
@@ -520,7 +567,7 @@ def test_all_databases_end_equal(topology, seed, loss, jitter, words):
         assert router.flags() == 0
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 1 << 20),
     events=st.lists(st.tuples(st.integers(0, 4), st.floats(0, 2)), max_size=12),

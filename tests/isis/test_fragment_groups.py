@@ -1,8 +1,8 @@
-"""Which fragment an entry goes into, when what it belongs to changes under it."""
+"""The fragment of an entry whose group changes."""
 
 from fared.core.ids import Prefix
-from fared.isis.fragments import FragmentTable, Item, TlvKind, keyed
-from fared.isis.pdu.model import IpReach, IpReachability
+from fared.isis.origination.fragments import FragmentTable, Item, TlvKind, keyed
+from fared.isis.pdu.tlvs import IpReach, IpReachability
 
 IPV4 = TlvKind(4)
 ROOM = 200
@@ -10,7 +10,7 @@ CIRCUIT, OTHER = 7, 8
 
 
 def item(number: int, group: int, size: int = 9) -> tuple[tuple[int, ...], Item]:
-    """A prefix that belongs to a circuit, or to none."""
+    """A prefix in the group of a circuit, or in none."""
     reach = IpReach(Prefix(4, number << 8, 24), 10)
     return keyed(IPV4, (reach.prefix.network, 24)), Item(IPV4, reach, size, group)
 
@@ -27,7 +27,7 @@ def announced(table: FragmentTable) -> list[int]:
 
 
 def test_a_prefix_that_changes_from_one_circuit_to_another_and_goes_leaves_nothing_behind():
-    """A link's subnet is leaked while the link is down, and the circuit's own when it is back."""
+    """The subnet of a link is leaked while the link is down, and connected when it is up again."""
     table = FragmentTable(ROOM)
     for group in (0, CIRCUIT, OTHER, 0, CIRCUIT):
         table.put(*item(1, group))
@@ -40,7 +40,7 @@ def test_a_prefix_that_changes_from_one_circuit_to_another_and_goes_leaves_nothi
 
 
 def test_a_prefix_that_joins_a_circuit_stays_with_it_afterwards():
-    """What changes with a circuit is taken into the fragment of the circuit's other entries."""
+    """An entry that joins a group moves into the fragment of the group."""
     table = FragmentTable(ROOM)
     table.put(*item(1, 0))
     table.put(*item(2, CIRCUIT))

@@ -1,24 +1,26 @@
-"""Point-to-point circuits: how two routers find each other, and what keeps them apart."""
+"""Point-to-point circuits: how adjacencies form, and what prevents them."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
+from fared.core.igp import AdjacencyChanged, LogRecord
 from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.isis.adjacency import ADJACENCY_TABLE, AdjacencyEvent
+from fared.core.links import InterfaceAddress
+from fared.isis.adjacency.fsm import ADJACENCY_TABLE, AdjacencyEvent
 from fared.isis.circuit import AdjacencyState
-from fared.isis.events import AdjacencyChanged
 from fared.isis.ids import LevelSet
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import P2pHello
+from fared.isis.pdu.tlvs import (
     MT_IPV6,
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,
+    InterfaceAddresses,
     MultiTopology,
-    P2pHello,
     Padding,
     ProtocolsSupported,
     ThreeWay,
@@ -26,10 +28,11 @@ from fared.isis.pdu.model import (
     Topology,
     of_type,
 )
-from tests.isis.hellonet import AREA, LAN, LINK_LOCAL, OTHER_AREA, P2P, Net, mac
+from tests.isis.hellonet import AREA, LAN, LINK_LOCAL, LOOPBACK, OTHER_AREA, P2P, Net, mac
+from tests.log_lines import bare_ids
 
 ROUND_TRIPS = 0.01
-"""Seconds in which hellos go to and fro several times, and no hello interval passes."""
+"""Seconds: enough for several immediate hellos, less than a hello interval."""
 STRANGER = 0x99
 BOTH = LevelSet.BOTH
 
@@ -39,7 +42,7 @@ def key(secret: bytes, algorithm: Algorithm = Algorithm.HMAC_SHA_256) -> tuple[T
 
 
 def hello(three_way: ThreeWay | None = None, tlvs=None, areas=(AREA,), **fields) -> P2pHello:
-    """A hello of a stranger that a router of these tests likes."""
+    """A hello that a router of these tests accepts."""
     if tlvs is None:
         tlvs = (AreaAddresses(areas), ProtocolsSupported((NLPID_IPV4, NLPID_IPV6)))
     if three_way is not None:
@@ -55,7 +58,7 @@ def hello(three_way: ThreeWay | None = None, tlvs=None, areas=(AREA,), **fields)
 
 
 def alone() -> Net:
-    """Router 1 with a cable to nobody."""
+    """Router 1 with an unconnected cable."""
     net = Net()
     net.add(1)
     net.link(1)
@@ -99,7 +102,7 @@ def test_a_neighbor_that_comes_later_does_not_wait_for_our_hello_interval():
 def test_levels_in_use_are_those_of_both_and_level_1_needs_an_area_in_common(
     ours, theirs, same_area
 ):
-    """ISO 10589 §8.2.4.2, tables 5 to 8."""
+    """ISO 10589 §8.2.5.2, tables 5 to 8."""
     net = Net()
     other = AREA if same_area else OTHER_AREA
     a, b = net.pair({"levels": LevelSet(ours)}, {"levels": LevelSet(theirs), "areas": (other,)})
@@ -128,7 +131,7 @@ def test_silence_for_the_holding_time_ends_the_adjacency():
     net = Net()
     a, b = net.pair()
     net.run(10)
-    heard = a.adjacency().heard
+    heard = a.adjacency().last_hello
     b.stopped = True
     net.run(heard + 4 - net.now - 0.001)
     assert a.up() == BOTH
@@ -170,7 +173,7 @@ def test_a_neighbor_without_the_three_way_tlv_is_two_way_at_once():
 
 
 def test_the_state_machine_is_the_table_of_rfc_5303():
-    """§3.2: rows are what the neighbor says, columns are our own state."""
+    """RFC 5303 §3.2: rows are the state in the hello, columns our own state."""
     down, starting, up = AdjacencyState
     table = {
         AdjacencyEvent.DOWN_RECEIVED: (starting, starting, starting),
@@ -206,7 +209,7 @@ def test_a_neighbor_that_holds_us_up_from_before_our_restart_is_told_at_once():
 
 
 def test_a_neighbor_that_knows_us_by_a_former_circuit_id_learns_the_new_one():
-    """The interface was made anew with another ifindex; the neighbor has not noticed."""
+    """The interface was created again with another ifindex, unknown to the neighbor."""
     net = alone()
     a = net.routers[1]
     net.run(0.5)
@@ -264,6 +267,9 @@ def test_hellos_that_are_turned_away_are_counted_by_reason_and_change_nothing(re
     assert a.errors() == {reason: 3}
     assert a.adjacency() is None
     assert a.changes() == []
+    records = [output for _, output in a.said if isinstance(output, LogRecord)]
+    assert [record.event for record in records] == ["isis-rejected"]
+    assert bare_ids(records) == []
 
 
 def test_a_lan_hello_on_a_point_to_point_circuit_is_turned_away():
@@ -312,7 +318,7 @@ def test_a_second_neighbor_is_turned_away_while_the_first_lives():
     net.say(1, hello(source_id=0x77))
     assert a.adjacency().system_id == STRANGER
     assert a.errors() == {"second-neighbor": 1}
-    net.run(2)  # silent for more than a third of its holding time: somebody moved the cable
+    net.run(2)  # silent for more than a third of its holding time: the cable was moved
     net.say(1, hello(source_id=0x77))
     assert a.adjacency().system_id == 0x77
     assert a.up() == BOTH
@@ -392,7 +398,7 @@ def test_a_router_of_one_family_is_a_neighbor_of_one_with_both():
 
 
 def test_topologies_without_one_in_common_make_no_neighbors():
-    """RFC 5120 §4.1, on point-to-point circuits."""
+    """RFC 5120 §2.1: on point-to-point circuits."""
     net = Net()
     a, b = net.pair({"families": (6,), "multi_topology": True}, {"families": (4, 6)})
     net.run(5)
@@ -410,6 +416,24 @@ def test_routers_without_any_address_are_neighbors():
     assert a.adjacency().ipv4 == a.adjacency().ipv6 == ()
 
 
+def test_hellos_of_a_link_without_ipv4_addresses_carry_that_of_the_loopback():
+    """The address of the router id, at once when it changes; FRR requires one in TLV 132."""
+    first, second = 0x0AFF_0001, 0x0AFF_0002
+    net = Net()
+    a = net.add(1, router_id=second)
+    net.link(1, addresses=(InterfaceAddress(6, LINK_LOCAL | 1, 64),))
+
+    def said() -> set[tuple[int, ...]]:
+        return {tlv.addresses for tlv in of_type(a.hellos()[-1][1].tlvs, InterfaceAddresses)}
+
+    assert said() == {(LINK_LOCAL | 1,)}
+    for addresses, shown in (((first,), first), ((first, second), second)):
+        known = tuple(InterfaceAddress(4, address, 32) for address in addresses)
+        net.run(1.5)
+        net.link(1, LOOPBACK, 9, addresses=known, loopback=True)
+        assert said() == {(shown,), (LINK_LOCAL | 1,)}
+
+
 def test_routers_with_different_keys_are_no_neighbors():
     net = Net()
     a, b = net.pair(
@@ -422,7 +446,7 @@ def test_routers_with_different_keys_are_no_neighbors():
 
 
 def test_a_key_changes_at_run_time_without_losing_the_adjacency():
-    """The one end accepts both while the other changes over."""
+    """One end accepts both keys while the other changes its key."""
     net = Net()
     old, new = key(b"old"), key(b"new", Algorithm.MD5)
     a, b = net.pair(
@@ -439,7 +463,7 @@ def test_a_key_changes_at_run_time_without_losing_the_adjacency():
     assert len(a.changes()) == len(b.changes()) == 4
 
 
-def test_a_router_that_stops_says_goodbye():
+def test_a_router_that_stops_sends_final_hellos():
     net = Net()
     a, b = net.pair()
     net.run(5)
@@ -448,19 +472,19 @@ def test_a_router_that_stops_says_goodbye():
     net.run(0.1)
     assert b.adjacency() is None
     reasons = [o.reason for _, o in b.said if isinstance(o, AdjacencyChanged) and o.state == "Down"]
-    assert reasons == ["neighbor said goodbye"] * 2
+    assert reasons == ["neighbor sent a final hello"] * 2
     assert ("adjacency", "eth1", 1, 2, False) in b.watcher.take()
     sent = len(a.hellos())
     net.run(10)
-    assert len(a.hellos()) == sent  # silent, whatever it hears
+    assert len(a.hellos()) == sent  # silent, whatever it receives
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_was_lost_the_adjacency_comes_up_once_the_loss_ends(seed):
-    """One of the two may even have restarted meanwhile."""
+    """One of the two may have restarted, too."""
     net = Net(seed)
     a, _ = net.pair()
-    cable = net.cables[1, 1]
+    cable = net.by_end[1, 1]
     cable.loss = 0.7 + 0.25 * net.rng.random()
     net.run(20 + 10 * net.rng.random())
     if seed % 3 == 0:
@@ -472,3 +496,16 @@ def test_whatever_was_lost_the_adjacency_comes_up_once_the_loss_ends(seed):
     changes = len(a.changes())
     net.run(20)
     assert len(a.changes()) == changes
+
+
+def test_hellos_of_all_circuits_come_to_leave_together():
+    """They share wake-ups; none is later than its interval, or much earlier."""
+    net = Net()
+    router = net.add(1)
+    for ifindex in range(1, 6):
+        net.link(1, P2P, ifindex)
+        net.run(0.17)
+    net.run(120)
+    times = sorted({at for at, _, _ in router.hellos(since=110.0)})
+    assert len(times) <= 15
+    assert all(0.75 <= after - at <= 1.0 for at, after in itertools.pairwise(times))

@@ -1,11 +1,11 @@
-"""Routers whose links, settings and software change at random: in the end all are neighbors that should be."""
+"""Links, settings and restarts at random: in the end the expected adjacencies are up."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.isis.ids import Level, LevelSet
 from tests.isis.hellonet import AREA, LAN, OTHER_AREA, P2P, Net, Router, mac
@@ -15,14 +15,14 @@ STEPS = 25
 
 
 class Fate:
-    """Does things to routers, and knows what should come of them."""
+    """Changes routers, and computes the expected adjacencies."""
 
     def __init__(self, seed: int, numbers: tuple[int, ...], *, broadcast: bool) -> None:
         self.rng = random.Random(seed)
         self.net = Net(seed)
         self.circuit = LAN if broadcast else P2P
         self.cable = self.net.cable(*((number, 1) for number in numbers))
-        # a router of both areas on a LAN would be a neighbor of routers that are not neighbors
+        # on a LAN a router of both areas would be adjacent to routers that are not adjacent
         self.choices = AREAS[:2] if broadcast else AREAS
         self.settings = dict.fromkeys(numbers, self.circuit)
         self.areas = dict.fromkeys(numbers, (AREA,))
@@ -31,7 +31,7 @@ class Fate:
             self.restart(number)
 
     def restart(self, number: int) -> None:
-        """Its process dies and comes back, faster than anybody misses it."""
+        """Restart the process within the holding time of its neighbors."""
         self.routers[number] = self.net.add(number, areas=self.areas[number])
         self.net.link(number, self.settings[number])
 
@@ -63,7 +63,7 @@ class Fate:
         self.net.link(number, self.settings[number])
 
     def expected(self, a: int, b: int) -> LevelSet:
-        """Levels in which two of them are neighbors."""
+        """Levels in which two routers are adjacent."""
         common = self.settings[a].levels & self.settings[b].levels
         if not set(self.areas[a]) & set(self.areas[b]):
             common &= LevelSet.TWO

@@ -1,20 +1,19 @@
-"""LANs: hearing each other both ways, and electing one designated IS of each level."""
+"""LANs: two-way communication, and the election of one designated IS for each level."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from fared.isis.election import Candidate, elect
-from fared.isis.hello import MAX_LAN_ADJACENCIES
+from fared.isis.adjacency.election import Candidate, elect
+from fared.isis.adjacency.hello import MAX_LAN_ADJACENCIES
 from fared.isis.ids import Level, LevelSet, Snpa
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import LanHello
+from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,
     IsNeighbors,
-    LanHello,
     Padding,
     ProtocolsSupported,
     of_type,
@@ -23,13 +22,13 @@ from tests.isis.hellonet import AREA, LAN, OTHER_AREA, P2P, Net, mac, system_id
 
 ROUND_TRIPS = 0.02
 WAITED = 2.1
-"""Two hello intervals and a little."""
+"""Seconds: a little more than two hello intervals."""
 STRANGER = 0x99
 OURS = IsNeighbors((Snpa(mac(1, 1)),))
 
 
 def hello(*more, level=2, areas=(AREA,), **fields) -> LanHello:
-    """A LAN hello of a stranger."""
+    """A LAN hello of an unknown router."""
     values = {
         "level": level,
         "circuit_type": LevelSet.BOTH,
@@ -43,7 +42,7 @@ def hello(*more, level=2, areas=(AREA,), **fields) -> LanHello:
 
 
 def alone(**settings) -> Net:
-    """Router 1 on a LAN with nobody."""
+    """Router 1 alone on a LAN."""
     net = Net()
     net.add(1, **settings)
     net.cable((1, 1))
@@ -113,11 +112,10 @@ def test_a_better_router_takes_the_office_from_its_holder_and_the_lan_is_never_w
     for router in net.routers.values():
         router.watcher.take()
     net.add(3)
-    cable.ends.append((3, 1))
-    net.cables[3, 1] = cable
+    net.plug(cable, (3, 1))
     net.link(3, LAN)
     net.run(0.3)
-    assert net.routers[3].dis() == 2, "a newcomer follows whoever is in office"
+    assert net.routers[3].dis() == 2, "a newcomer accepts the present DIS"
     net.run(3)
     assert [router.dis() for router in net.routers.values()] == [3, 3, 3]
     for number in (1, 2):
@@ -135,7 +133,7 @@ def test_the_next_best_takes_over_when_the_designated_is_falls_silent():
     assert net.routers[1].dis() == net.routers[2].dis() == 2
 
 
-def test_the_next_best_takes_over_at_once_when_the_designated_is_says_goodbye():
+def test_the_next_best_takes_over_at_once_when_the_designated_is_sends_a_final_hello():
     net = Net()
     net.lan(1, 2, 3)
     net.run(5)
@@ -169,7 +167,7 @@ def test_a_new_priority_moves_the_office():
 
 
 def test_a_router_that_nobody_hears_is_no_neighbor():
-    """Router 2 hears router 1, whose hellos never list it."""
+    """Router 2 receives hellos of router 1, which never list it."""
     net = Net()
     cable = net.lan(1, 2)
     cable.deaf.add(1)
@@ -269,8 +267,7 @@ def test_hellos_are_padded_only_while_somebody_is_not_two_way():
     net.run(3)
     assert not any(of_type(pdu.tlvs, Padding) for _, pdu, _ in net.routers[1].hellos(since=1))
     net.add(3)
-    cable.ends.append((3, 1))
-    net.cables[3, 1] = cable
+    net.plug(cable, (3, 1))
     net.link(3, LAN)
     start = net.now
     net.run(0.5)
@@ -280,7 +277,7 @@ def test_hellos_are_padded_only_while_somebody_is_not_two_way():
 
 
 def test_the_lan_id_of_hellos_is_zero_until_somebody_is_designated():
-    """ISO 10589 §8.4.4 has one's own there, which reads as if one were in office."""
+    """With our own LAN id there, neighbors would take this router for the elected DIS."""
     net = Net()
     net.lan(1, 2)
     net.run(10)
@@ -309,13 +306,13 @@ def test_whatever_was_lost_all_agree_on_one_once_the_loss_ends(seed):
 def test_the_election_keeps_the_office_filled_until_the_best_declares_itself():
     own, best, other = 0x201, 0x301, 0x101
     me = candidate(2, lan_id=own)
-    assert elect(me, [], office=own, eligible=True) == 0
-    assert elect(me, [candidate(1)], office=0, eligible=False) == 0
-    assert elect(me, [candidate(1)], office=0, eligible=True) == own
-    assert elect(me, [candidate(1, lan_id=other)], office=0, eligible=False) == other
-    assert elect(me, [candidate(3)], office=own, eligible=True) == own
-    assert elect(me, [candidate(3, lan_id=best)], office=own, eligible=True) == best
-    assert elect(me, [candidate(3), candidate(1, lan_id=other)], office=other, eligible=True) == (
+    assert elect(me, [], current=own, eligible=True) == 0
+    assert elect(me, [candidate(1)], current=0, eligible=False) == 0
+    assert elect(me, [candidate(1)], current=0, eligible=True) == own
+    assert elect(me, [candidate(1, lan_id=other)], current=0, eligible=False) == other
+    assert elect(me, [candidate(3)], current=own, eligible=True) == own
+    assert elect(me, [candidate(3, lan_id=best)], current=own, eligible=True) == best
+    assert elect(me, [candidate(3), candidate(1, lan_id=other)], current=other, eligible=True) == (
         other
     )
-    assert elect(me, [candidate(3), candidate(1)], office=other, eligible=True) == 0
+    assert elect(me, [candidate(3), candidate(1)], current=other, eligible=True) == 0

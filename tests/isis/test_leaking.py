@@ -1,25 +1,25 @@
-"""Level-1-2 routers: what passes from level to level, attached bits, and that nothing loops."""
-
-from dataclasses import replace
+"""Level-1-2 routers: leaking between levels, attached bits, no loops."""
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_prefix
-from fared.isis.described import describe
-from fared.isis.events import RouteFacts, SettingsApplied
+from fared.core.igp import SettingsApplied
 from fared.isis.ids import LevelSet
-from fared.isis.pdu.model import IpReach, IpReachability, of_type
+from fared.isis.pdu.tlvs import IpReach, IpReachability, of_type
+from fared.isis.ted.fragment_prefixes import kept_attributes, read_prefixes
+from fared.ted.events import AdvertisedRoute
 from fared.ted.model import PathType
 from tests.isis.net import BOTH, FAST, ONE, TWO, Network, loopback, loopback6, node, prefixes
 from tests.isis.routed import Routers
 
 SLOW = replace(FAST, hello_interval=10.0)
-"""Nothing here waits for a hello."""
+"""Short intervals: no test waits for a hello."""
 POD_A, POD_B, CORE = (bytes.fromhex(area) for area in ("490001", "490002", "490099"))
 
 
 def reach(lsps, prefix: Prefix) -> IpReach | None:
-    """What an LSP says of a prefix."""
+    """The entry of a prefix in an LSP."""
     for tlv in of_type(lsps.tlvs, IpReachability):
         for entry in tlv.prefixes:
             if entry.prefix == prefix:
@@ -49,7 +49,7 @@ def two_pods(*, down: bool = False, **settings) -> Network:
 
 @pytest.fixture(scope="module")
 def leaking():
-    """Two pods with leaking both ways, all settled."""
+    """Two pods with leaking in both directions, converged."""
     net = two_pods(down=True)
     routers = Routers(net)
     net.run(15)
@@ -58,7 +58,7 @@ def leaking():
 
 
 def test_level_1_prefixes_are_announced_in_level_2(leaking):
-    """With the metric of the route, not marked down, marked re-advertised."""
+    """With the metric of the route and the R flag, without the down bit."""
     net, routers = leaking
     entry = reach(net.lsp(9, 2), loopback(1))
     assert (entry.metric, entry.down) == (10, False)
@@ -69,7 +69,7 @@ def test_level_1_prefixes_are_announced_in_level_2(leaking):
 
 
 def test_level_2_prefixes_go_down_with_the_down_bit(leaking):
-    """Leaf 1 hears of leaf 4 from both spines, as of something that must not go up again."""
+    """Leaf 1 receives the prefix of leaf 4 from both spines, with the down bit."""
     net, routers = leaking
     for spine in (2, 3):
         entry = reach(net.lsp(1, spine, level=1), loopback(4))
@@ -83,7 +83,7 @@ def test_level_2_prefixes_go_down_with_the_down_bit(leaking):
 
 
 def test_what_went_down_never_goes_up(leaking):
-    """Spine 3 hears of leaf 4 in level 1 from spine 2, and does not tell level 2."""
+    """Spine 3 receives the prefix of leaf 4 from spine 2 in level 1, and does not leak it."""
     net, _ = leaking
     for spine in (2, 3):
         assert reach(net.lsp(9, spine), loopback(4)) is None
@@ -91,7 +91,7 @@ def test_what_went_down_never_goes_up(leaking):
 
 
 def test_a_spine_prefers_level_2_over_what_its_peer_leaked(leaking):
-    """RFC 5302 §3.2: else two spines would send to each other."""
+    """RFC 5302 §3.2: otherwise two spines would forward to each other."""
     _, routers = leaking
     for spine in (2, 3):
         route = routers.route(spine, "10.255.0.4/32")
@@ -100,7 +100,7 @@ def test_a_spine_prefers_level_2_over_what_its_peer_leaked(leaking):
 
 
 def test_our_own_description_holds_what_is_connected_only(leaking):
-    """What a router leaks is no route of its own."""
+    """The block of a router excludes the prefixes that it leaks."""
     net, _ = leaking
     for level in (1, 2):
         own = prefixes(net.blocks(2, level)[node(2)])
@@ -111,7 +111,7 @@ def test_our_own_description_holds_what_is_connected_only(leaking):
 
 
 def test_leaked_prefixes_carry_what_their_paths_can(leaking):
-    """The path capacity sub-TLV: 100 Mb/s behind each spine."""
+    """The path capacity sub-TLV: 100 Mb/s through each spine."""
     net, routers = leaking
     assert reach(net.lsp(9, 2), loopback(1)).capacity == 12.5e6
     attached = {p.prefix: p.capacity for p in net.blocks(9)[node(2)].prefixes}
@@ -120,7 +120,7 @@ def test_leaked_prefixes_carry_what_their_paths_can(leaking):
 
 
 def test_a_thinner_path_behind_a_spine_is_seen_in_the_other_pod():
-    """The link from spine 5 to leaf 4 at a quarter: leaf 1 and the core weigh by it."""
+    """The link from spine 5 to leaf 4 at a quarter: it changes weights on leaf 1 and the core."""
     net = two_pods(down=True)
     routers = Routers(net)
     net.run(15)
@@ -135,7 +135,7 @@ def test_a_small_change_of_path_capacity_is_not_announced(leaking):
     """Below the announce threshold nothing is flooded."""
     net, _ = leaking
     prefix = parse_prefix("10.77.0.0/24")
-    facts = RouteFacts(10, PathType.LEVEL_1, (1,), 10e6)
+    facts = AdvertisedRoute(10, PathType.LEVEL_1, (1,), 10e6)
     net.routes(2, prefix, facts)
     net.run(1)
     before = net.lsp(9, 2).sequence_number
@@ -151,19 +151,19 @@ def test_a_small_change_of_path_capacity_is_not_announced(leaking):
 
 
 def test_without_a_code_point_no_capacity_is_told_or_believed():
-    """path_capacity_code None."""
+    """With ``path_capacity_code`` None."""
     net = Network()
     net.add(1, levels=BOTH, path_capacity_code=None)
     net.add(2, levels=TWO)
     net.join(1, 2)
     net.settle()
-    net.routes(1, loopback(50), RouteFacts(10, PathType.LEVEL_1, (1,), 10e6))
+    net.routes(1, loopback(50), AdvertisedRoute(10, PathType.LEVEL_1, (1,), 10e6))
     net.run(2)
     assert reach(net.lsp(2, 1), loopback(50)).capacity is None
     told = IpReach(loopback(50), 10, capacity=5e6)
     lsp = replace(net.lsp(2, 1), tlvs=(IpReachability(4, (told,)),))
-    silent = describe(lsp, own=False, capacity_code=None)
-    assert silent.prefixes[None, 4][0].capacity is None
+    silent = read_prefixes(lsp, own=False, capacity_code=None)
+    assert silent.entries[None, 4][loopback(50)].capacity is None
 
 
 def test_leaking_down_is_off_unless_configured():
@@ -181,7 +181,7 @@ def test_leaking_down_is_off_unless_configured():
 
 
 def test_leaking_up_can_be_switched_off_and_on():
-    """At run time; then level 2 knows of the pod again."""
+    """At run time; then the prefixes of the pod are in level 2 again."""
     net = two_pods(level1_to_level2=False)
     routers = Routers(net)
     net.run(15)
@@ -197,7 +197,7 @@ def test_leaking_up_can_be_switched_off_and_on():
 
 
 def test_the_attached_bit_is_set_while_another_area_is_reached():
-    """And cleared when the last way out is gone; the default route goes with it."""
+    """It is cleared when the last path fails, and the default route is withdrawn."""
     net = two_pods()
     net.run(15)
     assert net.lsp(1, 2, level=1).attached
@@ -212,7 +212,7 @@ def test_the_attached_bit_is_set_while_another_area_is_reached():
 
 
 def test_a_spine_that_lost_its_core_follows_the_attached_bit_of_its_peer():
-    """A level-1-2 router without a way out of its own is like a level-1 router."""
+    """A level-1-2 router that reaches no other area acts as a level-1 router."""
     net = two_pods()
     net.run(15)
     assert "0.0.0.0/0" not in prefixes(net.blocks(2, 1)[node(3)])
@@ -235,7 +235,7 @@ def test_level_2_within_one_area_leads_nowhere():
 
 
 def test_another_area_two_hops_away_counts():
-    """What matters is what level 2 reaches, not the next neighbor (§7.2.9.2)."""
+    """ISO 10589 §7.2.9.2: all of level 2 is considered, not only neighbors."""
     net = Network()
     net.add(1, levels=BOTH)
     net.add(2, levels=TWO)
@@ -248,7 +248,7 @@ def test_another_area_two_hops_away_counts():
 
 @pytest.mark.parametrize("change", [{"attached": False}, {"overload": True}])
 def test_the_attached_bit_can_be_kept_back(change):
-    """By configuration; and an overloaded router draws no traffic for elsewhere."""
+    """By configuration, and while the router is overloaded."""
     net = two_pods()
     net.run(15)
     net.input(2, SettingsApplied(replace(net.nodes[2].settings, **change)))
@@ -256,13 +256,11 @@ def test_the_attached_bit_can_be_kept_back(change):
     assert not net.lsp(1, 2, level=1).attached
 
 
-# What stays with a prefix
+# Attributes that leaking preserves
 
 
 def test_tags_and_attributes_stay_with_a_leaked_prefix():
-    """RFC 5130 and 7794: tags as they were, N kept, R set; sub-TLVs of level 1 alone are not."""
-    from fared.isis.described import kept_attributes
-
+    """RFC 5130, RFC 7794: tags and N are kept, R is set; sub-TLVs of level 1 only are not."""
     entry = IpReach(
         loopback(1), 10, tags=(7, 8), flags=0x20, unknown=((2, b"x" * 8), (3, b"sid"), (11, b"a"))
     )
@@ -272,28 +270,28 @@ def test_tags_and_attributes_stay_with_a_leaked_prefix():
 
 
 def test_a_node_flag_survives_leaking(leaking):
-    """The loopback of leaf 1 is still the host prefix of a node."""
+    """The loopback of leaf 1 keeps its N flag."""
     net, _ = leaking
     assert reach(net.lsp(9, 2), loopback(1)).flags == 0x60
 
 
 def test_a_prefix_of_too_high_a_metric_is_not_leaked(leaking):
-    """RFC 5305 §4: beyond MAX_PATH_METRIC a prefix is not to be considered."""
+    """RFC 5305 §4: a prefix with a metric above MAX_PATH_METRIC is not used."""
     net, _ = leaking
     far = parse_prefix("10.78.0.0/24")
-    net.routes(2, far, RouteFacts(0xFE000001, PathType.LEVEL_1, (1,), None))
+    net.routes(2, far, AdvertisedRoute(0xFE000001, PathType.LEVEL_1, (1,), None))
     net.run(3)
     assert reach(net.lsp(9, 2), far) is None
 
 
 def test_leaked_and_connected_prefixes_do_not_fight():
-    """A prefix that is connected here is announced as connected, whatever is routed."""
+    """A connected prefix is advertised as connected, whatever the route."""
     net = Network()
     net.add(1, levels=BOTH)
     net.add(2, levels=TWO)
     net.join(1, 2, FAST, levels=TWO)
     net.settle()
-    net.routes(1, loopback(1), RouteFacts(55, PathType.LEVEL_1, (1,), None))
+    net.routes(1, loopback(1), AdvertisedRoute(55, PathType.LEVEL_1, (1,), None))
     net.run(2)
     assert reach(net.lsp(2, 1), loopback(1)).metric == 0
     assert LevelSet.TWO in net.snapshot(1).levels
@@ -328,7 +326,7 @@ def five_stages() -> tuple[Network, Routers]:
 
 
 def limit(net: Network, tail: int, head: int, rate: float) -> None:
-    """What a router can send to another."""
+    """Set the bandwidth from one router to another."""
     for (number, ifindex), cable in net.by_end.items():
         if number == tail and head in {end[0] for end in cable.ends}:
             link, settings = net.nodes[number].links[ifindex]

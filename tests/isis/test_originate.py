@@ -1,19 +1,18 @@
-"""What a router says of itself: TLVs, fragments that stay, thresholds, overload, throttling."""
-
-from dataclasses import replace
+"""Origination: TLVs, stable fragments, thresholds, overload, throttling."""
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
+from fared.core.igp import LinkChanged, LoadMeasured, LogRecord, SettingsApplied
 from fared.core.links import InterfaceAddress, Link
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
-from fared.isis.events import CircuitChanged, LoadMeasured, LogRecord, SettingsApplied
-from fared.isis.fragments import ALONE, FragmentTable, Item, TlvKind, keyed
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
-from fared.isis.originate import Originator
+from fared.isis.origination.fragments import ALONE, FragmentTable, Item, TlvKind, keyed
+from fared.isis.origination.originate import Originator
 from fared.isis.pdu.codec import encode_pdu, entry_size
-from fared.isis.pdu.model import (
+from fared.isis.pdu.tlvs import (
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -26,7 +25,7 @@ from fared.isis.pdu.model import (
     Topology,
     of_type,
 )
-from fared.isis.settings import AnnounceSettings, IsisSettings
+from fared.isis.settings import AdvertiseSettings, IsisSettings
 from tests.isis.net import (
     AREA,
     BOTH,
@@ -63,7 +62,7 @@ def test_the_first_fragment_says_who_we_are():
 
 
 def test_a_link_is_announced_with_addresses_ids_and_bandwidths():
-    """RFC 5305, 5307 and 8570: as much as another router needs to weigh it."""
+    """RFC 5305, 5307 and 8570: the attributes that weights depend on."""
     net = pair(speed=12.5e6)
     net.settle()
     (link,) = neighbors(net.lsp(2, 1))
@@ -78,7 +77,7 @@ def test_a_link_is_announced_with_addresses_ids_and_bandwidths():
 
 
 def test_a_link_of_unknown_capacity_is_announced_without_bandwidths():
-    """Nothing is invented."""
+    """No bandwidth is assumed."""
     net = pair(speed=None)
     net.settle()
     (link,) = neighbors(net.lsp(2, 1))
@@ -87,7 +86,7 @@ def test_a_link_of_unknown_capacity_is_announced_without_bandwidths():
 
 
 def test_a_link_without_ipv4_addresses_is_told_apart_by_its_ids():
-    """RFC 5307 alone; a borrowed loopback address is no address of a link either."""
+    """RFC 5307 only; the address borrowed from a loopback is not one of the link."""
     net = pair(numbered=False)
     borrowed = InterfaceAddress(4, loopback(1).network, 32)
     link = net.port(1, 2, (borrowed,))
@@ -117,7 +116,7 @@ def test_multi_topology_keeps_ipv6_apart():
 
 
 def test_multi_topology_can_be_switched_at_run_time():
-    """IPv6 prefixes move from TLV 236 to 237 and leave nothing behind."""
+    """IPv6 prefixes move from TLV 236 to 237, and none remains."""
     net = pair()
     net.settle()
     for number in (1, 2):
@@ -131,7 +130,7 @@ def test_multi_topology_can_be_switched_at_run_time():
 
 
 def test_overload_keeps_transit_away():
-    """The bit in fragment 0; others see a node that paths may end at and not cross."""
+    """The bit is in fragment 0; paths may end at the node, but not cross it."""
     net = pair()
     net.settle()
     net.input(1, SettingsApplied(replace(net.nodes[1].settings, overload=True)))
@@ -144,7 +143,7 @@ def test_overload_keeps_transit_away():
 
 
 def test_overload_on_start_up_ends_by_itself():
-    """RFC 3277: until the router knows the network, nobody sends through it."""
+    """RFC 3277: no transit traffic until the router has converged."""
     net = Network()
     net.add(1, overload_on_startup=30.0)
     net.add(2)
@@ -157,7 +156,7 @@ def test_overload_on_start_up_ends_by_itself():
 
 
 def test_overload_is_told_of_each_topology():
-    """RFC 5120 §7.2: the bit of the header counts for topology 0 only."""
+    """RFC 5120 §4: the bit of the header is that of topology 0 only."""
     net = Network()
     net.add(1, multi_topology=True, overload=True)
     net.add(2, multi_topology=True)
@@ -178,14 +177,14 @@ def announced(net: Network) -> float:
 
 @pytest.fixture
 def loaded():
-    """Two routers, 100 Mb/s, settled; thresholds as configured by default (3 %)."""
+    """Two routers, 100 Mb/s, converged; the default thresholds (3 %)."""
     net = pair(speed=12.5e6)
     net.settle()
     return net
 
 
 def test_less_bandwidth_is_told_at_once(loaded):
-    """Others send too much until they know."""
+    """Until then other routers send too much."""
     loaded.input(1, LoadMeasured(2, 2.5e6))
     loaded.run(0.1)
     assert announced(loaded) == pytest.approx(10e6)
@@ -200,7 +199,7 @@ def test_small_changes_stay_local(loaded):
 
 
 def test_more_bandwidth_may_wait(loaded):
-    """The load goes away: not told before a second has passed since the last announcement."""
+    """The load ends: advertised a second after the last advertisement at the earliest."""
     loaded.input(1, LoadMeasured(2, 2.5e6))
     loaded.input(1, LoadMeasured(2, 0.0))
     loaded.run(0.5)
@@ -210,7 +209,7 @@ def test_more_bandwidth_may_wait(loaded):
 
 
 def test_a_load_that_is_no_longer_known_is_taken_back(loaded):
-    """No load is told then, and others weigh the link by its capacity."""
+    """No load is advertised then, and weights depend on the capacity of the link."""
     loaded.input(1, LoadMeasured(2, 2.5e6))
     loaded.run(2)
     assert announced(loaded) == pytest.approx(10e6)
@@ -224,7 +223,7 @@ def test_a_load_that_is_no_longer_known_is_taken_back(loaded):
 
 
 def test_a_changed_capacity_is_told_at_once(loaded):
-    """It is a fact about the link and not load."""
+    """A capacity is a property of the link, not load."""
     link, settings = loaded.nodes[1].links[2]
     loaded.link(1, replace(link, speed=6.25e6), settings)
     loaded.run(0.2)
@@ -233,9 +232,9 @@ def test_a_changed_capacity_is_told_at_once(loaded):
 
 
 def test_the_threshold_is_configurable():
-    """With 50 % a fifth of the capacity is no news."""
+    """With 50 %, a change by a fifth of the capacity is not advertised."""
     net = Network()
-    net.add(1, announce=AnnounceSettings(threshold=0.5))
+    net.add(1, advertise=AdvertiseSettings(threshold=0.5))
     net.add(2)
     net.join(1, 2)
     net.settle()
@@ -248,7 +247,7 @@ def test_the_threshold_is_configurable():
 
 
 def test_a_flapping_link_costs_a_bounded_number_of_lsps():
-    """Forty flaps in four seconds: the neighbors get a fraction of that."""
+    """Forty flaps in four seconds cause a fraction of that number of LSPs."""
     net = Network()
     for number in (1, 2, 3):
         net.add(number)
@@ -268,11 +267,11 @@ def test_a_flapping_link_costs_a_bounded_number_of_lsps():
 
 
 class Recorder:
-    """Stands in for flooding: keeps what was issued."""
+    """A substitute for flooding that records the LSPs generated."""
 
     def __init__(self, instance):
         self.instance = instance
-        self.issued: list = []
+        self.generated: list = []
 
     def next_sequence(self, level, identifier):
         entry = self.instance.databases[level].get(identifier)
@@ -284,22 +283,22 @@ class Recorder:
         raw = encode_pdu(lsp)
         assert len(raw) <= 1492
         entry = StoredLsp(
-            lsp.lsp_id, lsp.sequence_number, 1, self.instance.now + 1200, raw, lsp, own=True
+            lsp.lsp_id, lsp.sequence_number, 1, self.instance.process.now + 1200, raw, lsp, own=True
         )
         self.instance.databases[level].put(entry)
-        self.issued.append(lsp)
+        self.generated.append(lsp)
         return entry
 
     def purge_own(self, level, identifier):
         entry = self.instance.databases[level].get(identifier)
         if entry is not None:
             self.instance.databases[level].remove(entry)
-            self.issued.append(identifier)
+            self.generated.append(identifier)
         return entry
 
 
 class Big:
-    """An originator with many circuits and nothing else."""
+    """An originator with many circuits, without the rest of the engine."""
 
     def __init__(self, links: int, **settings):
         self.instance = Instance(
@@ -345,11 +344,11 @@ class Big:
         self.originator.circuit_changed(circuit)
 
     def settle(self) -> list:
-        """Let a second pass and return what was issued."""
-        self.flooding.issued.clear()
-        self.instance.now += 10.0
+        """Advance the clock by a second; return the LSPs generated."""
+        self.flooding.generated.clear()
+        self.instance.process.now += 10.0
         self.originator.settle()
-        return list(self.flooding.issued)
+        return list(self.flooding.generated)
 
     def told(self) -> list[IsNeighbor]:
         return [
@@ -360,7 +359,7 @@ class Big:
 
 
 def test_three_hundred_links_fit_into_few_fragments():
-    """All of them announced once, in LSPs of at most 1492 bytes."""
+    """Each is advertised once, in LSPs of at most 1492 bytes."""
     big = Big(300)
     fragments = big.instance.databases[Level.TWO].ordered()
     assert 20 <= len(fragments) <= 32
@@ -369,7 +368,7 @@ def test_three_hundred_links_fit_into_few_fragments():
 
 @pytest.mark.parametrize("index", [2, 150, 301])
 def test_one_changed_link_issues_one_fragment(index):
-    """Capacity, metric, failure and healing of a link: one LSP each."""
+    """Capacity, metric, failure and recovery of a link: one LSP each."""
     big = Big(300)
     circuit = big.instance.circuits[index]
     circuit.link = replace(circuit.link, speed=25e9)
@@ -389,7 +388,7 @@ def test_one_changed_link_issues_one_fragment(index):
 
 
 def test_entries_stay_where_they_are_when_others_go():
-    """Half of the links fail: no other entry moves; when they heal, holes are filled."""
+    """Half of the links fail: no other entry moves; when they recover, the gaps are filled."""
     big = Big(300)
     before = {n.neighbor: lsp for lsp, n in located(big)}
     for index in range(2, 302, 2):
@@ -416,7 +415,7 @@ def located(big: Big):
 
 
 def test_an_emptied_fragment_is_purged():
-    """All links of the last fragment are gone: so is the fragment; fragment 0 never goes."""
+    """If all links of the last fragment fail, it is purged; fragment 0 always remains."""
     big = Big(60)
     for index in range(2, 62):
         big.instance.circuits[index].adjacency = None
@@ -427,7 +426,7 @@ def test_an_emptied_fragment_is_purged():
 
 
 def test_authentication_leaves_room_for_itself():
-    """Keys shorten every fragment."""
+    """With a key every fragment has less room."""
     from fared.core.keys import Algorithm, AuthKey, TimedKey
 
     keys = (TimedKey(AuthKey(Algorithm.HMAC_SHA_512, 1, b"k")),)
@@ -448,7 +447,7 @@ def prefix_items(count: int):
 
 
 def test_more_than_256_fragments_are_cut_off_the_same_way_every_time():
-    """What is left out depends on the entries, not on the order in which they came."""
+    """The entries left out depend on the entries, not on their order of arrival."""
     items = list(prefix_items(9000))
     tables = []
     for order in (items, items[::-1]):
@@ -489,12 +488,12 @@ def test_a_header_that_grows_moves_entries_out_of_fragment_zero():
 
 
 def test_what_does_not_fit_is_logged():
-    """An operator must know that a router cannot announce all it has."""
+    """The log shows that a router cannot advertise all entries."""
     big = Big(1, lsp_mtu=200)
     for number in range(3000):
         big.originator.leak(Level.TWO, *leaked(number))
     big.settle()
-    (record,) = [o for o in big.instance.take_outputs() if isinstance(o, LogRecord)]
+    (record,) = [o for o in big.instance.process.take_outputs() if isinstance(o, LogRecord)]
     assert record.event == "isis-lsp-full"
     assert record.fields["omitted"] > 0
 
@@ -507,7 +506,7 @@ def leaked(number: int):
 
 
 def test_a_prefix_on_two_links_is_announced_once_at_the_lower_metric():
-    """And at the other one when the better link goes."""
+    """At the higher metric once the better link fails."""
     net = pair()
     shared = InterfaceAddress(4, parse_dotted("10.9.0.1"), 24)
     for ifindex, metric in ((8, 30), (9, 20)):
@@ -516,9 +515,42 @@ def test_a_prefix_on_two_links_is_announced_once_at_the_lower_metric():
     net.settle()
     assert prefixes(net.blocks(2)[node(1)])["10.9.0.0/24"] == (20, "LEVEL_2")
     link, settings = net.nodes[1].links[9]
-    net.input(1, CircuitChanged(replace(link, up=False), settings))
+    net.input(1, LinkChanged(replace(link, up=False), settings))
     net.run(1)
     assert prefixes(net.blocks(2)[node(1)])["10.9.0.0/24"] == (30, "LEVEL_2")
+
+
+def test_prefixes_of_a_link_are_suppressed_and_advertised_again_without_a_new_adjacency():
+    """Prefixes of both families; those of loopbacks are always advertised."""
+    net = pair()
+    six = InterfaceAddress(6, 0x20010DB8_00000001 << 64 | 1, 64)
+    link, settings = net.nodes[1].links[2]
+    net.link(1, replace(link, addresses=(*link.addresses, six)), settings)
+    net.change(1, 1, prefix_suppression=True)
+    net.settle()
+    on_link = {4: "10.128.0.0/31", 6: "2001:db8:0:1::/64"}
+    loopbacks = {4: "10.255.0.1/32", 6: "2001:db8::1/128"}
+    for suppressed in (False, True, False):
+        net.change(1, 2, prefix_suppression=suppressed)
+        net.run(10)
+        for family, prefix in on_link.items():
+            known = prefixes(net.blocks(2, family=family)[node(1)])
+            assert (prefix in known) is not suppressed
+            assert loopbacks[family] in known
+    circuits = {view.name: view for view in net.snapshot(1).circuits}
+    assert [adjacency.flaps for adjacency in circuits["eth2"].adjacencies] == [0]
+    assert not circuits["lo"].prefix_suppression
+
+
+def test_links_and_next_hops_do_not_depend_on_the_prefixes_of_a_link():
+    """Next hops come from TLV 132 of hellos, links from sub-TLVs."""
+    net = pair(settings=replace(FAST, prefix_suppression=True))
+    net.settle()
+    (entry,) = neighbors(net.lsp(2, 1))
+    assert entry.local_addresses == (parse_dotted("10.128.0.0"),)
+    (hop,) = net.local_links(1)
+    assert (hop.gateway, hop.onlink) == (parse_dotted("10.128.0.1"), False)
+    assert set(prefixes(net.blocks(2)[node(1)])) == {"10.255.0.1/32"}
 
 
 def test_circuits_belong_to_the_levels_they_are_configured_for():

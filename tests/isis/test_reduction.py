@@ -1,4 +1,4 @@
-"""Flooding reduction over IS-IS: SRM is set at once, and what it asks for waits for its turn."""
+"""Flooding reduction over IS-IS: SRM is set at once, and the transmission deferred."""
 
 import random
 
@@ -11,12 +11,12 @@ from tests.isis.floodnet import TWO, Network, name
 DELAY = 0.2
 LEAF = ReductionSettings(Reduction.LEAF, DELAY)
 WIRE = 0.03
-"""More than all wires of a path together take, and the pacing of bursts."""
+"""Seconds: more than the delay of all wires of a path and the gaps between bursts."""
 LSP = PduType.L2_LSP
 
 
 def clos(spines: int, leaves: int, seed: int = 1, *, waiting=None, loss: float = 0.0) -> Network:
-    """Spines 1.., leaves 101.., in jittery wires; ``waiting`` have the option."""
+    """Spines 1.., leaves 101.., wires with jitter; ``waiting`` have the option."""
     net = Network(seed)
     tops, bottoms = range(1, spines + 1), range(101, 101 + leaves)
     waiting = bottoms if waiting is None else waiting
@@ -94,7 +94,7 @@ def test_an_lsp_taken_back_while_it_waits_is_purged_everywhere():
 
 
 def test_copies_that_cross_acknowledge_each_other():
-    """Who has sent an LSP and gets it needs no acknowledgment, and gives none."""
+    """A router that has sent an LSP and receives it neither expects nor sends an acknowledgment."""
     net = Network()
     net.add(1, 2, 3)
     for ends in ((1, 2), (1, 3), (2, 3)):
@@ -112,7 +112,7 @@ def test_copies_that_cross_acknowledge_each_other():
     "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.soak) for s in range(4, 60))]
 )
 def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
-    """Links and routers fail on lossy wires while everybody talks, whoever waits."""
+    """Links and routers fail on lossy wires during floods, with any set of deferring routers."""
     rng = random.Random(seed)
     net = clos(3, 4, seed, waiting=rng.sample([1, 2, 3, 101, 102, 103, 104], rng.randrange(1, 8)))
     for cable in net.cables:
@@ -142,9 +142,9 @@ def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
     assert net.agree()
     assert all(router.flags() == 0 for router in net.routers.values())
     assert all(
-        not outlet.deferred
+        not tx.deferred
         for router in net.routers.values()
-        for outlet in router.flooding._sender.active(TWO)
+        for tx in router.flooding._lsp_transmitter.active(TWO)
     )
 
 

@@ -1,11 +1,12 @@
-"""Own LSPs from a former life, forged ones with numbers of a far future, and the last number."""
+"""Own LSPs from before a restart, forged ones with high numbers, and the last number."""
 
 from __future__ import annotations
 
 import pytest
 
 from fared.isis.lsdb import MAX_SEQUENCE_NUMBER, ZERO_AGE_LIFETIME, Order, compare
-from fared.isis.pdu.model import LspEntry, PduType
+from fared.isis.pdu.model import PduType
+from fared.isis.pdu.tlvs import LspEntry
 from tests.isis.floodnet import TWO, Network, make_lsp, name
 
 LSP = PduType.L2_LSP
@@ -81,7 +82,7 @@ def test_a_forged_purge_of_ours_is_answered_with_the_next_number():
 
 
 def test_the_last_number_is_purged_everywhere_and_counting_begins_again():
-    """ISO 10589 §7.3.16.1, but for how long that lasts: a minute, and no LSP lifetime more."""
+    """ISO 10589 §7.3.16.1, but after ZeroAgeLifetime, without MaxAge."""
     net = line()
     net.inject(3, 1, make_lsp(name(1), MAX_SEQUENCE_NUMBER, "I am not 1"))
     net.run(5)
@@ -147,7 +148,7 @@ def test_a_neighbor_with_older_lsps_gets_ours():
     ],
 )
 def test_what_is_newer(sequence, lifetime, checksum, order):
-    """ISO 10589 §7.3.16: the sequence number, then a purge before a live one."""
+    """ISO 10589 §7.3.16: by sequence number; of equal ones the purge is newer."""
     net = line()
     for version in range(4):
         net.say(1, f"{version}")

@@ -1,17 +1,17 @@
-"""From LSPs to the TED: what each kind of entry becomes, for which family, and what is no news."""
-
-from dataclasses import replace
+"""From LSPs to the TED: the result of each kind of entry, by family, and what causes no output."""
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
+from fared.core.igp import LoadMeasured
 from fared.core.links import InterfaceAddress
-from fared.isis.events import LoadMeasured, TedUpdated
 from fared.isis.ids import Level, LevelSet, lsp_id
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,
@@ -20,7 +20,6 @@ from fared.isis.pdu.model import (
     IpReachability,
     IsNeighbor,
     IsReachability,
-    Lsp,
     MultiTopology,
     NarrowIpReach,
     NarrowIpReachability,
@@ -30,10 +29,14 @@ from fared.isis.pdu.model import (
     Topology,
 )
 from fared.isis.settings import IsisSettings
-from fared.isis.ted import TedBuilder
+from fared.isis.ted.builder import TedBuilder
+from fared.spf.plan import build_plan
+from fared.spf.search import UNREACHABLE
 from fared.te.attributes import TeAttributes
-from fared.ted.compare import Difference, difference
+from fared.ted.change import ChangeKind
+from fared.ted.compare import same_block
 from fared.ted.database import Ted
+from fared.ted.events import PrefixesUpdated, TedUpdated
 from fared.ted.model import PathType
 from tests.isis.net import (
     AREA,
@@ -48,6 +51,7 @@ from tests.isis.net import (
     prefixes,
     system,
 )
+from tests.ted.kinds import described, kinds, moves_no_path
 
 BOTH_PROTOCOLS = ProtocolsSupported((NLPID_IPV4, NLPID_IPV6))
 A_PREFIX = parse_prefix("10.1.0.0/24")
@@ -56,13 +60,13 @@ A_PREFIX6 = parse_prefix("2001:db8:1::/64")
 
 
 class Builder:
-    """A TED builder without an engine around it: LSPs in, blocks out."""
+    """A TED builder without an engine: LSPs in, blocks out."""
 
     def __init__(self, **settings) -> None:
         settings.setdefault("levels", LevelSet.BOTH)
         self.instance = Instance(IsisSettings(system(99), (AREA,), **settings), None)
         self.ted = TedBuilder(self.instance)
-        self.last: dict = {}
+        self.said: list[TedUpdated | PrefixesUpdated] = []
 
     def feed(self, of: int, *tlvs, level=2, fragment=0, pseudonode=0, purged=False, **header):
         """Install an LSP and return the updates that follow."""
@@ -72,15 +76,15 @@ class Builder:
         self.ted.lsp_changed(Level(level), entry, previous)
         return self.flush()
 
-    def flush(self) -> list[TedUpdated]:
+    def flush(self) -> list[TedUpdated | PrefixesUpdated]:
         self.ted.flush()
-        said = [o for o in self.instance.take_outputs() if isinstance(o, TedUpdated)]
-        self.last.update({(u.area, u.node, u.family): u for u in said})
+        outputs = self.instance.process.take_outputs()
+        said = [o for o in outputs if isinstance(o, TedUpdated | PrefixesUpdated)]
+        self.said += said
         return said
 
     def block(self, of: int, level=2, family=4, pseudonode=0):
-        update = self.last.get((level, node(of, pseudonode), family))
-        return None if update is None else update.block
+        return described(self.said).get((level, node(of, pseudonode), family))
 
 
 def link(to: int, metric: int = 10, **fields) -> IsNeighbor:
@@ -88,7 +92,7 @@ def link(to: int, metric: int = 10, **fields) -> IsNeighbor:
 
 
 def test_prefixes_that_an_lsp_had_before_are_not_read_again():
-    """Where the TLV is the same object, as the codec has it of bytes that did not change."""
+    """Unchanged TLVs are the same objects, as the codec returns them for known bytes."""
     builder, alone = Builder(), Builder()
     reached = IpReachability(4, (IpReach(A_PREFIX, 10),))
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2),)), reached)
@@ -96,7 +100,7 @@ def test_prefixes_that_an_lsp_had_before_are_not_read_again():
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, 20),)), reached)
     alone.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, 20),)), reached)
     assert builder.block(1).prefixes[0] is before
-    assert difference(builder.block(1), alone.block(1)) is Difference.NONE
+    assert same_block(builder.block(1), alone.block(1))
     builder.feed(1, BOTH_PROTOCOLS, reached, IpReachability(4, (IpReach(OTHER_PREFIX, 5),)))
     assert [item.prefix for item in builder.block(1).prefixes] == [A_PREFIX, OTHER_PREFIX]
 
@@ -113,11 +117,11 @@ def test_one_fragment_becomes_one_block_a_family():
 
 
 def test_fragments_are_one_description():
-    """In order of their numbers, whatever order they came in; prefixes once each."""
+    """In order of number, whatever the order of arrival; each prefix once."""
     builder = Builder()
     reach = IpReachability(4, (IpReach(A_PREFIX, 5),))
     builder.feed(1, IsReachability((link(3),)), reach, fragment=2)
-    assert builder.block(1) is None  # ISO 10589 §7.2.5: without fragment 0 nothing counts
+    assert builder.block(1) is None  # ISO 10589 §7.2.5: without fragment 0 the others are ignored
     builder.feed(1, BOTH_PROTOCOLS, Hostname("one"), IsReachability((link(2),)), reach)
     block = builder.block(1)
     assert block.neighbors.tolist() == [node(2), node(3)]
@@ -129,7 +133,7 @@ def test_fragments_are_one_description():
 
 
 def test_a_family_that_a_router_does_not_speak_is_not_routed_through_it():
-    """RFC 1195 §3.10: one topology, but no block for a family without its NLPID."""
+    """Without the NLPID of a family there is no block; RFC 1195 §3.10 does not check it."""
     builder = Builder()
     builder.feed(1, ProtocolsSupported((NLPID_IPV4,)), IsReachability((link(2),)))
     assert builder.block(1) is not None
@@ -137,7 +141,7 @@ def test_a_family_that_a_router_does_not_speak_is_not_routed_through_it():
 
 
 def test_a_pseudonode_serves_both_families():
-    """It says nothing of protocols, and costs and limits nothing."""
+    """It has no NLPIDs, metric 0 and no limit of bandwidth."""
     builder = Builder()
     builder.feed(1, IsReachability((link(1, 0), link(2, 0))), pseudonode=5)
     for family in (4, 6):
@@ -146,11 +150,31 @@ def test_a_pseudonode_serves_both_families():
         assert block.neighbors.tolist() == [node(1), node(2)]
 
 
-def test_links_at_the_highest_metric_are_not_for_routing():
-    """RFC 5305 §3: 2**24 - 1 says that a link is known and not to be used."""
+@pytest.mark.parametrize("topology", [None, 2])
+def test_a_link_at_the_maximum_metric_still_confirms_the_other_direction(topology):
+    """RFC 5305 §3: SPF does not use it, the two-way check does; in topologies of RFC 5120, too."""
+    family = 4 if topology is None else 6
+    builder, ted = Builder(multi_topology=True), Ted()
+    both = MultiTopology((Topology(0), Topology(2)))
+    for of, metric in ((1, 10), (2, 0xFFFFFF)):
+        neighbor = (link(3 - of, metric),)
+        builder.feed(of, BOTH_PROTOCOLS, both, IsReachability(neighbor, topology))
+        ted.put(builder.block(of, family=family))
+    graph = ted.graph()
+    there, back = (build_plan(graph, at) for at in (0, 1))
+    assert there.distance.tolist() == [0, 10]
+    assert back.distance.tolist() == [UNREACHABLE, 0]
+
+
+def test_narrow_metrics_do_not_revive_a_link_at_the_maximum_metric():
     builder = Builder()
-    builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, 0xFFFFFF), link(3, 0xFFFFFE))))
-    assert builder.block(1).neighbors.tolist() == [node(3)]
+    wide, narrow = IsReachability((link(2, 0xFFFFFF),)), NarrowIsReachability((_narrow(2),))
+    builder.feed(1, BOTH_PROTOCOLS, wide, narrow)
+    assert builder.block(1).metrics.tolist() == [0xFFFFFF]
+
+
+def _narrow(to: int) -> NarrowNeighbor:
+    return NarrowNeighbor(to << 8, 63)
 
 
 def test_prefixes_beyond_the_highest_metric_are_ignored():
@@ -172,7 +196,7 @@ def test_prefixes_beyond_the_highest_metric_are_ignored():
     ],
 )
 def test_the_down_bit_makes_another_kind_of_route(level, down, kind):
-    """RFC 5302: in level 1 what was leaked comes last; in level 2 the bit says nothing."""
+    """RFC 5302 §3.2, §3.3: the least preferred in level 1; the bit is ignored in level 2."""
     builder = Builder()
     reach = IpReachability(6, (IpReach(A_PREFIX6, 5, down=down),))
     builder.feed(1, BOTH_PROTOCOLS, reach, level=level)
@@ -181,7 +205,7 @@ def test_the_down_bit_makes_another_kind_of_route(level, down, kind):
 
 
 def test_narrow_tlvs_are_read():
-    """RFC 1195: metrics of six bits; what wide TLVs say of the same comes first."""
+    """RFC 1195: metrics of six bits; wide entries are preferred."""
     builder = Builder()
     narrow = NarrowIsReachability((NarrowNeighbor(2 << 8, 7), NarrowNeighbor(3 << 8, 8)))
     internal = NarrowIpReachability((NarrowIpReach(A_PREFIX, 4),))
@@ -202,6 +226,44 @@ def test_narrow_tlvs_are_read():
         node(3): 8,
     }
     assert prefixes(block)["10.1.0.0/24"] == (50, "LEVEL_2")
+
+
+def test_an_internal_prefix_with_an_external_metric_is_ignored():
+    """RFC 5302 §3.3: TLV 128 must not have it."""
+    builder = Builder()
+    marked = NarrowIpReach(A_PREFIX, 4, metric_external=True)
+    kept = NarrowIpReach(OTHER_PREFIX, 4)
+    builder.feed(1, BOTH_PROTOCOLS, NarrowIpReachability((marked, kept)))
+    assert prefixes(builder.block(1)) == {"10.2.0.0/24": (4, "LEVEL_2")}
+
+
+@pytest.mark.parametrize("multi_topology", [False, True])
+def test_multi_topology_tlvs_with_id_zero_are_ignored(multi_topology):
+    """RFC 5120 §7.2 to §7.4: topology 0 has the TLVs without an id."""
+    builder = Builder(multi_topology=multi_topology)
+    zero = (
+        IsReachability((link(2),), 0),
+        IpReachability(4, (IpReach(A_PREFIX, 10),), 0),
+        IpReachability(6, (IpReach(A_PREFIX6, 10),), 0),
+    )
+    both = MultiTopology((Topology(0), Topology(2)))
+    builder.feed(1, BOTH_PROTOCOLS, both, *zero)
+    for family in (4, 6):
+        block = builder.block(1, family=family)
+        assert block.neighbors.tolist() == []
+        assert prefixes(block) == {}
+
+
+def test_the_overload_bit_of_a_pseudonode_is_ignored():
+    """RFC 3787 §4: and other areas are reached across the LAN."""
+    builder = Builder()
+    builder.feed(99, AreaAddresses((AREA,)), IsReachability((IsNeighbor(1 << 8 | 5, 10),)))
+    lan = IsReachability((link(1, 0), link(99, 0)))
+    builder.feed(1, lan, pseudonode=5, overload=True)
+    there = IsReachability((IsNeighbor(1 << 8 | 5, 10),))
+    builder.feed(1, BOTH_PROTOCOLS, AreaAddresses((b"\x49\x00\x07",)), there)
+    assert builder.block(1, pseudonode=5).transit
+    assert builder.ted.reaches_other_area()
 
 
 def test_the_overload_bit_bars_transit():
@@ -235,7 +297,7 @@ def test_multi_topology_takes_ipv6_from_its_own_tlvs():
 
 
 def test_multi_topology_leaves_out_routers_that_are_not_in_it():
-    """One that tells of no topologies is in topology 0 alone."""
+    """RFC 5120 §7.1: without TLV 229 a router is in topology 0 only."""
     builder = Builder(multi_topology=True)
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2),)))
     assert builder.block(1) is not None
@@ -243,7 +305,7 @@ def test_multi_topology_leaves_out_routers_that_are_not_in_it():
 
 
 def test_a_single_topology_ignores_those_of_others():
-    """Links of MT 2 are not ours to use."""
+    """Links of MT 2 are not used."""
     builder = Builder()
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2),)), IsReachability((link(3),), 2))
     assert builder.block(1, family=6).neighbors.tolist() == [node(2)]
@@ -257,12 +319,11 @@ def te(capacity: float, available: float | None = None) -> TeAttributes:
 
 
 def test_a_changed_bandwidth_is_no_change_of_topology():
-    """And nothing at all where the same is said again."""
+    """An equal instance causes no output."""
     builder = Builder()
     first = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(1e9)),)))
-    assert [u.topology for u in first] == [True, True]
     second = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(5e8)),)))
-    assert [u.topology for u in second] == [False, False]
+    assert kinds([*first, *second]) == [ChangeKind.TOPOLOGY] * 2 + [ChangeKind.CAPACITY] * 2
     assert [u.family for u in second] == [4, 6]
     assert builder.block(1).capacities.tolist() == [5e8]
     again = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(5e8)),)))
@@ -271,21 +332,22 @@ def test_a_changed_bandwidth_is_no_change_of_topology():
 
 
 def test_a_changed_path_capacity_is_no_change_of_topology():
-    """The experimental sub-TLV of a leaked prefix; absurd values are none."""
+    """The experimental sub-TLV of a leaked prefix; invalid values are ignored."""
     builder = Builder()
 
     def told(capacity):
         return IpReachability(4, (IpReach(A_PREFIX, 5, capacity=capacity),))
 
-    builder.feed(1, BOTH_PROTOCOLS, told(1e9))
-    assert [u.topology for u in builder.feed(1, BOTH_PROTOCOLS, told(5e8))] == [False]
+    first = builder.feed(1, BOTH_PROTOCOLS, told(1e9))
+    second = builder.feed(1, BOTH_PROTOCOLS, told(5e8))
+    assert kinds([*first, *second])[-1] is ChangeKind.ADVERTISED
     assert builder.block(1).prefixes[0].capacity == 5e8
     builder.feed(1, BOTH_PROTOCOLS, told(float("nan")))
     assert builder.block(1).prefixes[0].capacity is None
 
 
 def test_unknown_bandwidths_are_nan():
-    """Somebody who floods no TE."""
+    """A router without TE."""
     builder = Builder()
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2),)))
     assert np.isnan(builder.block(1).capacities).all()
@@ -294,9 +356,10 @@ def test_unknown_bandwidths_are_nan():
 
 @pytest.mark.parametrize("numbered", [True, False])
 def test_parallel_links_are_told_apart(numbered):
-    """Router 2 floods no TE: the graph takes the bandwidths from router 1, link by link.
+    """By IPv4 addresses, which FRR sends, or by link identifiers if there are none.
 
-    By IPv4 addresses, all that FRR sends, or by link identifiers where there are no addresses.
+    Router 2 has no TE, so the graph takes the bandwidths of each link from router 1.
+
     """
     builder = Builder()
 
@@ -319,7 +382,7 @@ def test_parallel_links_are_told_apart(numbered):
 
 
 def test_addresses_come_before_identifiers():
-    """Where a router sends both, as fared does, FRR at the other end has addresses only."""
+    """fared sends both; FRR at the other end has addresses only."""
     builder = Builder()
     both = link(2, local_addresses=(5,), remote_addresses=(6,), local_id=7, remote_id=8)
     builder.feed(1, BOTH_PROTOCOLS, IsReachability((both,)))
@@ -353,7 +416,7 @@ def test_local_links_of_both_families():
 
 
 def test_a_link_without_ipv4_addresses_carries_ipv4_over_ipv6():
-    """So a fabric needs no link addressing at all."""
+    """A fabric therefore needs no addresses on links."""
     net = pair(numbered=False)
     net.settle()
     (ipv4,) = net.local_links(1)
@@ -362,8 +425,32 @@ def test_a_link_without_ipv4_addresses_carries_ipv4_over_ipv6():
     assert prefixes(net.blocks(1)[node(2)]) == {"10.255.0.2/32": (0, "LEVEL_2")}
 
 
+def test_a_neighbor_that_announces_no_ipv4_address_gets_no_ipv4():
+    """Nor over an IPv6 next hop: FRR forwards no IPv4 on such a link."""
+    net = pair(numbered=False)
+    lo, settings = net.nodes[2].links[1]
+    with_ipv4 = lo.addresses
+    net.link(2, replace(lo, addresses=with_ipv4[1:]), settings)
+    net.settle()
+    assert net.local_links(1) == ()
+    assert len(net.local_links(2)) == len(net.local_links(1, family=6)) == 1
+    net.link(2, replace(lo, addresses=with_ipv4), settings)
+    net.run(0.1)
+    assert len(net.local_links(1)) == 1, "its hello said so at once"
+
+
+def test_without_ipv6_too_ipv4_goes_to_the_address_of_the_neighbors_loopback():
+    net = Network()
+    for number in (1, 2):
+        net.add(number, families=(4,))
+    net.join(1, 2, numbered=False)
+    net.settle()
+    (ipv4,) = net.local_links(1)
+    assert (ipv4.gateway, ipv4.family, ipv4.onlink) == (loopback(2).network, 4, True)
+
+
 def test_a_borrowed_address_is_on_the_link_though_in_no_subnet_of_it():
-    """Unnumbered links with the address of a loopback: the gateway is taken to be there."""
+    """Unnumbered links with the address of a loopback: the gateway is onlink."""
     net = pair(numbered=False)
     for number in (1, 2):
         borrowed = InterfaceAddress(4, loopback(number).network, 32)
@@ -387,7 +474,7 @@ def test_parallel_links_have_ids_of_their_own():
 
 
 def test_a_neighbor_without_ipv6_gives_no_link_for_it():
-    """Its hellos say what it speaks."""
+    """Its hellos list its protocols (TLV 129)."""
     net = Network()
     net.add(1)
     net.add(2, families=(4,))
@@ -399,23 +486,24 @@ def test_a_neighbor_without_ipv6_gives_no_link_for_it():
 
 
 def test_load_is_no_change_of_local_links():
-    """Only bandwidth floats move."""
+    """Only bandwidths change."""
     net = pair()
     net.settle()
     said = len(net.nodes[1].said(TedUpdated))
     net.input(1, LoadMeasured(2, 6e6))
     net.run(0.1)
-    news = net.nodes[2].said(TedUpdated)[-1]
-    assert not news.topology
-    assert news.block.availables.tolist() == [6.5e6]
-    assert all(not u.topology for u in net.nodes[1].said(TedUpdated)[said:])
+    updates = net.nodes[2].said(TedUpdated)
+    assert kinds(updates)[-1] is ChangeKind.LOAD
+    assert updates[-1].block.availables.tolist() == [6.5e6]
+    mine = net.nodes[1].said(TedUpdated)
+    assert moves_no_path(mine, new=len(mine) - said)
 
 
-# The ways to other areas
+# Paths to other areas
 
 
 def test_other_areas_are_looked_for_over_two_way_links_only():
-    """A router that nobody else confirms does not make us attached."""
+    """A router without a link back does not set the attached bit."""
     builder = Builder()
     builder.feed(99, AreaAddresses((AREA,)), IsReachability((link(1),)))
     builder.feed(1, AreaAddresses((b"\x49\x00\x07",)), IsReachability(()))
@@ -424,10 +512,13 @@ def test_other_areas_are_looked_for_over_two_way_links_only():
     assert builder.ted.areas_stale
     assert builder.ted.reaches_other_area()
     assert not builder.ted.areas_stale
+    builder.feed(99, AreaAddresses((AREA,)), IsReachability((link(1, 0xFFFFFF),)))
+    assert builder.ted.areas_stale
+    assert not builder.ted.reaches_other_area(), "RFC 5305 §3: no path leads over that link"
 
 
 def test_a_default_route_is_not_taken_from_an_overloaded_router():
-    """It is told not to be passed through."""
+    """An overloaded router carries no transit traffic."""
     builder = Builder()
     builder.feed(1, BOTH_PROTOCOLS, level=1, attached=True)
     assert list(prefixes(builder.block(1, 1))) == ["0.0.0.0/0"]
@@ -440,7 +531,7 @@ def test_a_default_route_is_not_taken_from_an_overloaded_router():
 
 
 def test_a_node_of_which_nothing_is_left_is_gone_once():
-    """One update a family, then silence."""
+    """One update for each family, then no more."""
     builder = Builder()
     builder.feed(1, BOTH_PROTOCOLS)
     gone = builder.feed(1, purged=True)
@@ -448,26 +539,16 @@ def test_a_node_of_which_nothing_is_left_is_gone_once():
     assert builder.feed(1, purged=True) == []
 
 
-def test_withdrawing_takes_back_all_that_was_said():
-    """For a router that starts anew under another name."""
-    builder = Builder()
-    builder.feed(1, BOTH_PROTOCOLS)
-    builder.feed(2, ProtocolsSupported((NLPID_IPV4,)))
-    gone = builder.ted.withdraw_all("renamed")
-    told = {(u.node, u.family) for u in gone if isinstance(u, TedUpdated)}
-    assert told == {(node(1), 4), (node(1), 6), (node(2), 4)}
-
-
 def test_attributes_of_prefixes_are_kept_for_leaking():
-    """Found again by prefix; of several routers the first by LSP id; forgotten with them."""
+    """Found by prefix; of several routers the first by LSP id; removed with its LSP."""
     builder = Builder()
     for of, tag in ((2, 22), (1, 11)):
         reach = IpReachability(4, (IpReach(A_PREFIX, 5, tags=(tag,)),))
         builder.feed(of, BOTH_PROTOCOLS, reach, level=1)
-    assert builder.ted.noted(Level.ONE, A_PREFIX).tags == (11,)
-    assert builder.ted.take_noted() == [(Level.ONE, A_PREFIX)]
+    assert builder.ted.attributes.of(Level.ONE, A_PREFIX).tags == (11,)
+    assert builder.ted.attributes.take_changed() == [(Level.ONE, A_PREFIX)]
     builder.feed(1, BOTH_PROTOCOLS, level=1)
-    assert builder.ted.noted(Level.ONE, A_PREFIX).tags == (22,)
+    assert builder.ted.attributes.of(Level.ONE, A_PREFIX).tags == (22,)
     builder.feed(2, BOTH_PROTOCOLS, level=1)
-    assert builder.ted.noted(Level.ONE, A_PREFIX) is None
-    assert builder.ted.noted(Level.TWO, Prefix(4, 0, 0)) is None
+    assert builder.ted.attributes.of(Level.ONE, A_PREFIX) is None
+    assert builder.ted.attributes.of(Level.TWO, Prefix(4, 0, 0)) is None

@@ -1,14 +1,14 @@
-"""Hypothesis strategies for PDUs and TLVs whose encoding is the shortest there is."""
+"""Hypothesis strategies for PDUs and TLVs in their shortest encoding."""
 
 from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
-from fared.isis.ids import LevelSet
+from fared.isis.ids import PATH_CAPACITY, LevelSet
 from fared.isis.pdu.is_reach import LinkSubTlv
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
-    Csnp,
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -16,8 +16,6 @@ from fared.isis.pdu.model import (
     IsNeighbor,
     IsNeighbors,
     IsReachability,
-    LanHello,
-    Lsp,
     LspBufferSize,
     LspEntries,
     LspEntry,
@@ -26,10 +24,8 @@ from fared.isis.pdu.model import (
     NarrowIpReachability,
     NarrowIsReachability,
     NarrowNeighbor,
-    P2pHello,
     Padding,
     ProtocolsSupported,
-    Psnp,
     PurgeOriginator,
     TeRouterId,
     ThreeWay,
@@ -37,7 +33,6 @@ from fared.isis.pdu.model import (
     Topology,
     UnknownTlv,
 )
-from fared.isis.settings import PATH_CAPACITY
 from fared.te.attributes import TeAttributes
 
 

@@ -1,28 +1,25 @@
-"""Authentication of PDUs: what is signed is verified, what was touched is not."""
+"""Authentication of PDUs: signed PDUs pass verification, modified ones do not."""
 
 import hashlib
 import hmac
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.isis.auth import authentication_size, keyring_size, sign, verify
 from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.codec import checksum_ok, decode_pdu, encode_pdu, with_lifetime
-from fared.isis.pdu.model import (
-    AreaAddresses,
-    Authentication,
-    Csnp,
-    Hostname,
-    LanHello,
-    Lsp,
-    P2pHello,
-    Psnp,
-    PurgeOriginator,
-    of_type,
+from fared.isis.pdu.auth import authentication_size, keyring_size, sign, verify
+from fared.isis.pdu.codec import (
+    checksum_ok,
+    decode_pdu,
+    decode_raw,
+    encode_pdu,
+    read_pdu,
+    with_lifetime,
 )
+from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.isis.pdu.tlvs import AreaAddresses, Authentication, Hostname, PurgeOriginator, of_type
 
 TLVS = (AreaAddresses((b"\x49\0\1",)), Hostname("leaf1"))
 LSP = Lsp(2, lsp_id(1), 7, 1199, tlvs=TLVS)
@@ -44,7 +41,8 @@ def ring(*keys):
 
 
 def check(raw, *keys, wall=0.0):
-    verify(raw, decode_pdu(raw), ring(*keys), wall)
+    pdu = read_pdu(raw)
+    verify(pdu, decode_raw(pdu), ring(*keys), wall)
 
 
 def refuse(raw, *keys, wall=0.0):
@@ -103,7 +101,7 @@ def test_unsigned_pdus_are_refused_where_keys_are():
 
 
 def test_key_id_is_part_of_a_generic_signature():
-    """RFC 5310 §3.1; HMAC-MD5 has none, so that there the number does not matter."""
+    """RFC 5310 §3.1; HMAC-MD5 has no key id, so the number is not compared."""
     refuse(encode_pdu(LSP, key(key_id=2)), key(key_id=1))
     check(encode_pdu(LSP, key(Algorithm.MD5, 2)), key(Algorithm.MD5, 1))
     assert decode_pdu(encode_pdu(LSP, key(key_id=0x1234))).tlvs[0].value[:2] == b"\x12\x34"
@@ -115,7 +113,7 @@ def test_two_authentication_tlvs_are_refused():
 
 
 def test_keys_roll_without_a_gap():
-    """While both are accepted either signs; outside its lifetime a key counts no more."""
+    """While both are accepted, either one may sign; a key is not used outside its lifetime."""
     old = TimedKey(key(key_id=1, secret=b"old"), send_end=100, accept_end=110)
     new = TimedKey(key(key_id=2, secret=b"new"), send_start=100, accept_start=90)
     by_old, by_new = encode_pdu(LSP, old.key), encode_pdu(LSP, new.key)
@@ -158,7 +156,7 @@ def test_the_room_that_a_signature_takes():
 
 
 def test_hmac_md5_as_rfc_5304_says():
-    """Over the PDU with the value, and of LSPs the lifetime and the checksum, zero."""
+    """RFC 5304 §2: over the PDU with a value of zeros; LSPs with zero lifetime and checksum."""
     raw = encode_pdu(LSP, key(Algorithm.MD5))
     blank = raw[:10] + bytes(2) + raw[12:24] + bytes(2) + raw[26:30] + bytes(16) + raw[46:]
     assert raw[27:30] == bytes((10, 17, 54))
@@ -166,7 +164,7 @@ def test_hmac_md5_as_rfc_5304_says():
 
 
 def test_hmac_sha_as_rfc_5310_says():
-    """Over the PDU with the value filled with a constant, key id included."""
+    """RFC 5310 §3.3: over the PDU with the key id and a constant as the value."""
     raw = encode_pdu(PDUS[1], key(Algorithm.HMAC_SHA_1, 5))
     filled = raw[:25] + bytes.fromhex("878fe1f3") * 5 + raw[45:]
     assert raw[20:25] == bytes((10, 23, 3, 0, 5))

@@ -1,4 +1,4 @@
-"""``fared-cli decode --proto isis``: the promised documents, from hex, lines and captures."""
+"""``fared-cli decode --proto isis``: documents of hex text, lines and captures."""
 
 import json
 import struct
@@ -12,24 +12,22 @@ from fared.core.ids import parse_prefix
 from fared.core.keys import Algorithm, AuthKey
 from fared.isis.ids import LevelSet, lsp_id
 from fared.isis.pdu.codec import encode_pdu, encode_tlvs, with_checksum, with_lifetime
-from fared.isis.pdu.model import (
+from fared.isis.pdu.model import Csnp, Lsp, P2pHello
+from fared.isis.pdu.tlvs import (
     AreaAddresses,
-    Csnp,
     Hostname,
     InterfaceAddresses,
     IpReach,
     IpReachability,
     IsNeighbor,
     IsReachability,
-    Lsp,
     LspEntries,
     LspEntry,
-    P2pHello,
     ProtocolsSupported,
     ThreeWay,
 )
 from fared.te.attributes import TeAttributes
-from tests.isis_pdu.recorded import LAN, POINT_TO_POINT, load, load_all
+from tests.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
 
 R1 = 0x010255000001
 LSP = Lsp(
@@ -202,7 +200,7 @@ def test_offsets_count_what_stands_in_front():
     assert document((LLC + bytes(raw)).hex(), code=1)["error"]["offset"] == 5
 
 
-@pytest.mark.parametrize("recorded", load_all()[::5], ids=lambda r: r.comment[:20])
+@pytest.mark.parametrize("recorded", load(*ISIS)[::5], ids=lambda r: r.comment[:20])
 def test_recorded_pdus_encode_to_the_same(recorded):
     found = document("--reencode", recorded.payload.hex())
     assert found["identical"]
@@ -215,11 +213,12 @@ def test_checksum_of_zero_in_a_purge_is_kept():
 
 
 def test_authentication_is_verified():
-    payload = next(p for _, p in load(LAN) if p[4] == 20)
+    payload = next(p for _, p in load(ISIS_LAN) if p[4] == 20)
     plain = document(payload.hex())
     assert plain["auth"] == {"type": "md5", "verified": None}
     good = document("--auth", "md5:1:domainsecret", payload.hex())
     assert good["auth"] == {"type": "md5", "verified": True}
+    assert document("--auth", "hmac-md5:1:domainsecret", payload.hex()) == good
     bad = document("--auth", "md5:1:other", payload.hex(), code=1)
     assert bad["error"]["code"] == "auth"
 
@@ -281,7 +280,7 @@ def test_a_bad_line_does_not_stop_the_rest():
 
 
 def test_capture(tmp_path):
-    raws = [payload for _, payload in load(POINT_TO_POINT)[:5]]
+    raws = [payload for _, payload in load(ISIS_P2P)[:5]]
     tagged = frame(raws[0], b"\x81\x00\x00\x0a")
     other = MULTICAST + SOURCE + b"\x08\x00" + bytes(40)
     path = capture(tmp_path / "x.pcap", [*map(frame, raws), other, tagged])

@@ -1,4 +1,4 @@
-"""PDUs of FRR decode to what was configured, and encode to the very same bytes."""
+"""PDUs of FRR decode to its configuration, and encode to the same bytes."""
 
 import re
 
@@ -7,34 +7,30 @@ import pytest
 from fared.core.ids import parse_dotted, parse_prefix, parse_system_id
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
-from fared.isis.auth import sign, verify
 from fared.isis.ids import LevelSet, format_lsp_id
-from fared.isis.pdu.codec import decode_pdu, encode_pdu
-from fared.isis.pdu.model import (
+from fared.isis.pdu.auth import sign, verify
+from fared.isis.pdu.codec import decode_pdu, encode_pdu, read_pdu
+from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
+from fared.isis.pdu.render import render_pdu
+from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
     AreaAddresses,
     Authentication,
-    Csnp,
     Hostname,
     IpReachability,
     IsReachability,
-    LanHello,
-    Lsp,
     LspEntries,
     MultiTopology,
     NarrowIpReachability,
     NarrowIsReachability,
-    P2pHello,
     ProtocolsSupported,
-    Psnp,
     PurgeOriginator,
     TeRouterId,
     ThreeWay,
     of_type,
 )
-from fared.isis.pdu.render import render_pdu
-from tests.isis_pdu.recorded import LAN, POINT_TO_POINT, load, load_all
+from tests.recorded import ISIS, ISIS_LAN, ISIS_P2P, load
 
 R1, R2 = parse_system_id("0102.5500.0001"), parse_system_id("0102.5500.0002")
 
@@ -49,19 +45,19 @@ def tlvs(session, kind):
 
 
 def test_every_pdu_encodes_to_the_bytes_sent():
-    for recorded in load_all():
+    for recorded in load(*ISIS):
         assert encode_pdu(decode_pdu(recorded.payload, strict=True)) == recorded.payload
 
 
 def test_sessions_have_every_kind_of_pdu():
-    assert all(pdus(POINT_TO_POINT, kind) for kind in (P2pHello, Lsp, Csnp, Psnp))
-    assert {hello.level for hello in pdus(LAN, LanHello)} == {1, 2}
-    assert {lsp.level for lsp in pdus(LAN, Lsp)} == {1, 2}
+    assert all(pdus(ISIS_P2P, kind) for kind in (P2pHello, Lsp, Csnp, Psnp))
+    assert {hello.level for hello in pdus(ISIS_LAN, LanHello)} == {1, 2}
+    assert {lsp.level for lsp in pdus(ISIS_LAN, Lsp)} == {1, 2}
 
 
 def test_wireshark_reads_the_same_headers():
     """The comment above each PDU is tshark's."""
-    for comment, payload in load_all():
+    for comment, payload in load(*ISIS):
         pdu = decode_pdu(payload)
         if isinstance(pdu, Lsp):
             found = re.search(r"LSP-ID: (\S+), Sequence: (\S+), Lifetime: (\d+)s", comment)
@@ -74,13 +70,13 @@ def test_wireshark_reads_the_same_headers():
 
 
 def test_point_to_point_adjacency_goes_through_its_three_states():
-    adjacencies = [of_type(hello.tlvs, ThreeWay)[0] for hello in pdus(POINT_TO_POINT, P2pHello)]
+    adjacencies = [of_type(hello.tlvs, ThreeWay)[0] for hello in pdus(ISIS_P2P, P2pHello)]
     assert {adjacency.state for adjacency in adjacencies} >= {0, 2}
     assert {a.neighbor_system_id for a in adjacencies} == {None, R1, R2}
 
 
 def test_hello_fields():
-    hello = pdus(POINT_TO_POINT, P2pHello)[0]
+    hello = pdus(ISIS_P2P, P2pHello)[0]
     assert hello.circuit_type is LevelSet.TWO
     assert hello.holding_time == 3
     assert of_type(hello.tlvs, AreaAddresses) == (AreaAddresses((b"\x49\0\1",)),)
@@ -92,7 +88,7 @@ def test_hello_fields():
 def test_te_link_carries_what_was_configured():
     links = [
         link
-        for tlv in tlvs(POINT_TO_POINT, IsReachability)
+        for tlv in tlvs(ISIS_P2P, IsReachability)
         if tlv.topology is None
         for link in tlv.neighbors
         if link.neighbor == R2 << 8 and link.remote_addresses
@@ -110,30 +106,30 @@ def test_te_link_carries_what_was_configured():
 
 
 def test_ipv6_topology_has_links_and_prefixes_of_its_own():
-    assert any(tlv.topology == 2 for tlv in tlvs(POINT_TO_POINT, IsReachability))
+    assert any(tlv.topology == 2 for tlv in tlvs(ISIS_P2P, IsReachability))
     prefixes = {
         reach.prefix
-        for tlv in tlvs(POINT_TO_POINT, IpReachability)
+        for tlv in tlvs(ISIS_P2P, IpReachability)
         if tlv.topology == 2
         for reach in tlv.prefixes
     }
     assert parse_prefix("fd00:128::/127") in prefixes
-    topologies = tlvs(POINT_TO_POINT, MultiTopology)[0].topologies
+    topologies = tlvs(ISIS_P2P, MultiTopology)[0].topologies
     assert [t.topology for t in topologies] == [0, 2]
 
 
 def test_names_and_router_ids():
-    assert {tlv.name for tlv in tlvs(POINT_TO_POINT, Hostname)} == {"r1", "r2"}
-    assert TeRouterId(parse_dotted("10.255.0.1")) in tlvs(POINT_TO_POINT, TeRouterId)
+    assert {tlv.name for tlv in tlvs(ISIS_P2P, Hostname)} == {"r1", "r2"}
+    assert TeRouterId(parse_dotted("10.255.0.1")) in tlvs(ISIS_P2P, TeRouterId)
 
 
 def test_overload_bit():
-    assert {lsp.overload for lsp in pdus(POINT_TO_POINT, Lsp)} == {False, True}
+    assert {lsp.overload for lsp in pdus(ISIS_P2P, Lsp)} == {False, True}
 
 
 def test_purge_says_who_purged():
-    """R2 took over as designated IS and purged the pseudonode of R1 (RFC 6232)."""
-    purges = [lsp for lsp in pdus(LAN, Lsp) if not lsp.remaining_lifetime]
+    """RFC 6232: R2 became designated IS and purged the pseudonode of R1."""
+    purges = [lsp for lsp in pdus(ISIS_LAN, Lsp) if not lsp.remaining_lifetime]
     assert {purge.lsp_id >> 16 for purge in purges} == {R1}
     assert of_type(purges[0].tlvs, PurgeOriginator) == (PurgeOriginator(R2),)
 
@@ -141,7 +137,7 @@ def test_purge_says_who_purged():
 def test_lsp_entries_of_snps():
     entries = [
         entry
-        for pdu in pdus(POINT_TO_POINT, Csnp) + pdus(POINT_TO_POINT, Psnp)
+        for pdu in pdus(ISIS_P2P, Csnp) + pdus(ISIS_P2P, Psnp)
         for tlv in of_type(pdu.tlvs, LspEntries)
         for entry in tlv.entries
     ]
@@ -149,20 +145,22 @@ def test_lsp_entries_of_snps():
 
 
 def test_narrow_metrics_stand_beside_wide_ones():
-    assert any(n.metric == 10 for tlv in tlvs(LAN, NarrowIsReachability) for n in tlv.neighbors)
-    narrow = {r.prefix for tlv in tlvs(LAN, NarrowIpReachability) for r in tlv.prefixes}
+    assert any(
+        n.metric == 10 for tlv in tlvs(ISIS_LAN, NarrowIsReachability) for n in tlv.neighbors
+    )
+    narrow = {r.prefix for tlv in tlvs(ISIS_LAN, NarrowIpReachability) for r in tlv.prefixes}
     assert parse_prefix("10.255.0.1/32") in narrow
 
 
 def test_pseudonode_and_attached_bit():
-    lsps = pdus(LAN, Lsp)
+    lsps = pdus(ISIS_LAN, Lsp)
     assert any(lsp.lsp_id >> 8 & 0xFF for lsp in lsps)
     assert any(lsp.attached for lsp in lsps if lsp.level == 1)
 
 
 def test_area_addresses_of_different_lengths():
     areas = (b"\x49\0\1", bytes.fromhex("4900000002000300040005"))
-    assert AreaAddresses(areas) in tlvs(LAN, AreaAddresses)
+    assert AreaAddresses(areas) in tlvs(ISIS_LAN, AreaAddresses)
 
 
 def key_of(pdu):
@@ -171,14 +169,15 @@ def key_of(pdu):
 
 
 def test_hmac_md5_of_frr_is_verified_and_reproduced():
-    """Our own TLV stands first, FRR's where it likes: the same TLVs give the same digest."""
-    for _, payload in load(LAN):
+    """Our authentication TLV is the first; TLVs in the order of FRR give the same digest."""
+    for _, payload in load(ISIS_LAN):
         pdu = decode_pdu(payload)
         key = key_of(pdu)
-        verify(payload, pdu, (TimedKey(key),), 0.0)
+        raw = read_pdu(payload)
+        verify(raw, pdu, (TimedKey(key),), 0.0)
         wrong = AuthKey(Algorithm.MD5, 0, b"wrong")
         with pytest.raises(DecodeError):
-            verify(payload, pdu, (TimedKey(wrong),), 0.0)
+            verify(raw, pdu, (TimedKey(wrong),), 0.0)
         if isinstance(pdu.tlvs[0], Authentication):
             assert encode_pdu(pdu, key) == payload
             assert sign(encode_pdu(without_authentication(pdu)), key) == payload
@@ -187,5 +186,5 @@ def test_hmac_md5_of_frr_is_verified_and_reproduced():
 def without_authentication(pdu):
     kept = tuple(tlv for tlv in pdu.tlvs if not isinstance(tlv, Authentication))
     return type(pdu)(
-        **{name: getattr(pdu, name) for name in pdu.__slots__ if name != "tlvs"}, tlvs=kept
+        **{name: getattr(pdu, name) for name in pdu.__struct_fields__ if name != "tlvs"}, tlvs=kept
     )

@@ -1,4 +1,4 @@
-"""Which next hop the kernel gives each of many flows, asked without sending a packet."""
+"""The next hop that the kernel selects for each of many flows, without sending packets."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ FLOWS = 3000
 def placed(namespace: str, destination: str, flows: int = FLOWS) -> list[str]:
     """The interface of each UDP flow to ``destination``, by source port, as the kernel hashes it.
 
-    Raises AssertionError if the kernel has no answer for one.
+    Raises AssertionError if the kernel has no route for a flow.
     """
     lines = "\n".join(
         f"route get {destination} ipproto udp sport {1024 + n} dport 4791" for n in range(flows)
@@ -31,11 +31,11 @@ def placed(namespace: str, destination: str, flows: int = FLOWS) -> list[str]:
 
 
 def moved(before: list[str], after: list[str]) -> float:
-    """Which part of the flows has another interface."""
+    """The fraction of flows that changed their interface."""
     return sum(a != b for a, b in zip(before, after, strict=True)) / len(before)
 
 
 def fewest(before: list[str], after: list[str]) -> float:
-    """The least part of the flows that had to move for these shares."""
+    """The minimal fraction of flows that had to move for these shares."""
     names = {*before, *after}
     return sum(max(0, after.count(n) - before.count(n)) for n in names) / len(before)

@@ -1,24 +1,23 @@
-"""Network namespaces for tests: made, entered and removed again."""
+"""Network namespaces connected by veth links with chosen interface indexes."""
 
 import contextlib
-import ctypes
-import functools
 import itertools
-import os
 import secrets
 import socket
 import subprocess
+from contextlib import AbstractContextManager
 
-import pytest
+from fared.lab.namespaces import Netns
 
-_CLONE_NEWNET = 0x40000000
-_libc = ctypes.CDLL(None, use_errno=True)
 _count = itertools.count()
 _unique = f"kfib{secrets.token_hex(3)}"
 
 
 def run(command: str, namespace: str | None = None) -> str:
-    """Run a command, given as one line without quotes; return what it printed."""
+    """Run a command, given as one line without quotes; return what it printed.
+
+    In a namespace, /sys is also that of the namespace.
+    """
     words = command.split()
     if namespace is not None:
         words = ["ip", "netns", "exec", namespace, *words]
@@ -27,67 +26,30 @@ def run(command: str, namespace: str | None = None) -> str:
     return done.stdout
 
 
-@functools.cache
-def why_not() -> str | None:
-    """Why namespaces cannot be made here; None if they can."""
-    name = f"{_unique}probe"
-    done = subprocess.run(
-        ["ip", "netns", "add", name], check=False, capture_output=True, text=True, timeout=30
-    )
-    if done.returncode:
-        return f"needs root, or a user namespace (unshare -Urnm): {done.stderr.strip()}"
-    run(f"ip netns del {name}")
-    return None
-
-
-def skip_without_namespaces() -> None:
-    reason = why_not()
-    if reason is not None:
-        pytest.skip(reason)
-
-
-def _setns(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "setns")
-
-
-@contextlib.contextmanager
-def inside(namespace: str):
-    """Let this thread act in a namespace: sockets it opens there stay there."""
-    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
-    try:
-        _setns(there)
-        yield
-    finally:
-        _setns(home)
-        os.close(there)
-        os.close(home)
+def inside(namespace: str) -> AbstractContextManager[None]:
+    """Run a block in a namespace: sockets that this thread opens there remain in it."""
+    return Netns(namespace).entered()
 
 
 @contextlib.contextmanager
 def packet_socket(namespace: str, interface: str):
     """A socket that sends any frame out of an interface."""
-    with inside(namespace):
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    with sock:
+    with Netns(namespace).socket(socket.AF_PACKET, socket.SOCK_RAW) as sock:
         with inside(namespace):
             sock.bind((interface, 0))
         yield sock
 
 
 class Namespaces:
-    """Namespaces of one test; ``pair`` joins two with a veth of distinct interface indexes."""
+    """Namespaces of one test; ``pair`` connects two by a veth with distinct interface indexes."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._index = itertools.count(100)
 
     def add(self) -> str:
-        name = f"{_unique}x{next(_count)}"
-        run(f"ip netns add {name}")
+        name = Netns.create(f"{_unique}x{next(_count)}").name
         self.names.append(name)
-        run("ip link set lo up", name)
         return name
 
     def pair(
@@ -111,4 +73,4 @@ class Namespaces:
 
     def close(self) -> None:
         for name in self.names:
-            run(f"ip netns del {name}")
+            Netns(name).delete()

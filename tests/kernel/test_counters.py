@@ -1,4 +1,4 @@
-"""Byte counters and the loads made of them."""
+"""Byte counters, and the loads computed from them."""
 
 import errno
 import json
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from fared.kernel import counters as module
 from fared.kernel.counters import (
     MAX_LOAD,
+    CounterSample,
     LinkCounters,
     LoadMeter,
     LoadSource,
-    Sample,
     Sent,
     load_between,
 )
@@ -26,8 +26,8 @@ from tests.kernel.netns import inside, run
 GBIT = 1e9 / 8
 
 
-def sample(at: float, octets: int, packets: int = 0, ifindex: int = 3) -> Sample:
-    return Sample(at, {ifindex: Sent(packets, octets)})
+def sample(at: float, octets: int, packets: int = 0, ifindex: int = 3) -> CounterSample:
+    return CounterSample(at, {ifindex: Sent(packets, octets)})
 
 
 def test_a_load_is_the_difference_over_the_time():
@@ -47,11 +47,11 @@ def test_a_wrapped_counter_goes_on(bits):
 
 @pytest.mark.parametrize("octets", [1000, 2_000_000_000, (1 << 32) - 1000, 1 << 40, (1 << 64) - 9])
 def test_a_reset_counter_gives_no_load_for_that_interval(octets):
-    """Also one that was reset where a wrap could be: then packets begin anew as well."""
+    """Also if a wrap would explain it: a reset clears the packet counter too."""
     assert load_between(sample(0.0, octets, 10**6), sample(1.0, 500, 5)) == {3: None}
 
 
-def test_a_device_made_anew_that_has_sent_more_than_the_old_one_gives_no_load_either():
+def test_a_recreated_device_that_has_sent_more_than_the_old_one_gives_no_load_either():
     assert load_between(sample(0.0, 90_000, 900), sample(1.0, 100_000, 80)) == {3: None}
 
 
@@ -63,13 +63,13 @@ def test_more_than_any_link_can_carry_is_no_load():
     assert load_between(sample(0.0, 0), sample(1.0, 1 << 50)) == {3: None}
 
 
-def test_a_burst_above_the_speed_of_the_link_is_load_all_the_same():
-    """Shapers let bursts through, and virtual links carry more than they say."""
+def test_a_burst_above_the_speed_of_the_link_is_load():
+    """Shapers let bursts through, and virtual links exceed their nominal speed."""
     assert load_between(sample(0.0, 0), sample(0.1, int(2 * GBIT))) == {3: 20 * GBIT}
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), max_size=20))
-def test_no_counters_whatever_make_an_absurd_or_negative_load(readings):
+def test_no_counter_values_give_an_absurd_or_negative_load(readings):
     meter = LoadMeter()
     for second, (packets, octets) in enumerate(readings):
         for load in meter.update(sample(second, octets, packets)).values():
@@ -86,23 +86,23 @@ def test_a_steady_sender_is_measured_right_through_wraps_of_32_bits():
         assert loads == {3: pytest.approx(GBIT, rel=1e-6)}
 
 
-def test_the_meter_starts_with_its_second_sample_and_knows_only_common_interfaces():
+def test_the_first_loads_come_with_the_second_sample_for_interfaces_in_both():
     meter = LoadMeter()
     assert meter.update(sample(0.0, 0)) == {}
-    assert meter.update(Sample(1.0, {3: Sent(1, 50), 4: Sent(1, 1)})) == {3: 50.0}
+    assert meter.update(CounterSample(1.0, {3: Sent(1, 50), 4: Sent(1, 1)})) == {3: 50.0}
     assert meter.update(sample(1.0, 60)) == {}
 
 
-def test_an_interface_that_comes_back_begins_anew():
+def test_an_interface_that_returns_needs_two_samples_again():
     meter = LoadMeter()
     meter.update(sample(0.0, 10**9, 10**6))
-    meter.update(Sample(1.0, {}))
+    meter.update(CounterSample(1.0, {}))
     assert meter.update(sample(2.0, 400, 4)) == {}
     assert meter.update(sample(3.0, 900, 9)) == {3: 500.0}
 
 
 def test_a_load_that_stays_unknown_expires_once_and_is_known_again_later():
-    """Counters that make no sense: what was measured before does not stand for ever."""
+    """With implausible counters, the last measured load is dropped after some time."""
     meter = LoadMeter()
     meter.update(sample(0.0, 1 << 60, 10))
     meter.update(sample(1.0, 1 << 60, 11))
@@ -119,7 +119,7 @@ def test_a_load_that_stays_unknown_expires_once_and_is_known_again_later():
 def test_without_samples_all_loads_expire_once():
     meter = LoadMeter()
     for second in range(2):
-        meter.update(Sample(second, {3: Sent(0, 0), 4: Sent(0, 0)}))
+        meter.update(CounterSample(second, {3: Sent(0, 0), 4: Sent(0, 0)}))
     assert [meter.expired(now, 10.0) for now in (5.0, 11.0, 11.5, 12.0)] == [[], [], [3, 4], []]
 
 
@@ -127,7 +127,7 @@ def test_one_that_vanished_does_not_expire():
     meter = LoadMeter()
     for second in range(2):
         meter.update(sample(second, 0))
-    meter.update(Sample(2.0, {}))
+    meter.update(CounterSample(2.0, {}))
     assert meter.expired(50.0, 10.0) == []
 
 
@@ -139,9 +139,9 @@ def test_one_that_vanished_does_not_expire():
         InterruptedDumpError(errno.EAGAIN, "the table changes faster than it can be read"),
     ],
 )
-def test_after_a_failed_dump_the_next_one_tells_the_average_of_all_the_time(monkeypatch, error):
+def test_after_a_failed_dump_the_next_one_gives_the_average_since_the_last(monkeypatch, error):
     opened: list[LinkCounters] = []
-    answers: list[Sample | OSError] = [sample(0.0, 0), error, error, sample(3.0, 300)]
+    answers: list[CounterSample | OSError] = [sample(0.0, 0), error, error, sample(3.0, 300)]
 
     class Scripted:
         def __init__(self) -> None:
@@ -150,7 +150,7 @@ def test_after_a_failed_dump_the_next_one_tells_the_average_of_all_the_time(monk
         def close(self) -> None:
             pass
 
-        def sample(self, now: float) -> Sample:
+        def sample(self, now: float) -> CounterSample:
             answer = answers.pop(0)
             if isinstance(answer, OSError):
                 raise answer
@@ -208,7 +208,7 @@ def test_all_interfaces_are_read_in_one_dump_and_agree_with_the_kernel(namespace
 
 
 @pytest.mark.netns
-def test_a_device_made_anew_with_the_same_index_gives_no_absurd_load(namespaces):
+def test_a_recreated_device_with_the_same_index_gives_no_absurd_load(namespaces):
     box = namespaces.add()
     with inside(box):
         source = LoadSource()

@@ -1,11 +1,11 @@
 """The planner against the real kernel, in network namespaces."""
 
-import dataclasses
+import asyncio
 import errno
 import socket
-import time
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import Prefix, parse_dotted, parse_prefix
 from fared.fib.model import (
@@ -21,9 +21,12 @@ from fared.fib.model import (
 from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
+from fared.kernel.fibdump import FibReading, RoutePlace, holder
+from fared.kernel.requests import RequestSocket
 from fared.rib.model import DISCARD, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
 from tests.kernel.netns import inside, run
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
@@ -81,7 +84,7 @@ def errors(results):
 
 
 def test_what_is_written_is_read_back_with_16_bit_weights(box):
-    """iproute2 before 6.13 shows only the low byte of weights, so the dump is the witness."""
+    """iproute2 before 6.13 shows only the low byte of weights; the test reads the dump."""
     members = tuple(Member(BASE + n, w) for n, w in enumerate((1, 256, 1000, 65535)))
     prefix = parse_prefix("198.18.0.0/24")
     operations = [PutNextHop(BASE + n, box.hop(n)) for n in range(4)]
@@ -95,7 +98,7 @@ def test_what_is_written_is_read_back_with_16_bit_weights(box):
 
 
 @pytest.mark.parametrize("weight", [0, -1, 65536, 70000])
-def test_a_weight_the_kernel_cannot_hold_is_refused_not_bent(box, weight):
+def test_a_weight_that_the_kernel_cannot_hold_is_refused_not_changed(box, weight):
     nexthop = PutNextHop(BASE, box.hop(0))
     results = box.fib.apply([nexthop, PutGroup(GROUP, (Member(BASE, weight),), replace=False)])
     assert errors(results) == [0, errno.EINVAL]
@@ -163,7 +166,7 @@ def test_an_error_belongs_to_its_operation_and_does_not_stop_the_rest(box):
 
 
 def test_routes_and_next_hops_of_others_are_neither_read_nor_touched(box):
-    """Another daemon's route of the same prefix and metric must not be taken over."""
+    """Another daemon's route of the same prefix and metric must not be replaced."""
     run("ip route add 198.18.0.0/24 via 10.0.0.2 proto 188 metric 20", box.name)
     run(f"ip nexthop add id {BASE} via 10.0.0.2 dev e0 proto 188", box.name)
     run("ip nexthop add id 5 via 10.0.0.2 dev e0 proto 188", box.name)
@@ -217,8 +220,8 @@ def test_what_others_delete_is_found_and_repaired(box):
     assert list(repaired.groups.values()) == list(wanted.groups.values())
 
 
-def test_the_kernel_forgets_a_dead_link_and_the_planner_follows(box):
-    """Kernel, silently: next hop gone, groups shrunk; refused while the carrier is down."""
+def test_the_kernel_removes_next_hops_of_a_failed_link_and_the_planner_follows(box):
+    """The kernel sends no message for it, and refuses next hops on links without carrier."""
     planner = FibPlanner()
     box.carry_out(planner, planner.update(box.routes(20, {0: 1000, 1: 500, 2: 20}), 0.0))
     single = parse_prefix("203.0.113.0/24")
@@ -226,20 +229,28 @@ def test_the_kernel_forgets_a_dead_link_and_the_planner_follows(box):
     box.carry_out(planner, planner.update({single: lone}, 0.0))
     full = box.fib.dump()
     run("ip link set e2 down", box.far)
-    _until(lambda: single not in box.fib.dump().routes)
+    wait_for(lambda: single not in box.fib.dump().routes, 10, "the kernel to follow")
     assert errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))])) == [errno.ENETDOWN]
     assert planner.link_lost(box.ifindexes[2], 0.0) == []
     assert planner.reconcile(box.fib.dump(), 0.0) == (0, [])
     run("ip link set e2 up", box.far)
-    _until(lambda: not any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))]))))
+    wait_for(
+        lambda: not any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))]))),
+        10,
+        "the kernel to follow",
+    )
     box.fib.apply([DeleteNextHop(BASE + 99)])
     box.carry_out(planner, planner.link_restored(box.ifindexes[2], 0.0))
     assert box.fib.dump() == full
 
 
-def test_a_link_that_died_unnoticed_costs_only_its_own_next_hop(box):
+def test_an_undetected_link_failure_affects_only_its_own_next_hop(box):
     run("ip link set e1 down", box.far)
-    _until(lambda: any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(1))]))))
+    wait_for(
+        lambda: any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(1))]))),
+        10,
+        "the kernel to follow",
+    )
     planner = FibPlanner()
     box.carry_out(planner, planner.update(box.routes(5, {0: 9, 1: 9, 3: 9}), 0.0))
     state = box.fib.dump()
@@ -252,7 +263,7 @@ def test_a_link_that_died_unnoticed_costs_only_its_own_next_hop(box):
 
 
 def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(box):
-    """What an active area range is in the kernel: more specific routes still count."""
+    """This is an active area range in the kernel; more specific routes take precedence."""
     wide = parse_prefix("198.18.0.0/15")
     nowhere = {wide: Route(wide, 0, PathType.INTER_AREA, 0, DISCARD, (1,))}
     planner = FibPlanner()
@@ -264,7 +275,7 @@ def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(bo
         with pytest.raises(OSError, match="Invalid argument"):
             sender.connect(("198.18.9.1", 9))
     run("ip link set e0 down", box.far)
-    _until(lambda: len(box.fib.dump().nexthops) < 3)
+    wait_for(lambda: len(box.fib.dump().nexthops) < 3, 10, "the kernel to follow")
     assert wide in box.fib.dump().routes
     second = box.open()
     successor = FibPlanner()
@@ -281,11 +292,11 @@ def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(bo
     second.close()
 
 
-def test_a_group_whose_users_all_come_to_discard_and_back(box):
+def test_all_routes_of_a_group_become_discards_and_return(box):
     planner = FibPlanner()
     changed = box.routes(2, {0: 1, 1: 3})
     box.carry_out(planner, planner.update(changed, 0.0))
-    nowhere = {p: dataclasses.replace(route, nexthops=DISCARD) for p, route in changed.items()}
+    nowhere = {p: replace(route, nexthops=DISCARD) for p, route in changed.items()}
     box.carry_out(planner, planner.update(nowhere, 0.0))
     assert planner.reconcile(box.fib.dump(), 0.0) == (0, [])
     with inside(box.name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -314,7 +325,78 @@ def test_what_a_run_with_another_metric_left_is_removed_on_request(box):
     other.close()
 
 
-def _until(condition) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 10 s"
+async def test_a_large_table_is_read_in_slices_between_which_the_loop_goes_on(box, monkeypatch):
+    """Regression: decoding 10,000 routes and 512 groups blocked the loop."""
+    members = [(Member(BASE, n + 1), Member(BASE + 1, 1)) for n in range(512)]
+    operations = [PutNextHop(BASE + n, box.hop(n)) for n in range(2)]
+    operations += [PutGroup(GROUP + n, m, replace=False) for n, m in enumerate(members)]
+    prefixes = [Prefix(4, 0x0B000000 + n, 32) for n in range(10_000)]
+    operations += [PutRoute(p, GROUP + n % 512) for n, p in enumerate(prefixes)]
+    assert not any(errors(box.fib.apply(operations)))
+    turns = [0]
+
+    async def next_turn() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns.append(0)
+
+    take = FibReading.take
+
+    def counted(reading, kind, body) -> None:
+        turns[-1] += 1
+        take(reading, kind, body)
+
+    monkeypatch.setattr(FibReading, "take", counted)
+    turning = asyncio.create_task(next_turn())
+    reading = await box.fib.read()
+    turning.cancel()
+    assert max(turns) < 1000  # what 32 KB hold
+    assert reading.whole
+    assert box.fib.accept(reading) == box.fib.dump()
+    assert len(reading.state.routes) == 10_000
+    assert len(reading.state.groups) == 512
+
+
+def test_our_route_replaced_by_another_program_is_restored(box):
+    """It was replaced, or is hidden by a route inserted before it."""
+    prefix = parse_prefix("198.18.0.0/24")
+    operations = [PutNextHop(BASE, box.hop(0)), PutRoute(prefix, BASE)]
+    assert errors(box.fib.apply(operations)) == [0, 0]
+    for how in ("replace", "prepend"):
+        run(f"ip route {how} blackhole 198.18.0.0/24 metric 20", box.name)
+        assert box.fib.taken(_route_message(box.name, "198.18.0.0/24"))
+        assert box.fib.foreign == {prefix: 3}
+        state = box.fib.dump()
+        assert prefix not in state.routes
+        assert state.taken == {prefix}
+        assert errors(box.fib.apply([PutRoute(prefix, BASE)])) == [0]
+        assert run("ip route show 198.18.0.0/24", box.name).count("198.18.0.0/24") == 1
+        assert box.fib.dump().routes == {prefix: BASE}
+        assert box.fib.foreign == {}
+
+
+def _route_message(namespace: str, prefix: str) -> bytes:
+    """The kernel's message of the first route to a prefix, without its header."""
+    with inside(namespace):
+        requests = RequestSocket()
+    wanted = parse_prefix(prefix)
+    for _, body in requests.dump(24 + 2, bytes([socket.AF_INET]) + bytes(11)):
+        found = holder(body, RoutePlace(254, 201, {4: 20, 6: 20}))
+        if found is not None and found[0] == wanted:
+            requests.close()
+            return body
+    raise AssertionError(f"no route to {prefix}")
+
+
+async def test_a_route_of_another_program_that_was_there_first_is_named_and_left(box):
+    run("ip route add blackhole 198.18.0.0/24 metric 20 protocol 188", box.name)
+    prefix = parse_prefix("198.18.0.0/24")
+    results = box.fib.apply([PutNextHop(BASE, box.hop(0)), PutRoute(prefix, BASE)])
+    assert errors(results) == [0, errno.EEXIST]
+    assert box.fib.foreign == {prefix: None}
+    box.fib.accept(await box.fib.read())
+    assert box.fib.foreign == {prefix: 188}
+    assert "blackhole" in run("ip route show 198.18.0.0/24", box.name)
+    run("ip route del blackhole 198.18.0.0/24 metric 20", box.name)
+    assert errors(box.fib.apply([PutRoute(prefix, BASE)])) == [0]
+    assert box.fib.foreign == {}

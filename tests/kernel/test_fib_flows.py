@@ -1,4 +1,4 @@
-"""How many flows change their next hop when weights change: the planner on the real kernel."""
+"""The number of flows that change their next hop when weights change, in the real kernel."""
 
 import pytest
 
@@ -27,7 +27,7 @@ class Mover:
         self.planner = FibPlanner(wanted)
 
     def weigh(self, weights: dict[int, int]) -> list[str]:
-        """Make the weights these and return where each flow goes then."""
+        """Set the weights; return the interface of each flow."""
         operations = self.planner.update(self.box.routes(1, weights), 0.0)
         done = self.box.carry_out(self.planner, operations, self.fib)
         assert self.planner.failed == 0
@@ -36,7 +36,7 @@ class Mover:
 
 
 @pytest.mark.parametrize("after", [SLOW, {0: 100, 2: 100, 3: 100}, {0: 100, 1: 95, 2: 100, 3: 100}])
-def test_a_resilient_group_moves_no_more_flows_than_it_must(namespaces, after):
+def test_a_resilient_group_moves_the_minimal_number_of_flows(namespaces, after):
     mover = Mover(namespaces, resilient=True)
     before, later = mover.weigh(EVEN), mover.weigh(after)
     assert moved(before, later) == pytest.approx(fewest(before, later), abs=0.002)
@@ -49,7 +49,7 @@ def test_a_resilient_group_moves_no_more_flows_than_it_must(namespaces, after):
 
 
 def test_a_threshold_group_moves_more(namespaces):
-    """The same change moves twice as many, but never for nothing: the order of members stands."""
+    """The same change moves twice as many; the change back restores the former distribution."""
     mover = Mover(namespaces)
     before, later = mover.weigh(EVEN), mover.weigh(SLOW)
     assert 0.3 < moved(before, later) < 0.45
@@ -58,7 +58,7 @@ def test_a_threshold_group_moves_more(namespaces):
 
 
 def test_members_stay_in_order_when_weights_change(namespaces):
-    """In whatever order next hops are computed, groups list them by the id they got first."""
+    """Groups list next hops by id, in any order of computation."""
     mover = Mover(namespaces)
     mover.weigh({3: 5, 1: 2})
     listed = [[m.nexthop_id for m in next(iter(mover.fib.dump().groups.values()))]]
@@ -94,7 +94,8 @@ def test_a_member_worth_less_than_a_bucket_gets_no_flows(namespaces):
 
 
 def test_with_the_idle_timer_of_the_kernel_busy_flows_would_never_move(namespaces):
-    """Why our groups have none: new weights would stay without effect while all buckets are busy."""
+    """With an idle timer, new weights have no effect while all buckets are in use; our groups
+    have none."""
     mover = Mover(namespaces, idle_timer=60.0, resilient=True, buckets=64)
     before = mover.weigh(EVEN)
     assert mover.weigh(SLOW) == before

@@ -7,7 +7,6 @@ fe80::2 there.
 import errno
 import itertools
 import socket
-import time
 from collections import Counter
 
 import pytest
@@ -28,6 +27,7 @@ from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
 from fared.rib.model import NextHop, NextHopSet, Route
 from fared.ted.model import PathType
 from tests.kernel.netns import inside, run
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
@@ -59,7 +59,7 @@ class Box:
         run("ip route add default via 203.0.113.1", self.host)
         run("ip -6 route add default via 2001:db8:a::1", self.host)
         run(f"ip address add {TARGETS[4]} dev lo", self.far)
-        run(f"ip address add {TARGETS[6]} dev lo nodad", self.far)  # else tentative for a moment
+        run(f"ip address add {TARGETS[6]} dev lo nodad", self.far)  # else tentative at first
         with inside(self.name):
             wanted = wanted_sysctls(1, ["e0", "e1", "e2", "e3"], ipv6=True, unnumbered=True)
             apply_sysctls(SysctlMode.SET, wanted)
@@ -105,6 +105,12 @@ class Box:
             done += operations
         return done
 
+    def await_link(self, n: int) -> None:
+        """Wait until the kernel accepts next hops over a link again."""
+        probe = PutNextHop(BASE + 99, self.hop(n))
+        wait_for(lambda: not any(errors(self.fib.apply([probe]))), 20, "the kernel to follow")
+        self.fib.apply([DeleteNextHop(BASE + 99)])
+
     def send(self, family: int, flows: int) -> None:
         """One packet of each of so many flows, from the host."""
         with inside(self.host):
@@ -115,7 +121,7 @@ class Box:
                     sock.sendto(b"x", (TARGETS[family], PORT))
 
     def shares(self, family: int, flows: int) -> dict[str, float]:
-        """Send packets of so many flows, wait for all; the share of them each link carried."""
+        """Send packets of this many flows, wait for all; return the share of each link."""
         before = self._carried()
         self.send(family, flows)
         for _ in range(flows):
@@ -140,15 +146,8 @@ def errors(results):
     return [r.error for r in results]
 
 
-def _until(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 20 s"
-        time.sleep(0.01)
-
-
 def about(wanted: dict[str, float]):
-    """Within four standard deviations of 3000 flows, and a few packets that nobody sent."""
+    """Within four standard deviations of 3000 flows, and a few packets of other senders."""
     return pytest.approx(wanted, abs=0.04)
 
 
@@ -208,7 +207,7 @@ def test_packets_are_forwarded_by_weight_over_links_without_ipv4_addresses(box, 
     operations += [PutGroup(GROUP, members, replace=False, resilient=resilient)]
     operations += [PutRoute(FOUR, GROUP), PutRoute(SIX, GROUP)]
     assert not any(errors(box.fib.apply(operations)))
-    box.shares(family, 64)  # neighbors become known
+    box.shares(family, 64)  # resolves neighbors
     wanted = about({"e0": 0.125, "e1": 0.125, "e2": 0.25, "e3": 0.5})
     assert box.shares(family, 3000) == wanted
     members = tuple(Member(BASE + n, 100) for n in (0, 1))
@@ -283,7 +282,7 @@ def test_what_others_delete_is_found_and_repaired_in_both_families(box):
 
 
 def test_no_packet_is_lost_at_any_step_of_a_change(box):
-    """Make before break, looked at after each single operation."""
+    """Make before break, checked after each operation."""
     planner = FibPlanner()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 4, 1: 4, 2: 1}), 0.0))
     for family in (4, 6):
@@ -311,21 +310,20 @@ def test_a_lost_carrier_takes_both_families_silently_and_the_planner_follows(box
     box.carry_out(planner, planner.update(lone, 0.0))
     full = box.fib.dump()
     run("ip link set e2 down", box.far)
-    _until(lambda: not lone.keys() & box.fib.dump().routes.keys())
+    wait_for(lambda: not lone.keys() & box.fib.dump().routes.keys(), 20, "the kernel to follow")
     assert errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))])) == [errno.ENETDOWN]
     assert planner.link_lost(box.ifindexes[2], 0.0) == []
     assert planner.reconcile(box.fib.dump(), 0.0) == (0, [])
     for family in (4, 6):
         assert box.shares(family, 200)["e2"] < 0.02
     run("ip link set e2 up", box.far)
-    _until(lambda: not any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))]))))
-    box.fib.apply([DeleteNextHop(BASE + 99)])
+    box.await_link(2)
     box.carry_out(planner, planner.link_restored(box.ifindexes[2], 0.0))
     assert box.fib.dump() == full
 
 
 def test_a_link_taken_down_and_up_gets_its_next_hop_back_before_its_address(box):
-    """Its link-local address is gone, and there again only after duplicate detection."""
+    """Its link-local address is removed, and returns only after duplicate address detection."""
     run("sysctl -qw net.ipv6.conf.e2.accept_dad=1", box.name)
     planner = FibPlanner()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 10, 2: 2}), 0.0))
@@ -335,8 +333,7 @@ def test_a_link_taken_down_and_up_gets_its_next_hop_back_before_its_address(box)
     assert "fe80" not in run("ip -6 address show dev e2", box.name)
     assert planner.link_lost(box.ifindexes[2], 0.0) == []
     run("ip link set e2 up", box.name)
-    _until(lambda: not any(errors(box.fib.apply([PutNextHop(BASE + 99, box.hop(2))]))))
-    box.fib.apply([DeleteNextHop(BASE + 99)])
+    box.await_link(2)
     box.carry_out(planner, planner.link_restored(box.ifindexes[2], 0.0))
     assert box.fib.dump() == full
 
@@ -357,21 +354,21 @@ def test_no_next_hop_goes_with_an_address_but_new_ones_may_be_refused(box, comma
     assert errors(box.fib.apply([PutNextHop(BASE + 1, box.hop(0))])) == [error]
 
 
-def test_a_neighbor_that_did_not_answer_for_a_while_is_used_again_by_itself(box):
-    """A member with a failed neighbor gets no packet, hence would never be asked for again."""
+def test_a_neighbor_that_did_not_answer_for_some_time_is_used_again(box):
+    """A member with a failed neighbor entry gets no packets that would resolve it again."""
     run("sysctl -qw net.ipv6.neigh.e1.retrans_time_ms=20", box.name)
-    # A host would solicit routers, and so make itself known.
+    # A host sends router solicitations, which resolve it.
     run("sysctl -qw net.ipv6.conf.all.forwarding=1", box.far)
     run("ip address flush dev e1", box.far)
     operations = [PutNextHop(BASE + n, box.hop(n)) for n in (0, 1)]
     members = (Member(BASE, 1), Member(BASE + 1, 1))
     operations += [PutGroup(GROUP, members, replace=False), PutRoute(SIX, GROUP)]
     assert not any(errors(box.fib.apply(operations)))
-    _until(lambda: "FAILED" in neighbor(box, "e1"))
-    _until(lambda: "REACHABLE" in neighbor(box, "e0"))
+    wait_for(lambda: "FAILED" in neighbor(box, "e1"), 20, "the kernel to follow")
+    wait_for(lambda: "REACHABLE" in neighbor(box, "e0"), 20, "the kernel to follow")
     assert box.shares(6, 200)["e1"] < 0.1
     run("ip address add fe80::2/64 dev e1 nodad", box.far)
-    _until(lambda: "lladdr" in neighbor(box, "e1"))
+    wait_for(lambda: "lladdr" in neighbor(box, "e1"), 20, "the kernel to follow")
     assert box.shares(6, 3000) == about({"e0": 0.5, "e1": 0.5, "e2": 0, "e3": 0})
 
 
@@ -390,8 +387,8 @@ def test_neighbors_are_kept_as_long_as_a_next_hop_needs_them(box):
     second.close()
 
 
-def test_ipv4_neighbors_are_asked_again_as_well(box):
-    """A link of IPv4 addresses whose far end was silent for a while gets its share back."""
+def test_ipv4_neighbors_are_resolved_again_as_well(box):
+    """A numbered IPv4 link whose far end did not answer for some time gets its share again."""
     for n in (0, 1):
         run(f"ip address add 10.0.{n}.1/24 dev e{n}", box.name)
         run(f"sysctl -qw net.ipv4.neigh.e{n}.retrans_time_ms=20", box.name)
@@ -403,12 +400,12 @@ def test_ipv4_neighbors_are_asked_again_as_well(box):
     members = (Member(BASE, 1), Member(BASE + 1, 1))
     operations += [PutGroup(GROUP, members, replace=False), PutRoute(FOUR, GROUP)]
     assert not any(errors(box.fib.apply(operations)))
-    _until(lambda: "FAILED" in neighbor(box, "e1", "10.0.1.2"))
-    _until(lambda: "REACHABLE" in neighbor(box, "e0", "10.0.0.2"))
+    wait_for(lambda: "FAILED" in neighbor(box, "e1", "10.0.1.2"), 20, "the kernel to follow")
+    wait_for(lambda: "REACHABLE" in neighbor(box, "e0", "10.0.0.2"), 20, "the kernel to follow")
     assert "managed" in neighbor(box, "e0", "10.0.0.2")
     assert box.shares(4, 200)["e1"] < 0.1
     run("ip address add 10.0.1.2/24 dev e1", box.far)
-    _until(lambda: "lladdr" in neighbor(box, "e1", "10.0.1.2"))
+    wait_for(lambda: "lladdr" in neighbor(box, "e1", "10.0.1.2"), 20, "the kernel to follow")
     assert box.shares(4, 3000) == about({"e0": 0.5, "e1": 0.5, "e2": 0, "e3": 0})
     box.fib.apply([PutRoute(FOUR, BASE + 1), DeleteNextHop(BASE)])
     assert "managed" not in neighbor(box, "e0", "10.0.0.2")

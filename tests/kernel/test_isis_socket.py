@@ -1,4 +1,4 @@
-"""IS-IS frames between two namespaces: who gets them, how long they may be, and what is dropped."""
+"""IS-IS frames between two namespaces: their receivers, their maximum length, and drops."""
 
 import struct
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fared.core.igp import PacketReceived, SendPacket
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.kernel.isis_socket import (
     ETHERTYPE_LLC,
@@ -15,7 +16,7 @@ from fared.kernel.isis_socket import (
     strip_ethernet_header,
 )
 from tests.kernel.netns import inside, packet_socket, run
-from tests.kernel.waiting import until
+from tests.waiting import loop_until
 
 ISIS = b"\x83"
 """What every PDU begins with."""
@@ -27,7 +28,7 @@ class End:
     def __init__(self, name: str, indexes: list[int]) -> None:
         self.name, self.indexes = name, indexes
         self.got = []
-        self.sockets = IsisSockets(lambda *received: self.got.append(received))
+        self.sockets = IsisSockets(self.got.append)
         with inside(name):
             for ifindex in indexes:
                 self.sockets.open(ifindex)
@@ -38,7 +39,7 @@ class End:
         return int(text.split("link/ether ")[1][:17].replace(":", ""), 16)
 
     def send(self, link: int, destination: int, payload: bytes) -> None:
-        self.sockets.send(self.indexes[link], destination, payload)
+        self.sockets.send(SendPacket(self.indexes[link], destination, payload))
 
 
 @pytest.fixture
@@ -57,8 +58,8 @@ async def ends(namespaces):
 async def test_a_pdu_arrives_with_the_sender_and_the_group_it_was_sent_to(ends, group):
     a, b = ends
     a.send(1, group, ISIS + b"hello")
-    await until(lambda: b.got)
-    assert b.got == [(b.indexes[1], a.macs[1], group, ISIS + b"hello")]
+    await loop_until(lambda: b.got)
+    assert b.got == [PacketReceived(b.indexes[1], a.macs[1], group, ISIS + b"hello")]
     assert a.got == []
 
 
@@ -69,8 +70,8 @@ async def test_the_largest_pdu_of_an_ethernet_frame_is_1497_bytes(ends):
     assert len(largest) == 1497
     a.send(0, ALL_ISS, largest)
     a.send(0, ALL_ISS, largest + b"x")
-    await until(lambda: b.got)
-    assert b.got[0][3] == largest
+    await loop_until(lambda: b.got)
+    assert b.got[0].payload == largest
     assert a.sockets.counters["send-error-EMSGSIZE"] == 1
 
 
@@ -80,8 +81,8 @@ async def test_jumbo_frames_carry_pdus_of_up_to_the_mtu(ends):
     a, b = ends
     for size in (1498, 1536, 8997, 8998):
         a.send(1, ALL_L2_ISS, ISIS.ljust(size, b"."))
-    await until(lambda: len(b.got) == 3)
-    assert [len(received[3]) for received in b.got] == [1498, 1536, 8997]
+    await loop_until(lambda: len(b.got) == 3)
+    assert [len(received.payload) for received in b.got] == [1498, 1536, 8997]
     assert a.sockets.counters["send-error-EMSGSIZE"] == 1
 
 
@@ -100,8 +101,8 @@ async def test_frames_of_other_protocols_and_for_others_are_not_delivered(ends):
         for data in foreign:
             raw.send(data)
         raw.send(frame(own, there, ISIS + b"wanted"))
-    await until(lambda: b.got)
-    assert b.got == [(b.indexes[0], a.macs[0], there, ISIS + b"wanted")]
+    await loop_until(lambda: b.got)
+    assert b.got == [PacketReceived(b.indexes[0], a.macs[0], there, ISIS + b"wanted")]
     assert b.sockets.counters == {"received": 1}
 
 
@@ -113,8 +114,8 @@ async def test_the_padding_of_a_short_frame_is_no_part_of_the_pdu(ends):
         raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + b"csnp").ljust(60, b"\0"))
         raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + bytes(40))[:30])
         raw.send(frame(a.macs[0].to_bytes(6, "big"), ALL_ISS, ISIS + b"end"))
-    await until(lambda: len(b.got) == 2)
-    assert [received[3] for received in b.got] == [ISIS + b"csnp", ISIS + b"end"]
+    await loop_until(lambda: len(b.got) == 2)
+    assert [received.payload for received in b.got] == [ISIS + b"csnp", ISIS + b"end"]
     assert b.sockets.counters["malformed"] == 1
 
 
@@ -123,8 +124,8 @@ async def test_many_pdus_are_drained_in_order(ends):
     a, b = ends
     for n in range(300):
         a.send(0, ALL_ISS, ISIS + struct.pack("!I", n))
-    await until(lambda: len(b.got) == 300)
-    assert [struct.unpack("!I", received[3][1:])[0] for received in b.got] == list(range(300))
+    await loop_until(lambda: len(b.got) == 300)
+    assert [struct.unpack("!I", received.payload[1:])[0] for received in b.got] == list(range(300))
     assert a.sockets.counters["sent"] == 300
 
 
@@ -133,31 +134,31 @@ async def test_a_new_hardware_address_is_used_at_once(ends):
     a, b = ends
     run("ip link set e0 address 02:00:00:00:00:07", a.name)
     a.send(0, ALL_ISS, ISIS)
-    await until(lambda: b.got)
-    assert b.got[0][1] == 0x020000000007
+    await loop_until(lambda: b.got)
+    assert b.got[0].source == 0x020000000007
 
 
 @pytest.mark.netns
 async def test_failures_are_counted_not_raised(ends):
     a, b = ends
-    a.sockets.send(999, ALL_ISS, ISIS)
+    a.sockets.send(SendPacket(999, ALL_ISS, ISIS))
     run("ip link set e0 down", a.name)
     a.send(0, ALL_ISS, ISIS)
     assert a.sockets.counters["send-error-ENOTCONN"] == 1
     assert a.sockets.counters["send-error-ENETDOWN"] == 1
     run("ip link set e0 up", a.name)
-    await until(lambda: a.send(0, ALL_ISS, ISIS) or b.got)
+    await loop_until(lambda: a.send(0, ALL_ISS, ISIS) or b.got)
 
 
 @pytest.mark.netns
 async def test_a_callback_may_close_the_socket_it_was_called_from(ends):
     a, b = ends
     close = b.sockets.close
-    b.sockets._callback = lambda ifindex, *rest: (b.got.append(rest), close(ifindex))
+    b.sockets._callback = lambda received: (b.got.append(received), close(received.ifindex))
     for _ in range(3):
         a.send(0, ALL_ISS, ISIS)
     a.send(1, ALL_ISS, ISIS)
-    await until(lambda: len(b.got) == 2)
+    await loop_until(lambda: len(b.got) == 2)
     assert b.sockets.counters == {"received": 2}
 
 

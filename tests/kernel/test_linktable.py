@@ -67,12 +67,12 @@ def test_rates_beyond_the_32_bit_field_are_read_from_another(name, size, wide):
     """34 Gbit/s is where it is full."""
     parameters = attribute(1, struct.pack("=8xI", 0xFFFFFFFF).ljust(size, b"\0"))
     rate = attribute(wide, struct.pack("=Q", 50_000_000_000))
-    assert read_queue(RTM_NEWQDISC, queue(name, parameters)).rate == 0xFFFFFFFF
-    assert read_queue(RTM_NEWQDISC, queue(name, parameters + rate)).rate == 50e9
+    assert read_queue(queue(name, parameters)).rate == 0xFFFFFFFF
+    assert read_queue(queue(name, parameters + rate)).rate == 50e9
 
 
 def test_a_queue_that_does_not_shape_has_no_rate():
-    assert read_queue(RTM_NEWQDISC, queue(b"fq_codel", b"")).rate is None
+    assert read_queue(queue(b"fq_codel", b"")).rate is None
 
 
 def test_a_bridge_speaking_of_its_port_is_not_the_port():

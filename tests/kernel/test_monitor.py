@@ -1,4 +1,4 @@
-"""What the monitor reports when interfaces, addresses, shapers and FIB objects change."""
+"""Reports of the monitor on changes of interfaces, addresses, shapers and FIB objects."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ from fared.fib.model import PutNextHop, PutRoute
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import (
-    FibDisturbed,
+    ForeignFibChange,
+    InterfaceChanged,
+    InterfaceRemoved,
     KernelMonitor,
-    LinkChanged,
-    LinkRemoved,
     Overflow,
 )
 from tests.kernel.netns import inside, run
-from tests.kernel.waiting import until
+from tests.waiting import loop_until
 
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
@@ -64,7 +64,7 @@ async def watched(namespaces):
 
 
 async def test_links_are_known_from_the_start(watched):
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     assert watched.link.name == "e0"
     assert watched.link.mtu == 1500
     assert watched.link.ipv4() == (InterfaceAddress(4, parse_dotted("10.0.0.1"), 24),)
@@ -76,65 +76,65 @@ async def test_links_are_known_from_the_start(watched):
 
 
 async def test_a_lost_carrier_is_reported_and_so_is_its_return(watched):
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     watched.events.clear()
     await watched.run("ip link set e0 down", watched.far)
-    await until(lambda: not watched.link.up)
-    changes = [e for e in watched.events if isinstance(e, LinkChanged)]
+    await loop_until(lambda: not watched.link.up)
+    changes = [e for e in watched.events if isinstance(e, InterfaceChanged)]
     assert changes[0].previous.up
     await watched.run("ip link set e0 up", watched.far)
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     assert watched.events[-1].link.speed == 10 * GBIT
 
 
 async def test_addresses_come_and_go_primary_first(watched):
     await watched.run("ip address add 10.0.0.7/24 dev e0")
-    await until(lambda: len(watched.link.ipv4()) == 2)
+    await loop_until(lambda: len(watched.link.ipv4()) == 2)
     assert [a.address & 0xFF for a in watched.link.ipv4()] == [1, 7]
     await watched.run("ip address add 10.9.0.1 peer 10.9.0.2/32 dev e0")
     peer = InterfaceAddress(4, parse_dotted("10.9.0.1"), 32, parse_dotted("10.9.0.2"))
-    await until(lambda: peer in watched.link.addresses)
+    await loop_until(lambda: peer in watched.link.addresses)
     await watched.run("ip address del 10.0.0.7/24 dev e0")
-    await until(lambda: len(watched.link.ipv4()) == 2)
+    await loop_until(lambda: len(watched.link.ipv4()) == 2)
 
 
 async def test_ipv6_addresses_appear_when_they_may_be_used(watched):
     await watched.run("ip address add fd00::5/64 dev e0")
     wanted = parse_prefix("fd00::5/128").network
-    await until(lambda: any(a.address == wanted for a in watched.link.addresses))
+    await loop_until(lambda: any(a.address == wanted for a in watched.link.addresses))
 
 
 async def test_the_hardware_address_is_known_and_its_change_reported(watched):
     await watched.run("ip link set e0 address 02:00:00:00:00:07")
-    await until(lambda: watched.link.hardware_address == 0x020000000007)
+    await loop_until(lambda: watched.link.hardware_address == 0x020000000007)
     assert watched.monitor.links[1].hardware_address == 0
 
 
 async def test_a_link_local_address_is_reported_when_duplicate_detection_is_over(watched):
-    """The kernel tells of it once, about 1 to 2 s after the link came up; the test hurries it."""
+    """The kernel reports it once, 1 to 2 s after the link came up; the test shortens that."""
     await watched.run("ip link set e0 down")
-    await until(lambda: watched.link.link_local() is None)
+    await loop_until(lambda: watched.link.link_local() is None)
     await watched.run("sysctl -qw net.ipv6.conf.e0.dad_transmits=1")
     await watched.run("sysctl -qw net.ipv6.neigh.e0.retrans_time_ms=100")
     watched.events.clear()
     await watched.run("ip link set e0 up")
-    await until(lambda: watched.link.link_local() is not None)
+    await loop_until(lambda: watched.link.link_local() is not None)
     addressed = [e for e in watched.events if e.link.link_local() is not None]
     assert all(e.link.up for e in addressed)
     await watched.run("ip link set e0 down", watched.far)
-    await until(lambda: not watched.link.up)
+    await loop_until(lambda: not watched.link.up)
     assert watched.link.link_local() is not None  # a lost carrier takes no address away
     await watched.run("ip link set e0 down")
-    await until(lambda: watched.link.link_local() is None)
+    await loop_until(lambda: watched.link.link_local() is None)
 
 
 async def test_an_address_that_somebody_else_has_is_never_reported(watched):
-    await until(lambda: watched.link.link_local() is not None)
+    await loop_until(lambda: watched.link.link_local() is not None)
     await watched.run("ip address add fd00::5/64 dev e0 nodad", watched.far)
     await watched.run("ip address add fd00::5/64 dev e0")
     await watched.run("ip address add fd00::6/64 dev e0")
     six = parse_prefix("fd00::6/128").network
-    await until(lambda: any(a.address == six for a in watched.link.addresses))
+    await loop_until(lambda: any(a.address == six for a in watched.link.addresses))
     text = await asyncio.to_thread(run, "ip -6 address show dev e0", watched.name)
     assert "dadfailed" in text
     assert not any(a.address == six - 1 for a in watched.link.addresses)
@@ -142,30 +142,30 @@ async def test_an_address_that_somebody_else_has_is_never_reported(watched):
 
 async def test_a_shaper_at_the_root_changes_capacity_at_once(watched):
     await watched.run("tc qdisc add dev e0 root handle 1: tbf rate 200mbit burst 64k latency 50ms")
-    await until(lambda: watched.link.shaped == 0.2 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 0.2 * GBIT)
     assert watched.link.capacity == 0.2 * GBIT
     await watched.run("tc qdisc change dev e0 root handle 1: tbf rate 40gbit burst 9m latency 50ms")
-    await until(lambda: watched.link.shaped == 40 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 40 * GBIT)
     assert watched.link.capacity == 10 * GBIT
     await watched.run("tc qdisc del dev e0 root")
-    await until(lambda: watched.link.shaped is None)
+    await loop_until(lambda: watched.link.shaped is None)
 
 
 async def test_htb_classes_at_the_top_add_up(watched):
     await watched.run("tc qdisc add dev e0 root handle 1: htb default 10")
     await watched.run("tc class add dev e0 parent 1: classid 1:10 htb rate 100mbit")
-    await until(lambda: watched.link.shaped == 0.1 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 0.1 * GBIT)
     await watched.run("tc class add dev e0 parent 1: classid 1:20 htb rate 300mbit")
     await watched.run("tc class add dev e0 parent 1:20 classid 1:21 htb rate 50mbit")
-    await until(lambda: watched.link.shaped == 0.4 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 0.4 * GBIT)
     watched.monitor.resync()
     assert watched.link.shaped == 0.4 * GBIT
     await watched.run("tc class change dev e0 parent 1: classid 1:10 htb rate 200mbit")
-    await until(lambda: watched.link.shaped == 0.5 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 0.5 * GBIT)
     await watched.run(
         "tc qdisc replace dev e0 root handle 2: tbf rate 50mbit burst 9k latency 50ms"
     )
-    await until(lambda: watched.link.shaped == 0.05 * GBIT)
+    await loop_until(lambda: watched.link.shaped == 0.05 * GBIT)
 
 
 async def test_a_shaper_that_is_there_at_start_is_read(watched):
@@ -178,42 +178,42 @@ async def test_a_shaper_that_is_there_at_start_is_read(watched):
 
 async def test_interfaces_appear_and_disappear(watched):
     await watched.run("ip link add d0 index 77 type veth peer name d1")
-    await until(lambda: 77 in watched.monitor.links)
+    await loop_until(lambda: 77 in watched.monitor.links)
     await watched.run("ip link set d0 mtu 9000")
-    await until(lambda: watched.monitor.links[77].mtu == 9000)
+    await loop_until(lambda: watched.monitor.links[77].mtu == 9000)
     await watched.run("ip link del d0")
-    await until(lambda: 77 not in watched.monitor.links)
-    assert any(isinstance(e, LinkRemoved) and e.link.name == "d0" for e in watched.events)
+    await loop_until(lambda: 77 not in watched.monitor.links)
+    assert any(isinstance(e, InterfaceRemoved) and e.link.name == "d0" for e in watched.events)
 
 
 async def test_own_changes_of_the_fib_are_not_reported_those_of_others_are(watched):
     hop = (watched.ifindex, 4, parse_dotted("10.0.0.2"), False)
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     results = watched.fib.apply(
         [PutNextHop(BASE, hop), PutRoute(parse_prefix("198.18.0.0/24"), BASE)]
     )
     assert [r.error for r in results] == [0, 0]
     await watched.run("ip route add 198.18.1.0/24 via 10.0.0.2")
     await watched.run("ip route del 198.18.0.0/24 metric 20")
-    await until(lambda: any(isinstance(e, FibDisturbed) for e in watched.events))
-    assert [e for e in watched.events if isinstance(e, FibDisturbed)] == [FibDisturbed(1)]
+    await loop_until(lambda: any(isinstance(e, ForeignFibChange) for e in watched.events))
+    assert [e for e in watched.events if isinstance(e, ForeignFibChange)] == [ForeignFibChange(1)]
 
 
 async def test_after_an_overflow_everything_is_read_again(watched):
     """The queue is made tiny, and events are sent while nobody reads."""
     watched.monitor._link_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     for n in range(30):  # no await: the loop does not run
         run(f"ip link add x{n} index {500 + n} type veth peer name y{n}", watched.name)
-    await until(lambda: Overflow("links") in watched.events)
+    await loop_until(lambda: Overflow("links") in watched.events)
     assert all(500 + n in watched.monitor.links for n in range(30))
     await watched.run("ip link del x3")
-    await until(lambda: 503 not in watched.monitor.links)
+    await loop_until(lambda: 503 not in watched.monitor.links)
 
 
 async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
     """Bounded loosely here because machines are shared; bench/fib.py measures it."""
-    await until(lambda: watched.link.up)
+    await loop_until(lambda: watched.link.up)
     best = 1.0
     for _ in range(5):
         seen = []
@@ -226,16 +226,16 @@ async def test_a_lost_carrier_reaches_the_callback_within_milliseconds(watched):
             done.append(time.perf_counter())
 
         await asyncio.to_thread(fail)
-        await until(lambda: not watched.link.up)
+        await loop_until(lambda: not watched.link.up)
         best = min(best, seen[0] - done[0])
         await watched.run("ip link set e0 up", watched.far)
-        await until(lambda: watched.link.up)
+        await loop_until(lambda: watched.link.up)
     assert best < 0.05
 
 
 async def test_speeds_are_asked_for_again_on_request(watched):
     await watched.run("ip tuntap add mode tap name t0")
-    await until(lambda: any(link.name == "t0" for link in watched.monitor.links.values()))
+    await loop_until(lambda: any(link.name == "t0" for link in watched.monitor.links.values()))
     watched.monitor.refresh()
     assert watched.link.speed == 10 * GBIT
 
@@ -251,14 +251,14 @@ def tap(namespace: str, name: str):
 
 @pytest.mark.skipif(shutil.which("ethtool") is None, reason="needs ethtool")
 async def test_a_speed_that_is_set_is_noticed_at_once(watched):
-    """The kernel tells by ethtool netlink, not by rtnetlink; nothing is polled here."""
+    """The kernel reports it by ethtool netlink, not by rtnetlink; nothing is polled here."""
     with tap(watched.name, "t1"):
-        await until(lambda: _named(watched, "t1")["up"])
+        await loop_until(lambda: _named(watched, "t1")["up"])
         await watched.run("ethtool -s t1 speed 40000 duplex full autoneg off")
-        await until(lambda: _named(watched, "t1")["speed"] == 40 * GBIT)
+        await loop_until(lambda: _named(watched, "t1")["speed"] == 40 * GBIT)
         await watched.run("ethtool -s t1 speed 100000 duplex full autoneg off")
-        await until(lambda: _named(watched, "t1")["speed"] == 100 * GBIT)
-    last = [e for e in watched.events if isinstance(e, LinkChanged) and e.link.name == "t1"]
+        await loop_until(lambda: _named(watched, "t1")["speed"] == 100 * GBIT)
+    last = [e for e in watched.events if isinstance(e, InterfaceChanged) and e.link.name == "t1"]
     assert [e.link.speed for e in last if e.link.up][-1] == 100 * GBIT
 
 
@@ -268,11 +268,11 @@ def _named(watched, name: str) -> dict[str, object]:
 
 
 async def test_after_a_link_went_all_speeds_are_asked_for_again(watched):
-    """That of a bond above it is another one now, which nobody tells."""
+    """The speed of a bond above it has changed, which the kernel does not report."""
     asked = []
     known = watched.monitor._speeds.all
     watched.monitor._speeds.all = lambda: asked.append(True) or known()
     await watched.run("ip link set e0 down")
-    await until(lambda: asked)
+    await loop_until(lambda: asked)
     assert not watched.link.up
     assert watched.link.speed == 10 * GBIT

@@ -6,14 +6,15 @@ import struct
 import pytest
 
 from fared.kernel.errors import InterruptedDumpError, NetlinkError, PrivilegeError
-from fared.kernel.netlink import HEADER, RequestSocket, attribute, attributes, u32_attribute
+from fared.kernel.netlink import HEADER, attribute, attributes, u32_attribute
+from fared.kernel.requests import RequestSocket
 
 NEWROUTE, GETROUTE = 24, 26
 ERROR, DONE, INTERRUPTED = 2, 3, 0x10
 
 
 class Script:
-    """Stands in for the socket: answers each send from a list of functions of its sequence."""
+    """A fake socket: answers each send from a list of functions of the sequence number."""
 
     def __init__(self, *answers) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""OSPF datagrams between two namespaces, and what is done with broken ones."""
+"""OSPF datagrams between two namespaces, malformed ones included."""
 
 import select
 import socket
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import parse_dotted
+from fared.core.igp import PacketReceived, SendPacket
 from fared.kernel.ospf_socket import (
     ALL_DR_ROUTERS,
     ALL_SPF_ROUTERS,
@@ -16,7 +17,7 @@ from fared.kernel.ospf_socket import (
     strip_ipv4_header,
 )
 from tests.kernel.netns import inside, run
-from tests.kernel.waiting import until
+from tests.waiting import loop_until
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ async def ends(namespaces):
     made = []
     for side, name in enumerate((left, right)):
         got = []
-        sockets = OspfSockets(lambda *datagram, got=got: got.append(datagram))
+        sockets = OspfSockets(got.append)
         with inside(name):
             for link in links:
                 sockets.open(link[side])
@@ -41,22 +42,42 @@ async def ends(namespaces):
 async def test_multicast_arrives_at_the_other_end_of_its_link_only(ends):
     ((a, a_got), (b, b_got)), ((a0, b0), (a1, b1)), _ = ends
     payload = bytes(range(256)) * 5
-    await until(lambda: a.send(a1, ALL_SPF_ROUTERS, payload) or b_got)
-    assert b_got[0] == (b1, parse_dotted("10.0.1.1"), ALL_SPF_ROUTERS, payload)
-    b.send(b0, ALL_DR_ROUTERS, b"x")
-    await until(lambda: a_got)
-    assert a_got == [(a0, parse_dotted("10.0.0.2"), ALL_DR_ROUTERS, b"x")]
-    assert {got[0] for got in b_got} == {b1}
+    await loop_until(lambda: a.send(SendPacket(a1, ALL_SPF_ROUTERS, payload)) or b_got)
+    assert b_got[0] == PacketReceived(b1, parse_dotted("10.0.1.1"), ALL_SPF_ROUTERS, payload, 1)
+    b.send(SendPacket(b0, ALL_DR_ROUTERS, b"x"))
+    await loop_until(lambda: a_got)
+    assert a_got == [PacketReceived(a0, parse_dotted("10.0.0.2"), ALL_DR_ROUTERS, b"x", 1)]
+    assert {got.ifindex for got in b_got} == {b1}
 
 
 @pytest.mark.netns
 async def test_unicast_arrives_and_many_packets_are_drained(ends):
     ((a, _), (_, b_got)), ((a0, _), _), _ = ends
     for n in range(200):
-        a.send(a0, parse_dotted("10.0.0.2"), struct.pack("!I", n))
-    await until(lambda: len(b_got) == 200)
-    assert [struct.unpack("!I", got[3])[0] for got in b_got] == list(range(200))
+        a.send(SendPacket(a0, parse_dotted("10.0.0.2"), struct.pack("!I", n)))
+    await loop_until(lambda: len(b_got) == 200)
+    assert [struct.unpack("!I", got.payload)[0] for got in b_got] == list(range(200))
     assert a.counters["sent"] == 200
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("destination", [ALL_SPF_ROUTERS, parse_dotted("10.0.0.2")])
+async def test_packets_go_no_farther_than_the_link_unless_their_ttl_is_told(ends, destination):
+    """RFC 2328 appendix A.1: TTL 1, for unicasts on LANs, too; 255 with TTL security."""
+    ((a, _), (_, b_got)), ((a0, _), _), _ = ends
+    a.send(SendPacket(a0, destination, b"on the link"))
+    a.send(SendPacket(a0, destination, b"secured", ttl=255))
+    a.send(
+        SendPacket(a0, destination, b"from an address", source=parse_dotted("10.0.1.1"), ttl=255)
+    )
+    a.send(SendPacket(a0, destination, b"on the link again"))
+    await loop_until(lambda: len(b_got) == 4)
+    assert [(got.ttl, got.payload) for got in b_got] == [
+        (1, b"on the link"),
+        (255, b"secured"),
+        (255, b"from an address"),
+        (1, b"on the link again"),
+    ]
 
 
 @pytest.mark.netns
@@ -73,22 +94,22 @@ async def test_nothing_of_another_link_arrives_while_the_socket_opens(namespaces
         b.open(b0)
         b.open(b1)
     got = []
-    a = OspfSockets(lambda *datagram: got.append(datagram))
+    a = OspfSockets(got.append)
 
     class Unlucky(socket.socket):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             for _ in range(3):
-                b.send(b0, ALL_SPF_ROUTERS, b"for the first link")
+                b.send(SendPacket(b0, ALL_SPF_ROUTERS, b"for the first link"))
             assert select.select([self], [], [], 5.0)[0]
 
     with inside(left):
         a.open(a0)
         monkeypatch.setattr("fared.kernel.ospf_socket.socket.socket", Unlucky)
         a.open(a1)
-    b.send(b1, ALL_SPF_ROUTERS, b"for the second")
-    await until(lambda: len(got) >= 4)
-    assert [(index, payload) for index, _, _, payload in got if index == a1] == [
+    b.send(SendPacket(b1, ALL_SPF_ROUTERS, b"for the second"))
+    await loop_until(lambda: len(got) >= 4)
+    assert [(one.ifindex, one.payload) for one in got if one.ifindex == a1] == [
         (a1, b"for the second")
     ]
     for sockets in (a, b):
@@ -98,9 +119,9 @@ async def test_nothing_of_another_link_arrives_while_the_socket_opens(namespaces
 @pytest.mark.netns
 async def test_a_failure_to_send_is_counted_not_raised(ends):
     ((a, _), _), ((a0, _), _), (left, _) = ends
-    a.send(999, ALL_SPF_ROUTERS, b"")
+    a.send(SendPacket(999, ALL_SPF_ROUTERS, b""))
     run("ip link set e0 down", left)
-    a.send(a0, ALL_SPF_ROUTERS, b"x")
+    a.send(SendPacket(a0, ALL_SPF_ROUTERS, b"x"))
     assert a.counters["send-error-ENOTCONN"] == 1
     assert sum(n for key, n in a.counters.items() if key.startswith("send-error")) == 2
 
@@ -123,7 +144,7 @@ def header(length: int, total: int, protocol: int = 89) -> bytes:
 
 def test_the_ip_header_is_removed_with_its_options_and_the_padding_behind():
     found = strip_ipv4_header(header(24, 27) + b"abc" + b"padding")
-    assert (found.source, found.destination, found.payload) == (1, 2, b"abc")
+    assert (found.source, found.destination, found.ttl, found.payload) == (1, 2, 1, b"abc")
 
 
 @pytest.mark.parametrize("data", [b"", header(20, 19), header(20, 90), header(20, 20, 6)])

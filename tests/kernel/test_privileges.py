@@ -1,4 +1,4 @@
-"""Without the capabilities the software says which one is missing and for what."""
+"""Without capabilities, errors name the missing one and its use."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which routes of others are found for redistribution, and when they are reported gone."""
+"""Routes of other programs: which are redistributed, and when they are withdrawn."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor, LocalRoutesChanged, Overflow
 from fared.kernel.routes import read_static
 from tests.kernel.netns import inside, run
-from tests.kernel.waiting import until
+from tests.waiting import loop_until
 
 pytestmark = pytest.mark.netns
 BASE = FibSettings().id_base
@@ -69,7 +69,7 @@ class Watched:
 @pytest.fixture
 async def idle(namespaces):
     made = Watched(namespaces)
-    await until(lambda: made.monitor.links[made.e0].up and made.monitor.links[made.e1].up)
+    await loop_until(lambda: made.monitor.links[made.e0].up and made.monitor.links[made.e1].up)
     yield made
     made.close()
 
@@ -86,12 +86,12 @@ async def test_routes_made_by_hand_and_marked_static_come_and_go(watched):
     await watched.ip("route add 198.18.1.0/24 via 10.0.0.2")
     await watched.ip("route add 198.18.2.0/24 dev e1 proto static")
     both = {"198.18.1.0/24": ((watched.e0, GATEWAY),), "198.18.2.0/24": ((watched.e1, 0),)}
-    await until(lambda: watched.static() == both)
+    await loop_until(lambda: watched.static() == both)
     await watched.ip("route del 198.18.1.0/24")
-    await until(lambda: list(watched.static()) == ["198.18.2.0/24"])
+    await loop_until(lambda: list(watched.static()) == ["198.18.2.0/24"])
     await watched.ip("route replace 198.18.2.0/24 via 10.0.1.2 proto static")
     hops = ((watched.e1, parse_dotted("10.0.1.2")),)
-    await until(lambda: watched.static() == {"198.18.2.0/24": hops})
+    await loop_until(lambda: watched.static() == {"198.18.2.0/24": hops})
 
 
 async def test_routes_of_other_daemons_of_dhcp_and_our_own_are_left_alone(watched):
@@ -110,7 +110,7 @@ async def test_routes_of_other_daemons_of_dhcp_and_our_own_are_left_alone(watche
     await watched.ip("-6 route add multicast ff15:1::/32 dev e0")
     await watched.ip("-6 route add throw 2001:db8:4::/48")
     await watched.ip("route add 198.18.7.0/24 via 10.0.0.2")
-    await until(lambda: list(watched.static()) == ["198.18.7.0/24"])
+    await loop_until(lambda: list(watched.static()) == ["198.18.7.0/24"])
 
 
 async def test_routes_that_are_there_at_start_are_reported(idle):
@@ -124,55 +124,55 @@ async def test_routes_that_are_there_at_start_are_reported(idle):
 
 
 async def test_a_discarding_route_needs_no_interface(watched):
-    """An aggregate is announced by a route that throws away what no longer one fits."""
+    """An aggregate is advertised by means of a discard route."""
     await watched.ip("route add blackhole 198.18.0.0/16")
     await watched.ip("route add unreachable 198.19.0.0/16")
-    await until(lambda: watched.static() == {"198.18.0.0/16": (), "198.19.0.0/16": ()})
+    await loop_until(lambda: watched.static() == {"198.18.0.0/16": (), "198.19.0.0/16": ()})
 
 
 @pytest.mark.parametrize(("where", "state"), [("far", "carrier lost"), ("near", "set down")])
 async def test_a_route_goes_with_its_interface(watched, where, state):
-    """Set down, the kernel removes it without a word; without carrier it keeps it."""
+    """Set down, the kernel removes the route without a message; without carrier it keeps it."""
     await watched.ip("route add 198.18.1.0/24 via 10.0.0.2")
     await watched.ip("route add 198.18.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2")
-    await until(lambda: len(watched.static()) == 2)
+    await loop_until(lambda: len(watched.static()) == 2)
     other = (watched.e1, parse_dotted("10.0.1.2"))
     namespace = watched.far if where == "far" else watched.name
     await watched.ip("link set e0 down", namespace)
-    await until(lambda: "198.18.1.0/24" not in watched.static())
+    await loop_until(lambda: "198.18.1.0/24" not in watched.static())
     assert watched.static().get("198.18.2.0/24", (other,)) == (other,)
     assert "10.0.0.0/24" not in watched.connected()
     await watched.ip("link set e0 up", namespace)
-    await until(lambda: "10.0.0.0/24" in watched.connected())
+    await loop_until(lambda: "10.0.0.0/24" in watched.connected())
     kept = where == "far"
-    await until(lambda: ("198.18.1.0/24" in watched.static()) == kept)
+    await loop_until(lambda: ("198.18.1.0/24" in watched.static()) == kept)
 
 
 async def test_of_several_routes_to_a_prefix_the_one_that_forwards_counts(watched):
     await watched.ip("route add 198.18.1.0/24 via 10.0.1.2 metric 50")
     await watched.ip("route add 198.18.1.0/24 via 10.0.0.2 metric 10")
-    await until(lambda: watched.static() == {"198.18.1.0/24": ((watched.e0, GATEWAY),)})
+    await loop_until(lambda: watched.static() == {"198.18.1.0/24": ((watched.e0, GATEWAY),)})
     await watched.ip("link set e0 down", watched.far)
-    await until(lambda: watched.static()["198.18.1.0/24"][0][0] == watched.e1)
+    await loop_until(lambda: watched.static()["198.18.1.0/24"][0][0] == watched.e1)
 
 
 async def test_a_route_over_a_next_hop_object_goes_with_the_object(watched):
     await watched.ip("nexthop add id 7 via 10.0.0.2 dev e0")
     await watched.ip("route add 198.18.1.0/24 nhid 7")
-    await until(lambda: list(watched.static()) == ["198.18.1.0/24"])
+    await loop_until(lambda: list(watched.static()) == ["198.18.1.0/24"])
     await watched.ip("nexthop del id 7")
-    await until(lambda: watched.static() == {})
+    await loop_until(lambda: watched.static() == {})
 
 
 async def test_networks_of_addresses_are_connected_host_addresses_too(watched):
-    """Of a point-to-point address it is the far end that is connected."""
-    await until(lambda: watched.connected() == {"10.0.0.0/24", "10.0.1.0/24"})
+    """For a point-to-point address, the peer address is the connected one."""
+    await loop_until(lambda: watched.connected() == {"10.0.0.0/24", "10.0.1.0/24"})
     await watched.ip("address add 198.18.5.1/32 dev lo")
     await watched.ip("address add 10.9.0.1 peer 10.9.0.2/32 dev e1")
     wanted = {"10.0.0.0/24", "10.0.1.0/24", "198.18.5.1/32", "10.9.0.2/32"}
-    await until(lambda: watched.connected() == wanted)
+    await loop_until(lambda: watched.connected() == wanted)
     await watched.ip("address del 198.18.5.1/32 dev lo")
-    await until(lambda: "198.18.5.1/32" not in watched.connected())
+    await loop_until(lambda: "198.18.5.1/32" not in watched.connected())
     key = (RouteSource.CONNECTED, parse_prefix("10.0.0.0/24"))
     assert watched.routes[key] == LocalRoute(((watched.e0, 0),))
 
@@ -190,12 +190,12 @@ async def test_ipv6_routes_come_and_go_like_those_of_ipv4(watched):
         "2001:db8:3::/48": (),
         "::/0": ((watched.e1, gateway),),
     }
-    await until(lambda: watched.static() == wanted)
+    await loop_until(lambda: watched.static() == wanted)
     await watched.ip("link set e1 down", watched.far)
-    await until(lambda: set(watched.static()) == {"2001:db8:1::/48", "2001:db8:3::/48"})
+    await loop_until(lambda: set(watched.static()) == {"2001:db8:1::/48", "2001:db8:3::/48"})
     await watched.ip("-6 route del 2001:db8:1::/48")
     await watched.ip("-6 route del blackhole 2001:db8:3::/48")
-    await until(lambda: watched.static() == {})
+    await loop_until(lambda: watched.static() == {})
 
 
 async def test_of_several_ipv6_routes_to_a_prefix_all_that_forward_count(watched):
@@ -205,20 +205,20 @@ async def test_of_several_ipv6_routes_to_a_prefix_all_that_forward_count(watched
     await watched.ip("-6 route add 2001:db8:1::/48 via fe80::3 dev e1 metric 10")
     gateway = parse_prefix("fe80::2/128").network
     both = ((watched.e0, gateway), (watched.e1, gateway))
-    await until(lambda: watched.static() == {"2001:db8:1::/48": both})
+    await loop_until(lambda: watched.static() == {"2001:db8:1::/48": both})
     await watched.ip("link set e0 down", watched.far)
-    await until(lambda: watched.static() == {"2001:db8:1::/48": both[1:]})
+    await loop_until(lambda: watched.static() == {"2001:db8:1::/48": both[1:]})
 
 
 async def test_networks_of_global_ipv6_addresses_are_connected(watched):
     """Link-local ones are on every interface and not told."""
     before = {"10.0.0.0/24", "10.0.1.0/24"}
-    await until(lambda: watched.connected() == before)
+    await loop_until(lambda: watched.connected() == before)
     await watched.ip("address add 2001:db8:5::1/64 dev e0 nodad")
     await watched.ip("address add fd00:5::1/128 dev lo nodad")
-    await until(lambda: watched.connected() == {*before, "2001:db8:5::/64", "fd00:5::1/128"})
+    await loop_until(lambda: watched.connected() == {*before, "2001:db8:5::/64", "fd00:5::1/128"})
     await watched.ip("link set e0 down", watched.far)
-    await until(lambda: watched.connected() == {"10.0.1.0/24", "fd00:5::1/128"})
+    await loop_until(lambda: watched.connected() == {"10.0.1.0/24", "fd00:5::1/128"})
 
 
 async def test_after_an_overflow_the_routes_are_read_again(watched):
@@ -226,10 +226,10 @@ async def test_after_an_overflow_the_routes_are_read_again(watched):
     watched.monitor._fib_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     for n in range(40):  # no await: the loop does not run
         run(f"ip route add 198.18.{n}.0/24 via 10.0.0.2", watched.name)
-    await until(lambda: watched.overflows > 0)
-    await until(lambda: len(watched.static()) == 40)
+    await loop_until(lambda: watched.overflows > 0)
+    await loop_until(lambda: len(watched.static()) == 40)
     await watched.ip("route flush proto boot")
-    await until(lambda: watched.static() == {})
+    await loop_until(lambda: watched.static() == {})
 
 
 async def test_a_thousand_routes_in_one_go_are_read_a_few_times(watched, tmp_path):
@@ -243,7 +243,7 @@ async def test_a_thousand_routes_in_one_go_are_read_a_few_times(watched, tmp_pat
         "".join(f"route add 198.18.{n >> 8}.{n & 255}/32 via 10.0.0.2\n" for n in range(1000))
     )
     await watched.ip(f"-batch {batch}")
-    await until(lambda: len(watched.static()) == 1000)
+    await loop_until(lambda: len(watched.static()) == 1000)
     assert len(reads) < 100
 
 

@@ -1,9 +1,24 @@
-"""Settings of the kernel: checked, corrected, or left alone, and always told."""
+"""Sysctls: checked, corrected, or ignored, and always logged."""
+
+import asyncio
+import errno
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fared.kernel.sysctl import SysctlMode, apply_sysctls, hash_seed, wanted_sysctls
-from tests.kernel.netns import inside
+from fared.kernel.netconf import SettingsWatch, touched
+from fared.kernel.sysctl import (
+    SettingsKeeper,
+    SysctlMode,
+    apply_sysctls,
+    hash_seed,
+    wanted_sysctls,
+)
+from tests.kernel.netns import inside, run
+from tests.waiting import loop_until
 
 PATHS = {
     "net/ipv4/ip_forward": "0",
@@ -13,6 +28,7 @@ PATHS = {
     "net/ipv4/igmp_max_memberships": "100",
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",
+    "net/ipv4/conf/swp1.100/forwarding": "1",
     "net/ipv4/conf/swp1.100/rp_filter": "1",
 }
 
@@ -106,3 +122,91 @@ def test_in_a_namespace_they_take_effect(namespaces):
         assert [row.name for row in apply_sysctls(SysctlMode.SET, wanted) if not row.ok] == []
         again = apply_sysctls(SysctlMode.CHECK, wanted)
     assert {row.action for row in again} == {"none"}
+
+
+class Kept:
+    """A keeper of one setting, and a clock."""
+
+    def __init__(self, tree, mode=SysctlMode.SET) -> None:
+        self.path = tree / "net/ipv4/ip_forward"
+        self.keeper = SettingsKeeper(mode, tree)
+        self.wanted = wanted_sysctls(1)[:1]
+        self.now = 0.0
+        self.keeper.check(self.wanted, self.now)
+
+    def meddle(self, value="0"):
+        """Somebody writes the setting; what the keeper tells of it."""
+        self.path.write_text(f"{value}\n")
+        return [(r.action, r.found, r.ok) for r in self.keeper.check(self.wanted, self.now)]
+
+
+def test_a_setting_that_was_right_is_set_back(tree):
+    kept = Kept(tree)
+    assert kept.keeper.set_back == 0
+    assert kept.meddle() == [("set", "0", True)]
+    assert kept.path.read_text() == "1\n"
+    assert kept.keeper.set_back == 1
+    assert kept.keeper.check(kept.wanted, 0.0) == []
+
+
+def test_whoever_insists_on_a_value_has_it_for_growing_pauses(tree):
+    kept = Kept(tree)
+    assert [kept.meddle()[0][0] for _ in range(4)] == ["set", "set", "set", "left"]
+    assert kept.keeper.next_check() == pytest.approx(1.0)
+    kept.now = 0.9
+    assert kept.meddle() == []  # as wrong as it was told to be
+    kept.now = 1.0
+    assert kept.meddle() == [("set", "0", True)]
+    assert kept.keeper.next_check() is None
+
+
+def test_a_setting_that_is_only_checked_is_told_once_wrong_and_once_right(tree):
+    kept = Kept(tree)
+    kept.meddle("1")
+    checked = Kept(tree, SysctlMode.CHECK)
+    assert checked.meddle() == [("left", "0", False)]
+    assert checked.meddle() == []
+    assert checked.path.read_text() == "0\n"
+    assert checked.meddle("1") == [("none", "1", True)]
+
+
+def test_a_setting_that_cannot_be_read_now_stands_as_it_was(tree, monkeypatch):
+    kept = Kept(tree)
+
+    def scarce(*_args, **_options):
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", scarce)
+        assert kept.keeper.check(kept.wanted, 0.0) == []
+        assert [row.ok for row in kept.keeper.rows] == [True]
+        fresh = SettingsKeeper(SysctlMode.SET, tree)
+        assert [row.action for row in fresh.check(kept.wanted, 0.0)] == ["unread"]
+    assert kept.meddle() == [("set", "0", True)]
+
+
+@pytest.mark.netns
+async def test_the_kernel_tells_of_forwarding_and_reverse_path_checks(namespaces):
+    name, far = namespaces.add(), namespaces.add()
+    ifindex, _ = namespaces.pair(name, far, "e0", 0)
+    heard = []
+    with inside(name):
+        watch = SettingsWatch(heard.extend, lambda: {ifindex: SimpleNamespace(name="e0")})
+    watch.start()
+    for setting in ("ip_forward=1", "conf.all.rp_filter=1", "conf.e0.rp_filter=2"):
+        await asyncio.to_thread(run, f"sysctl -qw net.ipv4.{setting}", name)
+    await asyncio.to_thread(run, "sysctl -qw net.ipv6.conf.all.forwarding=1", name)
+    wanted = {
+        "net/ipv4/ip_forward",
+        "net/ipv4/conf/all/rp_filter",
+        "net/ipv4/conf/e0/rp_filter",
+        "net/ipv4/conf/e0/forwarding",
+        "net/ipv6/conf/all/forwarding",
+    }
+    await loop_until(lambda: wanted <= set(heard))
+    watch.close()
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_about_settings_are_read_without_an_error(body):
+    assert isinstance(touched(body, {}), list)

@@ -1,4 +1,4 @@
-"""The story of one slow link in another PoD, for five-stage fabrics of any make."""
+"""Steps that a five-stage fabric takes when a link in another PoD is slow, for any routers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UPLINKS = ["p1-S1", "p1-S2", "p1-S3", "p1-S4"]
 
 
 def weigh_a_slow_link_of_another_pod(fabric: Fabric) -> None:
-    """p2-S1 to p2-L1 slows down, fails, heals and is whole again; p1-L1's kernel says so."""
+    """Slow down, fail and restore p2-S1 to p2-L1; check the weights in p1-L1's kernel."""
     prefix = str(fabric.plan.node("p2-L1").host_prefixes[0])
     fabric.shape("p2-S1", "p2-L1", 25e6 / 8)
     await_weights(fabric, prefix, [1, 4, 4, 4])
@@ -31,7 +31,7 @@ def weigh_a_slow_link_of_another_pod(fabric: Fabric) -> None:
 
 
 def await_weights(fabric: Fabric, prefix: str, wanted: list[int]) -> None:
-    """Wait until p1-L1's kernel holds these weights, spine by spine."""
+    """Wait until p1-L1's kernel has these weights, by spine."""
 
     def accepts(_: str, view: KernelView) -> bool:
         held = [(hop.interface, hop.weight) for hop in view.hops(prefix)]
@@ -41,7 +41,7 @@ def await_weights(fabric: Fabric, prefix: str, wanted: list[int]) -> None:
 
 
 def await_hops(fabric: Fabric, prefix: str, wanted: list[str]) -> None:
-    """Wait until p1-L1's kernel sends over these uplinks and no others."""
+    """Wait until p1-L1's kernel uses exactly these uplinks."""
 
     def accepts(_: str, view: KernelView) -> bool:
         return [hop.interface for hop in view.hops(prefix)] == wanted
@@ -56,7 +56,7 @@ def _await(fabric: Fabric, accepts: Accepts, prefix: str) -> None:
 
 
 def assert_flows_follow(fabric: Fabric) -> None:
-    """What the uplinks have counted is within 2 points of the weights."""
+    """Assert that the byte counters of the uplinks agree with the weights within 2 points."""
     report = traffic.measure(fabric, "p1-h1", "p2-h1", flows=20_000)
     assert [up.weight for up in report.uplinks] == [1, 4, 4, 4]
     assert report.delivered == report.sent

@@ -1,4 +1,4 @@
-"""What a fabric can do at best, against figures worked out by hand."""
+"""Upper bounds of a fabric's performance, compared with figures computed by hand."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import pytest
 
 from fared.core.units import BytesPerSecond
 from fared.lab import topology
-from fared.lab.addressing import Plan, Port, make_plan
+from fared.lab.addressing import AddressPlan, PortAddresses, make_plan
 from fared.lab.bounds import Rate, least_seconds
 
 MBIT = 1e6 / 8
 
 
 @pytest.fixture
-def clos3(repository: Path) -> Plan:
+def clos3(repository: Path) -> AddressPlan:
     return make_plan(topology.load(repository / "containerlab" / "clos3.clab.yml"))
 
 
 def rates(**other: BytesPerSecond) -> Rate:
     """100 Mbit/s everywhere, but for links named like ``S1_L2``."""
 
-    def rate(port: Port) -> BytesPerSecond | None:
+    def rate(port: PortAddresses) -> BytesPerSecond | None:
         return other.get(f"{port.node}_{port.peer}", 100 * MBIT)
 
     return rate
 
 
-def test_one_pair_gets_the_sum_of_its_paths(clos3: Plan):
+def test_one_pair_gets_the_sum_of_its_paths(clos3: AddressPlan):
     """256 MB over 100, 100, 100 and 20 Mbit/s: 6.4 s; over four whole paths 5.12 s."""
     demand = {("L1", "L2"): 256e6}
     assert least_seconds(clos3, rates(), demand) == pytest.approx(5.12)
     assert least_seconds(clos3, rates(S1_L2=20 * MBIT), demand) == pytest.approx(6.4)
 
 
-def test_the_fullest_router_decides(clos3: Plan):
+def test_the_fullest_router_decides(clos3: AddressPlan):
     """Two senders to one leaf wait for its downlinks; one sender to two for its uplinks."""
     slow = rates(S1_L2=20 * MBIT)
     assert least_seconds(clos3, slow, {("L1", "L2"): 40e6, ("L3", "L2"): 40e6}) == pytest.approx(2)
@@ -45,7 +45,9 @@ def test_the_fullest_router_decides(clos3: Plan):
     assert least_seconds(clos3, rates(L1_S1=1 * MBIT), apart) == pytest.approx(800 / 301)
 
 
-def test_a_ring_is_no_slower_than_its_slowest_pair_and_directions_do_not_cancel_out(clos3: Plan):
+def test_a_ring_is_no_slower_than_its_slowest_pair_and_directions_do_not_cancel_out(
+    clos3: AddressPlan,
+):
     """Every leaf sends to the next: each has all its uplinks for itself."""
     leaves = [leaf.name for leaf in clos3.leaves]
     ring = dict.fromkeys(zip(leaves, leaves[1:] + leaves[:1], strict=True), 40e6)
@@ -55,7 +57,7 @@ def test_a_ring_is_no_slower_than_its_slowest_pair_and_directions_do_not_cancel_
     assert least_seconds(clos3, rates(), both) == pytest.approx(1.0)
 
 
-def test_nothing_to_send_takes_no_time_and_no_path_takes_forever(clos3: Plan):
+def test_nothing_to_send_takes_no_time_and_no_path_takes_forever(clos3: AddressPlan):
     """Hosts of one router do not use the fabric."""
     assert least_seconds(clos3, rates(), {("L1", "L1"): 1e9, ("L1", "L2"): 0.0}) == 0.0
     assert least_seconds(clos3, lambda _: 0.0, {("L1", "L2"): 1.0}) == math.inf

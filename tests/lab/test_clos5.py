@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fared.lab import topology
-from fared.lab.addressing import Plan, make_plan
+from fared.lab.addressing import AddressPlan, make_plan
 from fared.lab.fabric import Fabric
 from fared.lab.kinds.fared import configuration
 from fared.lab.waiting import await_paths
@@ -20,7 +20,7 @@ PLANES = (1, 2, 3, 4)
 
 
 @pytest.fixture
-def plan() -> Plan:
+def plan() -> AddressPlan:
     return make_plan(topology.load(FILE))
 
 
@@ -30,7 +30,7 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
         yield running
 
 
-def test_the_file_is_two_pods_and_four_planes(plan: Plan):
+def test_the_file_is_two_pods_and_four_planes(plan: AddressPlan):
     """24 routers and 8 hosts; a plane joins the spines of its number, and no others."""
     assert (len(plan.routers), len(plan.leaves), len(plan.hosts)) == (24, 8, 8)
     for plane in PLANES:
@@ -41,7 +41,7 @@ def test_the_file_is_two_pods_and_four_planes(plan: Plan):
     assert len(plan.node("p1-L1").ports) == 5
 
 
-def test_pods_are_areas_and_spines_are_their_borders(plan: Plan, tmp_path: Path):
+def test_pods_are_areas_and_spines_are_their_borders(plan: AddressPlan, tmp_path: Path):
     """The generated configuration puts every interface and loopback into the area of the file."""
 
     def areas(name: str) -> dict[str, set[str]]:
@@ -56,7 +56,7 @@ def test_pods_are_areas_and_spines_are_their_borders(plan: Plan, tmp_path: Path)
     assert areas("plane4-SS2") == {"0.0.0.0": {"lo", "p1-S4", "p2-S4"}}
 
 
-def test_the_mixed_fabric_differs_in_its_super_spines_only(plan: Plan):
+def test_the_mixed_fabric_differs_in_its_super_spines_only(plan: AddressPlan):
     """FRR and BIRD run in the planes; links, areas and addresses are the same."""
     mixed = make_plan(topology.load(MIXED))
     planes = {node.node.kind for node in mixed.routers if node.name.startswith("plane")}

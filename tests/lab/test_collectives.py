@@ -1,4 +1,5 @@
-"""Collectives executed on paper: every rank ends with the right data, having sent what it should."""
+"""Collectives, simulated step by step: every rank ends with the right data, and sends the right
+number of bytes."""
 
 from __future__ import annotations
 

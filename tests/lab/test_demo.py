@@ -27,7 +27,7 @@ def logs_of_failures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FARED_LAB_DIR", str(tmp_path / "labs"))
 
 
-def small(kind: str, rate: str = "100M") -> topology.Topology:
+def small(kind: str, rate: str = "100M") -> topology.LabTopology:
     text = TOPOLOGY.replace("fared-lab.kind: frr", f"fared-lab.kind: {kind}")
     document = yaml.safe_load(text.replace("fared-lab.rate: 100M", f"fared-lab.rate: {rate}"))
     return topology.from_document(document, Path("small.clab.yml"))
@@ -55,9 +55,7 @@ def test_other_daemons_split_evenly(capsys):
 def test_a_fabric_the_story_cannot_be_told_on_is_refused(capsys):
     """Without a rate there is nothing to slow down; exit code 1 and the reason."""
     assert run_demo(small("bird", rate="none")) == 1
-    assert "the link S1-L2 has no rate that could drop" in capsys.readouterr().out.replace(
-        "\n", " "
-    )
+    assert "the link S1-L2 has no rate to reduce" in capsys.readouterr().out.replace("\n", " ")
 
 
 class Told:

@@ -25,7 +25,8 @@ name: small
 topology:
   defaults: {labels: {fared-lab.rate: 100M}}
   groups: {router: {labels: {fared-lab.kind: frr}}}
-  nodes: {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router}, h1: {}, h2: {}}
+  nodes: {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
+          h1: {}, h2: {}}
   links:
     - endpoints: ["S1:L1", "L1:S1"]
     - endpoints: ["S2:L1", "L1:S2"]
@@ -36,7 +37,7 @@ topology:
 """
 FAR = "10.0.2.0/24"
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -116,6 +117,7 @@ def test_weights_of_16_bits_are_read_from_the_kernel(netns_factory):
     """iproute2 shows only their low byte; the view reads the dump itself."""
     namespace: Netns = netns_factory("w")
     namespace.sysctl("ipv4.nexthop_compat_mode", 0)
+    by_hand = "nexthop via 192.0.2.1 weight 3 nexthop via 192.0.2.3 weight 1"
     namespace.batch(
         "ip",
         [
@@ -128,7 +130,7 @@ def test_weights_of_16_bits_are_read_from_the_kernel(netns_factory):
             "nexthop add id 2 via 192.0.2.3 dev y",
             "nexthop add id 3 group 1/2",
             "route add 198.51.100.0/24 nhid 3",
-            "route add 203.0.113.0/24 nexthop via 192.0.2.1 weight 3 nexthop via 192.0.2.3 weight 1",
+            f"route add 203.0.113.0/24 {by_hand}",
             "route add default via 192.0.2.1 metric 20",
         ],
     )
@@ -138,6 +140,11 @@ def test_weights_of_16_bits_are_read_from_the_kernel(netns_factory):
     replace_group(namespace, 3, [(1, 7), (2, 1000)])
     view.read_events()
     assert (view.writes.next_hops, view.writes.routes) == (1, 0)
+    for command in ("addr add 192.0.2.9/24 dev x", "-6 addr add fd00::9/64 dev x nodad"):
+        namespace.ip(*command.split())  # the kernel adds routes of its own
+    namespace.ip("route", "add", "192.0.2.128/25", "via", "192.0.2.1")
+    view.read_events()
+    assert (view.writes.next_hops, view.writes.routes) == (1, 1)
 
     routes = view.routes()
     assert [(hop.interface, hop.gateway, hop.weight) for hop in routes["198.51.100.0/24"]] == [

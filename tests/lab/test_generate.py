@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fared.core.ids import BACKBONE
 from fared.lab import topology
-from fared.lab.addressing import Plan, make_plan
+from fared.lab.addressing import AddressPlan, make_plan
 from fared.lab.errors import TopologyError
 from fared.lab.kinds.bird import Bird
 from fared.lab.kinds.fared import configuration
@@ -27,7 +27,7 @@ def generated(*options: str) -> str:
 
 
 @pytest.fixture
-def figure_2(tmp_path: Path) -> Plan:
+def figure_2(tmp_path: Path) -> AddressPlan:
     file = tmp_path / "figure2.clab.yml"
     file.write_text(generated("--pods", "8", "--supers", "4", "--name", "figure2"))
     return make_plan(topology.load(file))
@@ -37,7 +37,7 @@ def test_the_file_in_containerlab_is_what_it_writes_unasked():
     assert generated() == FILE.read_text("utf-8")
 
 
-def test_the_whole_figure_has_eight_pods_and_four_planes_of_four(figure_2: Plan):
+def test_the_whole_figure_has_eight_pods_and_four_planes_of_four(figure_2: AddressPlan):
     """80 routers: 8 PoDs of 4 leaves and 4 spines, 16 super-spines; 256 links between them."""
     roles = Counter(plan.name.rstrip("0123456789").rpartition("-")[2] for plan in figure_2.routers)
     assert roles == {"SS": 16, "S": 32, "L": 32}
@@ -45,7 +45,7 @@ def test_the_whole_figure_has_eight_pods_and_four_planes_of_four(figure_2: Plan)
     assert len(figure_2.hosts) == 32
 
 
-def test_every_spine_joins_its_pod_and_its_plane(figure_2: Plan):
+def test_every_spine_joins_its_pod_and_its_plane(figure_2: AddressPlan):
     ports = figure_2.node("p8-S3").fabric_ports
     by_area = {area: {p.peer for p in ports if p.area == area} for area in (BACKBONE, 8)}
     assert by_area == {

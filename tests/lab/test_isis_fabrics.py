@@ -53,6 +53,18 @@ def measured(fabric: Fabric, source: str, target: str, flows: int, *, ipv6: bool
     return [uplink.measured for uplink in report.uplinks]
 
 
+def assert_weighed(fabric: Fabric, link: tuple[str, str], hosts: tuple[str, str]) -> None:
+    """With the link from a spine to a leaf at a quarter, all other leaves send 1:4:4:4 there."""
+    spine, slow = link
+    fabric.shape(spine, slow, fabric.plan.node(spine).node.rate / 4)
+    leaves = [leaf for leaf in fabric.plan.leaves if leaf.name != slow]
+    wanted = [1 / 13, 4 / 13, 4 / 13, 4 / 13]
+    accepts = weights_become(hosts_of(fabric, slow), wanted)
+    assert wait_until(fabric.views(leaves), accepts, 30.0) is not None
+    for ipv6 in (False, True):
+        assert measured(fabric, *hosts, 10_000, ipv6=ipv6) == pytest.approx(wanted, abs=0.02)
+
+
 @pytest.fixture
 def two_tiers(tmp_path: Path) -> Iterator[Fabric]:
     with Fabric.from_file(DIRECTORY / "clos3-isis.clab.yml", directory=tmp_path / "s") as running:
@@ -62,14 +74,8 @@ def two_tiers(tmp_path: Path) -> Iterator[Fabric]:
 def test_a_slow_link_is_weighed_in_both_families(two_tiers: Fabric):
     """S1-L2 at a quarter: 1:4:4:4 toward L2's hosts on every other leaf, IPv4 and IPv6."""
     assert await_paths(two_tiers, 60.0) is not None
-    rate = two_tiers.plan.node("S1").node.rate
-    two_tiers.shape("S1", "L2", rate / 4)
-    leaves = [leaf for leaf in two_tiers.plan.leaves if leaf.name != "L2"]
-    accepts = weights_become(hosts_of(two_tiers, "L2"), [1 / 13, 4 / 13, 4 / 13, 4 / 13])
-    assert wait_until(two_tiers.views(leaves), accepts, 20.0) is not None
+    assert_weighed(two_tiers, ("S1", "L2"), ("h1", "h2"))
     for ipv6 in (False, True):
-        found = measured(two_tiers, "h1", "h2", 10_000, ipv6=ipv6)
-        assert found == pytest.approx([1 / 13, 4 / 13, 4 / 13, 4 / 13], abs=0.02)
         job = Job("broadcast", ("h1", "h2"), 2_000_000, elephants=32, iterations=2)
         (done,) = run(two_tiers, [job], ipv6=ipv6, timeout=60.0).jobs
         assert len(done.iterations) == 2
@@ -84,14 +90,7 @@ def five_stages(tmp_path: Path) -> Iterator[Fabric]:
 def test_a_slow_link_in_one_pod_is_weighed_in_another_level_1_area(five_stages: Fabric):
     """The five-stage story: p2-S1 to p2-L1 at a quarter is 1:4:4:4 at p1-L1, across two levels."""
     assert await_paths(five_stages, 90.0) is not None
-    rate = five_stages.plan.node("p2-S1").node.rate
-    five_stages.shape("p2-S1", "p2-L1", rate / 4)
-    leaves = [leaf for leaf in five_stages.plan.leaves if leaf.name != "p2-L1"]
-    accepts = weights_become(hosts_of(five_stages, "p2-L1"), [1 / 13, 4 / 13, 4 / 13, 4 / 13])
-    assert wait_until(five_stages.views(leaves), accepts, 30.0) is not None
-    for ipv6 in (False, True):
-        found = measured(five_stages, "p1-h1", "p2-h1", 10_000, ipv6=ipv6)
-        assert found == pytest.approx([1 / 13, 4 / 13, 4 / 13, 4 / 13], abs=0.02)
+    assert_weighed(five_stages, ("p2-S1", "p2-L1"), ("p1-h1", "p2-h1"))
 
 
 ANYCAST = ("198.51.100.1/32", "2001:db8:ffff::1/128")

@@ -1,4 +1,4 @@
-"""Generated configurations: what each daemon is told."""
+"""Generated configurations of each daemon."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def test_fared_is_told_its_interfaces_and_to_measure_the_rates(tmp_path: Path):
     assert yaml.safe_load(files["fared.yaml"]) == {
         "router-id": "10.255.0.1",
         "hostname": "L1",
+        "state-directory": str(tmp_path),
         "interfaces": {"S1": {"bandwidth": "auto"}, "h1": {"bandwidth": "auto"}},
         "ospf": {
             "areas": {
@@ -167,5 +168,5 @@ def test_bird_is_refused_where_isis_runs():
             "nodes": {"a": {"kind": "bird"}},
         },
     }
-    with pytest.raises(LabError, match="BIRD does not speak IS-IS"):
+    with pytest.raises(LabError, match="BIRD does not support IS-IS"):
         topology.from_document(document, Path("x"))

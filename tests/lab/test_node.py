@@ -1,4 +1,4 @@
-"""A node from the inside: what a container of containerlab runs, here in hand-made namespaces."""
+"""The command that a container of containerlab runs, here in namespaces."""
 
 from __future__ import annotations
 

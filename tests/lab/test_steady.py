@@ -1,4 +1,4 @@
-"""Load that does not yield, and what is recorded of a fabric under it."""
+"""Traffic at a constant rate, and recordings of a fabric under it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from bench.recorder import Moment, Recorder, behaviour
+from bench.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.lab.fabric import Fabric
-from fared.lab.recorder import Moment, Recorder, behaviour
-from fared.lab.steady import OVERHEAD, Stream, between_hosts, steady, through
 from fared.lab.waiting import await_paths
 from tests.lab.test_workload import MBIT, three_leaves
+from tests.waiting import wait_for
 
 NOWHERE = IPv4Address("192.0.2.1")
 
@@ -38,9 +39,7 @@ def rate(fabric: Fabric, node: str, port: str) -> float:
 
 def await_quiet(fabric: Fabric, node: str, port: str) -> None:
     """Wait until queues that an earlier test filled have drained."""
-    deadline = time.monotonic() + 20.0
-    while (seen := rate(fabric, node, port)) >= 0.1e6:
-        assert time.monotonic() < deadline, f"{seen} bytes/s still leave {node}"
+    wait_for(lambda: rate(fabric, node, port) < 0.1e6, 20.0, f"nothing leaves {node}")
 
 
 def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
@@ -54,6 +53,7 @@ def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
 
 
 @pytest.mark.netns
+@pytest.mark.alone
 @pytest.mark.parametrize("segments", [1, 4])
 def test_load_through_a_spine_takes_no_other(fabric: Fabric, segments: int):
     """Whatever the weights: the one shortest path to that address leads through it."""
@@ -78,6 +78,7 @@ def slow(fabric: Fabric) -> Iterator[Fabric]:
 
 
 @pytest.mark.netns
+@pytest.mark.alone
 def test_what_a_full_link_drops_is_recorded_as_offered(slow: Fabric):
     """Twice the rate of both uplinks: both are offered more than they can carry."""
     fabric = slow
@@ -87,12 +88,14 @@ def test_what_a_full_link_drops_is_recorded_as_offered(slow: Fabric):
         steady(fabric, [stream]),
         Recorder(fabric, 0.25, packet=stream.payload + OVERHEAD) as recorder,
     ):
-        deadline = time.monotonic() + 20.0
-        while time.monotonic() < deadline and (
-            len(recorder.moments) < 4
-            or recorder.moments[-1].shares[half] != pytest.approx(0.5)  # of the rates just set
-        ):
-            time.sleep(0.05)
+        wait_for(
+            lambda: (
+                len(recorder.moments) >= 4
+                and recorder.moments[-1].shares[half] == pytest.approx(0.5)  # of the rates just set
+            ),
+            20.0,
+            "equal shares",
+        )
     last = recorder.moments[-1]
     assert last.offered["L1", "S1"] > 1.2
     assert last.offered["S2", "L3"] < 0.1

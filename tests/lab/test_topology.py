@@ -1,4 +1,4 @@
-"""Topology files: what containerlab writes is read, what cannot work is refused by name."""
+"""Topology files: those of containerlab are read, errors are refused and named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ topology:
 """
 
 
-def parse(text: str, **options) -> topology.Topology:
+def parse(text: str, **options) -> topology.LabTopology:
     return topology.from_document(yaml.safe_load(text), Path("t.clab.yml"), **options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -23,8 +24,10 @@ import yaml
 from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
 from fared.lab.kernel_view import KernelView
 from fared.lab.namespaces import Netns
+from tests.waiting import wait_for
 
 BIN = Path(sys.executable).parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 Json = dict[str, Any]
 LEFT, RIGHT = "10.255.9.1", "10.255.9.2"
 LEFT_STUB, RIGHT_STUB = "10.0.91.0/24", "10.0.92.0/24"
@@ -32,17 +35,8 @@ LINKS = ("u0", "u1")
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def wait_for(condition: Callable[[], Any], seconds: float, what: str) -> Any:
-    """Return what the condition gives as soon as that is true; fail at the deadline."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.005)
-    return found
-
-
 class Live:
-    """One ``fared``: its namespace, configuration, process and everything it can be asked."""
+    """One ``fared``: its namespace, configuration and process, with methods to query it."""
 
     def __init__(self, netns: Netns, directory: Path, config: Json) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -53,27 +47,34 @@ class Live:
         self.log = directory / "fared.log"
         self.config = {
             **config,
+            "state-directory": str(directory),
             "api": {"socket": str(self.socket), "http": "127.0.0.1:9547"},
             "log": {"level": "info", "format": "json"},
         }
+        self.altered: dict[str, str] = {}
+        """What ``altered_fared`` is to alter; nothing: the product itself runs."""
         self.process: subprocess.Popen[bytes] | None = None
 
-    # -- life
+    # -- process
 
     def write(self, config: Json | None = None) -> None:
-        """Write the configuration file, by default the one it was made with."""
+        """Write the configuration file, by default the initial one."""
         self.file.write_text(yaml.safe_dump(config or self.config, sort_keys=False))
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start the process; it is there when its socket answers."""
+        """Start the process, and wait until its control socket answers."""
         self.write()
+        program = (
+            [sys.executable, "-m", "tests.live.altered_fared"] if self.altered else [BIN / "fared"]
+        )
         with self.netns.entered(), self.log.open("ab") as sink:
             self.process = subprocess.Popen(
-                [BIN / "fared", "-c", self.file],
+                [*program, "-c", self.file],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, **self.altered, **(environment or {})},
+                cwd=REPOSITORY,
                 start_new_session=True,
             )
         wait_for(self._answers, 20, f"{self.file} answers")
@@ -88,7 +89,7 @@ class Live:
         return True
 
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
@@ -97,7 +98,7 @@ class Live:
         self.process.send_signal(number)
 
     def terminate(self) -> tuple[int, float]:
-        """SIGTERM; return exit code and seconds until the end."""
+        """Send SIGTERM; return the exit code and the seconds until the exit."""
         assert self.process is not None
         begun = time.monotonic()
         self.signal(signal.SIGTERM)
@@ -106,16 +107,28 @@ class Live:
         return code, time.monotonic() - begun
 
     def kill(self) -> None:
-        """As a crash would."""
+        """Send SIGKILL, to simulate a crash."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.process = None
 
-    # -- questions
+    def reload(self, config: Json | None = None) -> None:
+        """Reload a configuration, by default the initial one."""
+        self.write(config)
+        done = self.cli("config", "reload")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def redistribute(self, protocol: str, **sources: Any) -> None:
+        """Reload with these sources of a protocol."""
+        config = copy.deepcopy(self.config)
+        config[protocol]["redistribute"] = sources
+        self.reload(config)
+
+    # -- queries
 
     def ask(self, command: str, what: str | None = None, **arguments: Any) -> Json:
-        """One document of the control socket."""
+        """Request one document from the control socket."""
         return ControlClient(str(self.socket), 10).request(command, what, arguments)
 
     def show(self, what: str, **arguments: Any) -> Json:
@@ -123,18 +136,18 @@ class Live:
         return self.ask("show", what, **arguments)
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """All counters: group to name to value."""
+        """All counters: values by group and name."""
         found: dict[str, dict[str, int]] = {}
         for row in self.show("counters")["counters"]:
             found.setdefault(row["group"], {})[row["name"]] = row["value"]
         return found
 
     def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the operator's tool."""
+        """Run ``fared-cli``."""
         return run_program("fared-cli", "-s", str(self.socket), *arguments, netns=self.netns)
 
     def on_terminal(self, *arguments: str) -> tuple[int, str]:
-        """Run the operator's tool on a terminal of 80 columns; exit code and what it shows."""
+        """Run ``fared-cli`` on a terminal of 80 columns; return the exit code and the output."""
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 80))
         command = [BIN / "fared-cli", "-s", str(self.socket), *arguments]
@@ -149,12 +162,25 @@ class Live:
                 shown += received
         return tool.wait(30), _CONTROLS.sub("", shown.decode().replace("\r\n", "\n"))
 
+    def assert_answers(self, *command: str) -> None:
+        """Assert that a command prints a table within 80 columns, and JSON of version 1."""
+        code, shown = self.on_terminal(*command)
+        assert code == 0, shown
+        assert shown
+        if command != ("show", "log"):
+            assert max(map(len, shown.splitlines())) <= 80, shown
+        answer = self.cli(*command, "--json")
+        assert (answer.returncode, answer.stderr) == (0, "")
+        name, _, version = json.loads(answer.stdout)["format"].partition("/")
+        assert name.startswith("fared-")
+        assert version == "1"
+
     def full(self) -> int:
-        """How many neighbors are Full (OSPF) or Up (IS-IS)."""
+        """The number of neighbors that are Full (OSPF) or Up (IS-IS)."""
         return sum(n["state"] in ("Full", "Up") for n in self.show("neighbors")["neighbors"])
 
     def settled(self) -> bool:
-        """Ready, and the kernel holds everything."""
+        """Whether the daemon is ready, and all its routes are in the kernel."""
         return bool(self.show("status")["ready"]) and bool(self.ask("validate")["ok"])
 
     def get(self, path: str) -> tuple[int, str]:
@@ -176,7 +202,7 @@ class Live:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def records(self) -> list[Json]:
-        """The log, one document a line; text that is none is under ``raw``."""
+        """The log records; a line that is not JSON has the key ``raw``."""
         found = []
         for line in self.log.read_text().splitlines():
             try:
@@ -186,7 +212,7 @@ class Live:
         return found
 
     def complaints(self) -> list[Json]:
-        """Log records that no run may have: errors, tracebacks, text of other libraries."""
+        """Log records that are never expected: errors, tracebacks, text of other libraries."""
         errors = [record for record in self.records() if record.get("level") == "error"]
         return [record for record in errors if record["event"] != "reload-refused"]
 
@@ -202,7 +228,7 @@ class Live:
 def run_program(
     program: str, *arguments: str, netns: Netns | None = None, prefix: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of the installed programs to its end, as a user would."""
+    """Run one of the installed programs, and wait for its exit."""
     command = [*prefix, str(BIN / program), *arguments]
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     with netns.entered() if netns is not None else contextlib.nullcontext():
@@ -212,12 +238,12 @@ def run_program(
 
 
 class Pair:
-    """Two routers joined by two parallel links, a stub network behind each."""
+    """Two routers with two parallel links, and a stub network at each."""
 
     def __init__(
         self, tag: str, directory: Path, configure: Callable[[str, str], Json] | None = None
     ) -> None:
-        """``configure`` makes a configuration of router id and hostname; default: OSPF."""
+        """``configure`` returns the configuration of a router id and hostname; default: OSPF."""
         name = f"live{os.getpid()}{tag}"
         make = configure or _config
         self.left = Live(Netns.create(f"{name}a"), directory / "a", make(LEFT, "left"))
@@ -241,7 +267,7 @@ class Pair:
         self.view = KernelView(self.left.netns)
 
     def start(self) -> None:
-        """Start both and wait until they route."""
+        """Start both, and wait until they have converged."""
         self.left.start()
         self.right.start()
         self.await_routes()
@@ -261,7 +287,7 @@ class Pair:
         return {hop.interface for hop in self.view.hops(prefix)}
 
     def story(self) -> str:
-        """What both daemons say and their kernels hold, for a pair that does not converge."""
+        """The state of both daemons and kernels, for the message when a pair does not converge."""
         parts = []
         for daemon in (self.left, self.right):
             parts += [daemon.netns.ip("route"), daemon.netns.ip("link")]
@@ -281,7 +307,7 @@ class Pair:
 def running_pair(
     tag: str, directory: Path, configure: Callable[[str, str], Json] | None = None
 ) -> Iterator[Pair]:
-    """Two routers that route, for the length of a block."""
+    """Run two routers for a block, which begins when they have converged."""
     pair = Pair(tag, directory, configure)
     try:
         pair.start()

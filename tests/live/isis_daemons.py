@@ -1,4 +1,4 @@
-"""Two routers that speak IS-IS, or both protocols, or have no addresses on their links."""
+"""Two routers that run IS-IS, or both protocols, with or without addresses on their links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.live.daemons import LINKS, RIGHT_STUB, Json, Live, Pair, wait_for
+from tests.live.daemons import LINKS, RIGHT_STUB, Json, Live, Pair
+from tests.waiting import wait_for
 
 RIGHT_STUB6 = "2001:db8:92::/64"
 LEFT_SYSTEM, RIGHT_SYSTEM = "0000.0000.0001", "0000.0000.0002"
@@ -15,7 +16,7 @@ STUBS = (RIGHT_STUB, RIGHT_STUB6)
 
 
 def isis_section(system_id: str, **metrics: int) -> Json:
-    """The section of a router with the pair's links and a stub network."""
+    """The ``isis`` section of a router with the links of the pair and a stub network."""
     link = {"network-type": "point-to-point", "hello-interval": 1, "hello-multiplier": 4}
     links = {name: {**link, "metric": metrics.get(name, 10)} for name in LINKS}
     return {
@@ -26,10 +27,9 @@ def isis_section(system_id: str, **metrics: int) -> Json:
 
 
 class IsisPair(Pair):
-    """Two routers joined by two parallel links, a stub network of both families behind each.
+    """Two routers with two parallel links, and a stub network of both families at each.
 
-    ``numbered`` False takes all addresses from the links but the kernel's own link-local ones.
-    ``ospf`` leaves the OSPF section in.
+    Without ``numbered``, the links have link-local addresses only. ``ospf`` keeps the OSPF section.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class IsisPair(Pair):
 
     @staticmethod
     def _addresses(number: int) -> list[str]:
-        """Commands that take the addresses from the links of one end."""
+        """Commands that remove the addresses of the links at one end."""
         return [f"addr del 10.129.{i}.{number}/31 dev {link}" for i, link in enumerate(LINKS)]
 
     def await_routes(self, seconds: float = 20) -> None:
@@ -64,14 +64,14 @@ class IsisPair(Pair):
 
 
 def adjacencies(daemon: Live) -> int:
-    """How many IS-IS adjacencies are up."""
+    """The number of IS-IS adjacencies that are up."""
     interfaces: list[Any] = daemon.show("lsdb", proto="isis")["interfaces"]
     return sum(len(interface["adjacencies"]) for interface in interfaces)
 
 
 @contextlib.contextmanager
 def running_isis_pair(tag: str, directory: Path, **options: bool) -> Iterator[IsisPair]:
-    """Two routers that route, for the length of a block."""
+    """Run two routers for a block, which begins when they have converged."""
     pair = IsisPair(tag, directory, **options)
     try:
         pair.start()

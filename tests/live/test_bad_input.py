@@ -1,4 +1,4 @@
-"""What users get wrong, and what the real programs say about it: code, words, no traceback."""
+"""User errors, and the answers of the real programs: exit code, message, no traceback."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from fared.lab.namespaces import Netns
-from tests.live.daemons import LINKS, Live, Pair, run_program, wait_for
+from tests.live.daemons import LINKS, Live, Pair, run_program
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 GOOD = """\
 router-id: 10.255.9.9
@@ -118,7 +119,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, what: str):
         case "missing":
             file, reason = tmp_path / "other.yaml", "No such file"
         case "a directory":
-            file, reason = tmp_path, "Is a directory"
+            file, reason = tmp_path, "got a directory"
         case "forbidden":
             file.chmod(0)
             prefix, reason = ("setpriv", "--bounding-set", "-all"), "Permission denied"

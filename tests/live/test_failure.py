@@ -1,4 +1,4 @@
-"""An error inside the daemon ends it loudly; the routes stay for its next life."""
+"""Exceptions in the daemon are logged, and it continues; if it only fails, it ends."""
 
 import asyncio
 
@@ -6,6 +6,8 @@ import pytest
 
 from fared.config import load_text
 from fared.daemon.daemon import Daemon, DaemonError
+from fared.fib.model import FibState
+from tests.waiting import loop_until
 
 
 class StandIn(Daemon):
@@ -14,13 +16,16 @@ class StandIn(Daemon):
     def _open(self) -> None:
         self.withdrawn = False
 
-    def _begin(self) -> None:
+    async def _adoptable(self) -> FibState:
+        return FibState()
+
+    def _begin(self, _: FibState) -> None:
         asyncio.get_running_loop().call_soon(self.fail)
 
     def fail(self) -> None:
         raise ValueError("half done")
 
-    async def _start_http(self) -> None:
+    def _start_http(self) -> None:
         return None
 
     async def _shut_down(self) -> None:
@@ -30,19 +35,30 @@ class StandIn(Daemon):
 @pytest.fixture
 def config(tmp_path, monkeypatch):
     class NoHealth:
-        def __init__(self, _daemon) -> None:
+        def __init__(self, *_) -> None:
             self.start = self.stop = lambda: None
 
     monkeypatch.setattr("fared.daemon.health.Health", NoHealth)
     return load_text(f"{{api: {{socket: {tmp_path}/s, http: 'off'}}, ospf: {{}}}}")
 
 
-async def test_a_failed_callback_stops_the_daemon_and_keeps_its_routes(config):
+async def test_a_failed_callback_is_told_and_outlived(config):
+    daemon = StandIn("x.yaml", config)
+    running = asyncio.create_task(daemon.serve())
+    await loop_until(lambda: daemon.defence.counts["event loop"])
+    daemon._stop.set()
+    await asyncio.wait_for(running, 10)
+    assert daemon.withdrawn
+    (record,) = [record for record in daemon._logs.ring if record["event"] == "internal-error"]
+    assert isinstance(record["fields"]["exc_info"], ValueError)
+
+
+async def test_a_router_that_only_fails_ends_the_daemon_and_keeps_its_routes(config, monkeypatch):
+    monkeypatch.setattr(StandIn, "fail", lambda self: self._give_up(ValueError("half done")))
     daemon = StandIn("x.yaml", config)
     with pytest.raises(DaemonError, match=r"half done.*routes stay"):
         await asyncio.wait_for(daemon.serve(), 10)
     assert not daemon.withdrawn
-    assert any(record["event"] == "internal-error" for record in daemon.ring)
 
 
 async def test_trouble_with_a_connection_is_only_logged(config, monkeypatch):

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from fared.api.schema import NARROWED_DOCUMENTS, SHOW_DOCUMENTS
-from tests.live.daemons import LINKS, RIGHT_STUB, Json, Pair, running_pair, wait_for
+from fared.api.documents import NARROWED, SHOWN
+from tests.live.daemons import LINKS, RIGHT_STUB, Json, Pair, running_pair
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 
 LEVEL = "level-2"
 RIGHT6, RIGHT6_STUB = "2001:db8:0:92::1/64", "2001:db8:0:92::/64"
 COMMANDS = [
-    *(("show", name) for name in SHOW_DOCUMENTS),
-    *(("show", "isis", name) for name in NARROWED_DOCUMENTS),
+    *(("show", name) for name in SHOWN),
+    *(("show", "isis", name) for name in NARROWED),
     ("show", "isis", "database", "right"),
     ("show", "routes", "--af", "ipv4"),
     ("show", "isis", "routes", RIGHT_STUB),
@@ -67,15 +68,7 @@ def routes6(pair: Pair) -> list[Json]:
 def test_every_command_answers_with_a_table_of_80_columns_and_with_json(
     pair: Pair, command: tuple[str, ...]
 ):
-    """What an operator types at a terminal of ordinary width, and what scripts read."""
-    code, shown = pair.left.on_terminal(*command)
-    assert code == 0, shown
-    assert shown
-    if command != ("show", "log"):
-        assert max(map(len, shown.splitlines())) <= 80, shown
-    answer = pair.left.cli(*command, "--json")
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert json.loads(answer.stdout)["format"].endswith("/1")
+    pair.left.assert_answers(*command)
 
 
 def test_ipv6_routes_lead_over_both_links(pair: Pair):

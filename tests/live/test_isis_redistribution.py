@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tests.live.daemons import LINKS, Live, Pair, wait_for
+from tests.live.daemons import LINKS, Live, Pair
 from tests.live.isis_daemons import IsisPair, running_isis_pair
 from tests.peers.peers import tell
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 
 OUTSIDE, OUTSIDE6 = "203.0.113.0/24", "2001:db8:cafe::/48"
 NETWORK, NETWORK6 = "198.51.100.0/24", "2001:db8:51::/64"
 SOON = 15
-
-
-def redistribute(daemon: Live, **sources: Any) -> None:
-    """Reload with these sources."""
-    config = copy.deepcopy(daemon.config)
-    config["isis"]["redistribute"] = sources
-    daemon.write(config)
-    done = daemon.cli("config", "reload")
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +34,7 @@ def edge(pair: IsisPair) -> Iterator[IsisPair]:
     try:
         yield pair
     finally:
-        redistribute(pair.right)
+        pair.right.redistribute("isis")
         pair.right.netns.batch("ip", ["link del x0"])
         for prefix in (OUTSIDE, OUTSIDE6, NETWORK, NETWORK6):
             wait_for(lambda p=prefix: not pair.used(p), SOON, "all is as it was")
@@ -55,8 +45,9 @@ def redistributed(daemon: Live) -> int:
 
 
 def test_static_routes_of_both_families_become_routes_in_the_other_kernel(edge: Pair):
-    """From the command to the far kernel; the router itself says what it does, and keeps its own."""
-    redistribute(edge.right, static={"metric": 5})
+    """From the command to the far kernel; the router itself says what it does, and keeps its
+    own."""
+    edge.right.redistribute("isis", static={"metric": 5})
     commands = (f"add {OUTSIDE} via 198.51.100.2", f"add {OUTSIDE6} via 2001:db8:51::2")
     begun = time.monotonic()
     for command in commands:
@@ -80,7 +71,7 @@ def test_static_routes_of_both_families_become_routes_in_the_other_kernel(edge: 
 
 
 def test_connected_networks_of_both_families_follow_their_interface(edge: Pair):
-    redistribute(edge.right, connected={"metric": 7})
+    edge.right.redistribute("isis", connected={"metric": 7})
     for prefix in (NETWORK, NETWORK6):
         wait_for(lambda p=prefix: edge.used(p) == set(LINKS), SOON, f"{prefix} arrives")
     edge.right.netns.ip("link", "set", "x1", "down")

@@ -1,15 +1,12 @@
-"""100,000 mutated IS-IS PDUs from a neighbor's wire, purges and forgeries: the daemon goes on."""
+"""Thousands of mutated IS-IS PDUs, purges and forged LSPs on a neighbor's link."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 import socket
-import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pytest
@@ -18,8 +15,8 @@ from fared.isis.ids import format_lsp_id
 from fared.isis.pdu.codec import decode_pdu
 from fared.isis.pdu.header import checksum_of, with_checksum
 from fared.isis.pdu.model import Lsp, PduType
-from tests.isis_pdu.recorded import load_all
-from tests.live.daemons import LINKS, Live, wait_for
+from tests.live import storms
+from tests.live.daemons import LINKS, Live
 from tests.live.isis_daemons import (
     LEFT_SYSTEM,
     RIGHT_SYSTEM,
@@ -27,14 +24,13 @@ from tests.live.isis_daemons import (
     adjacencies,
     running_isis_pair,
 )
-from tests.live.test_storm import mutate
+from tests.live.storms import COUNTS, IN_ITS_NAME, Storm, assert_weathered, mutate, report
+from tests.recorded import ISIS, load
+from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow]
+pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
 
-BROKEN, REPAIRED, IN_ITS_NAME = 45_000, 45_000, 10_000
 PURGES = 2_000
-_WINDOW = 256
-"""Frames on their way at once: fewer than the receive buffer of the daemon's socket holds."""
 SEED = 20_261_121
 FAR_FUTURE = 0xFFFF_FF00
 HEAL = 10.0
@@ -56,19 +52,6 @@ class Shot(NamedTuple):
     payload: bytes
 
 
-@dataclass
-class Storm:
-    """What one storm did."""
-
-    sent: int
-    received: int
-    seconds: float
-    grown: int
-    errors: Counter[str]
-    lines: int
-    transitions: int
-
-
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IsisPair]:
     with running_isis_pair("i", tmp_path_factory.mktemp("storm")) as made:
@@ -84,22 +67,12 @@ def victim(pair: IsisPair) -> Live:
 @pytest.fixture(scope="module")
 def corpus(pair: IsisPair) -> list[bytes]:
     """Recorded PDUs, and those of this very session: the victim's neighbor starts again."""
-    heard: set[bytes] = set()
-    netns = pair.right.netns
-    with netns.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(4)) as ear:
-        ear.bind((LINKS[0], 4))
-        pair.right.terminate()
-        pair.right.start()
-        pair.await_routes()
-        ear.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                frame = ear.recv(65536)
-                if frame.startswith(_LLC + b"\x83"):
-                    heard.add(frame[3:])
+    heard = storms.heard_at_a_restart(
+        pair, 4, lambda frame: frame[3:] if frame.startswith(_LLC + b"\x83") else None
+    )
     kinds = {PduType(pdu[4] & 0x1F) for pdu in heard}
     assert {PduType.P2P_HELLO, PduType.L2_LSP, PduType.L2_CSNP} <= kinds
-    return [recorded.payload for recorded in load_all()] + sorted(heard)
+    return [recorded.payload for recorded in load(*ISIS)] + heard
 
 
 def mac_of(daemon: Live) -> bytes:
@@ -135,9 +108,9 @@ def stranger(rng: random.Random) -> bytes:
     return bytes((0xAA, 0, 0, 0, 0, rng.randrange(64)))
 
 
-def broken(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator[Shot]:
+def broken(rng: random.Random, corpus: list[bytes], neighbor: bytes, count: int) -> Iterator[Shot]:
     """Mutations as they come; hellos have no checksum, so these are never the neighbor's own."""
-    for _ in range(BROKEN):
+    for _ in range(count):
         data = bytearray(mutate(rng, corpus).ljust(_SOURCE + 6, b"\0"))
         data[0] = 0x83  # all else the kernel drops
         kind = data[4] & 0x1F
@@ -153,9 +126,11 @@ def broken(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator
         yield Shot(source(rng, neighbor), bytes(data))
 
 
-def repaired(rng: random.Random, corpus: list[bytes], neighbor: bytes) -> Iterator[Shot]:
+def repaired(
+    rng: random.Random, corpus: list[bytes], neighbor: bytes, count: int
+) -> Iterator[Shot]:
     """Mutations that reach the parts behind: hellos and LSPs of strangers, any SNPs."""
-    for _ in range(REPAIRED):
+    for _ in range(count):
         data = whole(rng, mutate(rng, corpus))
         kind = data[4]
         if kind in _HELLOS:
@@ -189,49 +164,15 @@ def source(rng: random.Random, neighbor: bytes) -> bytes:
 
 
 def fire(pair: IsisPair, shots: Iterator[Shot]) -> Storm:
-    """Send all, never more ahead of the daemon than its socket holds."""
-    victim = pair.left
-    before = victim.counters()
-    memory, lines = victim.resident(), len(victim.records())
-    received = before["isis-sockets"]["received"]
-    sent, begun = 0, time.monotonic()
+    """Send all over the first link."""
     with pair.right.netns.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
         raw.bind((LINKS[0], 0))
-        for mac, payload in shots:
-            length = (len(_LLC) + len(payload)).to_bytes(2, "big")
-            raw.send(_ALL_ISS + mac + length + _LLC + payload)
-            sent += 1
-            if sent % _WINDOW == 0:
-                _await_taken(victim, received + sent - _WINDOW)
-    _await_taken(victim, received + sent - sent // 1000)
-    after = victim.counters()
-    transitions = "adjacency-transitions"
-    return Storm(
-        sent,
-        after["isis-sockets"]["received"] - received,
-        time.monotonic() - begun,
-        victim.resident() - memory,
-        Counter(after.get("pdu-errors", {})) - Counter(before.get("pdu-errors", {})),
-        len(victim.records()) - lines,
-        sum(after[transitions].values()) - sum(before[transitions].values()),
-    )
 
+        def send(shot: Shot) -> None:
+            length = (len(_LLC) + len(shot.payload)).to_bytes(2, "big")
+            raw.send(_ALL_ISS + shot.source + length + _LLC + shot.payload)
 
-def _await_taken(victim: Live, count: int) -> None:
-    """Wait a moment for the daemon to have taken so many; the kernel may have refused some."""
-    deadline = time.monotonic() + 0.1
-    while victim.counters()["isis-sockets"]["received"] < count and time.monotonic() < deadline:
-        assert victim.alive()
-
-
-def report(name: str, storm: Storm) -> None:
-    print(  # noqa: T201 - the figures of the run
-        f"\n{name}: {storm.received} of {storm.sent} received in {storm.seconds:.1f} s"
-        f" ({storm.received / storm.seconds:.0f}/s), {storm.lines} log lines,"
-        f" {storm.transitions} transitions, memory {storm.grown / 1e6:+.1f} MB\n"
-        f"  {dict(storm.errors.most_common())}",
-        file=sys.stderr,
-    )
+        return storms.fire(pair.left, storms.ISIS, shots, send)
 
 
 def routes(pair: IsisPair) -> object:
@@ -253,13 +194,8 @@ def database(daemon: Live) -> Database:
 
 def unharmed(pair: IsisPair, storm: Storm, before: object) -> None:
     """What holds after any storm."""
-    victim = pair.left
-    assert victim.alive()
-    assert victim.complaints() == []
+    assert_weathered(pair.left, storm, 32 << 20)
     assert pair.right.complaints() == []
-    assert storm.received >= 0.95 * storm.sent, "the daemon really got them"
-    assert storm.lines < storm.sent / 100
-    assert storm.grown < 32 << 20
     healed(pair, before)
 
 
@@ -270,10 +206,13 @@ def healed(pair: IsisPair, before: object) -> None:
     wait_for(lambda: database(pair.left) == database(pair.right), HEAL, "equal databases")
 
 
-def test_mutated_pdus_do_not_move_anything(pair: IsisPair, victim: Live, corpus: list[bytes]):
+@pytest.mark.parametrize("count", COUNTS)
+def test_mutated_pdus_do_not_move_anything(
+    pair: IsisPair, victim: Live, corpus: list[bytes], count: int
+):
     """Every one that is wrong is counted by its reason; the adjacency does not notice."""
     before = routes(pair)
-    storm = fire(pair, broken(random.Random(SEED), corpus, mac_of(pair.right)))
+    storm = fire(pair, broken(random.Random(SEED), corpus, mac_of(pair.right), count))
     report("broken", storm)
     unharmed(pair, storm, before)
     assert storm.transitions == 0
@@ -281,12 +220,13 @@ def test_mutated_pdus_do_not_move_anything(pair: IsisPair, victim: Live, corpus:
     assert victim.alive()
 
 
+@pytest.mark.parametrize("count", COUNTS)
 def test_whole_pdus_of_strangers_leave_the_adjacency_up(
-    pair: IsisPair, victim: Live, corpus: list[bytes]
+    pair: IsisPair, victim: Live, corpus: list[bytes], count: int
 ):
     """LSPs of routers that nobody leads to fill the database, and change no route."""
     before = routes(pair)
-    storm = fire(pair, repaired(random.Random(SEED + 1), corpus, mac_of(pair.right)))
+    storm = fire(pair, repaired(random.Random(SEED + 1), corpus, mac_of(pair.right), count))
     report("repaired", storm)
     unharmed(pair, storm, before)
     assert storm.transitions == 0

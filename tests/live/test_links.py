@@ -13,7 +13,8 @@ import pytest
 
 from fared.lab.kernel_view import Hop, KernelView
 from fared.lab.namespaces import Netns
-from tests.live.daemons import Live, wait_for
+from tests.live.daemons import Live
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 
@@ -108,11 +109,9 @@ def test_of_eight_parallel_links_seven_stay_and_max_paths_bounds_them(eight: Bun
 
     fewer = copy.deepcopy(eight.left.config)
     fewer["ospf"]["max-paths"] = 2
-    eight.left.write(fewer)
-    assert eight.left.cli("config", "reload").returncode == 0
+    eight.left.reload(fewer)
     wait_for(lambda: len(eight.hops()) == 2, SOON, "two of the eight")
-    eight.left.write()
-    assert eight.left.cli("config", "reload").returncode == 0
+    eight.left.reload()
     eight.await_links(set(BUNDLE))
     assert eight.left.complaints() == []
 

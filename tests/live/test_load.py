@@ -1,4 +1,5 @@
-"""Load from the counters to the weights in the kernel: measured, announced, followed, taken back."""
+"""Load from the counters to the weights in the kernel: measured, announced, followed, taken
+back."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ import pytest
 
 from fared.lab.namespaces import Netns
 from tests.live import daemons
-from tests.live.daemons import RIGHT_STUB, Pair, running_pair, wait_for
+from tests.live.daemons import RIGHT_STUB, Pair, running_pair
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.alone]
 
 CAPACITY = 10e6 / 8
 LOAD = 0.5
@@ -94,6 +96,11 @@ def share(pair: Pair) -> float:
     return found.get("u0", 0) / max(1, sum(found.values()))
 
 
+def samples(pair: Pair) -> float:
+    """How many loads the left router has measured."""
+    return pair.left.metrics()['fared_load_samples_total{result="ok"}']
+
+
 def test_load_becomes_weights_in_whole_buckets(loaded_pair: Pair):
     """Half of one of two links is taken: a third of the flows uses it."""
     pair = loaded_pair
@@ -108,7 +115,7 @@ def test_load_becomes_weights_in_whole_buckets(loaded_pair: Pair):
         metrics = pair.left.metrics()
         assert 0.2 < metrics['fared_link_utilization_ratio{interface="u0"}'] < 0.8
         assert 0.2 < metrics['fared_link_available_bytes_per_second{interface="u0"}'] / CAPACITY < 1
-        assert metrics['fared_load_samples_total{result="ok"}'] > 5
+        wait_for(lambda: samples(pair) > 5, SOON, "loads are measured on and on")
         assert metrics['fared_load_samples_total{result="failed"}'] == 0
         assert metrics['fared_weight_changes_total{reason="group-rewrite"}'] >= 1
         assert "Free" in pair.left.cli("show", "interfaces").stdout
@@ -153,11 +160,9 @@ def test_the_measuring_period_changes_with_a_reload(loaded_pair: Pair):
     begun = samples()
     wait_for(lambda: samples() > begun + 3, SOON, "measurements")
     seldom = {**left.config, "adaptive": {**left.config["adaptive"], "measure-period": "1h"}}
-    left.write(seldom)
-    assert left.cli("config", "reload").returncode == 0
+    left.reload(seldom)
     counted, lag = samples(), left.counters()
     wait_for(lambda: left.show("status")["uptime"] and left.counters() != lag, SOON, "time passes")
     assert samples() == counted
-    left.write()
-    assert left.cli("config", "reload").returncode == 0
+    left.reload()
     wait_for(lambda: samples() > counted, SOON, "measurements again")

@@ -1,4 +1,4 @@
-"""What systemd is told, in which order, and that it is true at that moment."""
+"""Notifications to systemd: their order, and that each is true when it is sent."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from fared.router.stages import Stage
-from tests.live.daemons import LINKS, RIGHT_STUB, Pair, wait_for
+from tests.live.daemons import LINKS, RIGHT_STUB, Pair
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.alone]
 
 
 @pytest.fixture

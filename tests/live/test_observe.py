@@ -1,4 +1,4 @@
-"""What a live daemon shows: every command, every metric, nothing wider than a terminal."""
+"""The output of a live daemon: every command within 80 columns, and every metric."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from fared.api.schema import SHOW_DOCUMENTS
-from tests.live.daemons import LEFT, RIGHT, RIGHT_STUB, Pair, wait_for
+from fared.api.documents import SHOWN
+from tests.live.daemons import LEFT, RIGHT, RIGHT_STUB, Pair
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 
 COMMANDS = [
-    *(("show", name) for name in SHOW_DOCUMENTS),
+    *(("show", name) for name in SHOWN),
     ("show", "database", "router"),
     ("show", "database", "router", RIGHT),
     ("show", "spf", "log"),
@@ -54,17 +55,7 @@ PROMISED = [
 def test_every_command_answers_with_a_table_of_80_columns_and_with_json(
     pair: Pair, command: tuple[str, ...]
 ):
-    """What an operator types at a terminal of ordinary width, and what scripts read."""
-    code, shown = pair.left.on_terminal(*command)
-    assert code == 0, shown
-    assert shown
-    if command != ("show", "log"):
-        assert max(map(len, shown.splitlines())) <= 80, shown
-    answer = pair.left.cli(*command, "--json")
-    assert (answer.returncode, answer.stderr) == (0, "")
-    name, _, version = json.loads(answer.stdout)["format"].partition("/")
-    assert name.startswith("fared-")
-    assert version == "1"
+    pair.left.assert_answers(*command)
 
 
 def with_load(pair: Pair) -> dict[str, float] | None:
@@ -107,7 +98,7 @@ def test_the_http_server_shows_health_documents_and_the_page(pair: Pair):
     assert pair.left.get("/readyz")[0] == 200
     assert pair.left.get("/")[0] == 200
     assert pair.left.get("/nowhere")[0] == 404
-    for name in SHOW_DOCUMENTS:
+    for name in SHOWN:
         status, body = pair.left.get(f"/api/v1/{name}")
         assert status == 200, name
         assert json.loads(body)["format"].endswith("/1")

@@ -1,4 +1,5 @@
-"""Static and connected routes of the right router's kernel, as the left one's comes to know them."""
+"""Static and connected routes of the right router's kernel, as the left one's comes to know
+them."""
 
 from __future__ import annotations
 
@@ -6,27 +7,19 @@ import copy
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.live.daemons import LINKS, Live, Pair, wait_for
+from tests.live.daemons import LINKS, Live, Pair
 from tests.peers.peers import tell
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 OUTSIDE = "203.0.113.0/24"
 GATEWAY, NETWORK = "198.51.100.2", "198.51.100.0/24"
 LEFT_GATEWAY = "192.0.2.2"
 SOON = 10
-
-
-def redistribute(daemon: Live, **sources: Any) -> None:
-    """Reload with these sources."""
-    config = copy.deepcopy(daemon.config)
-    config["ospf"]["redistribute"] = sources
-    daemon.write(config)
-    assert daemon.cli("config", "reload").returncode == 0
 
 
 @pytest.fixture
@@ -35,12 +28,12 @@ def edge(pair: Pair) -> Iterator[Pair]:
     for daemon, address in ((pair.left, "192.0.2.1/24"), (pair.right, "198.51.100.1/24")):
         lines = ["link add x0 type veth peer name x1", f"addr add {address} dev x0"]
         daemon.netns.batch("ip", [*lines, "link set x0 up", "link set x1 up"])
-    redistribute(pair.right, static={})
+    pair.right.redistribute("ospf", static={})
     try:
         yield pair
     finally:
         for daemon in (pair.left, pair.right):
-            redistribute(daemon)
+            daemon.redistribute("ospf")
             daemon.netns.batch("ip", ["route flush proto boot", "link del x0"])
         wait_for(lambda: not pair.used(OUTSIDE), SOON, "all is as it was")
 
@@ -74,7 +67,7 @@ def test_a_route_in_one_kernel_becomes_a_route_in_the_other(edge: Pair):
 def test_connected_networks_follow_their_interface(edge: Pair):
     """Only those on which OSPF does not run; another type after a reload, in place."""
     assert not edge.used(NETWORK)
-    redistribute(edge.right, connected={"metric-type": 1, "metric": 5})
+    edge.right.redistribute("ospf", connected={"metric-type": 1, "metric": 5})
     wait_for(lambda: edge.used(NETWORK) == set(LINKS), SOON, "it arrives")
     (route,) = edge.left.show("routes", prefix=NETWORK)["routes"]
     assert (route["type"], route["metric"]) == ("external-1", 15)
@@ -83,13 +76,13 @@ def test_connected_networks_follow_their_interface(edge: Pair):
     wait_for(lambda: not edge.used(NETWORK), SOON, "no carrier, no route")
     edge.right.netns.ip("link", "set", "x1", "up")
     wait_for(lambda: edge.used(NETWORK) == set(LINKS), SOON, "it is back")
-    redistribute(edge.right)
+    edge.right.redistribute("ospf")
     wait_for(lambda: not edge.used(NETWORK), SOON, "nothing is redistributed any more")
 
 
 def test_of_two_that_redistribute_each_keeps_its_own_route(edge: Pair):
     """Though the metric in the kernel is worse than that of our routes."""
-    redistribute(edge.left, static={})
+    edge.left.redistribute("ospf", static={})
     edge.left.netns.ip("route", "add", OUTSIDE, "via", LEFT_GATEWAY, "metric", "200")
     edge.right.netns.ip("route", "add", OUTSIDE, "via", GATEWAY, "metric", "200")
     own = f"{OUTSIDE} via {LEFT_GATEWAY} dev x0 metric 200"

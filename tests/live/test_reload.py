@@ -1,29 +1,33 @@
-"""Changes while the daemon runs: of its file, of interfaces and addresses, of what links carry."""
+"""Changes while the daemon runs: of its file, interfaces, addresses and link rates."""
 
 from __future__ import annotations
 
 import copy
 import signal
+import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.live.daemons import LEFT, LINKS, RIGHT_STUB, Pair, wait_for
+from tests.live.daemons import LEFT, LINKS, RIGHT_STUB, Live, Pair
+from tests.waiting import wait_for
 
-pytestmark = pytest.mark.netns
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
 
 MORE = "10.0.93.0/24"
+AT_ONCE = 2
+"""Seconds: half of the dead interval, after which a lost link would be noticed anyway."""
 SOON = 10
-"""Seconds; a router that changes again and again originates its LSA every 5 s only (MinLSInterval)."""
+"""Seconds; a router that changes again and again originates its LSA every 5 s only
+(MinLSInterval)."""
 
 
 @pytest.fixture
 def running(pair: Pair) -> Iterator[Pair]:
     """The shared pair; its configuration is put back."""
     yield pair
-    pair.left.write()
-    assert pair.left.cli("config", "reload").returncode == 0
+    pair.left.reload()
     pair.await_routes()
 
 
@@ -92,8 +96,7 @@ def test_a_bad_file_is_refused_and_the_running_configuration_stays(
     assert running.left.show("config")["config"] == before
     assert running.view.routes() == routes
     assert running.left.full() == 2
-    running.left.write()
-    assert running.left.cli("config", "reload").returncode == 0
+    running.left.reload()
     assert running.left.metrics()["fared_config_last_reload_success"] == 1
 
 
@@ -111,6 +114,27 @@ def test_what_needs_a_restart_is_said_and_not_half_done(running: Pair):
     assert running.left.settled()
 
 
+def test_log_level_and_hostname_change_while_it_runs(running: Pair):
+    """The log's level acts at once; a hostname taken out of the file is the kernel's again."""
+    config = changed(running, "u0", cost=25)
+    config["log"] = {"level": "debug", "format": "json"}
+    del config["hostname"]
+    running.left.reload(config)
+    name = socket.gethostname().partition(".")[0]
+    wait_for(lambda: name in names_seen_by(running.right), SOON, "the neighbor hears the name")
+    wait_for(lambda: levels(running) >= {"debug"}, SOON, "lines of the new level")
+    running.left.reload()
+    wait_for(lambda: "left" in names_seen_by(running.right), SOON, "its own name again")
+
+
+def levels(pair: Pair) -> set[str]:
+    return {record["level"] for record in pair.left.records()}
+
+
+def names_seen_by(live: Live) -> set[str]:
+    return {neighbor["hostname"] for neighbor in live.show("neighbors")["neighbors"]}
+
+
 def test_an_address_that_comes_and_goes_is_advertised_and_withdrawn(running: Pair):
     """The network of a new address on a passive interface is reachable at once."""
     before = transitions(running)
@@ -125,8 +149,8 @@ def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair
     """Down acts at once; up takes the time of a new adjacency."""
     running.left.netns.ip("link", "set", "u0", "down")
     try:
-        wait_for(lambda: running.used() == {"u1"}, 1, "the other link only")
-        wait_for(lambda: running.left.full() == 1, 1, "one neighbor less")
+        wait_for(lambda: running.used() == {"u1"}, AT_ONCE, "the other link only")
+        wait_for(lambda: running.left.full() == 1, AT_ONCE, "one neighbor less")
     finally:
         running.left.netns.ip("link", "set", "u0", "up")
     wait_for(lambda: running.used() == set(LINKS), SOON, "both links")

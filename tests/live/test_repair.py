@@ -1,4 +1,4 @@
-"""What other programs break in the kernel is repaired at once, and counted."""
+"""Damage by other programs in the kernel is repaired at once, and counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.live.daemons import RIGHT_STUB, Pair, wait_for
+from tests.live.daemons import RIGHT_STUB, Pair
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 

@@ -1,13 +1,11 @@
-"""kill -9 of a leaf's daemon: the kernel forwards on, and the next life takes over what is there."""
+"""kill -9 of a leaf's daemon: the kernel continues to forward, and the new process adopts its
+routes."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
 import struct
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,9 +18,10 @@ from fared.api.client import ControlClient, DaemonUnreachableError
 from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import Hop, KernelView
 from fared.lab.waiting import await_paths
-from tests.live.daemons import wait_for
+from tests.stream import RATE, Stream
+from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.slow]
+pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
 
 TOPOLOGY = """
 name: restart
@@ -50,63 +49,7 @@ topology:
 """
 TO_H2, TO_H3, FORGOTTEN = "10.0.2.0/24", "10.0.3.0/24", "203.0.113.0/24"
 DEAD_INTERVAL = 4.0
-RATE = 1000
-_PORT = 4791
 _STOP = struct.Struct("!Id")
-
-
-class Stream:
-    """A steady UDP stream from one host to another; remembers what arrived, and when."""
-
-    def __init__(self, fabric: Fabric, source: str, destination: str) -> None:
-        self.name = f"{source} to {destination}"
-        target = str(fabric.plan.node(destination).ports[0].address.ip)
-        self._sender = fabric.node(source).netns.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._sender.connect((target, _PORT))
-        self._sink = fabric.node(destination).netns.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._sink.bind(("", _PORT))
-        self._sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        self._sink.settimeout(0.2)
-        self._stop = threading.Event()
-        self.sent: list[float] = []
-        self.arrived: set[int] = set()
-        self._threads = [threading.Thread(target=f) for f in (self._send, self._receive)]
-        for thread in self._threads:
-            thread.start()
-
-    def _send(self) -> None:
-        begun = time.monotonic()
-        while not self._stop.wait(0.002):
-            while len(self.sent) < (time.monotonic() - begun) * RATE:
-                with contextlib.suppress(OSError):
-                    self._sender.send(struct.pack("!I", len(self.sent)))
-                self.sent.append(time.monotonic())
-
-    def _receive(self) -> None:
-        while True:
-            try:
-                self.arrived.add(struct.unpack("!I", self._sink.recv(64))[0])
-            except TimeoutError:
-                if self._stop.is_set():
-                    return
-
-    def flowing(self) -> bool:
-        """Whether something sent in the last 50 ms has arrived."""
-        return bool(self.sent) and len(self.sent) - max(self.arrived, default=-99) < RATE * 0.05
-
-    def finish(self) -> tuple[int, int, float]:
-        """Packets sent, packets lost, and the longest gap in seconds."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(5)
-        self._sender.close()
-        self._sink.close()
-        lost = gap = longest = 0
-        for number in range(len(self.sent)):
-            gap = 0 if number in self.arrived else gap + 1
-            lost += number not in self.arrived
-            longest = max(longest, gap)
-        return len(self.sent), lost, longest / RATE
 
 
 @pytest.fixture
@@ -183,7 +126,8 @@ def test_a_killed_leaf_forwards_on_and_its_next_life_writes_nothing_that_is_righ
         *f"route add {FORGOTTEN} via 10.128.0.0 dev S1 proto 201 metric 20".split()
     )
     wait_for(lambda: FORGOTTEN not in view.routes(), 5, "the foreign route of our number is swept")
-    streams = [Stream(fabric, "h1", "h2"), Stream(fabric, "h2", "h1")]
+    ways = (("h1", "h2"), ("h2", "h1"))
+    streams = [Stream.between(fabric, *way) for way in ways]
     wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
     before = view.routes()
     assert TO_H3 in before
@@ -205,12 +149,13 @@ def test_a_killed_leaf_forwards_on_and_its_next_life_writes_nothing_that_is_righ
     view.read_events()
     view.writes.reset()
     fabric.start_node("L1")
-    wait_for(watch.look, 15, "the stale routes are swept")
+    wait_for(watch.look, 15, "the stale routes are swept", pause=0.002)
     wait_for(lambda: ready(fabric, "L1"), 5, "ready")
     restored = time.monotonic()
     wait_for(lambda: all(s.flowing() for s in streams), DEAD_INTERVAL + 4, "traffic flows again")
     flowing = time.monotonic()
-    results = [(stream.name, *stream.finish()) for stream in streams]
+    for one in streams:
+        one.finish()
 
     assert watch.disturbed == []
     full = logged(fabric, "L1", "neighbor-changed", state="Full")
@@ -223,11 +168,12 @@ def test_a_killed_leaf_forwards_on_and_its_next_life_writes_nothing_that_is_righ
     assert view.writes.next_hops == 0
     assert view.routes() == kept
 
-    for name, sent, lost, longest in results:
+    for (source, destination), one in zip(ways, streams, strict=True):
         print(  # noqa: T201 - the figures of the run
-            f"\n{name}: {lost} of {sent} packets lost, longest gap {longest * 1e3:.0f} ms;"
+            f"\n{source} to {destination}: {one.lost} of {one.sent} packets lost,"
+            f" longest gap {one.gap * 1e3:.0f} ms;"
             f" killed, restarted and ready after {restored - killed:.2f} s,"
             f" traffic sound {flowing - killed:.2f} s after the kill",
             file=sys.stderr,
         )
-        assert lost < (DEAD_INTERVAL + 4) * RATE
+        assert one.lost < (DEAD_INTERVAL + 4) * RATE

@@ -1,13 +1,14 @@
-"""One engine, and a neighbor whose every packet the test writes by hand."""
+"""One engine, and a neighbor whose packets the test sends explicitly."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
+from fared.core.igp import LinkChanged, PacketReceived, SendPacket
 from fared.ospf.engine import OspfEngine
-from fared.ospf.events import LinkChanged, PacketReceived, SendPacket
 from fared.ospf.packet.bodies import RouterLsa
 from fared.ospf.packet.body import encode_router_lsa
 from fared.ospf.packet.codec import decode_packet, encode_packet
@@ -30,7 +31,7 @@ OURS, THEIRS = parse_dotted("10.128.0.0"), parse_dotted("10.128.0.1")
 
 
 class Scripted:
-    """Engine 10.255.0.5 with one link; the scripted neighbor is 10.255.0.9 unless told."""
+    """Engine 10.255.0.5 with one link; the scripted neighbor is 10.255.0.9 by default."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Scripted:
         *,
         own: int = 5,
         mtu: int = 1500,
+        length: int = 31,
         **engine_settings,
     ) -> None:
         self.now = 0.0
@@ -49,7 +51,7 @@ class Scripted:
             OspfSettings(router_id=self.me, **engine_settings), random.Random(7)
         )
         self.settings = settings
-        self.link = make_link(2, OURS, mtu=mtu)
+        self.link = make_link(2, OURS, mtu=mtu, length=length)
         self.outputs: list = []
         self._inbox: list = []
         self.handle(LinkChanged(self.link, settings))
@@ -65,26 +67,31 @@ class Scripted:
                 self._inbox.append(decode_packet(output.payload).body)
 
     def at(self, now: float) -> None:
-        """Move the clock, firing everything on the way."""
+        """Advance the clock, with a tick at each deadline."""
         while (due := self.engine.next_deadline()) is not None and due <= now:
             self.now = max(self.now, due)
             self.engine.tick(self.now)
             self.drain()
         self.now = now
 
-    def raw(self, payload: bytes, source: int = THEIRS, destination: int = ALL_SPF) -> None:
-        self.handle(PacketReceived(2, source, destination, payload))
+    def raw(
+        self, payload: bytes, source: int = THEIRS, destination: int = ALL_SPF, ttl: int = 1
+    ) -> None:
+        self.handle(PacketReceived(2, source, destination, payload, ttl))
 
-    def send(self, body, *, peer: int | None = None, area: int = 0, source: int = THEIRS) -> None:
-        self.raw(encode_packet(peer or self.peer, area, body), source)
+    def send(
+        self, body, *, peer: int | None = None, area: int = 0, source: int = THEIRS, **header
+    ) -> None:
+        """Send a packet; ``header`` may name another ``destination`` or ``ttl``."""
+        self.raw(encode_packet(peer or self.peer, area, body), source, **header)
 
     def got(self, kind: type | None = None) -> list:
-        """What the engine sent since the last look, optionally of one type."""
+        """The packets that the engine sent since the last call, optionally of one type."""
         taken, self._inbox = self._inbox, []
         return [b for b in taken if kind is None or isinstance(b, kind)]
 
     def acks(self) -> list[LsAck]:
-        """The acknowledgments it sends when they have waited for company."""
+        """The acknowledgments that the engine sends after their delay."""
         self.at(self.now + self.engine._instance.settings.ack_delay + 0.001)
         return self.got(LsAck)
 
@@ -114,19 +121,19 @@ class Scripted:
         return self.neighbor.state if self.neighbor else "Down"
 
     def to_exstart(self) -> int:
-        """Greet both ways; return the sequence number the engine proposes."""
+        """Exchange hellos; return the DD sequence number that the engine proposes."""
         self.greet(self.me)
         assert self.state == "ExStart"
         return self.got(DatabaseDescription)[-1].dd_sequence_number
 
     def to_exchange(self, sequence: int = 1000) -> None:
-        """Lead the negotiation as master (needs a peer with the larger router id)."""
+        """Negotiate as master (the scripted neighbor must have the larger router id)."""
         self.to_exstart()
         self.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, sequence))
         assert self.state == "Exchange"
 
     def to_full(self, headers=(), options: int = E_O) -> None:
-        """The whole exchange as master, offering nothing."""
+        """Complete the exchange as master, with an empty database."""
         self.to_exstart()
         self.send(dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000, options=options))
         self.send(dd(DdFlags.MS, 1001, *headers, options=options))
@@ -134,10 +141,10 @@ class Scripted:
             assert self.state == "Full"
 
     def errors(self) -> dict[str, int]:
-        return dict(self.engine.snapshot(self.now).errors)
+        return dict(self.engine.counters.errors)
 
     def lsas(self) -> dict:
-        """Key to (lsa, age) in area 0."""
+        """(LSA, age) by key, in area 0."""
         view = self.engine.snapshot(self.now).area(BACKBONE)
         return {v.lsa.header.key: (v.lsa, v.age) for v in view.lsas}
 
@@ -145,8 +152,7 @@ class Scripted:
         return next(lsa for key, (lsa, _) in self.lsas().items() if key == (1, self.me, self.me))
 
     def state_without_counters(self):
-        snap = self.engine.snapshot(self.now)
-        return replace(snap, packets=(), errors=())
+        return self.engine.snapshot(self.now)
 
 
 def dd(flags: int, sequence: int, *headers, options: int = E_O, mtu: int = 1500):
@@ -163,7 +169,7 @@ def make_lsa(
     lsid: int | None = None,
     body: bytes | None = None,
 ) -> Lsa:
-    """A router LSA of some router, or any type with a given body."""
+    """Return a router LSA, or an LSA of another type with the given body."""
     if body is None:
         body = encode_router_lsa(RouterLsa(0, tuple(links)))
     return encode_lsa(

@@ -1,4 +1,4 @@
-"""TE links find the rows of their router: by a table where that suffices, else one by one."""
+"""TE links are matched with the rows of their router: by a table if possible, else one by one."""
 
 import math
 
@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId
-from fared.ospf.blocks import RouterFacts, _look_up, _match, build
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.te_facts import TeFacts
+from fared.ospf.ted.blocks import RouterFacts, _look_up, _match, build
 
 FEW = st.integers(1, 3)
 ADDRESSES = st.sampled_from([0, 1, 2, 0x0A000001, 0x0A000002, 0x0A000003])
@@ -38,14 +38,14 @@ def router(te: list[TeFacts], links: list[RouterLink]) -> RouterFacts:
 
 
 @given(LINKS, TE)
-def test_the_table_finds_what_matching_one_by_one_finds(links, te):
+def test_the_table_gives_the_same_rows_as_matching_one_by_one(links, te):
     known = router(te, links)
     found = _look_up(known, links)
     assert found is None or found == _match(known, links)
 
 
 @given(LINKS, TE)
-def test_each_row_has_the_capacity_of_the_te_link_that_is_its(links, te):
+def test_each_row_has_the_capacity_of_its_te_link(links, te):
     known = router(te, links)
     block = build(known, RouterLsa(0, tuple(links)))
     rows = {row: known.te[key].capacity for key, row in known.row_of.items()}

@@ -1,13 +1,13 @@
 """Broadcast networks: designated routers, network LSAs, flooding on a LAN (RFC 2328 §9, §13)."""
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import NETWORK_NODE, parse_dotted, parse_prefix
+from fared.core.igp import LinkChanged, SettingsApplied
 from fared.ospf.engine import OspfEngine
-from fared.ospf.events import LinkChanged, SettingsApplied
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import LsType
@@ -24,8 +24,6 @@ ALL_SPF = parse_dotted("224.0.0.5")
 
 def lan_of(count: int, seed: int = 1, **options) -> Network:
     net = Network(seed)
-    for number in range(1, count + 1):
-        net.add(number)
     net.lan(*range(1, count + 1), **options)
     return net
 
@@ -50,7 +48,7 @@ def role(net: Network, number: int) -> str:
 
 
 def offices(net: Network) -> set[tuple[int, int]]:
-    """Whom the routers take for DR and BDR, by node number; all should agree."""
+    """The DR and BDR by node number, on which all routers must agree."""
     views = [net.interface(number) for number in live(net)]
     return {
         (
@@ -84,7 +82,7 @@ def router_links(
 
 
 def test_the_highest_router_id_becomes_designated_when_all_start_together():
-    """After the wait timer; the next highest is its backup and the others stay among themselves."""
+    """After the wait timer; the next highest is BDR, the others stay in 2-Way with each other."""
     net = settled(4)
     assert offices(net) == {(4, 3)}
     assert roles(net) == ["DR Other", "DR Other", "Backup", "DR"]
@@ -94,7 +92,7 @@ def test_the_highest_router_id_becomes_designated_when_all_start_together():
 
 
 def test_nobody_is_elected_before_the_wait_timer():
-    """RouterDeadInterval long a router listens whether somebody is in office already."""
+    """For RouterDeadInterval a router waits for hellos of an existing DR."""
     net = lan_of(3)
     net.run(3.9)
     assert roles(net) == ["Waiting"] * 3
@@ -123,27 +121,27 @@ def test_where_nobody_is_eligible_the_network_is_a_stub():
     assert (3, BASE, 0xFFFFFF00) in router_links(net, 1)
 
 
-def test_a_newcomer_of_higher_priority_does_not_take_an_office():
+def test_a_new_router_of_higher_priority_does_not_replace_dr_or_bdr():
     net = settled(3)
     net.add(9)
-    net.plug(9, net.cables[0], BASE, LAN, priority=200)
+    net.attach(9, net.cables[0], BASE, LAN, priority=200)
     net.run(10.0)
     assert offices(net) == {(3, 2)}
     assert role(net, 9) == "DR Other"
     assert net.in_sync()
 
 
-def test_a_newcomer_learns_who_is_in_office_from_the_first_hellos():
-    """BackupSeen ends its waiting: it is full long before its wait timer."""
+def test_a_new_router_learns_dr_and_bdr_from_the_first_hellos():
+    """BackupSeen ends the state Waiting: it is Full long before its wait timer expires."""
     net = settled(3)
     net.add(9)
     began = net.now
-    net.plug(9, net.cables[0], BASE, LAN)
+    net.attach(9, net.cables[0], BASE, LAN)
     net.until(lambda: net.states(9).count("Full") == 2)
     assert net.now - began < 1.1
 
 
-def test_the_backup_takes_over_when_the_designated_router_dies():
+def test_the_backup_becomes_designated_when_the_designated_router_fails():
     net = settled(4)
     net.stop(4)
     began = net.now
@@ -155,7 +153,7 @@ def test_the_backup_takes_over_when_the_designated_router_dies():
     assert net.in_sync()
 
 
-def test_the_backup_is_replaced_when_it_dies():
+def test_the_backup_is_replaced_when_it_fails():
     net = settled(4)
     net.stop(3)
     net.run(6.0)
@@ -164,7 +162,7 @@ def test_the_backup_is_replaced_when_it_dies():
     assert net.in_sync()
 
 
-def test_a_designated_router_that_says_goodbye_is_succeeded_at_once():
+def test_a_designated_router_that_shuts_down_is_replaced_at_once():
     net = settled(4)
     link, _ = net.nodes[4].links[2]
     net.link(4, link, None)
@@ -175,7 +173,7 @@ def test_a_designated_router_that_says_goodbye_is_succeeded_at_once():
     assert list(network_lsas(net, 1)) == [BASE + 3]
 
 
-def test_a_former_designated_router_that_restarts_takes_its_network_lsa_back():
+def test_a_former_designated_router_that_restarts_flushes_its_network_lsa():
     net = settled(4)
     net.stop(4)
     net.run(6.0)
@@ -190,7 +188,7 @@ def test_a_former_designated_router_that_restarts_takes_its_network_lsa_back():
     assert net.in_sync()
 
 
-def test_priority_changed_to_zero_leaves_the_office_without_ending_adjacencies_in_use():
+def test_a_designated_router_set_to_priority_zero_resigns_and_needed_adjacencies_stay():
     net = settled(3)
     link, settings = net.nodes[3].links[2]
     net.link(3, link, replace(settings, router_priority=0))
@@ -200,7 +198,7 @@ def test_priority_changed_to_zero_leaves_the_office_without_ending_adjacencies_i
     assert net.in_sync()
 
 
-def test_two_halves_of_a_divided_lan_find_one_designated_router_when_they_meet():
+def test_two_halves_of_a_partitioned_lan_elect_one_designated_router_when_they_join():
     net = settled(4)
     cable = net.cables[0]
     whole = cable.ends
@@ -241,8 +239,8 @@ def test_the_network_is_a_vertex_with_the_prefix_of_the_lan():
     assert parse_prefix("10.192.0.0/24") not in [a.prefix for a in mine.prefixes]
 
 
-def test_next_hops_on_a_lan_are_all_routers_heard_there():
-    """Two that are not designated are not adjacent, but send to each other directly."""
+def test_next_hops_on_a_lan_are_all_routers_from_which_hellos_arrive():
+    """Two routers, neither DR nor BDR, are not adjacent, but forward to each other directly."""
     net = settled(4)
     links = net.local_links(1)
     assert [(k.neighbor, k.gateway) for k in links] == [(router_id(n), BASE + n) for n in (2, 3, 4)]
@@ -259,7 +257,7 @@ def test_te_links_on_a_lan_are_multi_access_and_named_by_the_designated_router()
 
 
 def packets_of(net: Network, kind: type) -> list[tuple[int, int, object]]:
-    """(node, destination, body) of all packets of a kind so far."""
+    """(node, destination, body) of all packets of a type so far."""
     found = [(number, p.destination, decode_packet(p.payload).body) for _, number, p in net.trace]
     return [item for item in found if isinstance(item[2], kind)]
 
@@ -275,9 +273,9 @@ def test_a_change_goes_to_the_designated_routers_and_from_there_to_all():
     change_cost(net, 1, 77)
     net.run(0.5)
     sent = [(number, to) for number, to, _ in packets_of(net, LsUpdate)]
-    assert sent == [(1, ALL_DR), (4, ALL_SPF)]  # router and TE LSA travel together
+    assert sent == [(1, ALL_DR), (4, ALL_SPF)]  # one update has the router LSA and the TE LSA
     acks = {(number, to) for number, to, _ in packets_of(net, LsAck)}
-    # R1 takes the flood of the DR for its acknowledgment; the backup and the others acknowledge.
+    # The flood of the DR is R1's implied acknowledgment; the backup and the others acknowledge.
     assert acks == {(2, ALL_DR), (3, ALL_SPF)}
     net.run(3.0)
     assert len(packets_of(net, LsUpdate)) == 2
@@ -297,14 +295,14 @@ def test_what_the_designated_router_originates_is_sent_once_and_acknowledged_by_
     }
 
 
-def test_a_lost_flood_is_repeated_to_who_lacks_it_alone():
+def test_a_lost_flood_is_retransmitted_only_to_the_router_that_lacks_it():
     net = settled(4)
     net.trace.clear()
     change_cost(net, 4, 77)
-    net._queue = [item for item in net._queue if item[2] != 1]  # nothing reaches node 1
+    net.lose(1)
     net.run(3.0)
     updates = packets_of(net, LsUpdate)
-    # The backup repeats it as well: the designated router might have died right after its flood.
+    # The backup retransmits too: the designated router might fail right after its flood.
     assert {(n, to) for n, to, _ in updates} == {(4, ALL_SPF), (4, BASE + 1), (3, BASE + 1)}
     assert len(updates) == 3
     assert net.in_sync()
@@ -312,8 +310,6 @@ def test_a_lost_flood_is_repeated_to_who_lacks_it_alone():
 
 def test_lans_in_a_row_are_in_sync_and_survive_losses():
     net = Network(3)
-    for number in range(1, 6):
-        net.add(number)
     net.lan(1, 2, 3)
     net.lan(3, 4, 5)
     net.join(1, 5)
@@ -328,7 +324,7 @@ def test_lans_in_a_row_are_in_sync_and_survive_losses():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_deaths_and_returns_end_with_one_designated_router(seed):
+def test_random_failures_and_restarts_end_with_one_designated_router(seed):
     net = settled(5, seed=seed)
     alive = set(range(1, 6))
     for _ in range(8):
@@ -349,7 +345,7 @@ def test_random_deaths_and_returns_end_with_one_designated_router(seed):
     assert network_lsas(net, 1) == {BASE + designated: [router_id(n) for n in range(1, 6)]}
 
 
-# What a single router accepts
+# Packets that a single router accepts
 
 
 def on_a_lan(**changes) -> Scripted:
@@ -369,14 +365,14 @@ def test_packets_from_another_subnet_are_refused():
     assert peer.errors() == {"source-network": 1}
 
 
-def test_what_is_meant_for_designated_routers_is_ignored_without_a_word_by_others():
+def test_packets_to_all_designated_routers_are_ignored_silently_by_others():
     peer = on_a_lan(router_priority=0)
     peer.greet(peer.me)
     peer.raw(b"anything", destination=ALL_DR)
     assert peer.errors() == {}
 
 
-def test_another_router_id_under_the_same_address_is_another_router():
+def test_another_router_id_with_the_same_address_is_a_new_neighbor():
     peer = on_a_lan()
     peer.greet(peer.me)
     assert peer.neighbor.router_id == peer.peer
@@ -416,7 +412,7 @@ def test_exchanges_on_a_lan_are_unicast_and_on_a_point_to_point_link_are_not():
     assert {p.destination for _, _, p in other.trace} == {ALL_SPF}
 
 
-def test_switching_the_network_type_starts_the_interface_anew():
+def test_a_changed_network_type_restarts_the_interface():
     peer = Scripted()
     peer.to_full()
     peer.handle(LinkChanged(peer.link, LAN))
@@ -424,14 +420,16 @@ def test_switching_the_network_type_starts_the_interface_anew():
     assert peer.engine.snapshot(peer.now).interfaces[0].state == "Waiting"
 
 
-def test_a_new_router_id_takes_the_network_lsa_of_the_old_one_back():
-    """RFC 2328 §13.4: a network LSA with an address of ours is ours, whoever it names."""
+def test_after_a_change_of_router_id_the_old_network_lsa_is_flushed():
+    """RFC 2328 §13.4: a network LSA whose id is an own address is self-originated."""
     net = settled(3)
     new = OspfSettings(router_id=router_id(77), areas=(AreaSettings(BACKBONE),))
     other = net.nodes[3]
     net.stop(3)
     net.run(0.1)
-    net.nodes[3] = type(other)(3, OspfEngine(new, random.Random(5)), 5, links=dict(other.links))
+    net.nodes[3] = type(other)(
+        3, OspfEngine(new, random.Random(5)), 5, new, links=dict(other.links)
+    )
     for link, settings in other.links.values():
         net.link(3, link, settings)
     net.run(12.0)
@@ -448,7 +446,7 @@ def test_a_new_router_id_takes_the_network_lsa_of_the_old_one_back():
     assert net.in_sync()
 
 
-def test_an_area_that_becomes_stub_forms_its_adjacencies_on_a_lan_anew():
+def test_adjacencies_on_a_lan_are_formed_again_when_the_area_becomes_stub():
     net = settled(3)
     stub = (AreaSettings(BACKBONE, stub=True),)
     for number in (1, 2, 3):
@@ -460,9 +458,9 @@ def test_an_area_that_becomes_stub_forms_its_adjacencies_on_a_lan_anew():
 
 
 def test_two_interfaces_on_one_lan_are_two_neighbors_of_the_others():
-    """On broadcast networks it is the address that tells neighbors apart."""
+    """On broadcast networks, neighbors are identified by address."""
     net = settled(3)
-    net.plug(1, net.cables[0], BASE + 100, LAN)
+    net.attach(1, net.cables[0], BASE + 100, LAN)
     net.run(6.0)
     seen = [(n.router_id, n.address) for n in net.neighbors(3)]
     assert (router_id(1), BASE + 1) in seen

@@ -1,9 +1,9 @@
-"""The election of RFC 2328 §9.4 as a calculation: its corner cases one by one."""
+"""The election of RFC 2328 §9.4: its corner cases one by one."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.ospf.election import Candidate, Elected, elect
+from fared.ospf.adjacency.election import Candidate, Elected, elect
 
 
 def candidate(number: int, priority: int = 1, dr: int = 0, bdr: int = 0) -> Candidate:
@@ -15,10 +15,11 @@ def test_alone_a_router_is_designated_and_has_no_backup():
     assert elect(candidate(1), []) == Elected(1, 0)
 
 
-def test_without_anybody_in_office_the_highest_becomes_designated_the_next_backup():
-    """The first round makes the winner backup and, by that, designated; it then gives one up."""
+def test_without_dr_and_bdr_the_highest_becomes_designated_and_the_next_backup():
+    """The first round makes the winner BDR and therefore DR; the second elects another BDR."""
     others = [candidate(1), candidate(3)]
-    assert elect(candidate(2), others) == Elected(3, 3)  # seen from below, before 3 has spoken
+    # in a router that is not elected, before 3 has declared itself
+    assert elect(candidate(2), others) == Elected(3, 3)
     assert elect(candidate(3), [candidate(1), candidate(2)]) == Elected(3, 2)
 
 
@@ -38,16 +39,16 @@ def test_priority_zero_elects_others_and_never_itself():
     assert elect(candidate(1), [candidate(9, 0, dr=9)]) == Elected(1, 0)
 
 
-def test_who_is_in_office_stays_whatever_newcomers_bring():
+def test_dr_and_bdr_stay_when_routers_of_higher_priority_appear():
     holders = [candidate(1, dr=1, bdr=2), candidate(2, dr=1, bdr=2)]
     assert elect(candidate(9, 255), holders) == Elected(1, 2)
 
 
-def test_the_backup_is_promoted_and_succeeded_when_the_designated_router_is_gone():
+def test_the_backup_becomes_designated_and_is_replaced_when_the_designated_router_is_gone():
     assert elect(candidate(2, dr=5, bdr=2), [candidate(3, dr=5, bdr=2)]) == Elected(2, 3)
 
 
-def test_of_two_that_claim_the_office_the_higher_one_keeps_it():
+def test_of_two_routers_that_declare_themselves_designated_the_higher_one_stays():
     assert elect(candidate(1, dr=1), [candidate(2, dr=2)]) == Elected(2, 1)
 
 
@@ -59,8 +60,8 @@ numbers = st.integers(1, 6)
         st.tuples(numbers, st.integers(0, 3)), min_size=1, max_size=6, unique_by=lambda r: r[0]
     )
 )
-def test_all_come_to_the_same_result_within_a_few_rounds(routers):
-    """Everybody calculates, tells the others, calculates again: it settles and all agree."""
+def test_all_routers_agree_within_a_few_rounds(routers):
+    """All routers elect, exchange the results, and elect again until nothing changes."""
     said = {number: Elected() for number, _ in routers}
     priority = dict(routers)
 

@@ -1,8 +1,7 @@
-"""Database exchange (RFC 2328 §10.6 to §10.9): who leads, what is repeated, what starts anew."""
-
-from dataclasses import replace
+"""Database exchange (RFC 2328 §10.6 to §10.9): master, retransmission, SeqNumberMismatch."""
 
 import pytest
+from msgspec.structs import replace
 
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, LsUpdate
@@ -13,14 +12,14 @@ INIT, MORE, MASTER = DdFlags.I, DdFlags.M, DdFlags.MS
 DD = DatabaseDescription
 
 
-def test_the_larger_router_id_leads():
+def test_the_larger_router_id_becomes_master():
     net = pair()
     net.until(net.all_full)
     assert not net.neighbors(1)[0].master
     assert net.neighbors(2)[0].master
 
 
-def test_as_slave_we_take_the_masters_sequence_number():
+def test_as_slave_we_use_the_masters_sequence_number():
     peer = Scripted(peer=9)
     peer.to_exstart()
     peer.send(dd(INIT | MORE | MASTER, 4242))
@@ -31,7 +30,7 @@ def test_as_slave_we_take_the_masters_sequence_number():
     assert {h.key.ls_type for h in answer.lsa_headers} == {1, 10}
 
 
-def test_as_master_we_go_on_when_the_slave_answers_with_our_number():
+def test_as_master_we_continue_when_the_slave_answers_with_our_number():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
     peer.send(dd(MORE, sequence))
@@ -43,14 +42,14 @@ def test_as_master_we_go_on_when_the_slave_answers_with_our_number():
     assert peer.state == "Full"
 
 
-def test_as_master_we_ignore_the_others_claim_to_lead():
+def test_as_master_we_ignore_the_neighbors_claim_to_be_master():
     peer = Scripted(peer=2)
     peer.to_exstart()
     peer.send(dd(INIT | MORE | MASTER, 5))
     assert peer.state == "ExStart"
 
 
-def test_the_first_description_is_repeated_until_answered():
+def test_the_first_description_is_retransmitted_until_answered():
     peer = Scripted()
     peer.to_exstart()
     peer.at(2.9)
@@ -59,7 +58,7 @@ def test_the_first_description_is_repeated_until_answered():
     assert {d.flags for d in repeated} == {7}
 
 
-def test_as_master_we_repeat_a_description_that_is_not_answered_and_ignore_duplicates():
+def test_as_master_we_retransmit_unanswered_descriptions_and_ignore_duplicates():
     peer = Scripted(peer=2)
     sequence = peer.to_exstart()
     peer.send(dd(MORE, sequence))
@@ -105,7 +104,7 @@ def test_as_slave_we_keep_the_last_answer_for_the_dead_interval():
     ],
     ids=["sequence number", "master bit", "init bit", "options"],
 )
-def test_a_description_out_of_order_starts_the_exchange_anew(wrong):
+def test_a_description_out_of_order_restarts_the_exchange(wrong):
     peer = Scripted()
     peer.to_exchange(1000)
     peer.got()
@@ -114,7 +113,7 @@ def test_a_description_out_of_order_starts_the_exchange_anew(wrong):
     assert peer.got(DD)[0].flags == 7
 
 
-def test_an_unknown_ls_type_in_a_description_starts_the_exchange_anew():
+def test_an_unknown_ls_type_in_a_description_restarts_the_exchange():
     peer = Scripted()
     peer.to_exchange(1000)
     peer.send(dd(MASTER, 1001, make_lsa(1, ls_type=6, body=b"").header))
@@ -137,7 +136,23 @@ def test_unequal_mtu_keeps_both_from_full_unless_ignored():
     lenient.until(lenient.all_full)
 
 
-def test_what_we_lack_is_requested_and_loading_ends_when_it_has_come():
+def test_an_mtu_mismatch_is_shown_in_exstart_until_the_exchange_succeeds():
+    """Both ends show it: the smaller one rejects descriptions, the other receives a smaller MTU."""
+    net = pair(mtu=1500, b_mtu=9000)
+    net.run(20)
+
+    def seen() -> list[tuple[int, int] | None]:
+        snapshots = [net.nodes[number].engine.snapshot(net.now) for number in (1, 2)]
+        return [neighbor.mtu_mismatch for s in snapshots for neighbor in s.neighbors]
+
+    assert seen() == [(9000, 1500), (1500, 9000)]
+    link, settings = next(both for both in net.nodes[2].links.values() if not both[0].loopback)
+    net.link(2, replace(link, mtu=1500), settings)
+    net.until(net.all_full)
+    assert seen() == [None, None]
+
+
+def test_missing_lsas_are_requested_and_loading_ends_with_the_last_one():
     peer = Scripted()
     lsa = make_lsa(router_id(9))
     peer.to_full(headers=[lsa.header])
@@ -149,7 +164,7 @@ def test_what_we_lack_is_requested_and_loading_ends_when_it_has_come():
     assert peer.lsas()[lsa.header.key][0] == lsa
 
 
-def test_a_request_is_repeated_until_served():
+def test_a_request_is_retransmitted_until_answered():
     peer = Scripted()
     peer.to_full(headers=[make_lsa(router_id(9)).header])
     peer.at(2.9)
@@ -157,7 +172,7 @@ def test_a_request_is_repeated_until_served():
     assert peer.state == "Loading"
 
 
-def test_requests_go_out_in_batches_that_fit_the_mtu():
+def test_requests_are_sent_in_batches_that_fit_the_mtu():
     peer = Scripted()
     lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
     peer.to_exchange(1000)
@@ -176,7 +191,7 @@ def test_requests_go_out_in_batches_that_fit_the_mtu():
     assert max(batches) <= 121
 
 
-def test_we_answer_requests_and_start_anew_on_one_we_cannot_serve():
+def test_requests_are_answered_and_one_for_an_unknown_lsa_restarts_the_exchange():
     peer = Scripted()
     peer.to_full()
     peer.got()
@@ -189,7 +204,7 @@ def test_we_answer_requests_and_start_anew_on_one_we_cannot_serve():
     assert peer.state == "ExStart"
 
 
-def test_an_answer_older_than_what_was_offered_is_a_bad_request():
+def test_an_answer_older_than_the_description_is_a_bad_request():
     peer = Scripted()
     old, new = make_lsa(router_id(3), 5), make_lsa(router_id(3), 6)
     peer.to_full(headers=[make_lsa(router_id(9)).header])
@@ -205,7 +220,7 @@ def test_an_answer_older_than_what_was_offered_is_a_bad_request():
     assert peer2.state == "ExStart"
 
 
-def test_a_neighbor_without_the_o_bit_is_offered_no_opaque_lsas():
+def test_no_opaque_lsas_are_described_to_a_neighbor_without_the_o_bit():
     peer = Scripted()
     peer.to_exstart()
     peer.send(dd(INIT | MORE | MASTER, 1000, options=0x02))
@@ -214,7 +229,7 @@ def test_a_neighbor_without_the_o_bit_is_offered_no_opaque_lsas():
 
 
 def test_big_databases_are_described_in_full_packets():
-    """300 LSAs of 20 bytes a header fit five packets of 1500 bytes."""
+    """300 LSA headers of 20 bytes fit in five packets of 1500 bytes."""
     third = Scripted(peer=9)
     third.to_full()
     lsas = [make_lsa(router_id(9), lsid=n, ls_type=10, body=bytes(8)) for n in range(300)]
@@ -237,6 +252,6 @@ def test_big_databases_are_described_in_full_packets():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_exchange_survives_loss(seed):
-    """30 % of the packets vanish, both ways; it takes retransmissions, not luck."""
+    """30 % of the packets are lost in both directions; retransmissions replace them."""
     net = pair(seed, settings=FAST, loss=0.3)
     net.until(lambda: net.all_full() and net.in_sync() and len(net.database(1)) == 8, 120)

@@ -1,10 +1,10 @@
-"""The flooding procedure (RFC 2328 §13): newer, older, the same; acknowledged, repeated, dropped."""
-
-from dataclasses import replace
+"""The flooding procedure (RFC 2328 §13): newer, older and equal LSAs, acknowledgments,
+retransmissions."""
 
 import pytest
+from msgspec.structs import replace
 
-from fared.ospf.events import LinkChanged, PacketReceived
+from fared.core.igp import LinkChanged, PacketReceived
 from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey
 from fared.ospf.packet.packets import DdFlags, LsAck, LsUpdate
@@ -17,7 +17,7 @@ OTHER = router_id(30)
 
 @pytest.fixture
 def peer() -> Scripted:
-    """A full neighbor whose database we have, with nothing left unacknowledged."""
+    """A Full neighbor with an equal database, and nothing unacknowledged."""
     peer = Scripted()
     peer.to_full()
     peer.at(0.5)
@@ -34,8 +34,6 @@ def acknowledge_all(peer: Scripted) -> None:
 def chain(length: int, **kwargs) -> Network:
     """Routers in a row."""
     net = Network(5)
-    for n in range(1, length + 1):
-        net.add(n)
     for n in range(1, length):
         net.join(n, n + 1, **kwargs)
     net.until(lambda: net.all_full() and net.in_sync())
@@ -51,14 +49,14 @@ def test_a_new_lsa_is_stored_and_acknowledged(peer):
     assert answer.lsa_headers == (lsa.header,)
 
 
-def test_acks_of_one_update_travel_in_one_packet(peer):
+def test_acks_of_one_update_are_sent_in_one_packet(peer):
     peer.send(update(*(make_lsa(OTHER + n) for n in range(20))))
     (answer,) = peer.acks()
     assert len(answer.lsa_headers) == 20
 
 
-def test_acks_of_floods_that_come_within_a_moment_travel_in_one_packet(peer):
-    """The two ends of a link tell of its failure one after the other; one packet answers both."""
+def test_acks_of_floods_within_a_short_time_are_sent_in_one_packet(peer):
+    """The two ends of a link advertise its failure in turn; one packet acknowledges both."""
     for n in range(5):
         peer.send(update(make_lsa(OTHER + n)))
         peer.at(peer.now + 0.015)
@@ -66,12 +64,12 @@ def test_acks_of_floods_that_come_within_a_moment_travel_in_one_packet(peer):
     assert len(answer.lsa_headers) == 5
 
 
-def test_a_full_packet_of_acks_does_not_wait(peer):
+def test_a_full_packet_of_acks_is_sent_at_once(peer):
     peer.send(update(*(make_lsa(OTHER + n) for n in range(100))))
     assert sum(len(answer.lsa_headers) for answer in peer.got(LsAck)) == 100
 
 
-def test_an_lsa_is_passed_on_a_second_older_and_not_sent_back():
+def test_an_lsa_is_flooded_a_second_older_and_not_sent_back():
     net = chain(3)
     before = len(net.trace)
     net.cables[0].delay = net.cables[1].delay = 0.001
@@ -103,7 +101,7 @@ def test_a_larger_checksum_wins_at_the_same_sequence_number(peer):
     assert peer.lsas()[1, OTHER, OTHER][0] == high
 
 
-def test_much_younger_wins_at_the_same_sequence_number_and_little_younger_does_not(peer):
+def test_at_the_same_sequence_number_an_age_younger_by_maxagediff_wins_and_less_does_not(peer):
     peer.send(update(make_lsa(OTHER, 5, age=1000)))
     peer.send(update(make_lsa(OTHER, 5, age=200)))
     assert peer.lsas()[1, OTHER, OTHER][1] == 1000
@@ -142,7 +140,7 @@ def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
     assert peer.got() == []
 
 
-def test_unacknowledged_lsas_are_repeated_every_interval_until_acknowledged():
+def test_unacknowledged_lsas_are_retransmitted_every_interval():
     peer = Scripted()
     peer.to_full()
     peer.at(0.5)
@@ -167,8 +165,8 @@ def test_an_acknowledgment_of_another_instance_does_not_count(peer):
     assert peer.neighbor.retransmissions == before
 
 
-def test_a_quick_second_change_is_repeated_soon_since_peers_may_drop_it():
-    """MinLSArrival (1 s) at a neighbor drops it silently; the default interval would be 5 s."""
+def test_a_second_change_within_minlsarrival_is_retransmitted_early():
+    """A neighbor drops it by MinLSArrival (1 s); the default interval would be 5 s."""
     peer = Scripted(settings=replace(FAST, rxmt_interval=5.0, router_dead_interval=40))
     peer.to_full()
     peer.at(3.0)
@@ -182,7 +180,7 @@ def test_a_quick_second_change_is_repeated_soon_since_peers_may_drop_it():
     assert repeated == {x.header.key for u in changes[1:] for x in u.lsas} != set()
 
 
-def test_a_bad_checksum_drops_that_lsa_and_the_rest_of_the_packet_counts(peer):
+def test_an_lsa_with_a_bad_checksum_is_dropped_and_the_rest_of_the_packet_accepted(peer):
     good, bad = make_lsa(OTHER), make_lsa(OTHER + 1)
     bad = Lsa(bad.header, bad.raw[:-1] + bytes([bad.raw[-1] ^ 1]))
     peer.send(update(bad, good))
@@ -192,22 +190,22 @@ def test_a_bad_checksum_drops_that_lsa_and_the_rest_of_the_packet_counts(peer):
     assert peer.acks()[0].lsa_headers == (good.header,)
 
 
-def test_an_unknown_type_is_dropped_and_the_rest_counts(peer):
+def test_an_lsa_of_unknown_type_is_dropped_and_the_rest_accepted(peer):
     good = make_lsa(OTHER)
     peer.send(update(make_lsa(OTHER, ls_type=8, body=b""), good))
     assert good.header.key in peer.lsas()
     assert peer.errors() == {"lsa-type": 1}
 
 
-def test_a_router_lsa_whose_body_cannot_be_read_goes_no_further(peer):
+def test_a_router_lsa_with_a_malformed_body_is_not_flooded(peer):
     broken = make_lsa(OTHER, body=bytes.fromhex("0000ffff"))
     peer.send(update(broken))
     assert broken.header.key not in peer.lsas()
     assert peer.errors() == {"lsa-body": 1}
 
 
-def test_an_opaque_lsa_is_stored_whatever_it_holds(peer):
-    """RFC 5250: to flood it one need not understand it."""
+def test_an_opaque_lsa_is_installed_with_any_contents(peer):
+    """RFC 5250: opaque LSAs are flooded independently of their contents."""
     strange = make_lsa(OTHER, ls_type=10, lsid=0x01000001, body=b"\xff" * 16)
     peer.send(update(strange))
     assert strange.header.key in peer.lsas()
@@ -221,7 +219,7 @@ def test_updates_before_exchange_are_ignored():
     assert (1, OTHER, OTHER) not in peer.lsas()
 
 
-def test_maxage_without_a_copy_is_acknowledged_and_forgotten(peer):
+def test_a_maxage_lsa_without_a_database_copy_is_acknowledged_and_not_installed(peer):
     dead = make_lsa(OTHER, age=MAX_AGE)
     peer.send(update(dead))
     assert dead.header.key not in peer.lsas()
@@ -236,7 +234,7 @@ def test_maxage_of_a_stored_lsa_removes_it(peer):
 
 
 def test_maxage_stays_while_a_neighbor_is_in_exchange():
-    """RFC 2328 §14: the neighbor may be about to ask for it."""
+    """RFC 2328 §14: the neighbor may still request it."""
     peer = Scripted()
     peer.to_exchange()
     dead = make_lsa(OTHER, age=MAX_AGE)
@@ -288,7 +286,7 @@ def test_as_scope_lsas_are_kept_apart_and_refused_in_stub_areas():
     assert [d.scope for d in normal.engine.snapshot(0).databases if d.lsas] == ["area", "as"]
 
 
-def test_an_lsa_larger_than_the_mtu_travels_alone(peer):
+def test_an_lsa_larger_than_the_mtu_is_sent_in_a_packet_of_its_own(peer):
     body = bytes(3000)
     peer.send(update(make_lsa(OTHER, ls_type=10, body=body)))
     key = LsaKey(10, OTHER, OTHER)
@@ -296,7 +294,7 @@ def test_an_lsa_larger_than_the_mtu_travels_alone(peer):
 
 
 def test_floods_are_batched_up_to_the_mtu():
-    """500 LSAs handed to a new neighbor fill packets instead of being sent one by one."""
+    """500 LSAs for a new neighbor fill packets, and are not sent one by one."""
     peer = Scripted()
     peer.to_full()
     lsas = [make_lsa(OTHER, lsid=n, ls_type=10, body=bytes(100)) for n in range(100)]
@@ -309,7 +307,7 @@ def test_floods_are_batched_up_to_the_mtu():
     assert len(sent) == 9
 
 
-def test_the_first_flood_goes_at_once_and_what_follows_within_moments_travels_together():
+def test_the_first_flood_is_sent_at_once_and_those_shortly_after_are_sent_together():
     net = chain(3)
     net.run(2)
     net.cables[0].delay = 0.0
@@ -317,13 +315,13 @@ def test_the_first_flood_goes_at_once_and_what_follows_within_moments_travels_to
     for n in range(10):
         packet = encode_packet(router_id(1), 0, update(make_lsa(OTHER + n)))
         source = net.nodes[1].links[2][0].addresses[0].address
-        net.input(2, PacketReceived(2, source, ALL_SPF, packet))
+        net.input(2, PacketReceived(2, source, ALL_SPF, packet, 1))
     net.run(0.05)
     bodies = [decode_packet(p.payload).body for _, node, p in net.trace[before:] if node == 2]
     assert [len(b.lsas) for b in bodies if isinstance(b, LsUpdate)] == [1, 9]
 
 
-def test_an_lsa_replaced_while_it_waits_is_sent_once_in_its_new_form(peer):
+def test_an_lsa_replaced_before_it_is_sent_is_sent_once_in_its_newest_instance(peer):
     for cost in (20, 21):
         peer.handle(LinkChanged(peer.link, replace(peer.settings, cost=cost)))
     peer.at(peer.now + 3.0)
@@ -335,8 +333,6 @@ def test_an_lsa_replaced_while_it_waits_is_sent_once_in_its_new_form(peer):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_lossy_chain_converges_by_retransmission(seed):
     net = Network(seed)
-    for n in range(1, 6):
-        net.add(n)
     for n in range(1, 5):
         net.join(n, n + 1, loss=0.3)
     net.until(lambda: net.all_full() and net.in_sync() and len(net.database(1)) == 5 * 3 + 8, 200)

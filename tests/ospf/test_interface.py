@@ -1,11 +1,12 @@
 """The interface state machine (RFC 2328 §9) following the kernel's links."""
 
-from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import parse_dotted
-from fared.ospf.events import JoinGroup, LeaveGroup, LinkChanged, LinkRemoved, SettingsApplied
+from fared.core.igp import CloseInterface, LinkChanged, LinkRemoved, OpenInterface, SettingsApplied
 from fared.ospf.interface import INTERFACE_TABLE, InterfaceEvent, InterfaceState
 from fared.ospf.packet.packets import Hello
 from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
@@ -24,18 +25,18 @@ def test_interface_down_leads_down_from_every_state():
         assert row.target is InterfaceState.DOWN
 
 
-def test_a_link_that_is_up_joins_the_group_before_it_speaks():
+def test_a_link_that_is_up_joins_the_group_before_its_first_hello():
     peer = Scripted()
     assert state_of(peer) == "Point-to-point"
-    assert peer.outputs[0] == JoinGroup(2)
+    assert peer.outputs[0] == OpenInterface(2)
 
 
-def test_carrier_loss_leaves_the_group_and_silences_the_interface():
+def test_carrier_loss_leaves_the_group_and_stops_hellos():
     peer = Scripted()
     peer.got()
     peer.handle(LinkChanged(replace(peer.link, up=False), FAST))
     assert state_of(peer) == "Down"
-    assert LeaveGroup(2) in peer.outputs
+    assert CloseInterface(2) in peer.outputs
     peer.at(30.0)
     assert peer.got() == []
     peer.handle(LinkChanged(peer.link, FAST))
@@ -50,15 +51,15 @@ def test_carrier_loss_leaves_the_group_and_silences_the_interface():
     ],
     ids=["by the kernel", "by configuration"],
 )
-def test_loopbacks_are_in_state_loopback_and_never_speak(link, settings):
+def test_loopbacks_are_in_state_loopback_and_send_nothing(link, settings):
     peer = Scripted()
     peer.got()
     peer.handle(LinkChanged(link, settings))
     assert state_of(peer, 3) == "Loopback"
-    assert not [o for o in peer.outputs if o == JoinGroup(3)]
+    assert not [o for o in peer.outputs if o == OpenInterface(3)]
 
 
-def test_passive_interfaces_neither_speak_nor_listen():
+def test_passive_interfaces_neither_send_nor_receive():
     peer = Scripted(settings=replace(FAST, passive=True))
     peer.at(5.0)
     assert peer.got() == []
@@ -76,7 +77,7 @@ def test_a_link_without_address_waits_for_one():
     assert state_of(peer, 3) == "Point-to-point"
 
 
-def test_a_new_address_starts_the_interface_anew():
+def test_a_new_address_restarts_the_interface():
     peer = Scripted()
     peer.to_full()
     peer.handle(LinkChanged(make_link(2, parse_dotted("10.9.0.0")), FAST))
@@ -102,7 +103,7 @@ def test_unknown_links_may_be_removed():
     assert state_of(peer) == "Point-to-point"
 
 
-def test_switching_an_area_to_stub_forms_adjacencies_anew():
+def test_adjacencies_are_formed_again_when_the_area_becomes_stub():
     peer = Scripted()
     peer.to_full()
     peer.got()
@@ -116,3 +117,20 @@ def test_defaults_are_those_of_the_rfc():
     settings = InterfaceSettings(area=BACKBONE)
     assert (settings.hello_interval, settings.router_dead_interval) == (10, 40)
     assert settings.rxmt_interval == 5.0
+
+
+def test_hellos_of_all_interfaces_are_sent_together():
+    """Otherwise each wakes up the daemon; none is later than its interval, or much earlier."""
+    peer = Scripted()
+    for ifindex in range(3, 7):
+        peer.handle(LinkChanged(make_link(ifindex, parse_dotted("10.9.0.0") + 2 * ifindex), FAST))
+        peer.at(peer.now + 0.17)
+    turns: list[float] = []
+    while (due := peer.engine.next_deadline()) < 310:
+        peer.at(due)
+        turns.append(due)
+    settled = [at for at in turns if at > 300]
+    assert len(settled) <= 12
+    assert all(0.9 <= after - at <= 1.0 for at, after in pairwise(settled))
+    sent = [at for at in turns if at < 10]
+    assert len(sent) > 30

@@ -1,4 +1,4 @@
-"""What a router does about LSAs of its own that others still have from an earlier life."""
+"""Self-originated LSAs from before a restart that neighbors still have (RFC 2328 §13.4)."""
 
 import pytest
 
@@ -14,14 +14,14 @@ def acknowledge_all(peer: Scripted) -> None:
 
 
 @pytest.mark.parametrize("age", [1, MAX_AGE])
-def test_an_lsa_of_an_earlier_life_is_outdone_even_when_the_throttle_holds(age):
+def test_an_lsa_from_before_a_restart_is_replaced_even_while_throttled(age):
     """RFC 2328 §13.4. At MaxAge the received LSA leaves the database before ours may go out.
 
-    A router that was stopped in order has flushed its LSAs; a neighbor may keep one of them at
-    MaxAge for seconds and answer every lower sequence number with it.
+    A router that shut down has flushed its LSAs; a neighbor may keep one of them at MaxAge for
+    seconds, and answers every lower sequence number with it.
     """
     peer = Scripted()
-    peer.to_full()  # the adjacency has just changed our router LSA: the throttle now holds
+    peer.to_full()  # the adjacency has just changed our router LSA: the next change is throttled
     acknowledge_all(peer)
     ours = peer.own_router_lsa().header.ls_sequence_number
     peer.send(update(make_lsa(peer.me, ours + 8, age=age)))

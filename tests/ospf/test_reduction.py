@@ -1,9 +1,9 @@
-"""Flooding reduction: what others deliver as well waits for its turn, and nothing is ever lost."""
+"""Flooding reduction: copies that other routers send too are deferred, and none is lost."""
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.reduction import Reduction, ReductionSettings
 from fared.ospf.packet.codec import decode_packet
@@ -17,7 +17,7 @@ WIRE = 0.01
 
 
 def clos(spines: int, leaves: int, seed: int = 1, *, waiting=None, loss: float = 0.0) -> Network:
-    """Spines 1.., leaves 101.., every wire with a delay of its own; ``waiting`` have the option."""
+    """Spines 1.., leaves 101.., each link with its own delay; ``waiting`` have the option."""
     net = Network(seed)
     tops, bottoms = range(1, spines + 1), range(101, 101 + leaves)
     waiting = bottoms if waiting is None else waiting
@@ -46,11 +46,11 @@ def updates(net: Network, since: int) -> int:
 
 
 def counted(net: Network, number: int, what: str) -> int:
-    return dict(net.nodes[number].engine.snapshot(net.now).lsas).get(what, 0)
+    return dict(net.nodes[number].engine.counters.lsdb).get(what, 0)
 
 
-def test_what_a_leaf_hears_from_every_spine_it_passes_on_to_none():
-    """A leaf's LSAs go up once and down once: as many copies as there are links."""
+def test_an_lsa_that_a_leaf_receives_from_every_spine_is_flooded_to_none():
+    """A leaf's LSAs cross each link once."""
     net = clos(3, 4)
     waited = sum(counted(net, leaf, "deferred-sent") for leaf in range(101, 105))
     before = len(net.trace)
@@ -61,8 +61,8 @@ def test_what_a_leaf_hears_from_every_spine_it_passes_on_to_none():
     assert sum(counted(net, leaf, "deferred-sent") for leaf in range(101, 105)) == waited
 
 
-def test_what_a_spine_announces_some_leaf_passes_on_to_the_other_spines():
-    """Of the leaves that could, the one whose turn comes first does; the rest keep quiet."""
+def test_one_leaf_floods_the_lsas_of_a_spine_to_the_other_spines():
+    """The leaf with the shortest delay floods them; the others do not."""
     net = clos(3, 4)
     before = len(net.trace)
     change(net, 1, 55)
@@ -74,8 +74,8 @@ def test_what_a_spine_announces_some_leaf_passes_on_to_the_other_spines():
 
 
 @pytest.mark.parametrize("number", [1, 101])
-def test_without_the_option_each_link_carries_one_copy_and_nobody_who_needs_it_waits(number: int):
-    """Who is next to the one that speaks has heard it, and is not sent it again."""
+def test_without_the_option_each_link_carries_one_copy_and_no_needed_copy_is_deferred(number: int):
+    """Neighbors of the originator receive the LSA from it, and are sent no second copy."""
     net = clos(3, 4, waiting=())
     before, at = len(net.trace), net.now
     change(net, number, 55)
@@ -85,8 +85,8 @@ def test_without_the_option_each_link_carries_one_copy_and_nobody_who_needs_it_w
     assert updates(net, before) == 3 * 4
 
 
-def test_a_spine_that_hears_from_one_leaf_only_waits_no_longer_than_the_delay():
-    """No topology is known to anybody: a second failure costs time, not the LSA."""
+def test_a_spine_with_one_leaf_receives_lsas_within_the_delay():
+    """Routers do not use the topology: after a second failure the LSA is late, not lost."""
     net = clos(2, 3)
     for cable in net.cables:
         if {n for n, _ in cable.ends} in ({2, 102}, {2, 103}):
@@ -114,8 +114,8 @@ def test_in_a_row_of_routers_each_waits_its_turn_and_the_delays_add_up():
     assert 3 * 0.25 * DELAY < net.now - at < 3 * DELAY + WIRE
 
 
-def test_an_lsa_taken_back_while_it_waits_goes_everywhere():
-    """MaxAge waits as any other instance does, and stays in the database meanwhile."""
+def test_an_lsa_flushed_while_deferred_reaches_every_router():
+    """An LSA at MaxAge is deferred as any other, and stays in the database meanwhile."""
     net = clos(2, 3)
     change(net, 1, 60)
     for cable in net.cables:
@@ -154,7 +154,7 @@ def test_routers_without_and_with_the_option_and_spines_that_wait_agree():
 
 
 def _storm(net: Network, rng: random.Random, events: int) -> None:
-    """Links go and come, costs change, at any moment; at most one link of three is down."""
+    """Links fail and return, costs change, at random times; at most a third is down."""
     down = []
     for _ in range(events):
         kind = rng.random()
@@ -176,8 +176,8 @@ def _storm(net: Network, rng: random.Random, events: int) -> None:
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(s, marks=pytest.mark.soak) for s in range(2, 40))]
 )
-def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
-    """Random failures, on lossy wires: reliability is that of the protocol, unchanged."""
+def test_after_random_failures_all_databases_are_equal(seed):
+    """Random failures on lossy links: flooding is as reliable as without the option."""
     rng = random.Random(seed)
     net = clos(3, 4, seed, waiting=rng.sample([1, 2, 3, 101, 102, 103, 104], rng.randrange(1, 8)))
     for cable in net.cables:
@@ -197,7 +197,7 @@ def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
     "seed", [*range(2), *(pytest.param(s, marks=pytest.mark.soak) for s in range(2, 40))]
 )
 def test_in_a_damaged_fabric_a_change_is_known_within_the_delay_for_each_router_that_waits(seed):
-    """Any links down that leave it connected: the bound holds for every change after it."""
+    """With any failures that leave the fabric connected, the bound holds for every change."""
     rng = random.Random(seed)
     net = clos(3, 4, seed)
     for cable in rng.sample(net.cables, 4):

@@ -1,28 +1,24 @@
-"""What the engine tells the TED: blocks, local links, bandwidths, and no more than changed."""
-
-from dataclasses import replace
+"""The engine's updates of the TED: blocks, local links and bandwidths, changes only."""
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
-from fared.ospf.events import (
-    LinkChanged,
-    LoadMeasured,
-    LocalLinksChanged,
-    SettingsApplied,
-    TedUpdated,
-)
+from fared.core.igp import LinkChanged, LoadMeasured, SettingsApplied
 from fared.ospf.packet.bodies import RouterLink
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.te import encode_te_link
 from fared.ospf.settings import InterfaceSettings
-from fared.te.announce import AnnounceSettings
+from fared.te.advertise import AdvertiseSettings
 from fared.te.attributes import TeAttributes
+from fared.ted.change import ChangeKind
+from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink
 from tests.ospf.harness import BACKBONE, FAST, make_link, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted, make_lsa, update
+from tests.ted.kinds import kinds, moves_no_path
 
 A, B = router_id(1), router_id(2)
 OTHER = router_id(30)
@@ -30,7 +26,7 @@ OTHER = router_id(30)
 
 @pytest.fixture
 def net():
-    """Two routers in full, settled."""
+    """Two routers, Full and converged."""
     net = pair()
     net.until(lambda: net.all_full() and net.in_sync())
     net.run(2)
@@ -43,7 +39,7 @@ def updates(peer: Scripted) -> list[TedUpdated]:
     return said
 
 
-def test_a_block_says_exactly_what_the_lsas_say(net):
+def test_a_block_has_exactly_the_contents_of_the_lsas(net):
     for view in (1, 2):
         block = net.blocks(view)[A]
         assert block.neighbors.tolist() == [B]
@@ -66,7 +62,7 @@ def test_local_links_name_gateway_and_bandwidth(net):
     )
 
 
-def test_losing_the_adjacency_withdraws_the_local_link_in_the_same_breath(net):
+def test_losing_the_adjacency_withdraws_the_local_link_at_once(net):
     net.set_up(net.cables[0], up=False)
     last = net.nodes[1].said(LocalLinksChanged)[-1]
     assert last.links == ()
@@ -81,15 +77,15 @@ def test_updates_carry_cause_and_time(net):
     assert all(0 <= u.since <= t for t, u in net.nodes[2].outputs if isinstance(u, TedUpdated))
 
 
-def test_a_capacity_change_is_told_as_such(net):
-    """The slow way (topology) is for topology only."""
+def test_a_capacity_change_is_reported_as_such(net):
+    """It is not reported as a change of topology."""
     link, settings = net.nodes[1].links[2]
     before = net.blocks(2)[A]
     count = len(net.nodes[2].said(TedUpdated))
     net.link(1, replace(link, shaped=3e6), settings)
     net.run(0.2)
     (told,) = net.nodes[2].said(TedUpdated)[count:]
-    assert not told.topology
+    assert kinds(net.nodes[2].said(TedUpdated))[-1] is ChangeKind.CAPACITY
     assert told.cause.startswith("te-link-lsa 10.255.0.1/2 seq ")
     assert told.block.capacities.tolist() == [3e6]
     assert before.capacities.tolist() == [12.5e6]
@@ -123,8 +119,8 @@ def test_load_beyond_the_threshold_is_announced(net):
     assert net.blocks(2)[A].capacities.tolist() == [12.5e6]
 
 
-def test_a_load_that_is_no_longer_known_is_taken_back(net):
-    """Others weigh the link by its capacity, and are told no load."""
+def test_a_load_that_is_no_longer_known_is_withdrawn(net):
+    """Other routers weight the link by its capacity."""
     net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
     net.run(2)
     net.input(1, LoadMeasured(2, None))
@@ -139,15 +135,15 @@ def test_a_load_that_is_no_longer_known_is_taken_back(net):
     assert net.blocks(2)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
 
 
-def test_each_router_tells_of_its_own_direction(net):
+def test_each_router_advertises_its_own_direction(net):
     net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
     net.run(1)
     assert net.blocks(1)[A].availables.tolist() == [pytest.approx(0.6 * 12.5e6)]
     assert net.blocks(1)[B].availables.tolist() == [12.5e6]
 
 
-def test_a_link_that_was_down_comes_back_with_the_load_of_then(net):
-    """What it carried before the failure is not told again."""
+def test_a_link_that_was_down_returns_with_its_present_load(net):
+    """The load before the failure is not advertised again."""
     net.input(1, LoadMeasured(2, 0.40 * 12.5e6))
     net.run(1)
     net.set_up(net.cables[0], up=False)
@@ -164,7 +160,7 @@ def _bodies_of_a(net):
     return [decode_body(v.lsa) for v in views if v.lsa.header.advertising_router == A]
 
 
-def test_a_raise_waits_for_the_minimum_interval_and_tells_the_newest():
+def test_an_increase_waits_for_the_minimum_interval_and_advertises_the_last_value():
     net = pair()
     net.until(net.all_full)
     net.run(1)
@@ -173,7 +169,7 @@ def test_a_raise_waits_for_the_minimum_interval_and_tells_the_newest():
         SettingsApplied(
             replace(
                 net.nodes[1].engine._instance.settings,
-                announce=AnnounceSettings(minimum_interval=5.0),
+                advertise=AdvertiseSettings(minimum_interval=5.0),
             )
         ),
     )
@@ -187,7 +183,7 @@ def test_a_raise_waits_for_the_minimum_interval_and_tells_the_newest():
     assert net.blocks(2)[A].availables.tolist() == [11.5e6]
 
 
-def test_what_we_announce_of_a_link():
+def test_advertised_attributes_of_a_link():
     net = pair()
     net.until(lambda: net.all_full() and len(net.database(2)) == 8)
     (te,) = (b for b in _bodies_of_a(net) if isinstance(b, TeLink))
@@ -227,7 +223,7 @@ def te_lsa(
 
 @pytest.fixture
 def peer():
-    """A full scripted neighbor; what was said so far is forgotten."""
+    """A Full scripted neighbor; earlier outputs are discarded."""
     peer = Scripted()
     peer.to_full()
     peer.at(0.5)
@@ -261,9 +257,9 @@ def test_te_lsas_before_and_after_the_router_lsa_give_the_same_block(peer):
     other.to_full()
     other.send(update(router))
     other.send(update(te))
-    last = updates(other)[-1]
+    *_, before, last = updates(other)
     assert np.array_equal(last.block.capacities, [np.nan, 2e6], equal_nan=True)
-    assert not last.topology
+    assert moves_no_path([before, last])
 
 
 def test_unnumbered_links_are_matched_by_neighbor_and_order(peer):
@@ -285,15 +281,15 @@ def test_withdrawn_te_leaves_the_capacity_unknown(peer):
             te_lsa(OTHER, 1, neighbor=A, local=0x0A000001),
         )
     )
-    updates(peer)
+    before = updates(peer)
     gone = te_lsa(OTHER, 1, neighbor=A, local=0x0A000001)
     peer.send(update(make_lsa(OTHER, 1, ls_type=10, lsid=0x01000001, age=3600, body=gone.raw[20:])))
     (told,) = updates(peer)
     assert np.isnan(told.block.capacities).all()
-    assert not told.topology
+    assert moves_no_path([*before, told])
 
 
-def test_a_refresh_says_nothing(peer):
+def test_a_refresh_causes_no_update(peer):
     links = [p2p(A, 0x0A000001)]
     peer.send(update(make_lsa(OTHER, 1, links=links)))
     updates(peer)
@@ -301,13 +297,14 @@ def test_a_refresh_says_nothing(peer):
     assert updates(peer) == []
 
 
-def test_a_router_whose_links_all_cost_the_maximum_is_not_to_be_crossed(peer):
+def test_a_router_whose_links_all_have_the_maximum_cost_carries_no_transit_traffic(peer):
     peer.send(update(make_lsa(OTHER, links=[p2p(A, 1, 0xFFFF), p2p(B, 2, 0xFFFF)])))
-    assert not updates(peer)[0].block.transit
+    (before,) = updates(peer)
+    assert not before.block.transit
     peer.send(update(make_lsa(OTHER, 9, links=[p2p(A, 1, 0xFFFF), p2p(B, 2, 10)])))
     (told,) = updates(peer)
     assert told.block.transit
-    assert told.topology
+    assert kinds([before, told])[-1] >= ChangeKind.PREFIX
 
 
 def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
@@ -324,7 +321,7 @@ def test_a_spines_te_lsas_arrive_one_by_one_at_little_cost(peer):
     """512 links, 512 TE LSAs: each patches one row and is no topology change."""
     links = [p2p(router_id(100) + n, 0x0A000000 + 2 * n) for n in range(512)]
     peer.send(update(make_lsa(OTHER, links=links)))
-    updates(peer)
+    before = updates(peer)
     for n in range(512):
         peer.send(
             update(
@@ -339,7 +336,7 @@ def test_a_spines_te_lsas_arrive_one_by_one_at_little_cost(peer):
         )
     told = updates(peer)
     assert len(told) == 512
-    assert not any(u.topology for u in told)
+    assert moves_no_path([*before, *told], new=512)
     assert told[-1].block.capacities.tolist() == [1e6 + n for n in range(512)]
 
 
@@ -368,3 +365,17 @@ def test_localhost_is_not_announced(peer):
     peer.handle(LinkChanged(lo, InterfaceSettings(area=BACKBONE, passive=True)))
     peer.at(2.0)
     assert len(decode_body(peer.own_router_lsa()).links) == 2
+
+
+def test_a_load_that_is_not_advertised_leaves_nothing_to_drain(net):
+    """Loads are measured every second; most of them change nothing."""
+    engine = net.nodes[1].engine
+    while engine.drain():
+        pass
+    deadline = engine.next_deadline()
+    engine.handle(LoadMeasured(2, 0.01 * 12.5e6), net.now)
+    assert engine.settled
+    assert engine.next_deadline() == deadline
+    assert net.interface(1).utilized == 0.01 * 12.5e6
+    engine.handle(LoadMeasured(2, 0.5 * 12.5e6), net.now)
+    assert not engine.settled

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError
-from fared.ospf.auth import AuthInfo, au_type_of, overhead_of, read_auth, sign, verify
+from fared.ospf.auth.signature import AuthInfo, au_type_of, overhead_of, read_auth, sign, verify
 from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.packets import AuType, Hello
 
@@ -126,13 +126,13 @@ def test_a_digest_cut_short():
     key = AuthKey(Algorithm.MD5, 1, b"key")
     signed = sign(HELLO, key, 3)
     assert refused(signed[:-1], key)[0] == "truncated"
-    with pytest.raises(DecodeError, match="not 0 to 3"):
+    with pytest.raises(DecodeError, match="unknown authentication type 9"):
         read_auth(HELLO[:14] + b"\x00\x09" + HELLO[16:])
 
 
 def test_an_extended_trailer_too_short_for_its_sequence():
     head = HELLO[:12] + bytes.fromhex("0000 0003 000000 07 00000001")
-    with pytest.raises(DecodeError, match="64-bit"):
+    with pytest.raises(DecodeError, match="expected 8 or more"):
         read_auth(head + HELLO[24:] + bytes(7))
 
 

@@ -9,17 +9,18 @@ import pytest
 from click.testing import CliRunner
 
 from fared.cli.decode import decode
-from fared.cli.decode_ospf import decode_document
+from fared.core.checksum import internet_checksum
 from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import Reader
-from fared.ospf.auth import sign
+from fared.offline.ospf.decode import decode_document
+from fared.ospf.auth.signature import sign
 from fared.ospf.packet.codec import encode_packet
 from fared.ospf.packet.lsa import decode_lsa, encode_lsa
 from fared.ospf.packet.packets import Hello, LsUpdate
-from tests.ospf_packet.recorded import DATA, load
+from tests.recorded import DATA, load
 
 HELLO = encode_packet(0x0AFF0001, 0, Hello(0xFFFFFF00, 10, 2, 1, 40, 0x0A000001, 0, (0x0AFF0002,)))
-TE = load("frr-point-to-point-te")
+TE = load("ospf/frr-point-to-point-te")
 
 
 def run(*arguments, stdin=None):
@@ -74,6 +75,21 @@ def test_hello_document():
         },
         "auth": {"type": "none", "verified": None},
     }
+
+
+def test_every_bit_of_the_options_has_its_name():
+    """RFC 2328 §A.2, RFC 5250, and RFC 5613: an LLS data block follows the packet."""
+    hello = bytearray(HELLO)
+    hello[30] = 0x52
+    found = document(encoded_again(hello).hex())["packet"]
+    assert found["options_names"] == ["E", "L", "O"]
+
+
+def encoded_again(packet: bytearray) -> bytes:
+    """The packet with a right checksum; no authentication."""
+    packet[12:14] = bytes(2)
+    packet[12:14] = internet_checksum(bytes(packet[:16] + packet[24:])).to_bytes(2, "big")
+    return bytes(packet)
 
 
 def test_database_description_document():
@@ -237,8 +253,8 @@ def test_lines_never_stop_at_a_bad_one():
 @pytest.mark.parametrize(
     ("session", "options"),
     [
-        ("frr-point-to-point-te", []),
-        ("frr-broadcast-md5", ["--auth", "md5:1:fabricsecret"]),
+        ("ospf/frr-point-to-point-te", []),
+        ("ospf/frr-broadcast-md5", ["--auth", "md5:1:fabricsecret"]),
     ],
 )
 def test_recorded_sessions_encode_to_the_same_bytes(session, options):
@@ -354,6 +370,7 @@ def test_text_is_for_people():
     [
         (["no-such-file"], "neither hexadecimal nor a file"),
         (["--auth", "rot13:1:key", "00"], "known are cleartext, md5"),
+        (["--auth", "hmac-md5:1:key", "00"], "known are cleartext, md5"),
         (["--auth", "md5:key", "00"], "md5:1:secret"),
         (["--form", "lsa", "--auth", "md5:1:key", "00"], "only packets are authenticated"),
         (["--form", "page", "00"], "'packet', 'lsa', 'tlvs'"),

@@ -1,4 +1,4 @@
-"""Packets: what the header governs, and every way to be refused."""
+"""Packets: fields of the header, and all reasons of rejection."""
 
 import struct
 

@@ -4,7 +4,7 @@ import pytest
 
 from fared.core.ids import dotted, parse_dotted
 from fared.core.keys import Algorithm, AuthKey
-from fared.ospf.auth import sign, verify
+from fared.ospf.auth.signature import sign, verify
 from fared.ospf.packet.bodies import (
     AsExternalLsa,
     NetworkLsa,
@@ -18,9 +18,9 @@ from fared.ospf.packet.codec import decode_packet, encode_packet, packet_length
 from fared.ospf.packet.lsa import encode_lsa, lsa_checksum_ok
 from fared.ospf.packet.opaque import RouterInformation, TeLink
 from fared.ospf.packet.packets import DatabaseDescription, Hello, LsUpdate, Options
-from tests.ospf_packet.recorded import load, load_all
+from tests.recorded import OSPF, load
 
-POINT_TO_POINT = "frr-point-to-point-te"
+POINT_TO_POINT, LAN, HMAC = OSPF
 R1, R2 = parse_dotted("10.255.0.1"), parse_dotted("10.255.0.2")
 W1, W2 = parse_dotted("10.128.0.0"), parse_dotted("10.128.0.1")
 
@@ -49,13 +49,13 @@ def test_a_session_has_all_five_packets():
     assert kinds == {"hello", "database-description", "ls-request", "ls-update", "ls-ack"}
 
 
-@pytest.mark.parametrize("session", [POINT_TO_POINT, "frr-broadcast-md5"])
+@pytest.mark.parametrize("session", [POINT_TO_POINT, LAN])
 def test_every_lsa_checksum_of_frr_holds(session):
     assert lsas(session)
     assert all(lsa_checksum_ok(lsa) for lsa in lsas(session))
 
 
-@pytest.mark.parametrize("session", [POINT_TO_POINT, "frr-broadcast-md5"])
+@pytest.mark.parametrize("session", [POINT_TO_POINT, LAN])
 def test_every_lsa_encodes_to_the_bytes_frr_sent(session):
     for lsa in lsas(session):
         header = lsa.header
@@ -72,7 +72,7 @@ def test_every_lsa_encodes_to_the_bytes_frr_sent(session):
 
 
 def test_every_packet_encodes_to_the_bytes_sent():
-    for recorded in load_all():
+    for recorded in load(*OSPF):
         packet = decode_packet(recorded.payload)
         again = encode_packet(
             packet.router_id,
@@ -111,7 +111,7 @@ def test_point_to_point_link_in_a_router_lsa():
 
 
 def test_network_lsa_of_the_designated_router():
-    header, body = bodies("frr-broadcast-md5", NetworkLsa)[0]
+    header, body = bodies(LAN, NetworkLsa)[0]
     assert dotted(header.link_state_id) == "10.128.0.1"
     assert body == NetworkLsa(0xFFFFFFFE, (R1, R2))
 
@@ -157,7 +157,7 @@ def test_router_information_of_frr():
 
 def test_md5_of_frr_is_verified_and_reproduced():
     key = AuthKey(Algorithm.MD5, 1, b"fabricsecret")
-    for recorded in load("frr-broadcast-md5"):
+    for recorded in load(LAN):
         info = verify(recorded.payload, key)
         assert info.sequence > 0
         length = packet_length(recorded.payload)
@@ -166,7 +166,7 @@ def test_md5_of_frr_is_verified_and_reproduced():
 
 def test_hmac_sha_of_bird_is_verified_and_reproduced():
     names = set()
-    for comment, payload in load("bird-hmac-sha"):
+    for comment, payload in load(HMAC):
         name, key_id, text = comment.split()
         names.add(name)
         key = AuthKey(Algorithm(name), int(key_id), text.encode())

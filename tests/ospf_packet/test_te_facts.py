@@ -1,4 +1,4 @@
-"""What routes take from a TE LSA is the same whether it is decoded in full or only picked at."""
+"""The facts of a TE LSA are the same, decoded in full or by the fast reader."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Whether routers of several makes agree: the same LSAs, read in the same way, area by area."""
+"""Agreement of several implementations: the same LSAs, decoded alike, in each area."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from fared.ospf.packet.bodies import RouterLinkType, RouterLsa, SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import Lsa, LsType, decode_lsa
 from tests.peers.oracle import pieces
-from tests.peers.peers import AS_SCOPE, MAX_AGE, Database, LsaId, databases, fared, until
+from tests.peers.peers import AS_SCOPE, MAX_AGE, Database, LsaId, databases, fared
+from tests.waiting import wait_for
 
 _BIRD_AREA = re.compile(r"^area (\S+)$")
 _BIRD_ROUTER = re.compile(r"^\trouter (\S+)$")
@@ -21,7 +22,7 @@ _BIRD_PART = re.compile(r"^\t\t(router|stubnet|xnetwork|xrouter) (\S+) metric (\
 
 
 class Part(NamedTuple):
-    """Something a router announces, in BIRD's words: router, stubnet, xnetwork or xrouter."""
+    """An item that a router advertises, in BIRD's terms: router, stubnet, xnetwork or xrouter."""
 
     word: str
     target: str
@@ -29,9 +30,9 @@ class Part(NamedTuple):
 
 
 def await_agreement(fabric: Fabric, seconds: float = 15.0) -> dict[str, Database]:
-    """Wait until all routers of each piece of an area, and all of the AS, hold the same LSAs.
+    """Wait until all routers of each partition of an area, and of the AS, have the same LSAs.
 
-    Returns the LSAs by scope; an area in pieces is the union of what its pieces hold.
+    Returns the LSAs by scope; those of a partitioned area are the union of its partitions.
     """
     found: dict[str, Database] = {}
 
@@ -48,14 +49,14 @@ def await_agreement(fabric: Fabric, seconds: float = 15.0) -> dict[str, Database
                     result[f"{name} {scope}"] = sorted(held[name][scope] - common)
         return result
 
-    until(
+    wait_for(
         lambda: not differing(), seconds, lambda: f"equal databases, but {differing()}", pause=0.2
     )
     return found
 
 
 def read_by_bird(node: RunningNode) -> dict[str, dict[str, set[Part]]]:
-    """What BIRD understands of its database (``show ospf state all``): by area, by router."""
+    """BIRD's decoded database (``show ospf state all``), by area and router."""
     areas: dict[str, dict[str, set[Part]]] = {}
     parts: set[Part] = set()
     for line in node.cli("show", "ospf", "state", "all").splitlines():

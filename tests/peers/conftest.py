@@ -1,4 +1,4 @@
-"""Fabrics of fared, FRR and BIRD, one a module; what all tests of a module sent is judged last."""
+"""Fabrics of fared, FRR and BIRD, one per module; recordings are checked after its other tests."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from fared.lab.fabric import Fabric
 from tests.peers.peers import await_all_paths, await_whole, tell
-from tests.peers.recordings import Recordings
+from tests.peers.recordings import OSPF, STRANGERS, Recordings, recorded, rejected
 
 _START_DEADLINE = 60.0
 
@@ -22,7 +21,7 @@ Whole = Callable[[Fabric, float], float]
 
 
 class Running(Protocol):
-    """How a module starts its fabric."""
+    """The type of the ``running`` fixture."""
 
     def __call__(
         self, topology: str, whole: Whole = ..., what: str = ...
@@ -32,7 +31,7 @@ class Running(Protocol):
 
 @dataclass
 class Peers:
-    """A fabric that runs, what its fared nodes send, and how long it took to have all paths."""
+    """A running fabric, the packets of its fared nodes, and the seconds until it had all paths."""
 
     fabric: Fabric
     recordings: Recordings
@@ -42,7 +41,7 @@ class Peers:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Within a module, tests that look back on all that happened (``story``) come last."""
+    """Within a module, run the tests that check all recordings and logs (``story``) last."""
     last = [item for item in items if "story" in getattr(item, "fixturenames", ())]
     for item in last:
         module = item.nodeid.partition("::")[0]
@@ -53,38 +52,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
-    """Start fabrics, and take them down again."""
+    """Start fabrics, and end them after the test."""
 
     @contextmanager
-    def run(
-        topology: str, whole: Whole = await_whole, what: str = "ip proto 89"
-    ) -> Iterator[Peers]:
-        directory: Path = tmp_path_factory.mktemp("peers")
-        file = directory / "topology.clab.yml"
-        file.write_text(topology)
-        fabric = Fabric.from_file(file, directory=directory / "state")
-        recordings = None
-        try:
-            fabric.build()
-            recordings = Recordings(fabric, directory / "sent", what)
+    def run(topology: str, whole: Whole = await_whole, what: str = OSPF) -> Iterator[Peers]:
+        with recorded(topology, tmp_path_factory.mktemp("peers"), what) as (fabric, recordings):
             begun = time.monotonic()
             fabric.start()
             seconds = whole(fabric, _START_DEADLINE) - begun
             tell(f"all prefixes over all paths {seconds:.2f} s after the first daemon started")
             yield Peers(fabric, recordings, seconds, whole)
-        finally:
-            if recordings is not None:
-                recordings.stop()
-            fabric.stop()
 
     return run
 
 
 @pytest.fixture
 def fabric(peers: Peers) -> Fabric:
-    """The module's fabric, with all paths again whatever the test before did.
+    """The module's fabric, with all paths restored after the previous test.
 
-    Databases may still settle: BIRD originates an LSA once in five seconds only, and FRR a TE LSA.
+    Databases may still change: BIRD originates an LSA at most once in five seconds, FRR a TE LSA.
     """
     await_all_paths(peers.fabric)
     return peers.fabric
@@ -92,6 +78,8 @@ def fabric(peers: Peers) -> Fabric:
 
 @pytest.fixture(scope="module")
 def story(peers: Peers) -> Peers:
-    """The module's fabric after all other tests of the module."""
+    """The module's fabric after all other tests: no router rejected packets of another."""
     peers.whole(peers.fabric, _START_DEADLINE)
+    refused = rejected(peers.fabric)
+    assert not {name for name, errors in refused.items() if STRANGERS & set(errors)}, refused
     return peers

@@ -1,4 +1,4 @@
-"""IS-IS routers of both makes on one bridge, at both levels."""
+"""IS-IS routers, fared and FRR, on one bridge, at both levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fared.lab.errors import LabError
 from fared.lab.kinds.base import ipv6_sysctls
 from tests.peers.isis_peers import Database, databases, lsps, neighbors_announced
 from tests.peers.lan import PORT, Lan, Member
-from tests.peers.peers import until
+from tests.waiting import seconds_until, wait_for
 
 LEVELS = (1, 2)
 OUTSIDE = 9
@@ -23,21 +23,21 @@ class IsisMember(Member):
 
     @property
     def loopback6(self) -> str:
-        """Its IPv6 loopback address."""
+        """The IPv6 loopback address."""
         return f"fd00::{self.number}"
 
     @property
     def area(self) -> str:
-        """Its area address."""
+        """The area address."""
         return "49.0002" if self.number >= OUTSIDE else "49.0001"
 
     @property
     def system_id(self) -> str:
-        """Its system id."""
+        """The system id."""
         return f"0102.5500.{self.number:04d}"
 
     def files(self) -> dict[str, str]:
-        """The configuration of its make."""
+        """The configuration files of its implementation."""
         return _frr(self) if self.kind == "frr" else _fared(self)
 
 
@@ -60,14 +60,14 @@ class IsisLan(Lan):
         return [member for member in self.members.values() if not member.killed]
 
     def of_level(self, level: int) -> list[IsisMember]:
-        """Those who live and can be neighbors in a level: level 1 takes one area."""
+        """The running members that can be adjacent in a level; in level 1, those of one area."""
         return [m for m in self.living if level == 2 or m.number < OUTSIDE]
 
     def await_designated(self, name: str, seconds: float = 15.0) -> float:
-        """Wait until all agree that this one is designated, in both levels, and to be reached.
+        """Wait until all agree on this DIS, in both levels, and have routes to it.
 
-        Their LSPs lead to its pseudonode, whose LSP leads to all who live; databases are equal,
-        kernels have routes to all who live and to nobody else. Returns when all agreed.
+        Their LSPs list its pseudonode, whose LSP lists all running members; databases are equal;
+        kernels have routes to all running members only. Returns the time at which this was so.
         """
         problems: list[str] = []
 
@@ -78,8 +78,10 @@ class IsisLan(Lan):
                 problems[:] = [str(error)]
             return not problems
 
-        passed = until(agreed, seconds, lambda: f"{name} designated: {problems}", pause=0.05)
-        until(self._routed, seconds, lambda: f"routes, but {self._shown()}", pause=0.05)
+        passed = seconds_until(
+            agreed, seconds, lambda: f"{name} designated: {problems}", pause=0.05
+        )
+        wait_for(self._routed, seconds, lambda: f"routes, but {self._shown()}", pause=0.05)
         return passed
 
     def _disagreement(self, name: str, level: int) -> list[str]:
@@ -92,7 +94,7 @@ class IsisLan(Lan):
             found.add(frozenset(neighbors_announced(lsp)) if lsp else frozenset())
         systems = {f"{member.system_id}.00" for member in members}
         designated = self.members[name].system_id
-        if len(members) == 1:  # nobody to be designated for
+        if len(members) == 1:  # a LAN of one member has no pseudonode
             return [] if found == {frozenset()} else [f"level {level}: LSPs lead to {found}"]
         if len(found) != 1 or [n[:14] for n in next(iter(found))] != [designated]:
             return [f"level {level}: LSPs lead to {found}"]
@@ -106,10 +108,10 @@ class IsisLan(Lan):
         return []
 
     def _database(self, member: IsisMember, level: int, network: str) -> Database:
-        """What a member holds, but for LSPs of networks that are no more.
+        """The LSPs of a member, without those of pseudonodes that no longer exist.
 
-        FRR 8.4 never asks for LSPs of its own: a pseudonode's that it made before it was started
-        anew stays with the others until it is too old.
+        FRR 8.4 never requests its own LSPs: after its restart, an LSP of a former pseudonode
+        remains with the others until its lifetime ends.
         """
         names = {other.name: other.system_id for other in self.members.values()}
         found = databases(member, names).get(level, frozenset())  # type: ignore[arg-type]
@@ -118,7 +120,7 @@ class IsisLan(Lan):
         )
 
     def _routed(self) -> bool:
-        """Whether each kernel sends directly to each living neighbor, and nothing to the dead."""
+        """Whether each kernel has direct routes to all running neighbors, none to stopped ones."""
         for member in self.living:
             view = self.views[member.name]
             for other in self.members.values():
@@ -138,7 +140,7 @@ class IsisLan(Lan):
 
 def _fared(member: IsisMember) -> dict[str, str]:
     lan = {
-        "network-type": "broadcast",
+        "network-type": member.network_type,
         "priority": member.priority,
         "hello-interval": 1,
         "hello-multiplier": 4,
@@ -149,7 +151,7 @@ def _fared(member: IsisMember) -> dict[str, str]:
         "isis": {
             "net": f"{member.area}.{member.system_id}.00",
             "level": "level-1-2",
-            "interfaces": {"lo": {"passive": True}, PORT: lan},
+            "interfaces": {"lo": {"passive": True}, **{port: dict(lan) for port in member.ports}},
         },
         "api": {"socket": str(member.directory / "fared.sock"), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
@@ -158,6 +160,7 @@ def _fared(member: IsisMember) -> dict[str, str]:
 
 
 def _frr(member: IsisMember) -> dict[str, str]:
+    kind = "isis network point-to-point" if member.network_type == "point-to-point" else ""
     isisd = f"""hostname {member.name}
 router isis lan
  lsp-gen-interval 1
@@ -170,6 +173,7 @@ interface {PORT}
  ip router isis lan
  ipv6 router isis lan
  isis circuit-type level-1-2
+ {kind}
  isis priority {member.priority}
  isis hello-interval 1
  isis hello-multiplier 4

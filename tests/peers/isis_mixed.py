@@ -1,4 +1,4 @@
-"""IS-IS fabrics of two makes, whole and while links fail: judged by the oracle at every step."""
+"""IS-IS fabrics of two implementations under link failures, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.peers.isis_recordings import FRR_LOST_LINK, judge, refused
 from tests.peers.oracle import Link
 from tests.peers.peers import tell
 from tests.peers.recordings import complaints
+from tests.peers.routes import await_kernels
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(900))
 SOAKS = tuple(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4))
@@ -29,7 +30,7 @@ _STEP_DEADLINE = 30.0
 def await_as_it_should_be(fabric: Fabric, seconds: float) -> float:
     """Wait for the right routes everywhere, the right metrics, and equal databases.
 
-    Returns when all kernels were right.
+    Returns the time at which all kernels were right.
     """
     done = await_routes(fabric, seconds=seconds)
     await_equal_databases(fabric, seconds)
@@ -37,15 +38,15 @@ def await_as_it_should_be(fabric: Fabric, seconds: float) -> float:
 
 
 def await_routes(fabric: Fabric, *down: Link, seconds: float = _STEP_DEADLINE) -> float:
-    """Wait until all have the oracle's routes of both families; return when kernels had."""
+    """Wait until all have the oracle's routes of both families; return when the kernels did."""
     wanted = isis_oracle.routes(fabric.plan, isis_oracle.link_locals(fabric), down)
-    done = isis_oracle.await_kernels(fabric, wanted, seconds)
+    done = await_kernels(fabric, wanted, seconds)
     isis_oracle.await_metrics(fabric, wanted, seconds)
     return done
 
 
 def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
-    """Take a link down at one end, and up again, each time waiting for all routes everywhere.
+    """Set links down at one end, and up again, and wait each time for all routes.
 
     Links and ends are chosen at random.
     """
@@ -58,17 +59,17 @@ def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
         )
         begun = time.monotonic()
         fabric.fail(port.node, port.peer)
-        lost = isis_oracle.await_kernels(fabric, failed, _STEP_DEADLINE) - begun
+        lost = await_kernels(fabric, failed, _STEP_DEADLINE) - begun
         begun = time.monotonic()
         fabric.heal(port.node, port.peer)
-        back = isis_oracle.await_kernels(fabric, healed, _STEP_DEADLINE) - begun
+        back = await_kernels(fabric, healed, _STEP_DEADLINE) - begun
         tell(f"{port.node}-{port.peer}: kernels right {lost:.2f} s, healed {back:.2f} s")
 
 
 def judge_every_link(peers: Peers, kinds: set[str]) -> None:
-    """Hold everything our routers sent on every link, from the start, against FRR and Wireshark.
+    """Check all packets of fared on every link, since the start, against FRR and Wireshark.
 
-    The logs of FRR hold no complaint, and fared refused nothing of theirs.
+    FRR logged no error, and fared rejected no packet of FRR.
     """
     assert complaints(peers.fabric, FRR_LOST_LINK) == {}
     assert refused(peers.fabric) == {}

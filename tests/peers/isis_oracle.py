@@ -1,8 +1,8 @@
-"""What every router of an IS-IS fabric should compute, by RFC 5302's rules over networkx.
+"""The routes that each router of an IS-IS fabric should have, by RFC 5302, with networkx.
 
-An oracle on purpose unlike the daemon's way: distances come from a library, and next hops from
-comparing distances. It knows point-to-point links, both families, both levels, and that a fared
-router of both levels carries prefixes from one to the other while FRR 8.4 does not.
+The oracle differs from fared by design: a library computes the distances, and next hops follow from
+distances. It supports point-to-point links, both families and both levels; level-1-2 routers
+advertise prefixes between levels if they are fared, not if they are FRR 8.4.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from fared.lab.addressing import NodePlan, Plan, Port
+from fared.lab.addressing import AddressPlan, PortAddresses
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import wait_until
 from tests.peers.isis_peers import LEVELS, link_levels, runs
 from tests.peers.oracle import Link
-from tests.peers.peers import gateways, until, vtysh_json
+from tests.peers.peers import vtysh_json
+from tests.peers.routes import own_prefixes
+from tests.waiting import wait_for
 
 _FRR_LOOPBACK = 10
 """FRR announces a passive loopback at the metric every interface has, fared at none."""
@@ -29,7 +29,7 @@ LinkLocals = Mapping[tuple[str, str], str]
 
 
 class Route(NamedTuple):
-    """A route as every make should have it; no gateways where the prefix is the router's own."""
+    """The expected route of any implementation; the router's own prefixes have no gateways."""
 
     metric: int
     gateways: Gateways
@@ -39,7 +39,7 @@ Tables = dict[str, dict[str, Route]]
 
 
 def link_locals(fabric: Fabric) -> LinkLocals:
-    """Ask all kernels for the link-local addresses of all ports."""
+    """Read the link-local addresses of all ports from the kernels."""
     found = {}
     for router in fabric.plan.routers:
         text = fabric.node(router.name).netns.ip("-6", "-o", "addr", "show", "scope", "link")
@@ -49,13 +49,13 @@ def link_locals(fabric: Fabric) -> LinkLocals:
     return found
 
 
-def routes(plan: Plan, links: LinkLocals, down: Collection[Link] = ()) -> Tables:
+def routes(plan: AddressPlan, links: LinkLocals, down: Collection[Link] = ()) -> Tables:
     """Every router's routes of both families, its own prefixes included, while links are down."""
     return _Oracle(plan, links, down).tables()
 
 
 class _Oracle:
-    def __init__(self, plan: Plan, links: LinkLocals, down: Collection[Link]) -> None:
+    def __init__(self, plan: AddressPlan, links: LinkLocals, down: Collection[Link]) -> None:
         self.plan, self.links = plan, links
         self.live = {
             router.name: [
@@ -76,7 +76,7 @@ class _Oracle:
                 graph.add_edge(router.name, port.peer, weight=port.cost)
         return graph
 
-    def _ports(self, name: str, level: int) -> Iterator[Port]:
+    def _ports(self, name: str, level: int) -> Iterator[PortAddresses]:
         return (port for port in self.live[name] if level in link_levels(self.plan, port))
 
     def tables(self) -> Tables:
@@ -87,7 +87,7 @@ class _Oracle:
         return result
 
     def _announced(self) -> dict[str, dict[int, dict[str, int]]]:
-        """Who announces which prefix of its own in which level at which metric."""
+        """The prefixes that each router advertises, by level, with metrics."""
         found: dict[str, dict[int, dict[str, int]]] = {}
         for router in self.plan.routers:
             loopback = _FRR_LOOPBACK if router.node.kind == "frr" else 0
@@ -106,7 +106,7 @@ class _Oracle:
         return found
 
     def _spread(self, prefix: str, costs: Mapping[int, Mapping[str, int]]) -> dict[str, Route]:
-        """Each router's best route to one prefix: level 1, level 2, what came down (RFC 5302 §3.2)."""
+        """Each router's best route to one prefix: level 1, level 2, leaked (RFC 5302 §3.2)."""
         six = ":" in prefix
         borders = {
             router.name
@@ -126,7 +126,7 @@ class _Oracle:
         return {**third, **second, **first, **own}
 
     def _toward(self, level: int, costs: Mapping[str, int], *, six: bool) -> dict[str, Route]:
-        """The route of every router of a level to something some of them announce."""
+        """The route of every router of a level to a prefix that some of them advertise."""
         goal = ""  # no router's name
         aimed = self.graphs[level].copy()
         aimed.add_weighted_edges_from((name, goal, cost) for name, cost in costs.items())
@@ -143,41 +143,8 @@ class _Oracle:
                 found[name] = Route(int(metric), hops)
         return found
 
-    def _gateway(self, port: Port, *, six: bool) -> str:
+    def _gateway(self, port: PortAddresses, *, six: bool) -> str:
         return self.links[port.peer, port.peer_port] if six else str(port.peer_address)
-
-
-def await_kernels(fabric: Fabric, wanted: Tables, seconds: float) -> float:
-    """Wait until every kernel has exactly the next hops wanted to all prefixes of the fabric.
-
-    Prefixes a router has of its own are left to its kernel, and those it should not reach must
-    not be there. Returns when the last kernel had them, by ``time.monotonic()``.
-    """
-    routers = fabric.plan.routers
-    networks = {str(port.address.network) for router in routers for port in router.ports}
-    everywhere = networks.union(*wanted.values())  # networks of links that are down too
-    expected = {
-        router.name: {
-            prefix: route.gateways if (route := wanted[router.name].get(prefix)) else frozenset()
-            for prefix in everywhere - _own(router)
-        }
-        for router in routers
-    }
-
-    def differing(name: str, view: KernelView) -> dict[str, tuple[object, object]]:
-        held = {**view.routes(), **view.routes6()}
-        return {
-            prefix: (hops, should)
-            for prefix, should in expected[name].items()
-            if (hops := gateways(held.get(prefix, ()))) != should
-        }
-
-    views = fabric.views(routers)
-    done = wait_until(views, lambda name, view: not differing(name, view), seconds)
-    assert done is not None, {
-        name: found for name, view in views.items() if (found := differing(name, view))
-    }
-    return done
 
 
 def await_metrics(fabric: Fabric, wanted: Tables, seconds: float = 10.0) -> None:
@@ -188,7 +155,7 @@ def await_metrics(fabric: Fabric, wanted: Tables, seconds: float = 10.0) -> None
         table = {
             prefix: route.metric
             for prefix, route in wanted[router.name].items()
-            if prefix not in _own(router)
+            if prefix not in own_prefixes(router)
         }
 
         def metrics(name: str = router.name) -> dict[str, int]:
@@ -197,7 +164,7 @@ def await_metrics(fabric: Fabric, wanted: Tables, seconds: float = 10.0) -> None
                 **vtysh_json(node, "show ip route isis"),
                 **vtysh_json(node, "show ipv6 route isis"),
             }
-            own = _own(fabric.plan.node(name))
+            own = own_prefixes(fabric.plan.node(name))
             return {p: rows[0]["metric"] for p, rows in shown.items() if p not in own}
 
         def agrees(metrics=metrics, table=table) -> bool:
@@ -210,11 +177,4 @@ def await_metrics(fabric: Fabric, wanted: Tables, seconds: float = 10.0) -> None
                 f"{name}: {[(p, found.get(p), m) for p, m in table.items() if found.get(p) != m]}"
             )
 
-        until(agrees, seconds, what, pause=0.2)
-
-
-def _own(router: NodePlan) -> set[str]:
-    networks = {str(port.address.network) for port in router.ports}
-    networks |= {str(port.address6.network) for port in router.ports if port.address6}
-    addresses = {f"{port.address.ip}/32" for port in router.ports}
-    return networks | addresses | {f"{router.router_id}/32", f"{router.loopback6}/128"}
+        wait_for(agrees, seconds, what, pause=0.2)

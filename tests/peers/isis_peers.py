@@ -1,6 +1,6 @@
-"""What routers of each make say of themselves in IS-IS: databases and adjacencies.
+"""IS-IS databases and adjacencies of each implementation, from its own tool.
 
-FRR's own JSON of the database repeats keys, so its text is read.
+FRR's JSON of the database has duplicate keys; its text output is parsed instead.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import networkx as nx
 from fared.core.ids import format_system_id
 from fared.isis.ids import format_lsp_id
 from fared.isis.pdu.codec import decode_pdu
-from fared.isis.pdu.model import IsReachability, Lsp, of_type
-from fared.lab.addressing import NodePlan, Plan, Port
+from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import IsReachability, of_type
+from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses
 from fared.lab.fabric import RunningNode
-from tests.peers.peers import fared, until, vtysh
+from tests.peers.peers import fared, vtysh
+from tests.waiting import wait_for
 
 _FRR_LEVEL = re.compile(r"^IS-IS Level-([12]) link-state database:")
 _FRR_LSP = re.compile(
@@ -28,7 +30,7 @@ LEVELS = (1, 2)
 
 
 class LspInstance(NamedTuple):
-    """What tells an instance of an LSP from every other."""
+    """The identity of an instance of an LSP."""
 
     lsp_id: str
     sequence_number: int
@@ -41,12 +43,12 @@ Adjacencies = dict[str, tuple[str, frozenset[int]]]
 
 
 def system_id(plan: NodePlan) -> str:
-    """Its system id as operators write it."""
+    """The system id in the usual notation."""
     return plan.net[-17:-3]
 
 
 def lsps(node: RunningNode) -> dict[int, dict[str, Lsp]]:
-    """The live LSPs that a fared node holds, decoded, by level and id."""
+    """The decoded LSPs of a fared node, without purges, by level and id."""
     found: dict[int, dict[str, Lsp]] = {}
     document = fared(node).request("show lsdb")
     for level in document["levels"]:
@@ -60,7 +62,7 @@ def lsps(node: RunningNode) -> dict[int, dict[str, Lsp]]:
 
 
 def databases(node: RunningNode, names: Mapping[str, str]) -> dict[int, Database]:
-    """The live LSPs a router holds by its own account, by level; ``names``: hostname to id."""
+    """The LSPs that a router reports, without purges, by level; ``names``: ids by hostname."""
     if node.plan.node.kind == "fared":
         return {
             level: frozenset(
@@ -81,20 +83,20 @@ def _of_frr(node: RunningNode, names: Mapping[str, str]) -> Iterator[tuple[int, 
             level = int(head[1])
         elif row := _FRR_LSP.match(line):
             name, pseudonode, fragment, sequence, checksum, purged, _ = row.groups()
-            if not purged:  # what waits to be removed stands in parentheses
+            if not purged:  # LSPs about to be removed are in parentheses
                 lsp_id = f"{names.get(name, name)}.{pseudonode}-{fragment}"
                 yield level, LspInstance(lsp_id, int(sequence, 16), int(checksum, 16))
 
 
-def hostnames(plan: Plan) -> dict[str, str]:
+def hostnames(plan: AddressPlan) -> dict[str, str]:
     """The system id of each router by name."""
     return {router.name: system_id(router) for router in plan.routers}
 
 
 def await_equal_databases(fabric: Any, seconds: float = 15.0) -> dict[int, Database]:
-    """Wait until all routers of each connected piece of a level hold the same LSPs.
+    """Wait until all routers of each partition of a level have the same LSPs.
 
-    Returns the LSPs by level; a level in pieces is the union of what its pieces hold.
+    Returns the LSPs by level; those of a partitioned level are the union of its partitions.
     """
     names = hostnames(fabric.plan)
     found: dict[int, Database] = {}
@@ -112,14 +114,14 @@ def await_equal_databases(fabric: Any, seconds: float = 15.0) -> dict[int, Datab
                     result[f"{name} level {level}"] = sorted(copy - common)
         return result
 
-    until(
+    wait_for(
         lambda: not differing(), seconds, lambda: f"equal databases, but {differing()}", pause=0.2
     )
     return found
 
 
-def pieces(plan: Plan) -> Iterator[tuple[int, set[str]]]:
-    """Yield the routers of each connected piece of each level."""
+def pieces(plan: AddressPlan) -> Iterator[tuple[int, set[str]]]:
+    """Yield the routers of each partition of each level."""
     for level in LEVELS:
         graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(r.name for r in plan.routers if runs(r.node.isis_level, level))
@@ -133,7 +135,7 @@ def pieces(plan: Plan) -> Iterator[tuple[int, set[str]]]:
             yield level, members
 
 
-def link_levels(plan: Plan, port: Port) -> set[int]:
+def link_levels(plan: AddressPlan, port: PortAddresses) -> set[int]:
     """The levels at which the two ends of a link become neighbors: level 1 needs one area."""
     ends = [plan.node(name).node for name in (port.node, port.peer)]
     wanted = [level for level in LEVELS if runs(port.level, level)]
@@ -147,7 +149,7 @@ def runs(levels: str, level: int) -> bool:
 
 
 def adjacencies(node: RunningNode, names: Mapping[str, str]) -> Adjacencies:
-    """The neighbors to which a router is adjacent, by its own account, by interface."""
+    """The adjacent neighbors that a router reports, by interface."""
     if node.plan.node.kind == "fared":
         found: Adjacencies = {}
         for interface in fared(node).request("show lsdb")["interfaces"]:

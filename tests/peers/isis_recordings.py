@@ -1,18 +1,22 @@
-"""Everything IS-IS that the fared nodes of a fabric send, judged by Wireshark's dissector."""
+"""The IS-IS PDUs that the fared nodes of a fabric send, checked by Wireshark's dissector."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import dpkt
-
 from fared.isis.pdu.model import PduType
-from tests.peers.peers import fared
+from tests.peers.recordings import (
+    dissected,
+    errors_of,
+    fletcher_holds,
+    frames_of,
+    recorded_packets,
+    refusals,
+)
 
 _FLAW = re.compile(
     r"Malformed|Expert Info \((Warning|Error)|\[in\s?correct|Bad checksum", re.IGNORECASE
@@ -28,10 +32,10 @@ _LIFETIME_AT, _LSP_ID_AT = 10, 12
 
 
 class Verdict(NamedTuple):
-    """What was sent and what is wrong with it.
+    """The PDUs that were sent, and their errors.
 
-    PDUs by type and by interface index; ``flawed`` frames in the dissector's words; ``lsps`` that
-    were no purges, and the ``bad_lsps`` among them whose checksum is wrong.
+    PDUs by type and by interface index; ``flawed`` frames as the dissector prints them; ``lsps``
+    without purges, and the ``bad_lsps`` among them whose checksum is wrong.
     """
 
     kinds: Counter[str]
@@ -43,13 +47,10 @@ class Verdict(NamedTuple):
 
 def judge(recording: Path) -> Verdict:
     """Decode what tcpdump recorded on all interfaces of a node, or of several nodes."""
-    command = ["tshark", "-n", "-r", str(recording), "-V", "-O", "isis,isis.hello,isis.lsp"]
-    command[-1] += ",isis.csnp,isis.psnp"
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    frames = re.split(r"^(?=Frame \d+:)", done.stdout, flags=re.MULTILINE)
+    text = dissected(recording, "isis,isis.hello,isis.lsp,isis.csnp,isis.psnp")
+    frames = frames_of(text)
     flawed = [frame for frame in frames if _FLAW.search(frame)]
-    assert done.stdout.count("ISO 10589 ISIS") >= len(frames) - 1
+    assert text.count("ISO 10589 ISIS") >= len(frames) - 1
     kinds: Counter[str] = Counter()
     links: Counter[int] = Counter()
     lsps, bad = 0, []
@@ -59,46 +60,26 @@ def judge(recording: Path) -> Verdict:
         links[ifindex] += 1
         if kind in _LSPS and any(pdu[_LIFETIME_AT:_LSP_ID_AT]):
             lsps += 1
-            if not _fletcher_holds(pdu[_LSP_ID_AT : int.from_bytes(pdu[8:10], "big")]):
+            if not fletcher_holds(pdu[_LSP_ID_AT : int.from_bytes(pdu[8:10], "big")]):
                 bad.append(pdu.hex())
     return Verdict(kinds, links, flawed, lsps, bad)
 
 
 def pdus(recording: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the interface index and the PDU of every frame (Linux cooked capture 2)."""
-    with recording.open("rb") as file:
-        for _, frame in dpkt.pcap.UniversalReader(file):
-            cooked = dpkt.sll2.SLL2(frame)
-            payload = bytes(cooked.data)
-            if payload.startswith(_LLC) and payload[3] == _ISIS:
-                yield cooked.intindex, payload[3:]
-
-
-def _fletcher_holds(covered: bytes) -> bool:
-    """Whether both sums over an LSP from its id on come to zero (RFC 905 annex B)."""
-    first = second = 0
-    for byte in covered:
-        first += byte
-        second += first
-    return first % 255 == 0 and second % 255 == 0
+    """Yield the interface index and the PDU of every frame."""
+    for ifindex, payload in recorded_packets(recording):
+        if payload.startswith(_LLC) and payload[3] == _ISIS:
+            yield ifindex, payload[3:]
 
 
 def refused(fabric, forgiven: frozenset[str] = frozenset({"no-adjacency"})) -> dict[str, dict]:
-    """What the fared nodes refused from others, by reason.
+    """The PDUs that the fared nodes rejected, by reason.
 
-    What a neighbor of old, or one that is quicker than the third hello, sends before there is an
-    adjacency is refused rightly, and left out.
+    PDUs that a neighbor sends before the adjacency is up are rejected correctly, and left out.
     """
-    found = {}
-    for plan in fabric.plan.routers:
-        if plan.node.kind == "fared":
-            errors = pdu_errors(fabric.node(plan.name))
-            if unforgiven := {k: n for k, n in errors.items() if k not in forgiven}:
-                found[plan.name] = unforgiven
-    return found
+    return refusals(fabric, "pdu-errors", forgiven)
 
 
 def pdu_errors(node) -> dict[str, int]:
-    """How many PDUs a fared node refused, by reason."""
-    rows = fared(node).request("show counters")["counters"]
-    return {r["name"]: r["value"] for r in rows if r["group"] == "pdu-errors"}
+    """The number of PDUs that a fared node rejected, by reason."""
+    return errors_of(node, "pdu-errors")

@@ -1,18 +1,20 @@
-"""Routers of several makes in network namespaces: on one bridge, or on links without addresses.
+"""Routers of several implementations in namespaces, on a bridge or on unnumbered links.
 
-The lab's topologies know numbered links between two nodes only; these are made here.
+Topologies of the lab have only numbered links between two nodes; this module builds others.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
+import pytest
 import yaml
 
 from fared.api.client import DaemonUnreachableError
@@ -20,7 +22,8 @@ from fared.lab.errors import LabError
 from fared.lab.kernel_view import Hop, KernelView
 from fared.lab.kinds import kind_of
 from fared.lab.namespaces import Netns
-from tests.peers.peers import fared, until
+from tests.peers.peers import fared
+from tests.waiting import wait_for
 
 SUBNET = "10.192.0"
 PORT = "eth0"
@@ -28,7 +31,7 @@ PORT = "eth0"
 
 @dataclass
 class Member:
-    """A router on the LAN; ``number`` is the end of its addresses and of its router id."""
+    """A router on the LAN; ``number`` is the last byte of its addresses and of its router id."""
 
     name: str
     kind: str
@@ -44,17 +47,17 @@ class Member:
 
     @property
     def router_id(self) -> str:
-        """Its loopback address."""
+        """The loopback address."""
         return f"10.255.0.{self.number}"
 
     @property
     def address(self) -> str:
-        """Its address on the LAN."""
+        """The address on the LAN."""
         return f"{SUBNET}.{self.number}"
 
     @property
     def plan(self) -> Any:
-        """What functions for nodes of a lab's fabric ask of a node."""
+        """The attributes that functions for nodes of a lab use."""
         return SimpleNamespace(
             name=self.name,
             isis=self.isis,
@@ -62,15 +65,15 @@ class Member:
         )
 
     def cli(self, *arguments: str) -> str:
-        """Run the operator's tool of its make."""
+        """Run the command-line tool of its implementation."""
         return self.netns.run(kind_of(self.kind).cli(self.directory, arguments)).stdout
 
     def files(self) -> dict[str, str]:
-        """The configuration of its make."""
+        """The configuration files of its implementation."""
         return _FILES[self.kind](self)
 
     def start(self) -> None:
-        """Start the daemon; it may still be busy starting when this returns."""
+        """Start the daemon, without waiting until it is ready."""
         self.killed = False
         for name, text in self.files().items():
             (self.directory / name).write_text(text)
@@ -81,10 +84,10 @@ class Member:
             self.processes.append(self.netns.start(command.arguments, log))
             ready = command.ready
             if ready is not None and self.kind == "frr":
-                until(ready.exists, 10.0, f"{command.name} of {self.name}")
+                wait_for(ready.exists, 10.0, f"{command.name} of {self.name}")
 
     def kill(self) -> None:
-        """As a crash would: without a word to anybody."""
+        """Kill the daemon: it sends nothing more."""
         for process in self.processes:
             process.kill()
             process.wait()
@@ -92,7 +95,7 @@ class Member:
         self.killed = True
 
     def designated(self) -> tuple[str, str, str]:
-        """Its own state, and whom it takes for the designated router and its backup."""
+        """The state of its interface, and the DR and BDR that it reports."""
         try:
             return _ASK[self.kind](self)
         except (DaemonUnreachableError, LabError):
@@ -147,7 +150,7 @@ class Lan:
 
     @property
     def plan(self) -> Any:
-        """What functions for a lab's fabric ask of it: the routers that live."""
+        """The attributes that functions for a lab's fabric use: the running routers."""
         return SimpleNamespace(routers=[member.plan for member in self.alive])
 
     def node(self, name: str) -> Member:
@@ -159,12 +162,27 @@ class Lan:
         return self.views[name].hops(f"{target.router_id}/32")
 
     def close(self) -> None:
-        """End everything and leave nothing behind."""
+        """End all daemons and remove the namespaces."""
         for member in self.members.values():
             member.kill()
             self.views[member.name].close()
             member.netns.delete()
         self.switch.delete()
+
+    @classmethod
+    @contextmanager
+    def in_directory(
+        cls, tmp: pytest.TempPathFactory, members: Mapping[str, tuple[str, int, int]]
+    ) -> Iterator[Self]:
+        """Create the LAN, without daemons, in a directory that daemons of other users may enter."""
+        directory = tmp.mktemp("lan")
+        for parent in (directory, directory.parent):
+            parent.chmod(0o755)
+        made = cls(directory, members)
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 # Configurations
@@ -235,7 +253,7 @@ protocol ospf v2 lan {{
 _FILES = {"fared": _fared_files, "frr": _frr_files, "bird": _bird_files}
 
 
-# Questions
+# Queries
 
 
 def _ask_fared(member: Member) -> tuple[str, str, str]:

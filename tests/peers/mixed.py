@@ -1,4 +1,4 @@
-"""Fabrics of several makes, whole and while links fail: judged by the oracle at every step."""
+"""Fabrics of several implementations under link failures, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import time
 
 import pytest
 
-from fared.lab.addressing import Port
+from fared.lab.addressing import PortAddresses
 from fared.lab.fabric import Fabric
 from tests.peers import oracle
 from tests.peers.agreement import Part, await_agreement, read_by_bird, read_by_fared
 from tests.peers.conftest import Peers
-from tests.peers.peers import tell, until
+from tests.peers.peers import tell
 from tests.peers.routes import await_computed, await_kernels
+from tests.waiting import wait_for
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(900))
 FAILURES = [(1, 3), *(pytest.param(seed, 20, marks=_SOAK) for seed in (3, 4, 5))]
@@ -25,9 +26,9 @@ _MESSAGES = {"Hello", "DB Description", "LS Request", "LS Update", "LS Acknowled
 
 
 def await_as_it_should_be(fabric: Fabric, seconds: float) -> float:
-    """Wait for the right routes everywhere and for databases that are equal and read alike.
+    """Wait for the right routes in all routers, and for databases equal and decoded alike.
 
-    Returns when all kernels were right.
+    Returns the time at which all kernels were right.
     """
     done = await_routes(fabric, None, seconds)
     await_agreement(fabric, seconds)
@@ -35,11 +36,13 @@ def await_as_it_should_be(fabric: Fabric, seconds: float) -> float:
     return done
 
 
-def await_routes(fabric: Fabric, failed: Port | None, seconds: float = _STEP_DEADLINE) -> float:
-    """Wait until all kernels and daemons have the oracle's routes; return when kernels had.
+def await_routes(
+    fabric: Fabric, failed: PortAddresses | None, seconds: float = _STEP_DEADLINE
+) -> float:
+    """Wait until all kernels and daemons have the oracle's routes; return when the kernels did.
 
-    ``failed`` is the port that was taken down, if any. A BIRD at the other end, which lost its
-    carrier, announces its address there as a host; other makes do not.
+    ``failed`` is the port that was set down, if any. BIRD at the other end, without carrier,
+    advertises its address there as a host route; other implementations do not.
     """
     if failed is None:
         wanted = oracle.routes(fabric.plan)
@@ -47,7 +50,7 @@ def await_routes(fabric: Fabric, failed: Port | None, seconds: float = _STEP_DEA
         far = _port(fabric, failed.peer, failed.peer_port)
         hosts = [far] if _kind(fabric, far.node) == "bird" else []
         wanted = oracle.routes(fabric.plan, [frozenset((failed.node, failed.peer))], hosts)
-    for leaf in fabric.plan.leaves:  # one failure cuts nobody off
+    for leaf in fabric.plan.leaves:  # one failure isolates no router
         for prefix in (f"{leaf.router_id}/32", *map(str, leaf.host_prefixes)):
             assert all(prefix in table for table in wanted.values()), prefix
     done = await_kernels(fabric, wanted, seconds)
@@ -56,12 +59,12 @@ def await_routes(fabric: Fabric, failed: Port | None, seconds: float = _STEP_DEA
 
 
 def await_read_alike(fabric: Fabric, seconds: float) -> None:
-    """Wait until each BIRD reads in the LSAs of its area what a fared beside it reads."""
+    """Wait until each BIRD decodes the LSAs of its area as a fared of that area does."""
     for plan in fabric.plan.routers:
         if plan.node.kind == "bird":
             peer = next(p.peer for p in plan.fabric_ports if _kind(fabric, p.peer) == "fared")
             bird, ours = fabric.node(plan.name), fabric.node(peer)
-            until(
+            wait_for(
                 lambda b=bird, o=ours: _read_alike(read_by_bird(b), read_by_fared(o)),
                 seconds,
                 f"{plan.name} reads its database as {peer} does",
@@ -76,10 +79,10 @@ def _read_alike(bird: _Reading, fared: _Reading) -> bool:
 
 
 def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
-    """Take a link down at one end, and up again, each time waiting for all routes everywhere.
+    """Set links down at one end, and up again, and wait each time for all routes.
 
-    Links and ends are chosen at random. The link comes back only when a BIRD at it has said that
-    it was gone (see ``test_bird_beside_frr``).
+    Links and ends are chosen at random. If one end is BIRD, the link is restored after BIRD has
+    withdrawn it from its router LSA (see ``test_bird_beside_frr``).
     """
     ports = [port for router in fabric.plan.routers for port in router.fabric_ports]
     for port in random.Random(seed).choices(ports, k=failures):
@@ -93,15 +96,15 @@ def fail_and_heal(fabric: Fabric, seed: int, failures: int) -> None:
         tell(f"{port.node}-{port.peer}: kernels right {failed:.2f} s, healed {healed:.2f} s")
 
 
-def await_bird_tells(fabric: Fabric, port: Port) -> None:
-    """Wait until a BIRD at either end has taken the other end out of its router LSA.
+def await_bird_tells(fabric: Fabric, port: PortAddresses) -> None:
+    """Wait until BIRD at either end has withdrawn the link from its router LSA.
 
-    It may originate five seconds after the last time (MinLSInterval), at its next tick of a second.
+    BIRD originates at most once in five seconds (MinLSInterval), at a tick of one second.
     """
     for one, other in ((port.node, port.peer), (port.peer, port.node)):
         if _kind(fabric, one) == "bird":
             own, lost = (str(fabric.plan.node(name).router_id) for name in (one, other))
-            until(
+            wait_for(
                 lambda n=one, o=own, m=lost: m not in _neighbors(fabric, n, o),
                 _BIRD_DEADLINE,
                 f"{one} tells that {other} is gone",
@@ -114,7 +117,7 @@ def _neighbors(fabric: Fabric, name: str, router_id: str) -> set[str]:
     return {part.target for part in parts if part.word == "router"}
 
 
-def _port(fabric: Fabric, node: str, name: str) -> Port:
+def _port(fabric: Fabric, node: str, name: str) -> PortAddresses:
     return next(port for port in fabric.plan.node(node).fabric_ports if port.name == name)
 
 
@@ -123,7 +126,7 @@ def _kind(fabric: Fabric, name: str) -> str:
 
 
 def judge_every_link(peers: Peers) -> None:
-    """Hold everything our routers sent on every link, from the start, against Wireshark."""
+    """Check all packets of fared on every link, since the start, with Wireshark."""
     peers.recordings.stop()
     ours = [router for router in peers.fabric.plan.routers if router.node.kind == "fared"]
     assert peers.recordings.names() == sorted(router.name for router in ours)

@@ -1,8 +1,8 @@
-"""What every router of a fabric should compute, by the rules of RFC 2328 over networkx's distances.
+"""The routes that each router of a fabric should have, by RFC 2328, with networkx.
 
-An oracle on purpose unlike the daemon's way: distances of a whole area come from a library, and
-next hops from comparing distances, not from the tree. It knows point-to-point links of equal or
-different costs, areas, and border routers that believe the backbone only (RFC 3509 §2.2).
+The oracle differs from fared by design: a library computes the distances of an area, and next hops
+follow from distances, not from the tree. It supports point-to-point links of equal or different
+costs, areas, and ABRs that consider summaries of the backbone only (RFC 3509 §2.2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from fared.core.ids import BACKBONE, AreaId
-from fared.lab.addressing import NodePlan, Plan, Port
+from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses
 
 Gateways = frozenset[tuple[str, str]]
 """The (interface, gateway) pairs of a route; none where the prefix is the router's own."""
@@ -27,7 +27,7 @@ Link = frozenset[str]
 
 
 class Route(NamedTuple):
-    """A route as every make should have it."""
+    """The expected route of any implementation."""
 
     kind: str
     metric: int
@@ -46,12 +46,12 @@ class _Prefix(NamedTuple):
 
 
 def routes(
-    plan: Plan, down: Collection[Link] = (), hosts: Collection[Port] = ()
+    plan: AddressPlan, down: Collection[Link] = (), hosts: Collection[PortAddresses] = ()
 ) -> dict[str, dict[str, Route]]:
-    """Every router's routes, its own prefixes included, while some links are down.
+    """Return every router's routes, its own prefixes included, while some links are down.
 
-    ``hosts`` are ports without carrier whose router still announces their address, as a host:
-    it takes the interface for one in state Loopback (§12.4.1).
+    ``hosts`` are ports without carrier whose router still advertises their address, as a host
+    route, as if the interface were in state Loopback (§12.4.1).
     """
     live = {
         router.name: [port for port in router.fabric_ports if _link(port) not in down]
@@ -67,19 +67,19 @@ def routes(
     return result
 
 
-def pieces(plan: Plan) -> Iterator[tuple[AreaId, set[str]]]:
-    """Yield each area's routers, those of an area in pieces piece by piece."""
+def pieces(plan: AddressPlan) -> Iterator[tuple[AreaId, set[str]]]:
+    """Yield the routers of each partition of each area."""
     live = {router.name: router.fabric_ports for router in plan.routers}
     for area in sorted({port.area for ports in live.values() for port in ports}):
         for members in nx.weakly_connected_components(_graph(live, area)):
             yield area, members
 
 
-def _link(port: Port) -> Link:
+def _link(port: PortAddresses) -> Link:
     return frozenset((port.node, port.peer))
 
 
-def _graph(live: Mapping[str, Collection[Port]], area: AreaId) -> nx.DiGraph[str]:
+def _graph(live: Mapping[str, Collection[PortAddresses]], area: AreaId) -> nx.DiGraph[str]:
     graph: nx.DiGraph[str] = nx.DiGraph()
     for name, ports in live.items():
         for port in ports:
@@ -89,7 +89,9 @@ def _graph(live: Mapping[str, Collection[Port]], area: AreaId) -> nx.DiGraph[str
     return graph
 
 
-def _prefixes(plan: Plan, live: Mapping[str, Collection[Port]]) -> Iterator[_Prefix]:
+def _prefixes(
+    plan: AddressPlan, live: Mapping[str, Collection[PortAddresses]]
+) -> Iterator[_Prefix]:
     """Yield loopbacks, the subnets of hosts, and those of links that are up."""
     links: dict[tuple[IPv4Network, AreaId], dict[str, int]] = {}
     for router in plan.routers:
@@ -100,7 +102,7 @@ def _prefixes(plan: Plan, live: Mapping[str, Collection[Port]]) -> Iterator[_Pre
         yield _Prefix(str(network), area, costs)
 
 
-def _host_ports(router: NodePlan) -> Iterator[Port]:
+def _host_ports(router: NodePlan) -> Iterator[PortAddresses]:
     return (port for port in router.ports if port.to_host)
 
 
@@ -109,9 +111,9 @@ def _distances(graph: nx.DiGraph[str]) -> Distances:
 
 
 def _spread(
-    far: Mapping[AreaId, Distances], live: Mapping[str, Collection[Port]], prefix: _Prefix
+    far: Mapping[AreaId, Distances], live: Mapping[str, Collection[PortAddresses]], prefix: _Prefix
 ) -> dict[str, _Found]:
-    """Each router's best route to one prefix: its own area's, else by summaries (§16.1, §16.2)."""
+    """Each router's best route to one prefix: intra-area, or else inter-area (§16.1, §16.2)."""
 
     def inside(area: AreaId) -> set[str]:
         return set(far[area])
@@ -125,7 +127,7 @@ def _spread(
     borders = {name for area in others for name in inside(area) & inside(BACKBONE)}
 
     def summaries(area: AreaId) -> dict[str, int]:
-        """What border routers announce into an area: never what they learned from it."""
+        """The summaries that ABRs originate into an area: never of routes learned from it."""
         return {
             name: found[name].route.metric
             for name in borders & inside(area) & found.keys()
@@ -144,11 +146,11 @@ def _spread(
 def _toward(
     far: Distances,
     area: AreaId,
-    live: Mapping[str, Collection[Port]],
+    live: Mapping[str, Collection[PortAddresses]],
     costs: Mapping[str, int],
     kind: str,
 ) -> Iterator[tuple[str, Route]]:
-    """Yield the route of every router of an area to something some of them announce."""
+    """Yield the route of every router of an area to a prefix that some of them advertise."""
     metrics = {
         name: min(costs[owner] + there[owner] for owner in costs if owner in there)
         for name, there in far.items()

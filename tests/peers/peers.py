@@ -1,20 +1,21 @@
-"""What the peers say of themselves: databases, neighbors and routes of FRR, BIRD and fared.
+"""Databases, neighbors and routes of FRR, BIRD and fared, from their own tools.
 
-Every router of a mixed fabric is asked by its own tool, and all answers come in one form.
+Functions query each router with its own tool, and return one form for all implementations.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from fared.api.client import ControlClient
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.kernel_view import Hop
 from fared.lab.waiting import has_all_paths, wait_until
+from tests.waiting import wait_for
 
 AREA = "0.0.0.0"
 MAX_AGE = 3600
@@ -39,11 +40,11 @@ _FARED_TYPES = {
 }
 _BIRD_AREA = re.compile(r"^Area (\S+)$")
 _BIRD_LSA = re.compile(r"^ ([0-9a-f]{4})\s+(\S+)\s+(\S+)\s+([0-9a-f]{8})\s+(\d+)\s+([0-9a-f]{4})$")
-_BIRD_TYPE = 0x1F  # above these bits stands the scope, in BIRD's own numbering
+_BIRD_TYPE = 0x1F  # the bits above are the scope, in BIRD's numbering
 
 
 class LsaId(NamedTuple):
-    """What tells an instance of an LSA from every other."""
+    """The identity of an instance of an LSA."""
 
     ls_type: int
     link_state_id: str
@@ -56,24 +57,8 @@ Database = frozenset[LsaId]
 
 
 def tell(text: str) -> None:
-    """Report a figure: pytest shows it with -rA or -s, and when a test fails."""
+    """Print a figure: pytest shows it with -rA or -s, and when a test fails."""
     print(text)  # noqa: T201
-
-
-def until(
-    condition: Callable[[], Any],
-    seconds: float,
-    what: str | Callable[[], str],
-    pause: float = 0.02,
-) -> float:
-    """Wait until the condition holds; return how long that took, seconds."""
-    begun = time.monotonic()
-    while not condition():
-        if time.monotonic() - begun >= seconds:
-            text = what if isinstance(what, str) else what()
-            raise AssertionError(f"not within {seconds:g} s: {text}")
-        time.sleep(pause)
-    return time.monotonic() - begun
 
 
 def fared(node: RunningNode) -> ControlClient:
@@ -82,23 +67,23 @@ def fared(node: RunningNode) -> ControlClient:
 
 
 def vtysh(node: RunningNode, *commands: str) -> str:
-    """Run commands in an FRR node, one after the other."""
+    """Run commands in an FRR node, in order."""
     return node.cli(*(word for command in commands for word in ("-c", command)))
 
 
 def vtysh_json(node: RunningNode, command: str) -> dict[str, Any]:
-    """Run one show command in an FRR node and read its JSON."""
+    """Run one show command in an FRR node; return its JSON."""
     found: dict[str, Any] = json.loads(vtysh(node, f"{command} json"))
     return found
 
 
 def database(node: RunningNode) -> Database:
-    """All live LSAs a router holds, by its own account."""
+    """All LSAs that a router reports, without those at MaxAge."""
     return frozenset().union(*databases(node).values())
 
 
 def databases(node: RunningNode) -> dict[str, Database]:
-    """The live LSAs a router holds by its own account, by area, and those of AS scope."""
+    """The LSAs that a router reports, without those at MaxAge, by area, and those of AS scope."""
     readers = {"fared": _fared_lsas, "frr": _frr_lsas, "bird": _bird_lsas}
     found: dict[str, set[LsaId]] = {AS_SCOPE: set()}
     for scope, age, lsa in readers[node.plan.node.kind](node):
@@ -143,16 +128,59 @@ def _bird_lsas(node: RunningNode) -> Iterator[tuple[str, int, LsaId]]:
 
 
 def differences(fabric: Fabric) -> dict[str, list[LsaId]]:
-    """What each router holds that not all hold; empty when all databases are equal."""
+    """The LSAs of each router that others lack; empty when all databases are equal."""
     databases = {plan.name: database(fabric.node(plan.name)) for plan in fabric.plan.routers}
     common = frozenset.intersection(*databases.values())
     return {name: sorted(held - common) for name, held in databases.items() if held != common}
 
 
 def await_equal_databases(fabric: Fabric, seconds: float = 15.0) -> Database:
-    """Wait until all routers hold the same LSAs and return them."""
-    until(lambda: not differences(fabric), seconds, f"equal databases, but {differences(fabric)}")
+    """Wait until all routers have the same LSAs; return these."""
+    wait_for(
+        lambda: not differences(fabric), seconds, f"equal databases, but {differences(fabric)}"
+    )
     return database(fabric.node(fabric.plan.routers[0].name))
+
+
+_CONFIGURATIONS = {"fared": "fared.yaml", "bird": "bird.conf"}
+
+
+@contextmanager
+def reconfigured(fabric: Fabric, lines: Mapping[str, tuple[str, str]]) -> Iterator[None]:
+    """Insert lines in the configurations of fared and BIRD nodes for a block.
+
+    ``lines``: by kind, a text and the lines to insert after it. All nodes of these kinds are
+    reloaded at the beginning and at the end.
+    """
+    nodes = [fabric.node(plan.name) for plan in fabric.plan.routers if plan.node.kind in lines]
+    files = {node.name: node.directory / _CONFIGURATIONS[node.plan.node.kind] for node in nodes}
+    plain = {name: file.read_text() for name, file in files.items()}
+    for node in nodes:
+        before, more = lines[node.plan.node.kind]
+        assert before in plain[node.name]
+        files[node.name].write_text(plain[node.name].replace(before, before + more, 1))
+        _reload(node)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            files[node.name].write_text(plain[node.name])
+            _reload(node)
+
+
+def _reload(node: RunningNode) -> None:
+    if node.plan.node.kind == "bird":
+        node.cli("configure")
+    else:
+        assert fared(node).request("reload")["applied"]
+
+
+def links_routed(fabric: Fabric, name: str) -> int:
+    """The number of networks between two other routers to which a kernel has a route."""
+    known = fabric.view(name).routes()
+    ports = [port for plan in fabric.plan.routers for port in plan.fabric_ports]
+    others = {str(port.address.network) for port in ports if name not in (port.node, port.peer)}
+    return len(others & known.keys())
 
 
 def full_neighbors(node: RunningNode) -> dict[str, str]:
@@ -174,7 +202,7 @@ def full_neighbors(node: RunningNode) -> dict[str, str]:
 
 
 def wanted_neighbors(fabric: Fabric, name: str) -> dict[str, str]:
-    """What ``full_neighbors`` should say while all links are whole."""
+    """The result of ``full_neighbors`` when all links are up."""
     plan = fabric.plan
     ports = plan.node(name).fabric_ports
     return {port.name: str(plan.node(port.peer).router_id) for port in ports}
@@ -192,7 +220,7 @@ def gateways(hops: tuple[Hop, ...]) -> set[tuple[str, str | None]]:
 
 
 def await_all_paths(fabric: Fabric, seconds: float = 20.0) -> float:
-    """Wait until every kernel has all paths to all hosts; return when the last one had."""
+    """Wait until every kernel has all paths to all hosts; return the time of the last one."""
     plan = fabric.plan
     views = fabric.views(plan.routers)
     accepts = has_all_paths(fabric)
@@ -208,14 +236,14 @@ def await_all_paths(fabric: Fabric, seconds: float = 20.0) -> float:
 
 
 def await_whole(fabric: Fabric, seconds: float = 30.0) -> float:
-    """Wait for all paths and equal databases; return when all paths were there."""
+    """Wait for all paths and equal databases; return the time at which all paths existed."""
     done = await_all_paths(fabric, seconds)
     await_equal_databases(fabric, seconds)
     return done
 
 
 def await_hops(fabric: Fabric, name: str, prefix: str, wanted: set[str], seconds: float) -> float:
-    """Wait until a kernel's route to the prefix uses these interfaces; return when it did."""
+    """Wait until a kernel's route to the prefix uses these interfaces; return the time."""
 
     def accepts(_: str, view: Any) -> bool:
         return {hop.interface for hop in view.hops(prefix)} == wanted

@@ -1,4 +1,4 @@
-"""What is redistributed, and how FRR, BIRD and the kernels see it."""
+"""Redistributed prefixes, and queries of FRR, BIRD and the kernels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fared.lab.fabric import Fabric, RunningNode
 from tests.peers.peers import vtysh_json
 
 
-def redistribute(node: Any, sources: Mapping[str, Any]) -> None:
-    """Write the sources into the node's file and reload it."""
+def redistribute(node: Any, sources: Mapping[str, Any], protocol: str = "ospf") -> None:
+    """Write the sources to the node's file, and reload it."""
     file = node.directory / "fared.yaml"
     document = yaml.safe_load(file.read_text())
-    document["ospf"]["redistribute"] = dict(sources)
+    document[protocol]["redistribute"] = dict(sources)
     file.write_text(yaml.safe_dump(document, sort_keys=False))
     said = node.cli("config", "reload")
     assert "refused" not in said

@@ -1,16 +1,20 @@
-"""The routes that routers of each make have computed, and those their kernels hold."""
+"""The routes of each implementation, in its daemon and in its kernel."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Protocol
+
+import pytest
 
 from fared.lab.addressing import NodePlan
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import wait_until
 from tests.peers.oracle import Route
-from tests.peers.peers import fared, gateways, until, vtysh_json
+from tests.peers.peers import fared, gateways, vtysh_json
+from tests.waiting import wait_for
 
 _FRR_KINDS = {"N": "intra-area", "N IA": "inter-area", "N E1": "external-1", "N E2": "external-2"}
 _BIRD_KINDS = {"I": "intra-area", "IA": "inter-area", "E1": "external-1", "E2": "external-2"}
@@ -23,7 +27,7 @@ _SHOWN = 5
 
 
 def computed(node: RunningNode) -> Table:
-    """What the daemon of a router has computed, by its own account."""
+    """The routes that the daemon of a router reports."""
     readers = {"fared": _of_fared, "frr": _of_frr, "bird": _of_bird}
     return readers[node.plan.node.kind](node)
 
@@ -68,7 +72,7 @@ def await_computed(fabric: Fabric, wanted: Mapping[str, Table], seconds: float =
     """Wait until every daemon has exactly the routes wanted: kind, metric and next hops."""
     for name, table in wanted.items():
         node = fabric.node(name)
-        until(
+        wait_for(
             lambda n=node, t=table: computed(n) == t,
             seconds,
             lambda n=node, t=table: f"{n.name}, (is, should): {_unlike(computed(n), t)}",
@@ -76,11 +80,20 @@ def await_computed(fabric: Fabric, wanted: Mapping[str, Table], seconds: float =
         )
 
 
-def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -> float:
+class Reached(Protocol):
+    """An oracle's route to a prefix: its next hops, (interface, address)."""
+
+    @property
+    def gateways(self) -> frozenset[tuple[str, str | None]]: ...
+
+
+def await_kernels(
+    fabric: Fabric, wanted: Mapping[str, Mapping[str, Reached]], seconds: float
+) -> float:
     """Wait until every kernel has exactly the next hops wanted to all prefixes of the fabric.
 
-    Prefixes a router has of its own are left to its kernel, and those it should not reach must
-    not be there. Returns when the last kernel had them, by ``time.monotonic()``.
+    A router's own prefixes are not compared; there must be no routes to unreachable prefixes.
+    Returns the time of the last kernel, by ``time.monotonic()``.
     """
     routers = [fabric.plan.node(name) for name in wanted]
     networks = {
@@ -90,13 +103,13 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
     expected = {
         router.name: {
             prefix: route.gateways if (route := wanted[router.name].get(prefix)) else frozenset()
-            for prefix in everywhere - _own(router)
+            for prefix in everywhere - own_prefixes(router)
         }
         for router in routers
     }
 
     def differing(name: str, view: KernelView) -> dict[str, tuple[object, object]]:
-        held = view.routes()
+        held = {**view.routes(), **view.routes6()}
         return {
             prefix: (hops, should)
             for prefix, should in expected[name].items()
@@ -114,11 +127,31 @@ def await_kernels(fabric: Fabric, wanted: Mapping[str, Table], seconds: float) -
     return done
 
 
-def _own(router: NodePlan) -> set[str]:
+def await_shares(
+    view: KernelView, prefixes: list[str], wanted: Mapping[str, int], seconds: float = 30.0
+) -> None:
+    """Wait until a kernel's weights toward all prefixes have this proportion, within 1 %."""
+
+    def accepts(_: str, view: KernelView) -> bool:
+        for prefix in prefixes:
+            weights = {hop.interface: hop.weight for hop in view.hops(prefix)}
+            if weights.keys() != wanted.keys():
+                return False
+            unit = sum(weights.values()) / sum(wanted.values())
+            if weights != pytest.approx({k: unit * n for k, n in wanted.items()}, rel=0.01):
+                return False
+        return True
+
+    done = wait_until({"": view}, accepts, seconds)
+    assert done is not None, [view.hops(prefix) for prefix in prefixes]
+
+
+def own_prefixes(router: NodePlan) -> set[str]:
+    """The networks and addresses of a router itself, of both families."""
     networks = {str(port.address.network) for port in router.ports}
-    return (
-        networks | {f"{port.address.ip}/32" for port in router.ports} | {f"{router.router_id}/32"}
-    )
+    networks |= {str(port.address6.network) for port in router.ports if port.address6}
+    addresses = {f"{port.address.ip}/32" for port in router.ports}
+    return networks | addresses | {f"{router.router_id}/32", f"{router.loopback6}/128"}
 
 
 def _unlike(held: Table, wanted: Table) -> dict[str, tuple[Route | None, Route | None]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -16,10 +15,11 @@ import pytest
 import yaml
 
 from fared.lab.fabric import Fabric
-from tests.peers.peers import fared, full_neighbors, tell, until, vtysh
-from tests.peers.recordings import Recordings
+from tests.peers.peers import fared, full_neighbors, tell, vtysh
+from tests.peers.recordings import WIRESHARK, Recordings, errors_of, recorded
+from tests.waiting import seconds_until, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 SECRETS = ("alpha", "beta-gamma", "wrong", "longer-than-the-digest-" * 2)
 ALPHA, BETA, WRONG, LONG = SECRETS
@@ -171,8 +171,7 @@ class Keyed:
         return {(r["interface"], r["reason"]) for r in records if "interface" in r}
 
     def errors(self) -> dict[str, int]:
-        rows = fared(self.x).request("show counters")["counters"]
-        return {r["name"]: r["value"] for r in rows if r["group"] == "packet-errors"}
+        return errors_of(self.x, "packet-errors")
 
     def await_hello(self, link: str) -> None:
         """Wait until another hello has been accepted: the neighbor's dead timer jumps up."""
@@ -183,7 +182,7 @@ class Keyed:
             before, last = last, self._dead_in(link)
             return last > before
 
-        until(jumped, 3.0, f"a hello over {link}")
+        wait_for(jumped, 3.0, f"a hello over {link}")
 
     def refusals(self, name: str, link: str) -> list[str]:
         """What the log of a peer says against packets of X on a link."""
@@ -201,23 +200,12 @@ class Keyed:
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    directory = tmp_path_factory.mktemp("keys")
-    file = directory / "topology.clab.yml"
-    file.write_text(TOPOLOGY)
-    fabric = Fabric.from_file(file, directory=directory / "state")
-    recordings = None
-    try:
-        fabric.build()
-        recordings = Recordings(fabric, directory / "sent")
+    with recorded(TOPOLOGY, tmp_path_factory.mktemp("keys")) as (fabric, recordings):
         keyed = Keyed(fabric, recordings)
         keyed.write()
         for name in fabric.nodes:
             fabric.start_node(name)
         yield keyed
-    finally:
-        if recordings is not None:
-            recordings.stop()
-        fabric.stop()
 
 
 @pytest.fixture
@@ -229,11 +217,11 @@ def story(keyed: Keyed) -> Keyed:
 def test_every_algorithm_the_peers_know_gives_a_full_adjacency(keyed: Keyed):
     """By both ends' account; the interfaces tell algorithm and key id."""
     wanted = set(GOOD) - CHANGING
-    took = until(lambda: wanted <= set(full_neighbors(keyed.x)), 15.0, f"{wanted}")
+    took = seconds_until(lambda: wanted <= set(full_neighbors(keyed.x)), 15.0, f"{wanted}")
     for peer in ("B", "F", "Y"):
         links = {name for name in wanted if CASES[name].peer == peer}
         node = keyed.fabric.node(peer)
-        until(lambda n=node, w=links: w <= set(full_neighbors(n)), 5.0, f"{peer}: {links}")
+        wait_for(lambda n=node, w=links: w <= set(full_neighbors(n)), 5.0, f"{peer}: {links}")
     for name in set(GOOD) - CHANGING:
         shown, ours = keyed.interface(name)["authentication"], CASES[name].ours
         assert shown["algorithm"] == ours["algorithm"]
@@ -245,11 +233,11 @@ def test_every_algorithm_the_peers_know_gives_a_full_adjacency(keyed: Keyed):
 def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
     """Neither end gets as far as a neighbor in Init; each reason grows with each hello."""
     wanted = {(name, CASES[name].reason) for name in BAD}
-    until(lambda: keyed.refused() >= wanted, 8.0, f"refusals are logged: {wanted}")
+    wait_for(lambda: keyed.refused() >= wanted, 8.0, f"refusals are logged: {wanted}")
     reasons = {reason for _, reason in wanted}
     assert reasons == {"auth-type", "auth-key", "auth-digest"}
     before = keyed.errors()
-    until(
+    wait_for(
         lambda: all(keyed.errors()[reason] >= before[reason] + 2 for reason in reasons),
         5.0,
         "refused hellos are counted",
@@ -266,7 +254,7 @@ def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
 def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     """A at both ends, then A and B, then B: BIRD changes over first and fared follows it."""
     link = "br"
-    until(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
+    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
     old, new = key("hmac-sha-256"), key("hmac-sha-512", BETA, 2)
     old_b, new_b = bird("hmac sha256"), bird("hmac sha512", BETA, 2)
     done = keyed.tell_x(link, old, new)
@@ -276,7 +264,7 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
     keyed.await_hello(link)
     assert keyed.uses(link) == 1
     keyed.tell_bird(link, new_b, old_b)
-    until(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
+    wait_for(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
     keyed.tell_x(link, new)
     keyed.tell_bird(link, new_b)
     keyed.await_hello(link)
@@ -296,12 +284,12 @@ def test_keys_roll_with_bird_without_losing_the_adjacency(keyed: Keyed):
 def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
     """FRR signs with the key it was given last, and accepts all of them."""
     link = "fr"
-    until(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
+    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full with the first key")
     keyed.tell_x(link, key("md5"), key("md5", BETA, 2))
     frr = keyed.fabric.node("F")
     where = ("configure terminal", f"interface {link}")
     vtysh(frr, *where, f"ip ospf message-digest-key 2 md5 {BETA}")
-    until(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
+    wait_for(lambda: keyed.uses(link) == 2, 4.0, "fared follows")
     vtysh(frr, *where, "no ip ospf message-digest-key 1")
     keyed.tell_x(link, key("md5", BETA, 2))
     keyed.await_hello(link)
@@ -314,12 +302,12 @@ def test_keys_roll_with_frr_without_losing_the_adjacency(keyed: Keyed):
 def test_a_key_that_is_changed_at_one_end_only_ends_the_adjacency(keyed: Keyed):
     """After the dead interval, not before; with the old key it is back at once."""
     link = "bc"
-    until(lambda: link in full_neighbors(keyed.x), 15.0, "Full")
+    wait_for(lambda: link in full_neighbors(keyed.x), 15.0, "Full")
     keyed.tell_x(link, key("hmac-sha-384", WRONG))
-    took = until(lambda: link not in full_neighbors(keyed.x), 6.0, "given up")
+    took = seconds_until(lambda: link not in full_neighbors(keyed.x), 6.0, "given up")
     assert took > 1.5
     keyed.tell_x(link, CASES[link].ours)
-    until(lambda: link in full_neighbors(keyed.x), 8.0, "Full again")
+    wait_for(lambda: link in full_neighbors(keyed.x), 8.0, "Full again")
 
 
 def test_no_secret_is_ever_shown(keyed: Keyed):
@@ -341,9 +329,7 @@ def test_no_secret_is_ever_shown(keyed: Keyed):
     assert not [secret for secret in SECRETS for text in shown if f"{secret}" in text]
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_what_was_signed(story: Keyed):
     story.recordings.stop()
     for name in story.recordings.names():

@@ -1,4 +1,4 @@
-"""What BIRD 2.0.12 does where no fared is near, so that tests beside it know what to wait for."""
+"""Behaviour of BIRD 2.0.12 without fared, for which other tests have to wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import wait_until
-from tests.peers.peers import await_whole, database, full_neighbors, until
+from tests.peers.peers import await_whole, database, full_neighbors
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.soak]
 
@@ -39,8 +40,8 @@ def test_bird_forgets_a_neighbor_whose_link_flaps_within_five_seconds_of_its_own
 
     When it may, its router LSA is what it was: it originates nothing and computes no routes, though
     those it had computed in between were without L1 ("Cannot find next hop for LSA"). Nothing of L1
-    is wrong: both ends are Full, L1's own LSA names S, databases are equal. Computing again, for any
-    reason, brings the routes back.
+    is wrong: both ends are Full, L1's own LSA names S, databases are equal. Computing again, for
+    any reason, brings the routes back.
     """
     version = subprocess.run(["bird", "--version"], capture_output=True, text=True, check=True)
     if "2.0.12" not in version.stderr + version.stdout:
@@ -51,15 +52,15 @@ def test_bird_forgets_a_neighbor_whose_link_flaps_within_five_seconds_of_its_own
         await_whole(fabric, 60.0)
         quiet = own_router_lsa(fabric)
         fabric.fail("L2", "S")
-        until(lambda: own_router_lsa(fabric) > quiet, 7.0, "S tells that L2 is gone")
+        wait_for(lambda: own_router_lsa(fabric) > quiet, 7.0, "S tells that L2 is gone")
         spoken = own_router_lsa(fabric)
 
         fabric.fail("L1", "S")
-        until(lambda: "L1" not in full_neighbors(fabric.node("S")), 2.0, "S loses L1")
+        wait_for(lambda: "L1" not in full_neighbors(fabric.node("S")), 2.0, "S loses L1")
         fabric.heal("L1", "S")
-        until(lambda: "L1" in full_neighbors(fabric.node("S")), 4.0, "S has L1 back")
-        until(lambda: "Cannot find next hop for LSA" in log_of(fabric), 5.0, "S computes routes")
-        until(lambda: not fabric.view("S").hops(PREFIX), 1.0, "without L1")
+        wait_for(lambda: "L1" in full_neighbors(fabric.node("S")), 4.0, "S has L1 back")
+        wait_for(lambda: "Cannot find next hop for LSA" in log_of(fabric), 5.0, "S computes routes")
+        wait_for(lambda: not fabric.view("S").hops(PREFIX), 1.0, "without L1")
         assert has_route(fabric, 2 * MIN_LS_INTERVAL) is None
         assert own_router_lsa(fabric) == spoken
         assert full_neighbors(fabric.node("S")) == {"L1": "10.255.0.2"}

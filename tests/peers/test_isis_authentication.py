@@ -7,9 +7,7 @@ FRR is told what its manual says: ``isis password``, ``area-password``, ``domain
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,10 +16,11 @@ import yaml
 from fared.lab.fabric import Fabric
 from tests.peers.isis_peers import adjacencies, databases, hostnames
 from tests.peers.isis_recordings import judge, pdu_errors
-from tests.peers.peers import fared, tell, until, vtysh
-from tests.peers.recordings import ISIS, Recordings
+from tests.peers.peers import fared, tell, vtysh
+from tests.peers.recordings import ISIS, WIRESHARK, Recordings, recorded
+from tests.waiting import seconds_until, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 ALPHA, BETA, WRONG, AREA, DOMAIN = SECRETS = ("alpha", "beta-gamma", "wrong", "region", "realm")
 Json = dict[str, Any]
@@ -170,7 +169,7 @@ class Keyed:
 
     def changes(self, name: str, link: str) -> int:
         """How often an adjacency has changed its state."""
-        found = self.records(name, "adjacency-changed")
+        found = self.records(name, "neighbor-changed")
         return sum(record["interface"] == link for record in found)
 
     def held(self, name: str, level: int) -> set[str]:
@@ -182,23 +181,12 @@ class Keyed:
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    directory: Path = tmp_path_factory.mktemp("keys")
-    file = directory / "topology.clab.yml"
-    file.write_text(TOPOLOGY)
-    fabric = Fabric.from_file(file, directory=directory / "state")
-    recordings = None
-    try:
-        fabric.build()
-        recordings = Recordings(fabric, directory / "sent", ISIS)
+    with recorded(TOPOLOGY, tmp_path_factory.mktemp("keys"), ISIS) as (fabric, recordings):
         keyed = Keyed(fabric, recordings)
         keyed.write()
         for name in fabric.nodes:
             fabric.start_node(name)
         yield keyed
-    finally:
-        if recordings is not None:
-            recordings.stop()
-        fabric.stop()
 
 
 @pytest.fixture
@@ -210,22 +198,22 @@ def story(keyed: Keyed) -> Keyed:
 def test_hellos_are_signed_as_the_far_end_wants_them(keyed: Keyed):
     """HMAC-MD5 and clear text with FRR, HMAC-SHA-1 to -512 with fared; both ends agree."""
     wanted = GOOD - ROLLING
-    took = until(lambda: wanted <= keyed.up("X"), 20.0, lambda: f"{wanted - keyed.up('X')}")
+    took = seconds_until(lambda: wanted <= keyed.up("X"), 20.0, lambda: f"{wanted - keyed.up('X')}")
     for peer in ("F", "Y", "V", "S", "N"):
         links = {name for name in wanted if CASES[name].peer == peer}
-        until(lambda p=peer, w=links: w <= keyed.up(p) | {"X"}, 10.0, f"{peer}: {links}")
+        wait_for(lambda p=peer, w=links: w <= keyed.up(p) | {"X"}, 10.0, f"{peer}: {links}")
     tell(f"{len(wanted)} authenticated circuits are up {took:.2f} s after the last daemon started")
 
 
 def test_a_wrong_key_never_forms_an_adjacency_and_is_counted(keyed: Keyed):
     """Wrong key, wrong key id, no key at the far end: refused, logged, counted on and on."""
-    until(
+    wait_for(
         lambda: {r.get("interface") for r in keyed.records("X", "isis-rejected")} >= BAD,
         10.0,
         lambda: str(keyed.records("X", "isis-rejected")),
     )
     before = pdu_errors(keyed.fabric.node("X"))["auth"]
-    until(lambda: pdu_errors(keyed.fabric.node("X"))["auth"] >= before + 10, 10.0, "counted")
+    wait_for(lambda: pdu_errors(keyed.fabric.node("X"))["auth"] >= before + 10, 10.0, "counted")
     assert not keyed.up("X") & BAD
     assert not keyed.up("F") & BAD
     assert not keyed.up("Y") & BAD
@@ -245,7 +233,7 @@ def test_lsps_and_snps_of_a_level_are_signed(keyed: Keyed):
         *((name, 2, domain) for name in ("X", "Y", "F")),
         ("W", 1, {"W"}),
     ):
-        until(
+        wait_for(
             lambda n=name, v=level, m=members: keyed.held(n, v) == m,
             20.0,
             lambda n=name, v=level, m=members: f"{n} level {v}: {keyed.held(n, v)}, not {m}",
@@ -258,7 +246,9 @@ def test_lsps_and_snps_of_a_level_are_signed(keyed: Keyed):
 
 def test_passwords_in_clear_text_protect_levels_too(keyed: Keyed):
     for name, level, members in (("P", 1, {"C", "P"}), ("Q", 2, {"C", "Q"})):
-        until(lambda n=name, v=level, m=members: keyed.held(n, v) == m, 20.0, f"{name} {members}")
+        wait_for(
+            lambda n=name, v=level, m=members: keyed.held(n, v) == m, 20.0, f"{name} {members}"
+        )
     assert keyed.held("C", 1) == {"C", "P"}
     assert keyed.held("C", 2) == {"C", "Q"}
     assert keyed.records("C", "isis-rejected") == []
@@ -270,7 +260,7 @@ def test_keys_roll_without_losing_an_adjacency(keyed: Keyed):
     FRR takes HMAC-MD5 with another secret; another fared goes from HMAC-SHA-256 to HMAC-SHA-512.
     """
     for far, link in (("F", "fr"), ("Y", "yr")):
-        until(lambda f=far, n=link: n in keyed.up("X") & keyed.up(f), 15.0, f"{link} is up")
+        wait_for(lambda f=far, n=link: n in keyed.up("X") & keyed.up(f), 15.0, f"{link} is up")
     before = changes(keyed)
     md5, old, new = key("hmac-md5", BETA), sha(256), sha(512, BETA, 2)
 
@@ -305,7 +295,7 @@ def await_hellos(keyed: Keyed, count: int = 5) -> None:
         return next(r["value"] for r in rows if r["name"] == "sent p2p-hello")
 
     wanted = sent() + count * len(CASES)
-    until(lambda: sent() >= wanted, 10.0, f"{count} hellos over each link")
+    wait_for(lambda: sent() >= wanted, 10.0, f"{count} hellos over each link")
 
 
 def test_no_secret_is_ever_shown(keyed: Keyed):
@@ -316,9 +306,7 @@ def test_no_secret_is_ever_shown(keyed: Keyed):
     assert not [secret for secret in SECRETS for text in shown if f'"{secret}"' in text]
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_what_was_signed(story: Keyed):
     story.recordings.stop()
     verdict = judge(story.recordings.merged(*story.recordings.names()))

@@ -1,4 +1,4 @@
-"""fared and FRR's isisd on one LAN, at both levels: fared as designated IS, FRR, and their deaths."""
+"""fared and FRR's isisd on one LAN, at both levels: each as DIS, and its failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.peers.isis_recordings import FRR_LOST_LINK, FRR_MET_A_FORMER_LIFE, ju
 from tests.peers.peers import tell
 from tests.peers.recordings import ISIS, Recordings, complaints
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 ROUTERS = {
     "F1": ("fared", 1, 100),
@@ -29,14 +29,8 @@ SENT = {f"l{level}-{kind}" for level in (1, 2) for kind in ("lan-hello", "lsp", 
 @pytest.fixture
 def lan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IsisLan]:
     """Four routers on a bridge, not started yet."""
-    directory: Path = tmp_path_factory.mktemp("lan")
-    for parent in (directory, directory.parent):
-        parent.chmod(0o755)
-    made = IsisLan(directory, ROUTERS)
-    try:
+    with IsisLan.in_directory(tmp_path_factory, ROUTERS) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.timeout(120)

@@ -1,4 +1,5 @@
-"""fared at both levels between FRR's isisd of every level: neighbors, databases, routes, capacity."""
+"""fared at both levels between FRR's isisd of every level: neighbors, databases, routes,
+capacity."""
 
 from __future__ import annotations
 
@@ -8,8 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (
     HELLOS,
@@ -26,8 +25,10 @@ from tests.peers.isis_peers import (
     hostnames,
     link_levels,
 )
-from tests.peers.peers import tell, until, vtysh
+from tests.peers.peers import tell, vtysh
 from tests.peers.recordings import ISIS
+from tests.peers.routes import await_shares
+from tests.waiting import seconds_until
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
@@ -121,7 +122,7 @@ def test_frr_reads_our_available_bandwidth_and_hears_of_a_change(fabric: Fabric)
     def shown(at: str, wanted: dict[str, float], seconds: float) -> float:
         close = pytest.approx(wanted, rel=0.01)
         what = f"{at} reads {wanted}"
-        return until(lambda: available(fabric, at, "X") == close, seconds, what)
+        return seconds_until(lambda: available(fabric, at, "X") == close, seconds, what)
 
     shown("A", {"A": RATE, "C": RATE}, 10.0)
     whole = dict.fromkeys("BCD", RATE)
@@ -140,25 +141,21 @@ def test_the_link_params_of_frr_are_weighed(fabric: Fabric):
     for rate, share in ((RATE / 4, 1), (RATE, 4)):
         configure = ("configure terminal", "interface Z", "link-params", f"ava-bw {rate:g}")
         vtysh(fabric.node("B"), *configure)
-        await_weights(fabric, prefixes, {"B": share, "D": 4})
+        await_shares(fabric.view("X"), prefixes, {"B": share, "D": 4})
 
 
-def await_weights(fabric: Fabric, prefixes: list[str], wanted: dict[str, int]) -> None:
-    """Wait until X's kernel weighs its links toward these prefixes in this proportion."""
-    view = fabric.view("X")
-
-    def accepts(_: str, view: KernelView) -> bool:
-        for prefix in prefixes:
-            weights = {hop.interface: hop.weight for hop in view.hops(prefix)}
-            if weights.keys() != wanted.keys():
-                return False
-            unit = sum(weights.values()) / sum(wanted.values())
-            if any(weights[name] != unit * wanted[name] for name in wanted):
-                return False
-        return True
-
-    done = wait_until({"X": view}, accepts, 30.0)
-    assert done is not None, [view.hops(prefix) for prefix in prefixes]
+def test_a_router_of_frr_at_the_maximum_metric_is_reached_and_not_crossed(fabric: Fabric):
+    """RFC 5305 §3, as ``advertise-high-metrics`` of newer FRR has it: B keeps traffic off
+    itself."""
+    b, leaf = fabric.plan.node("B"), fabric.plan.node("Z")
+    own = [f"{b.loopback}/32", f"{b.loopback6}/128"]
+    through = [str(p) for p in (*leaf.host_prefixes, *leaf.host_prefixes6)]
+    for command, way in (("isis metric 16777215", {"D": 4}), ("no isis metric", {"B": 4, "D": 4})):
+        for port in b.fabric_ports:
+            vtysh(fabric.node("B"), "configure terminal", f"interface {port.name}", command)
+        await_shares(fabric.view("X"), through, way)
+        await_shares(fabric.view("X"), own, {"B": 1})
+    await_as_it_should_be(fabric, 20.0)
 
 
 def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import KernelView
-from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import (
     HELLOS,
@@ -26,6 +24,7 @@ from tests.peers.isis_mixed import (
 )
 from tests.peers.isis_peers import pieces
 from tests.peers.recordings import ISIS
+from tests.peers.routes import await_shares
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos5-isis-mixed.clab.yml"
 SPINES = ("p1-S1", "p1-S2", "p1-S3", "p1-S4")
@@ -55,24 +54,7 @@ def test_a_slow_link_in_the_other_pod_is_weighed_across_levels(fabric: Fabric):
     for now, share in ((rate / 4, 1), (rate, 4)):
         fabric.shape("p2-S1", "p2-L1", now)
         wanted = {spine: share if spine == "p1-S1" else 4 for spine in SPINES}
-        await_shares(fabric.view("p1-L1"), prefixes, wanted)
-
-
-def await_shares(view: KernelView, prefixes: list[str], wanted: dict[str, int]) -> None:
-    """Wait until a kernel weighs its links toward all prefixes in this proportion, within 1 %."""
-
-    def accepts(_: str, view: KernelView) -> bool:
-        for prefix in prefixes:
-            weights = {hop.interface: hop.weight for hop in view.hops(prefix)}
-            if weights.keys() != wanted.keys():
-                return False
-            unit = sum(weights.values()) / sum(wanted.values())
-            if weights != pytest.approx({k: unit * n for k, n in wanted.items()}, rel=0.01):
-                return False
-        return True
-
-    done = wait_until({"": view}, accepts, 40.0)
-    assert done is not None, [view.hops(prefix) for prefix in prefixes]
+        await_shares(fabric.view("p1-L1"), prefixes, wanted, 40.0)
 
 
 @pytest.mark.parametrize(("seed", "failures"), [(1, 1), *SOAKS])

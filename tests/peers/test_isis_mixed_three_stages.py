@@ -18,7 +18,9 @@ from tests.peers.isis_mixed import (
     judge_every_link,
 )
 from tests.peers.isis_peers import await_equal_databases
+from tests.peers.peers import await_all_paths, links_routed, reconfigured
 from tests.peers.recordings import ISIS
+from tests.waiting import wait_for
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos3-isis-mixed.clab.yml"
 
@@ -42,6 +44,19 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
     fail_and_heal(fabric, seed, failures)
     await_as_it_should_be(fabric, 20.0)
     assert len(await_equal_databases(fabric)[2]) == len(fabric.plan.routers)
+
+
+def test_links_of_our_own_are_suppressed_and_advertised_again_beside_frr(fabric: Fabric):
+    """Leaves are reached as before; of links remain those that FRR's end advertises."""
+    passive_only = {"fared": ("isis:\n", "  advertise-passive-only: true\n")}
+    whole = {"S1": 24, "L1": 28}
+    with reconfigured(fabric, passive_only):
+        for name, count in {"S1": 8, "L1": 14}.items():
+            wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
+        await_all_paths(fabric)
+        await_equal_databases(fabric)
+    for name, count in whole.items():
+        wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
 
 
 def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):

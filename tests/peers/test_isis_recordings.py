@@ -1,4 +1,4 @@
-"""The judge of IS-IS recordings sees what is wrong; without this, its silence is nothing."""
+"""The check of IS-IS recordings detects errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import dpkt
 import pytest
 
 from fared.isis.pdu.model import PduType
-from tests.isis_pdu.recorded import POINT_TO_POINT, load
 from tests.peers.isis_recordings import Verdict, judge
+from tests.recorded import ISIS_P2P, load
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
@@ -22,7 +22,7 @@ LLC = b"\xfe\xfe\x03"
 
 def lsp() -> bytearray:
     """An LSP of FRR."""
-    pdus = (recorded.payload for recorded in load(POINT_TO_POINT))
+    pdus = (recorded.payload for recorded in load(ISIS_P2P))
     return bytearray(next(pdu for pdu in pdus if pdu[4] & 0x1F == PduType.L2_LSP))
 
 

@@ -5,24 +5,22 @@ S1 has networks and static routes of which IS-IS knows nothing; S2 is behind F1.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import yaml
 
-from fared.isis.pdu.model import IpReach, IpReachability, of_type
+from fared.isis.pdu.tlvs import IpReach, IpReachability, of_type
 from fared.lab.fabric import Fabric, RunningNode
 from tests.peers.conftest import Peers, Running
 from tests.peers.isis_mixed import await_as_it_should_be
 from tests.peers.isis_peers import await_equal_databases, lsps, system_id
 from tests.peers.isis_recordings import FRR_LOST_LINK, judge, refused
-from tests.peers.peers import fared, until, vtysh
-from tests.peers.recordings import ISIS, complaints
-from tests.peers.redistribution import installed
+from tests.peers.peers import fared, vtysh
+from tests.peers.recordings import ISIS, WIRESHARK, complaints
+from tests.peers.redistribution import installed, redistribute
+from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 TOPOLOGY = """
 name: isredist
@@ -51,15 +49,6 @@ EXTERNAL = 0x80
 SOON = 20.0
 
 
-def redistribute(node: Any, sources: dict[str, Any]) -> None:
-    """Write the sources into the node's file and reload it."""
-    file = node.directory / "fared.yaml"
-    document = yaml.safe_load(file.read_text())
-    document["isis"]["redistribute"] = sources
-    file.write_text(yaml.safe_dump(document, sort_keys=False))
-    assert "refused" not in node.cli("config", "reload")
-
-
 @pytest.fixture(scope="module")
 def peers(running: Running) -> Iterator[Peers]:
     with running(TOPOLOGY, await_as_it_should_be, ISIS) as up:
@@ -76,11 +65,11 @@ def sources(peers: Peers) -> Iterator[Fabric]:
     node = fabric.node("S1")
     lines = [f"route add {p} via {via}" for p, via in zip(STATIC, GATEWAYS, strict=True)]
     node.netns.batch("ip", lines)
-    redistribute(node, {"static": {"metric": 30, "tag": 77}, "connected": {"metric": 40}})
+    redistribute(node, {"static": {"metric": 30, "tag": 77}, "connected": {"metric": 40}}, "isis")
     try:
         yield fabric
     finally:
-        redistribute(node, {})
+        redistribute(node, {}, "isis")
         for family in ("-4", "-6"):
             node.netns.ip(family, "route", "flush", "proto", "boot")
         for prefix in (*STATIC, *CONNECTED):
@@ -89,7 +78,7 @@ def sources(peers: Peers) -> Iterator[Fabric]:
 
 
 def await_hops(fabric: Fabric, name: str, prefix: str, wanted: set[str]) -> None:
-    until(lambda: installed(fabric, name, prefix) == wanted, SOON, f"{name} {prefix} {wanted}")
+    wait_for(lambda: installed(fabric, name, prefix) == wanted, SOON, f"{name} {prefix} {wanted}")
 
 
 def entry(node: RunningNode, level: int, of: RunningNode, prefix: str) -> IpReach:
@@ -140,10 +129,10 @@ def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
 
 def test_default_routes_are_announced_where_it_is_asked_for(sources: Fabric):
     node = sources.node("S1")
-    redistribute(node, {"default": {"always": True}})
+    redistribute(node, {"default": {"always": True}}, "isis")
     for prefix in DEFAULTS:
         await_hops(sources, "F1", prefix, {"S1"})
-    redistribute(node, {"static": {}})
+    redistribute(node, {"static": {}}, "isis")
     for prefix in DEFAULTS:
         await_hops(sources, "F1", prefix, set())
 
@@ -161,7 +150,7 @@ def test_fared_installs_what_frr_redistributes_and_keeps_its_own(sources: Fabric
             await_hops(sources, "S2", prefix, {"F1"})
         await_hops(sources, "S1", THEIRS[1], {"F1"})
         kept = f"{THEIRS[0]} via {GATEWAYS[0]} dev x0 metric 4000"
-        until(lambda: kernel(mine, THEIRS[0]) == [kept], SOON, "only its own route")
+        wait_for(lambda: kernel(mine, THEIRS[0]) == [kept], SOON, "only its own route")
         mine.netns.ip("route", "del", THEIRS[0])
         await_hops(sources, "S1", THEIRS[0], {"F1"})
     finally:
@@ -182,9 +171,7 @@ def test_nobody_took_offence(story: Peers):
     assert refused(story.fabric) == {}
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
     story.recordings.stop()
     verdict = judge(story.recordings.merged("S1", "S2"))

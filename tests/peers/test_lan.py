@@ -1,16 +1,18 @@
-"""fared, FRR and BIRD on one LAN: fared in every office, and the death of the one who holds it."""
+"""fared, FRR and BIRD on one LAN: fared as DR, BDR and neither, and failures of the DR."""
 
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.peers.lan import PORT, Lan
-from tests.peers.peers import await_equal_databases, fared, tell, until
+from tests.peers.peers import await_equal_databases, fared, tell
 from tests.peers.recordings import Recordings, complaints, rejected
+from tests.waiting import seconds_until, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 ROUTERS = {
     "F1": ("fared", 1, 100),
@@ -26,14 +28,8 @@ MESSAGES = {"Hello", "DB Description", "LS Request", "LS Update", "LS Acknowledg
 @pytest.fixture
 def lan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Four routers on a bridge, not started yet. Any: it stands in for a lab's fabric."""
-    directory = tmp_path_factory.mktemp("lan")
-    for parent in (directory, directory.parent):
-        parent.chmod(0o755)
-    made = Lan(directory, ROUTERS)
-    try:
+    with Lan.in_directory(tmp_path_factory, ROUTERS) as made:
         yield made
-    finally:
-        made.close()
 
 
 def await_offices(lan: Any, designated: str, backup: str, seconds: float = 15.0) -> float:
@@ -53,8 +49,10 @@ def await_offices(lan: Any, designated: str, backup: str, seconds: float = 15.0)
     def states() -> dict[str, tuple[str, str, str]]:
         return {member.name: member.designated() for member in lan.alive}
 
-    passed = until(agreed, seconds, f"{designated} is DR, {backup} its backup, not {states()}")
-    later = until(lambda: routed(lan), seconds, "everybody reaches everybody who lives")
+    passed = seconds_until(
+        agreed, seconds, f"{designated} is DR, {backup} its backup, not {states()}"
+    )
+    later = seconds_until(lambda: routed(lan), seconds, "everybody reaches everybody who lives")
     tell(
         f"{designated} is DR, {backup} its backup after {passed:.2f} s, routes {later:.2f} s later"
     )
@@ -78,14 +76,44 @@ def states_of(lan: Any, name: str) -> dict[str, str]:
     return {row["address"]: row["state"] for row in rows}
 
 
+def suppress(member: Any) -> None:
+    """Keep its networks to itself from now on: as designated router, that of the LAN for all."""
+    file = member.directory / "fared.yaml"
+    document = yaml.safe_load(file.read_text())
+    document["ospf"]["prefix-suppression"] = True
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    member.cli("config", "reload")
+
+
+def await_hidden(lan: Any, designated: str) -> None:
+    """Wait until each kernel has for the network LSA of the LAN what its make makes of it.
+
+    To fared it is no route (RFC 6860 §2.2.2); FRR 8.4 and BIRD 2.0 take it for a host route to the
+    designated router, which is where packets to it go anyway (§2.2.1.1).
+    """
+    host = f"{lan.node(designated).address}/32"
+    wanted = {name: member.kind != "fared" for name, member in lan.members.items()}
+
+    def found() -> dict[str, bool]:
+        return {name: host in view.routes() for name, view in lan.views.items()}
+
+    wait_for(lambda: found() == wanted, 10.0, f"host routes {wanted}, not {found()}")
+    wait_for(lambda: routed(lan), 10.0, "everybody reaches everybody")
+    await_equal_databases(lan, 20.0)
+
+
 @pytest.mark.timeout(120)
 def test_fared_is_designated_router_backup_and_neither_beside_frr_and_bird(lan: Any, tmp_path):
     recordings = Recordings(lan, tmp_path / "sent")
     try:
         for member in lan.members.values():  # in this order, however slow one is to start
             member.start()
-            until(lambda m=member: m.designated()[0] != "starting", 20.0, f"{member.name} is up")
+            wait_for(lambda m=member: m.designated()[0] != "starting", 20.0, f"{member.name} is up")
         await_offices(lan, "F1", "F2", 30.0)
+        assert set(states_of(lan, "F1").values()) == {"Full"}
+
+        suppress(lan.node("F1"))
+        await_hidden(lan, "F1")
         assert set(states_of(lan, "F1").values()) == {"Full"}
 
         lan.node("F1").kill()

@@ -5,8 +5,8 @@ One fabric for the whole module; each test finds it whole and leaves it so.
 
 from __future__ import annotations
 
+import itertools
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from ipaddress import IPv4Address
@@ -21,18 +21,21 @@ from tests.peers.peers import (
     await_equal_databases,
     await_whole,
     database,
+    fared,
     full_neighbors,
     gateways,
+    links_routed,
+    reconfigured,
     tell,
-    until,
     vtysh,
     vtysh_json,
     wanted_gateways,
     wanted_neighbors,
 )
-from tests.peers.recordings import complaints, rejected
+from tests.peers.recordings import FRR_BEGAN_ANEW, WIRESHARK, complaints, rejected
+from tests.waiting import seconds_until, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 TOPOLOGY = """
 name: leaves
@@ -82,7 +85,7 @@ def prefix_of(fabric: Fabric, leaf: str) -> str:
 def test_every_leaf_is_fully_adjacent_with_both_spines(fabric: Fabric):
     for plan in fabric.plan.routers:
         node, wanted = fabric.node(plan.name), wanted_neighbors(fabric, plan.name)
-        until(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
+        wait_for(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
 
 
 def test_frr_and_bird_hold_the_same_lsas_though_they_never_spoke(fabric: Fabric):
@@ -128,7 +131,7 @@ def test_a_link_to_a_fared_spine_fails_and_heals(fabric: Fabric):
 
     fabric.fail("S1", "F1")
     try:
-        failed = until(left, 10.0, f"the other leaves leave S1 for {prefix}")
+        failed = seconds_until(left, 10.0, f"the other leaves leave S1 for {prefix}")
     finally:
         begun = time.monotonic()
         fabric.heal("S1", "F1")
@@ -181,7 +184,7 @@ def test_hundreds_of_lsas_are_exchanged_whole(crowded: Fabric):
     """Flooded first; then a spine is killed and started, and must be told everything again."""
     fabric = crowded
     wanted = (len(fabric.plan.routers), EXTERNALS + 100)
-    until(lambda: counts(fabric.node("F1")) == wanted, 10.0, "FRR originates")
+    wait_for(lambda: counts(fabric.node("F1")) == wanted, 10.0, "FRR originates")
     held = await_equal_databases(fabric)
     assert len(held) > 420
 
@@ -189,7 +192,7 @@ def test_hundreds_of_lsas_are_exchanged_whole(crowded: Fabric):
     fabric.stop_node("S1", kill=True)
     fabric.start_node("S1")
     full = wanted_neighbors(fabric, "S1")
-    until(lambda: full_neighbors(fabric.node("S1")) == full, 15.0, "S1 is fully adjacent")
+    wait_for(lambda: full_neighbors(fabric.node("S1")) == full, 15.0, "S1 is fully adjacent")
     seconds = time.monotonic() - begun
     await_equal_databases(fabric)
     await_all_paths(fabric)
@@ -199,16 +202,38 @@ def test_hundreds_of_lsas_are_exchanged_whole(crowded: Fabric):
     tell(f"{len(held)} LSAs, 4 neighbors: full {seconds:.2f} s after the start of the process")
 
 
+SUPPRESSION = {
+    "fared": ("ospf:\n", "  prefix-suppression: true\n"),
+    "bird": ("area 0.0.0.0 {\n", "    stubnet 10.128.0.0/16 { hidden; summary; };\n"),
+}
+"""FRR 8.4 has none."""
+
+
+def test_links_are_suppressed_and_advertised_again_under_leaves_of_both_makes(fabric: Fabric):
+    """All are reached as before; of links remain those that an end of FRR advertises."""
+    remain = {"F1": 2, "F2": 2, "B1": 4, "B2": 4, "S1": 2, "S2": 2}
+    with reconfigured(fabric, SUPPRESSION):
+        for name, count in remain.items():
+            wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
+        await_whole(fabric)
+        for spine in ("S1", "S2"):
+            rows = fared(fabric.node(spine)).request("show interfaces")["interfaces"]
+            assert {row["interface"] for row in rows if row["prefix_suppression"]} == set(LEAVES)
+            assert {row["flaps"] for row in rows if row["interface"] != "F1"} == {0}
+        for name, other in itertools.permutations(remain, 2):
+            loopback = f"{fabric.plan.node(other).router_id}/32"
+            hops = fabric.view(name).hops(loopback)
+            assert gateways(hops) == wanted_gateways(fabric, name, other)
+    wait_for(lambda: links_routed(fabric, "F1") == 6, 15.0, "all links are advertised again")
+
+
 def test_nobody_took_offence(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
-    found = complaints(story.fabric)
-    assert found == {}, found
+    assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
     assert rejected(story.fabric) == {}
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
     """That includes F1's router LSA, passed on in IP fragments."""
     await_whole(story.fabric)

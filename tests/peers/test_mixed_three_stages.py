@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import wait_until
 from tests.peers.conftest import Peers, Running
 from tests.peers.mixed import FAILURES, await_as_it_should_be, fail_and_heal, judge_every_link
-from tests.peers.recordings import FRR_BEGAN_ANEW, complaints, rejected
+from tests.peers.recordings import FRR_BEGAN_ANEW, LINKS_FLAPPED, WIRESHARK, complaints, rejected
 
 FILE = Path(__file__).parents[2] / "containerlab" / "clos3-mixed.clab.yml"
 PREFIX = "10.0.2.0/24"
@@ -56,12 +55,10 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
 def test_nobody_took_offence(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
-    assert rejected(story.fabric) == {}
+    assert rejected(story.fabric, LINKS_FLAPPED) == {}
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_anything_sent_on_any_link(story: Peers):
     judge_every_link(story)
 

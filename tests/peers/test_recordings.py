@@ -1,4 +1,4 @@
-"""The judge of recordings sees what is wrong with a packet; without this, its silence is nothing."""
+"""The check of recordings detects errors of packets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import dpkt
 import pytest
 
 from fared.core.checksum import internet_checksum
-from tests.ospf_packet.recorded import load
 from tests.peers.recordings import Verdict, judge
+from tests.recorded import load
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
@@ -24,7 +24,7 @@ METRIC = LSA + 24 + 10  # of its first link
 
 def update() -> bytearray:
     """An update of FRR whose first LSA is a router LSA."""
-    packets = (recorded.payload for recorded in load("frr-point-to-point-te"))
+    packets = (recorded.payload for recorded in load("ospf/frr-point-to-point-te"))
     return bytearray(next(p for p in packets if p[1] == LS_UPDATE and p[LSA + 3] == ROUTER_LSA))
 
 

@@ -6,18 +6,18 @@ S1 has a network and static routes of which OSPF knows nothing; S2 between F1 an
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from fared.lab.fabric import Fabric
 from tests.peers.conftest import Peers, Running
-from tests.peers.peers import await_equal_databases, fared, until, vtysh
-from tests.peers.recordings import complaints, rejected
+from tests.peers.peers import await_equal_databases, fared, vtysh
+from tests.peers.recordings import WIRESHARK, complaints, rejected
 from tests.peers.redistribution import bird_route, frr_route, installed, redistribute
+from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 TOPOLOGY = """
 name: redist
@@ -73,14 +73,14 @@ def sources(fabric: Fabric) -> Iterator[Fabric]:
         redistribute(node, {})
         node.netns.batch("ip", ["route flush proto boot"])
         for name in ("S2", "F1", "B1"):
-            until(lambda n=name: not fabric.view(n).hops(CONNECTED), SOON, f"{name} forgets")
+            wait_for(lambda n=name: not fabric.view(n).hops(CONNECTED), SOON, f"{name} forgets")
 
 
 def test_frr_and_bird_install_what_fared_redistributes(sources: Fabric):
     """Each with its type, its metric and its tag; three prefixes of one network address."""
     for prefix in (*STATIC, CONNECTED):
         for name in ("F1", "B1"):
-            until(
+            wait_for(
                 lambda p=prefix, n=name: installed(sources, n, p) == {"S1"},
                 SOON,
                 f"{name} {prefix}",
@@ -100,7 +100,7 @@ def test_frr_and_bird_install_what_fared_redistributes(sources: Fabric):
 
 
 def test_another_fared_reaches_it_through_frr_and_bird(sources: Fabric):
-    until(lambda: installed(sources, "S2", STATIC[0]) == {"F1", "B1"}, SOON, "S2 over both")
+    wait_for(lambda: installed(sources, "S2", STATIC[0]) == {"F1", "B1"}, SOON, "S2 over both")
     (route,) = fared(sources.node("S2")).request("show routes", args={"prefix": STATIC[0]})[
         "routes"
     ]
@@ -114,22 +114,22 @@ def test_another_fared_reaches_it_through_frr_and_bird(sources: Fabric):
 
 def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
     """A deleted route at once, and all that hung on a link that lost its carrier."""
-    until(lambda: installed(sources, "B1", STATIC[0]) == {"S1"}, SOON, "B1 has it")
+    wait_for(lambda: installed(sources, "B1", STATIC[0]) == {"S1"}, SOON, "B1 has it")
     netns = sources.node("S1").netns
     netns.ip("route", "del", STATIC[1])
     for name in ("F1", "B1", "S2"):
-        until(lambda n=name: not installed(sources, n, STATIC[1]), SOON, f"{name} forgets")
+        wait_for(lambda n=name: not installed(sources, n, STATIC[1]), SOON, f"{name} forgets")
     netns.ip("link", "set", "x1", "down")
     try:
         for prefix in (STATIC[0], CONNECTED):
             for name in ("F1", "B1", "S2"):
-                until(
+                wait_for(
                     lambda p=prefix, n=name: not installed(sources, n, p), SOON, f"{name} {prefix}"
                 )
     finally:
         netns.ip("link", "set", "x1", "up")
     for name in ("F1", "B1", "S2"):
-        until(lambda n=name: installed(sources, n, STATIC[0]) != set(), SOON, f"{name} again")
+        wait_for(lambda n=name: installed(sources, n, STATIC[0]) != set(), SOON, f"{name} again")
     await_equal_databases(sources)
 
 
@@ -138,19 +138,19 @@ def test_a_default_route_is_announced_where_it_is_asked_for(sources: Fabric):
     node.netns.ip("route", "add", "default", "via", GATEWAY)
     redistribute(node, {"static": {}})
     for name in ("F1", "B1"):
-        until(
+        wait_for(
             lambda n=name: installed(sources, n, STATIC[0]) == {"S1"}, SOON, f"{name} has statics"
         )
         assert installed(sources, name, DEFAULT) == set()
     redistribute(node, {"default": {"metric-type": 1}})
     for name in ("F1", "B1"):
-        until(
+        wait_for(
             lambda n=name: installed(sources, n, DEFAULT) == {"S1"}, SOON, f"{name} has a default"
         )
-        until(lambda n=name: not installed(sources, n, STATIC[0]), SOON, f"{name} no statics")
+        wait_for(lambda n=name: not installed(sources, n, STATIC[0]), SOON, f"{name} no statics")
     node.netns.ip("route", "del", "default")
     for name in ("F1", "B1"):
-        until(lambda n=name: not installed(sources, n, DEFAULT), SOON, f"{name} has none again")
+        wait_for(lambda n=name: not installed(sources, n, DEFAULT), SOON, f"{name} has none again")
 
 
 def test_two_boundary_routers_with_one_prefix_keep_their_own(sources: Fabric):
@@ -160,11 +160,13 @@ def test_two_boundary_routers_with_one_prefix_keep_their_own(sources: Fabric):
     frr.netns.ip("route", "add", "blackhole", prefix)
     vtysh(frr, "configure terminal", "router ospf", "redistribute kernel metric 5 metric-type 1")
     try:
-        until(lambda: installed(sources, "B1", prefix) == {"S1", "S2"}, SOON, "B1 over both to F1")
+        wait_for(
+            lambda: installed(sources, "B1", prefix) == {"S1", "S2"}, SOON, "B1 over both to F1"
+        )
         kept = mine.netns.ip("route", "show", prefix).split()
         assert kept == [prefix, "via", GATEWAY, "dev", "x0", "metric", "4000"]
         mine.netns.ip("route", "del", prefix)
-        until(lambda: installed(sources, "S1", prefix) == {"F1"}, SOON, "now over F1")
+        wait_for(lambda: installed(sources, "S1", prefix) == {"F1"}, SOON, "now over F1")
     finally:
         vtysh(frr, "configure terminal", "router ospf", "no redistribute kernel")
         frr.netns.ip("route", "del", "blackhole", prefix)
@@ -177,9 +179,7 @@ def test_nobody_took_offence(story: Peers):
     assert rejected(story.fabric) == {}
 
 
-@pytest.mark.skipif(
-    None in map(shutil.which, ("tcpdump", "tshark")), reason="tcpdump or tshark is not installed"
-)
+@WIRESHARK
 def test_wireshark_finds_no_flaw_in_anything_fared_sent(story: Peers):
     story.recordings.stop()
     for name in story.recordings.names():

@@ -1,4 +1,4 @@
-"""Redistribution where it matters where routers are: across areas, and on a LAN."""
+"""Redistribution across areas, and on a LAN."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 
 from fared.lab.fabric import Fabric
 from tests.peers.lan import PORT, Lan
-from tests.peers.peers import await_all_paths, database, fared, tell, until, vtysh, vtysh_json
+from tests.peers.peers import await_all_paths, database, fared, tell, vtysh, vtysh_json
 from tests.peers.recordings import Recordings, complaints, rejected
 from tests.peers.redistribution import bird_route, frr_route, installed, redistribute
+from tests.waiting import seconds_until, wait_for
 
-pytestmark = [pytest.mark.netns, pytest.mark.peers]
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
 SOON = 20.0
 
@@ -59,7 +60,7 @@ def test_frr_and_bird_in_another_area_find_the_boundary_router_and_it_finds_thei
         node.netns.ip("route", "add", "blackhole", OUTSIDE)
         redistribute(node, {"static": {"metric": 30, "metric-type": 1}})
         for name in ("F1", "B1"):
-            until(lambda n=name: installed(fabric, n, OUTSIDE) == {"A"}, SOON, f"{name} has it")
+            wait_for(lambda n=name: installed(fabric, n, OUTSIDE) == {"A"}, SOON, f"{name} has it")
         found = frr_route(frr, OUTSIDE)
         assert (found["routeType"], found["cost"]) == ("N E1", 50)
         assert re.search(r"OSPF.metric1: 50\b", bird_route(fabric.node("B1"), OUTSIDE))
@@ -67,13 +68,13 @@ def test_frr_and_bird_in_another_area_find_the_boundary_router_and_it_finds_thei
 
         frr.netns.ip("route", "add", "blackhole", BEYOND)
         vtysh(frr, "configure terminal", "router ospf", "redistribute kernel metric-type 1")
-        until(lambda: installed(fabric, "S1", BEYOND) == {"A"}, SOON, "S1 has FRR's")
+        wait_for(lambda: installed(fabric, "S1", BEYOND) == {"A"}, SOON, "S1 has FRR's")
         (route,) = fared(node).request("show routes", args={"prefix": BEYOND})["routes"]
         assert (route["type"], route["metric"]) == ("external-1", 40)
 
         node.netns.ip("route", "del", "blackhole", OUTSIDE)
         for name in ("F1", "B1", "A"):
-            until(lambda n=name: not installed(fabric, n, OUTSIDE), SOON, f"{name} forgets")
+            wait_for(lambda n=name: not installed(fabric, n, OUTSIDE), SOON, f"{name} forgets")
         assert complaints(fabric) == {}
         assert rejected(fabric) == {}
         recordings.stop()
@@ -92,14 +93,8 @@ ROUTERS = {"F": ("fared", 1, 100), "R": ("frr", 3, 50), "B": ("bird", 4, 10)}
 @pytest.fixture
 def lan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """fared, FRR and BIRD on a bridge, and nothing else at the firewall's address."""
-    directory = tmp_path_factory.mktemp("lan")
-    for parent in (directory, directory.parent):
-        parent.chmod(0o755)
-    made = Lan(directory, ROUTERS)
-    try:
+    with Lan.in_directory(tmp_path_factory, ROUTERS) as made:
         yield made
-    finally:
-        made.close()
 
 
 def via(lan: Any, name: str, prefix: str) -> set[str | None]:
@@ -118,14 +113,14 @@ def test_a_next_hop_on_the_lan_is_sent_to_directly_and_one_announcement_is_enoug
     try:
         node, frr = lan.node("F"), lan.node("R")
         node.start()  # alone at first: whoever is on the LAN first stays its designated router
-        until(lambda: node.designated()[0] == "DR", 20.0, "fared is the designated router")
+        wait_for(lambda: node.designated()[0] == "DR", 20.0, "fared is the designated router")
         for member in lan.members.values():
             if member is not node:
                 member.start()
         node.netns.ip("route", "add", prefix, "via", FIREWALL, "dev", PORT)
         redistribute(node, {"static": {"metric": 20, "metric-type": 2}})
         for name in ("R", "B"):
-            until(lambda n=name: via(lan, n, prefix) == {FIREWALL}, 20.0, f"{name} directly")
+            wait_for(lambda n=name: via(lan, n, prefix) == {FIREWALL}, 20.0, f"{name} directly")
         (lsa,) = fared(node).request(
             "show database", args={"type": "as-external", "id": "203.0.113.0"}
         )["as_scope"]
@@ -135,12 +130,12 @@ def test_a_next_hop_on_the_lan_is_sent_to_directly_and_one_announcement_is_enoug
         vtysh(
             frr, "configure terminal", "router ospf", "redistribute kernel metric 20 metric-type 2"
         )
-        seconds = until(lambda: external_ids(node) == {frr.router_id}, 20.0, "FRR's alone")
+        seconds = seconds_until(lambda: external_ids(node) == {frr.router_id}, 20.0, "FRR's alone")
         tell(f"left to the higher router id after {seconds:.2f} s")
         assert via(lan, "B", prefix) == {FIREWALL}
 
         vtysh(frr, "configure terminal", "router ospf", "no redistribute kernel")
-        until(lambda: external_ids(node) == {node.router_id}, 20.0, "fared's again")
+        wait_for(lambda: external_ids(node) == {node.router_id}, 20.0, "fared's again")
         assert complaints(lan) == {}
         assert rejected(lan) == {}
     finally:

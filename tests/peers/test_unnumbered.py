@@ -1,49 +1,82 @@
 """Links without addresses of their own between fared and FRR, and fared and BIRD."""
 
 import os
-from collections.abc import Iterator
+import socket
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+import yaml
 
 from fared.lab.kernel_view import KernelView
+from fared.lab.kinds.base import ipv6_sysctls
 from fared.lab.namespaces import Netns
+from tests.peers.isis_lan import IsisMember
 from tests.peers.lan import PORT, Lan, Member
-from tests.peers.peers import await_equal_databases, fared, tell, until
+from tests.peers.peers import await_equal_databases, fared, tell
 from tests.peers.recordings import complaints, rejected
+from tests.waiting import seconds_until, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers]
 
 PEERS = {"R": "frr", "B": "bird"}
 
 
+class Secured(Member):
+    """A router that speaks with TTL security (RFC 5082) on the link between fared and BIRD."""
+
+    def files(self) -> dict[str, str]:
+        """The configuration of its make; FRR knows no TTL security."""
+        found = super().files()
+        if self.kind == "bird":
+            found["bird.conf"] = found["bird.conf"].replace(
+                "type ptp;", "type ptp; ttl security yes;"
+            )
+        if self.kind == "fared":
+            document = yaml.safe_load(found["fared.yaml"])
+            document["ospf"]["areas"]["0.0.0.0"]["interfaces"]["B"]["ttl-security"] = True
+            found["fared.yaml"] = yaml.safe_dump(document, sort_keys=False)
+        return found
+
+
 class Star(Lan):
     """F in the middle, a link to each peer; peers borrow their loopback's address, F has none."""
+
+    member = Secured
+    peers: Mapping[str, str] = PEERS
+    borrowing: Collection[str] = PEERS
 
     def __init__(self, directory: Path) -> None:
         self.members, self.views = {}, {}
         prefix = f"star{os.getpid()}"
-        for number, (name, kind) in enumerate({"F": "fared", **PEERS}.items(), start=1):
+        for number, (name, kind) in enumerate({"F": "fared", **self.peers}.items(), start=1):
             (directory / name).mkdir()
             (directory / name).chmod(0o777)  # FRR's daemons are not root
-            ports = tuple(PEERS) if kind == "fared" else (PORT,)
+            ports = tuple(self.peers) if kind == "fared" else (PORT,)
             netns = Netns.create(f"{prefix}{name}")
-            member = Member(name, kind, number, 1, netns, directory / name, "point-to-point", ports)
+            member = self.member(
+                name, kind, number, 1, netns, directory / name, "point-to-point", ports
+            )
             self.members[name] = member
+            self._prepare(member)
             self.views[name] = KernelView(netns)
             for key in ("all", "default"):
                 netns.sysctl(f"ipv4.conf.{key}.rp_filter", 0)
             netns.sysctl("ipv4.ip_forward", 1)
             netns.ip("addr", "add", f"{member.router_id}/32", "dev", "lo")
         center = self.members["F"].netns
-        for name in PEERS:
+        for name in self.peers:
             peer = self.members[name]
             wire = f"type veth peer name {PORT} netns {peer.netns.name}"
             center.batch("ip", [f"link add {name} {wire}", f"link set {name} up"])
-            peer.netns.batch(
-                "ip", [f"addr add {peer.router_id}/32 dev {PORT}", f"link set {PORT} up"]
-            )
+            if name in self.borrowing:
+                peer.netns.ip("addr", "add", f"{peer.router_id}/32", "dev", PORT)
+            peer.netns.ip("link", "set", PORT, "up")
+
+    def _prepare(self, member: Member) -> None:
+        """What else a member's namespace needs before there are links in it."""
 
     def close(self) -> None:
         """End everything and leave nothing behind."""
@@ -53,18 +86,34 @@ class Star(Lan):
             member.netns.delete()
 
 
+class IsisStar(Star):
+    """R borrows its loopback's address for its link, S has none there: both are FRR."""
+
+    member = IsisMember
+    members: dict[str, IsisMember]  # type: ignore[assignment]
+    peers = MappingProxyType({"R": "frr", "S": "frr"})
+    borrowing = ("R",)
+
+    def _prepare(self, member: Any) -> None:
+        member.isis = True
+        for key, value in ipv6_sysctls().items():
+            member.netns.sysctl(key, value)
+        member.netns.ip("addr", "add", f"{member.loopback6}/128", "dev", "lo")
+
+
 @pytest.fixture
-def star(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def star(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     directory = tmp_path_factory.mktemp("star")
     for parent in (directory, directory.parent):
         parent.chmod(0o755)
-    made = Star(directory)
+    made = request.param(directory)
     try:
         yield made
     finally:
         made.close()
 
 
+@pytest.mark.parametrize("star", [Star], indirect=True)
 def test_fared_frr_and_bird_meet_on_unnumbered_links(star: Any):
     """Adjacencies, equal databases, onlink next hops from everybody to everybody."""
     for member in star.members.values():
@@ -87,10 +136,50 @@ def test_fared_frr_and_bird_meet_on_unnumbered_links(star: Any):
     def shown() -> dict[str, str]:
         return {name: star.node(name).netns.ip("route") for name in star.members}
 
-    seconds = until(routed, 20.0, f"routes over unnumbered links: {shown()}")
+    seconds = seconds_until(routed, 20.0, f"routes over unnumbered links: {shown()}")
     tell(f"routes over unnumbered links after {seconds:.2f} s")
     await_equal_databases(star, 15.0)
     rows = fared(star.node("F")).request("show neighbors")["neighbors"]
     assert {row["address"]: row["state"] for row in rows} == {ids["R"]: "Full", ids["B"]: "Full"}
+    assert "ttl security yes" in (star.node("B").directory / "bird.conf").read_text()
+    rows = fared(star.node("F")).request("show interfaces")["interfaces"]
+    assert {r["interface"]: r["ttl_security"] for r in rows} == {"lo": "off", "R": "off", "B": "on"}
+    assert complaints(star) == {}
+    assert rejected(star) == {}
+
+
+@pytest.mark.parametrize("star", [IsisStar], indirect=True)
+def test_over_isis_frr_gets_ipv4_where_it_announces_an_ipv4_address(star: Any):
+    """fared has none on its links: its hellos carry that of its loopback, which FRR routes to.
+
+    Toward S, which announces no IPv4 address and learns no IPv4 route, fared installs none either.
+    """
+    for member in star.members.values():
+        member.start()
+    routers = star.members
+
+    def reaches(at: str, to: str) -> tuple[bool, bool]:
+        """Whether a kernel has routes to another's loopbacks: IPv4, IPv6."""
+        far = routers[to]
+        prefixes = (f"{far.router_id}/32", f"{far.loopback6}/128")
+        ipv4, ipv6 = (bool(star.views[at].hops(prefix)) for prefix in prefixes)
+        return ipv4, ipv6
+
+    def matrix() -> dict[str, tuple[bool, bool]]:
+        return {f"{at}-{to}": reaches(at, to) for at, to in ("FR", "RF", "FS", "SF", "SR")}
+
+    both, only6 = (True, True), (False, True)
+    wanted = {"F-R": both, "R-F": both, "F-S": only6, "S-F": only6, "S-R": only6}
+    wait_for(lambda: matrix() == wanted, 20.0, lambda: f"routes: {matrix()}")
+    for at, to in ("RF", "FR"):
+        with (
+            routers[to].netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
+            routers[at].netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as source,
+        ):
+            sink.bind((routers[to].router_id, 4096))
+            sink.settimeout(2.0)
+            source.bind((routers[at].router_id, 0))
+            source.sendto(b"x", (routers[to].router_id, 4096))
+            assert sink.recv(16) == b"x"
     assert complaints(star) == {}
     assert rejected(star) == {}

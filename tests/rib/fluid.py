@@ -1,4 +1,4 @@
-"""A fluid model of hop-by-hop forwarding: every node splits by its own weights."""
+"""A fluid model of hop-by-hop forwarding: every node splits traffic by its own weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def achieved(
 def common_rate(
     fabric: Fabric, flows: Iterable[tuple[str, Prefix]], settings: SolverSettings | None = None
 ) -> float:
-    """The rate in Gb/s a flow at which the first link fills when all flows run at once."""
+    """The rate per flow, in Gb/s, at which the first link fills when all flows run at once."""
     solvers: dict[str, RouteSolver] = {}
     for name in fabric.names:
         solvers[name] = fabric.solver(name, settings)

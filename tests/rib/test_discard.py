@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix
 from fared.rib.model import DISCARD
@@ -110,7 +109,7 @@ def test_a_component_that_is_the_whole_range_is_a_route_and_no_discard(fabric):
 def test_what_others_announce_of_an_active_range_is_not_believed(fabric, kind):
     """RFC 2328 §16.2 (3). When the range is given up, or has no component, it counts again."""
     fabric.anycast(RANGE, "L1")
-    fabric.prefixes["L1"][-1] = dataclasses.replace(fabric.prefixes["L1"][-1], path_type=kind)
+    fabric.prefixes["L1"][-1] = replace(fabric.prefixes["L1"][-1], path_type=kind)
     solver = fabric.solver("S1")
     solver.set_ranges(((AREA, RANGE),))
     solver.solve()
@@ -130,7 +129,7 @@ def test_border_routers_do_not_tell_each_other_of_discards(fabric):
     solver = fabric.solver("S1")
     solver.set_ranges(((AREA, RANGE),))
     solver.solve()
-    prefixes, _ = solver.reached_now()
+    prefixes, _ = solver.take_advertisements()
     assert NET in prefixes
     assert RANGE not in prefixes
     assert solver.path_capacity(RANGE) is None

@@ -1,18 +1,21 @@
-"""Routes kept up to date, however news is batched, equal those computed from nothing."""
+"""Routes updated in place, for any batching of changes, equal those computed from scratch."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from fared.core.ids import parse_prefix
-from fared.rib.solver import RouteSolver
-from fared.ted import splice
-from fared.ted.model import PrefixAttachment
+from fared.core.ids import ipv4_prefix, parse_prefix
+from fared.rib import selector
+from fared.rib.selection import choose
+from fared.rib.settings import SolverSettings
+from fared.rib.solver import RouteSolver, WeightMode
+from fared.ted.change import ChangeKind
+from fared.ted.model import PathType, PrefixReachability
 from tests.ted.fabrics import AREA, Fabric, Link, five_stage, three_stage
 
 _MAKERS = {
@@ -22,7 +25,7 @@ _MAKERS = {
 }
 _ANNOUNCED = ("told", "told", "untold")
 _NEWS = st.tuples(
-    st.sampled_from(["slow", "unknown", "cut", "uncut", "stub", "dear", *_ANNOUNCED]),
+    st.sampled_from(["slow", "load", "unknown", "cut", "uncut", "stub", "dear", *_ANNOUNCED]),
     st.integers(0, 10**6),
 )
 _SHARED = [parse_prefix(f"10.99.{n}.0/24") for n in range(3)]
@@ -42,16 +45,16 @@ def tell(fabric: Fabric, whole: Fabric, solver: RouteSolver, what: str, draw: in
 
 def change(fabric: Fabric, whole: Fabric, link: Link, what: str, draw: int) -> None:
     """Change a link, or whether its router lets traffic pass."""
-    here = [k for k in fabric.links if k.local_id == link.local_id]
-    if what == "slow":
-        for k in here:
-            k.capacity = float((25, 50, 100, 123, 400)[draw % 5])
-    elif what == "unknown":
-        for k in here:
-            k.capacity = None
-    elif what == "dear":
-        for k in here:
-            k.metric = (10, 20)[draw % 2]
+    values: dict[str, tuple[str, float | None]] = {
+        "slow": ("capacity", float((25, 50, 100, 123, 400)[draw % 5])),
+        "load": ("available", (None, 5.0, 40.0, 99.0)[draw % 4]),
+        "unknown": ("capacity", None),
+        "dear": ("metric", (10, 20)[draw % 2]),
+    }
+    if what in values:
+        for k in fabric.links:
+            if k.local_id == link.local_id:
+                setattr(k, *values[what])
     elif what == "cut":
         fabric.cut(link.tail, link.head)
     elif what == "uncut":
@@ -62,61 +65,77 @@ def change(fabric: Fabric, whole: Fabric, link: Link, what: str, draw: int) -> N
         fabric.stubs ^= {link.tail}
 
 
-def announce(announced: list[PrefixAttachment], draw: int, *, told: bool) -> None:
+def announce(announced: list[PrefixReachability], draw: int, *, told: bool) -> None:
     """Have a router tell of a shared prefix, with what lies behind it or without, or no more."""
     prefix = _SHARED[draw % len(_SHARED)]
     announced[:] = [item for item in announced if item.prefix != prefix]
     if told:
-        announced.append(PrefixAttachment(prefix, 10, capacity=(None, 1e9, 2e9, 7e9)[draw % 4]))
+        announced.append(PrefixReachability(prefix, 10, capacity=(None, 1e9, 2e9, 7e9)[draw % 4]))
         announced.sort(key=lambda item: item.prefix)
 
 
-@pytest.fixture(params=["patched", "anew"])
-def _way(request, monkeypatch):
-    """Small graphs are made anew; here they take the way of large ones, too."""
-    if request.param == "patched":
-        monkeypatch.setattr(splice, "_SMALL_GRAPH", 0)
+def by_capacity(solver: RouteSolver) -> dict:
+    """The next hops of all routes by capacity, load ignored; in available mode."""
+    if solver.settings.mode is not WeightMode.AVAILABLE:
+        return {}
+    routes = {p: r for p, r in solver.routes.items() if r.nexthops is not None}
+    return {prefix: solver.capacity_nexthops(route) for prefix, route in routes.items()}
 
 
-@pytest.mark.usefixtures("_way")
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.sampled_from(sorted(_MAKERS)),
     st.integers(0, 2),
+    st.sampled_from([WeightMode.CAPACITY, WeightMode.AVAILABLE]),
     st.lists(st.lists(_NEWS, min_size=1, max_size=6), max_size=6),
 )
-def test_any_news_in_any_batches_ends_where_a_fresh_start_does(name, place, batches):
+def test_any_changes_in_any_batches_end_with_the_routes_of_a_new_solver(name, place, mode, batches):
+    """Routes, the baseline that load is measured against, and what a border router advertises."""
     make, roots = _MAKERS[name]
     fabric, whole, root = make(), make(), roots[place % len(roots)]
-    solver = fabric.solver(root)
+    solver = fabric.solver(root, SolverSettings(mode=mode))
     solver.solve()
+    advertised = solver.take_advertisements()[0]
     for batch in batches:
         for what, draw in batch:
             tell(fabric, whole, solver, what, draw)
         solver.set_local_links(AREA, fabric.local_links(root))
-        solver.solve()
-        fresh = fabric.solver(root)
+        baseline = by_capacity(solver)
+        update = solver.solve()
+        fresh = fabric.solver(root, solver.settings)
         fresh.solve()
         assert dict(solver.routes) == dict(fresh.routes)
         for route in fresh.routes.values():
-            assert solver.ends(route) == fresh.ends(route)
+            assert solver.egress(route) == fresh.egress(route)
+        assert by_capacity(solver) == by_capacity(fresh)
+        if not update.capacities_changed:
+            stay = baseline.keys() - update.changed.keys()
+            assert all(by_capacity(solver)[prefix] is baseline[prefix] for prefix in stay)
+        if len(batch) % 2:  # else it falls behind
+            advertised |= solver.take_advertisements()[0]
+            known = {prefix: item for prefix, item in advertised.items() if item is not None}
+            assert known == fresh.take_advertisements()[0]
 
 
-def test_a_capacity_told_along_with_a_prefix_touches_that_prefix_alone():
-    """Where nothing else has changed, not even who announces what is looked at again."""
+def test_only_prefixes_that_changed_are_selected_again(monkeypatch):
+    looked_at: list[int | None] = []
+
+    def counted(table, reach, numbers=None):
+        looked_at.append(None if numbers is None else len(numbers))
+        return choose(table, reach, numbers)
+
+    monkeypatch.setattr(selector, "choose", counted)
     fabric = three_stage(2, 3)
     for leaf, capacity in (("L2", 4e9), ("L3", 4e9)):
-        fabric.prefixes[leaf] += [PrefixAttachment(p, 10, capacity=capacity) for p in _SHARED]
+        fabric.prefixes[leaf] += [PrefixReachability(p, 10, capacity=capacity) for p in _SHARED]
     solver = fabric.solver("L1")
     solver.solve()
-    before = solver._selection
-    assert before is not None
+    looked_at.clear()
     fabric.prefixes["L2"][-1] = replace(fabric.prefixes["L2"][-1], capacity=1e9)
     solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
     update = solver.solve()
     assert list(update.changed) == [_SHARED[-1]]
-    assert solver._selection is not before
-    assert solver._selection.key is before.key
+    assert looked_at == [1]
     fresh = fabric.solver("L1")
     fresh.solve()
     assert dict(solver.routes) == dict(fresh.routes)
@@ -125,16 +144,141 @@ def test_a_capacity_told_along_with_a_prefix_touches_that_prefix_alone():
 
 def test_a_lone_capacity_told_along_with_a_prefix_and_taken_back_leaves_nothing():
     fabric = three_stage(2, 3)
-    fabric.prefixes["L2"].append(PrefixAttachment(_SHARED[0], 10, capacity=1e9))
+    fabric.prefixes["L2"].append(PrefixReachability(_SHARED[0], 10, capacity=1e9))
     solver = fabric.solver("L1")
     solver.solve()
     route = solver.routes[_SHARED[0]]
-    assert solver.ends(route) == ((AREA, fabric.id("L2"), 1e9),)
+    assert solver.egress(route) == ((AREA, fabric.id("L2"), 1e9),)
     fabric.prefixes["L2"][-1] = replace(fabric.prefixes["L2"][-1], capacity=None)
     solver.put_block(AREA, fabric.id("L2"), fabric.block("L2"))
     assert list(solver.solve().changed) == [_SHARED[0]]
-    assert solver.ends(solver.routes[_SHARED[0]]) == ((AREA, fabric.id("L2"), inf),)
+    assert solver.egress(solver.routes[_SHARED[0]]) == ((AREA, fabric.id("L2"), inf),)
     assert (
         solver.routes[_SHARED[0]].nexthops
         == solver.routes[fabric.prefixes["L2"][0].prefix].nexthops
     )
+
+
+_EXTERNALS = [parse_prefix(f"10.77.{n}.0/24") for n in range(3)]
+_GATEWAY = 0x0A4D0001
+_BEYOND = st.tuples(
+    st.sampled_from(
+        ["external", "forwarded", "gateway", "gateway", "inter-area", "withdraw", "cut"]
+    ),
+    st.integers(0, 10**6),
+)
+
+
+def advertise(beyond: dict, fabric: Fabric, what: str, draw: int) -> tuple[str, dict]:
+    """A change of what a router advertises beyond its links; kept in ``beyond``, too."""
+    name = fabric.names[draw % len(fabric.names)]
+    source, mine = draw % 5, beyond.setdefault(name, {})
+    prefix = _EXTERNALS[draw % 3]
+    item: PrefixReachability | None = None
+    if what in ("external", "forwarded"):
+        kind = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)[draw % 2]
+        forward = _GATEWAY if what == "forwarded" else 0
+        item = PrefixReachability(prefix, 5 + draw % 2, kind, forward=forward)
+    elif what == "inter-area":
+        capacity = (None, 1e9, 2e9)[draw % 3]
+        item = PrefixReachability(prefix, 5 + draw % 2, PathType.INTER_AREA, capacity)
+    elif what == "gateway":  # the network of the forwarding address
+        item = PrefixReachability(ipv4_prefix(_GATEWAY, 16 + draw % 2 * 8), draw % 3)
+    mine[source] = item
+    return name, {source: item}
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(sorted(_MAKERS)),
+    st.integers(0, 2),
+    st.lists(st.lists(_BEYOND, min_size=1, max_size=6), max_size=8),
+)
+def test_prefixes_beyond_an_area_may_come_and_go_in_any_order(name, place, batches):
+    """Externals with and without forwarding address, whose way may come, go and move."""
+    make, roots = _MAKERS[name]
+    fabric, whole, root = make(), make(), roots[place % len(roots)]
+    solver = fabric.solver(root)
+    beyond: dict = {}
+    for batch in batches:
+        for what, draw in batch:
+            if what == "cut":
+                tell(fabric, whole, solver, ("cut", "uncut")[draw % 2], draw)
+                continue
+            at, changes = advertise(beyond, fabric, what, draw)
+            solver.put_prefixes(AREA, fabric.id(at), changes)
+        solver.set_local_links(AREA, fabric.local_links(root))
+        changed = solver.solve().changed
+        fresh = fabric.solver(root)
+        for at, mine in beyond.items():
+            fresh.put_prefixes(AREA, fabric.id(at), mine)
+        fresh.solve()
+        assert dict(solver.routes) == dict(fresh.routes)
+        assert all(solver.routes.get(prefix) == route for prefix, route in changed.items())
+        for route in fresh.routes.values():
+            assert solver.egress(route) == fresh.egress(route)
+
+
+@pytest.mark.parametrize("known", [100, 3000])
+def test_one_more_external_looks_at_one_prefix_whatever_is_known(known, monkeypatch):
+    looked_at: list[int | None] = []
+
+    def counted(table, reach, numbers=None):
+        looked_at.append(None if numbers is None else len(numbers))
+        return choose(table, reach, numbers)
+
+    fabric = three_stage(2, 3)
+    solver = fabric.solver("L1")
+    many = [ipv4_prefix((20 << 24) + (n << 8), 24) for n in range(known + 1)]
+    externals = {p: PrefixReachability(p, 20, PathType.EXTERNAL_2) for p in many}
+    last = many.pop()
+    solver.put_prefixes(AREA, fabric.id("L2"), {p: externals[p] for p in many})
+    solver.solve()
+    monkeypatch.setattr(selector, "choose", counted)
+    assert solver.put_prefixes(AREA, fabric.id("L2"), {last: externals[last]}) is ChangeKind.PREFIX
+    assert list(solver.solve().changed) == [last]
+    assert looked_at == [1]
+
+
+def test_an_external_follows_its_forwarding_address():
+    """The network of the address moves from one leaf to another, goes, and comes back."""
+    fabric = three_stage(2, 4)
+    solver = fabric.solver("L1")
+    spine, (l2, l3) = fabric.id("S1"), (fabric.id("L2"), fabric.id("L3"))
+    network = PrefixReachability(ipv4_prefix(_GATEWAY, 24), 1)
+    prefix = _EXTERNALS[0]
+    outside = PrefixReachability(prefix, 5, PathType.EXTERNAL_2, forward=_GATEWAY)
+    solver.put_prefixes(AREA, spine, {"external": outside})
+    solver.put_prefixes(AREA, l2, {"network": network})
+    solver.solve()
+    assert solver.routes[prefix].destinations == (l2,)
+    solver.put_prefixes(AREA, l2, {"network": None})
+    solver.put_prefixes(AREA, l3, {"network": network})
+    assert solver.solve().changed[prefix] == solver.routes[prefix]
+    assert solver.routes[prefix].destinations == (l3,)
+    solver.put_prefixes(AREA, l3, {"network": None})
+    assert solver.solve().changed[prefix] is None
+    solver.put_prefixes(AREA, l2, {"network": network})
+    assert solver.solve().changed[prefix].destinations == (l2,)
+    fabric.cut("S1", "L1")  # the advertising router is still reached over the other spine
+    fabric.cut("S2", "L2")
+    fabric.cut("S1", "L2")
+    for name in ("S1", "S2", "L1", "L2"):
+        solver.put_block(AREA, fabric.id(name), fabric.block(name))
+    solver.set_local_links(AREA, fabric.local_links("L1"))
+    assert solver.solve().changed[prefix] is None
+
+
+def test_a_capacity_that_load_hides_changes_the_baseline_alone():
+    """Routes by load do not change; the change of the baseline is reported."""
+    fabric = three_stage(2, 3)
+    link = next(k for k in fabric.links if (k.tail, k.head) == ("S1", "L2"))
+    link.available = 10.0
+    solver = fabric.solver("L1", SolverSettings(mode=WeightMode.AVAILABLE))
+    assert solver.solve().capacities_changed
+    seen = []
+    for link.available, link.capacity in ((10.0, 100.0), (20.0, 100.0)):
+        solver.put_block(AREA, fabric.id("S1"), fabric.block("S1"))
+        update = solver.solve()
+        seen.append((bool(update.changed), update.capacities_changed))
+    assert seen == [(False, True), (True, False)]

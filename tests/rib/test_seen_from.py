@@ -1,4 +1,4 @@
-"""One database, many roots: what every router on a path does, computed without copies."""
+"""One database, several roots: the routes of every router on a path, without copies."""
 
 from fared.rib.solver import RouteSolver
 from tests.ted.fabrics import AREA, Fabric, three_stage

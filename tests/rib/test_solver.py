@@ -1,16 +1,15 @@
-"""The route solver: which routes exist, what changes when, and what it can explain."""
+"""The route solver: routes, changes, and explanations."""
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver, WeightMode
-from fared.ted.model import PathType, PrefixAttachment
+from fared.ted.model import PathType, PrefixReachability
 from tests.rib.fluid import capacities, weights
 from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
 
@@ -88,7 +87,41 @@ def test_a_lost_link_runs_spf_and_changes_only_the_routes_behind_it():
     assert [name for name, _ in hops_of(fabric, solver, fabric.prefix("L2"))] == ["S2", "S3", "S4"]
 
 
-def test_a_vanished_router_takes_its_routes_along():
+def test_the_second_end_to_lose_a_link_has_nothing_computed():
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    fabric.cut("S1", "L2")
+    refresh(solver, fabric, "S1")
+    assert solver.solve().areas == (AREA,)
+    refresh(solver, fabric, "L2")
+    assert solver.solve().areas == ()
+
+
+@pytest.mark.parametrize("what", ["capacities", "local_ids"])
+def test_parallel_links_of_this_router_may_change_places(what):
+    """In the graph they are one edge, which stays as it is; the kernel has a next hop for each."""
+    fabric = three_stage(parallel=2)
+    fabric.limit("L1", "S1", 100, 0)
+    solver = solved(fabric, "L1")
+    to = fabric.prefix("L2")
+    before = {hop.interface: hop.weight for hop in solver.routes[to].nexthops.hops}
+    block = fabric.block("L1")
+    first, second = (block.neighbors == fabric.id("S1")).nonzero()[0]
+    values = getattr(block, what).copy()
+    values[[first, second]] = values[[second, first]]
+    solver.put_block(AREA, block.node, replace(block, **{what: values}))
+    solver.solve()
+    after = {hop.interface: hop.weight for hop in solver.routes[to].nexthops.hops}
+    mine = [
+        link.interface
+        for link in fabric.local_links("L1")
+        if link.neighbor == block.neighbors[first]
+    ]
+    assert before[mine[0]] != before[mine[1]]
+    assert after == before | {mine[0]: before[mine[1]], mine[1]: before[mine[0]]}
+
+
+def test_routes_of_a_removed_router_are_withdrawn():
     fabric = three_stage()
     solver = solved(fabric, "L1")
     solver.put_block(AREA, fabric.id("L2"), None)
@@ -137,7 +170,7 @@ def test_a_transit_network_we_are_on_is_connected():
     solver.set_local_links(
         AREA,
         tuple(
-            dataclasses.replace(link, neighbor=fabric.id(name), gateway=at + 1)
+            replace(link, neighbor=fabric.id(name), gateway=at + 1)
             for at, name in enumerate(("B", "C"))
             for link in fabric_lan_links(fabric)
         ),
@@ -169,8 +202,8 @@ def fabric_lan_links(fabric: Fabric):
 def test_the_kind_of_path_comes_before_its_cost(near, far, winner):
     """RFC 2328 §11: intra-area, inter-area, external 1, external 2; S1 is nearer than L3."""
     fabric = three_stage()
-    fabric.prefixes["S1"].append(PrefixAttachment(NET, near[1], near[0]))
-    fabric.prefixes["L3"].append(PrefixAttachment(NET, far[1], far[0]))
+    fabric.prefixes["S1"].append(PrefixReachability(NET, near[1], near[0]))
+    fabric.prefixes["L3"].append(PrefixReachability(NET, far[1], far[0]))
     route = solved(fabric, "L1").routes[NET]
     assert route.destinations == (fabric.id(winner),)
     if route.path_type is PathType.EXTERNAL_2:
@@ -180,7 +213,7 @@ def test_the_kind_of_path_comes_before_its_cost(near, far, winner):
 def test_equal_external_2_metrics_are_decided_by_distance():
     fabric = three_stage()
     for name in ("L3", "S1"):
-        fabric.prefixes[name].append(PrefixAttachment(NET, 20, PathType.EXTERNAL_2))
+        fabric.prefixes[name].append(PrefixReachability(NET, 20, PathType.EXTERNAL_2))
     assert solved(fabric, "L1").routes[NET].destinations == (fabric.id("S1"),)
 
 
@@ -188,7 +221,7 @@ def test_what_border_routers_announce_tells_their_paths_apart():
     """Four border routers reach the same remote prefix, one of them through a narrow plane."""
     fabric = three_stage()
     for spine, gbps in (("S1", 100), ("S2", 400), ("S3", 400), ("S4", 1600)):
-        fabric.prefixes[spine].append(PrefixAttachment(NET, 20, PathType.INTER_AREA, gbps * GBPS))
+        fabric.prefixes[spine].append(PrefixReachability(NET, 20, PathType.INTER_AREA, gbps * GBPS))
     assert weights(fabric, "L1", NET) == {"S1": 1, "S2": 4, "S3": 4, "S4": 4}
     assert capacities(fabric, "L1", NET)["S1"] == 100
 
@@ -196,7 +229,7 @@ def test_what_border_routers_announce_tells_their_paths_apart():
 def test_one_border_router_limits_all_paths_alike():
     fabric = three_stage()
     fabric.limit("L1", "S2", 200)
-    fabric.prefixes["L3"].append(PrefixAttachment(NET, 20, PathType.INTER_AREA, 100 * GBPS))
+    fabric.prefixes["L3"].append(PrefixReachability(NET, 20, PathType.INTER_AREA, 100 * GBPS))
     assert weights(fabric, "L1", NET) == {"S1": 2, "S2": 1, "S3": 2, "S4": 2}
     assert set(capacities(fabric, "L1", NET).values()) == {100}
 
@@ -204,9 +237,9 @@ def test_one_border_router_limits_all_paths_alike():
 def test_a_change_of_what_is_announced_reweighs():
     fabric = three_stage()
     for spine in ("S1", "S2"):
-        fabric.prefixes[spine].append(PrefixAttachment(NET, 5, PathType.INTER_AREA, 400 * GBPS))
+        fabric.prefixes[spine].append(PrefixReachability(NET, 5, PathType.INTER_AREA, 400 * GBPS))
     solver = solved(fabric, "L1")
-    fabric.prefixes["S1"][-1] = PrefixAttachment(NET, 5, PathType.INTER_AREA, 100 * GBPS)
+    fabric.prefixes["S1"][-1] = PrefixReachability(NET, 5, PathType.INTER_AREA, 100 * GBPS)
     refresh(solver, fabric, "S1")
     update = solver.solve()
     assert not update.spf_ran
@@ -223,9 +256,7 @@ def test_equal_routes_of_two_areas_are_one_route():
     for name in other.names:
         solver.put_block(7, other.id(name), other.block(name))
     links = other.local_links("L1")
-    solver.set_local_links(
-        7, tuple(dataclasses.replace(link, ifindex=link.ifindex + 100) for link in links)
-    )
+    solver.set_local_links(7, tuple(replace(link, ifindex=link.ifindex + 100) for link in links))
     solver.solve()
     route = solver.routes[NET]
     assert route.area is None
@@ -251,8 +282,8 @@ def test_settings_apply_at_the_next_run():
     assert {w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))} == {1}
 
 
-def test_told_of_few_flows_weights_lean_away_from_a_small_path():
-    """Of that path only the weight becomes another: what it carries is what it was."""
+def test_with_few_flows_a_small_path_gets_a_smaller_weight():
+    """Only the weight of that path changes; its capacity does not."""
     fabric = three_stage()
     fabric.limit("S1", "L2", 80)
     solver = solved(fabric, "L1")
@@ -282,7 +313,7 @@ def test_available_mode_follows_load_and_keeps_a_floor():
 
 
 def test_where_weights_follow_capacity_load_costs_nothing():
-    """Neighbors may flood what they like: no area is computed for it."""
+    """Advertised loads cause no computation."""
     fabric = three_stage()
     solver = solved(fabric, "L1")
     for link in fabric.links:
@@ -319,7 +350,7 @@ def test_a_fabric_without_any_te_is_plain_ecmp():
     assert [(hop.capacity, hop.weight) for hop in hops] == [(None, 1)] * 4
 
 
-def test_our_own_links_are_known_even_if_not_flooded():
+def test_capacities_of_own_links_are_known_even_if_not_flooded():
     fabric = three_stage()
     for link in fabric.links:
         if {link.tail, link.head} & {"L1"}:
@@ -328,10 +359,7 @@ def test_our_own_links_are_known_even_if_not_flooded():
     links = fabric.local_links("L1")
     solver.set_local_links(
         AREA,
-        tuple(
-            dataclasses.replace(link, bandwidth=(100 if at else 50) * GBPS)
-            for at, link in enumerate(links)
-        ),
+        tuple(replace(link, bandwidth=(100 if at else 50) * GBPS) for at, link in enumerate(links)),
     )
     solver.solve()
     assert [w for _, w in hops_of(fabric, solver, fabric.prefix("L2"))] == [1, 2, 2, 2]

@@ -16,6 +16,8 @@ from fared.weights.path_capacity import WeightMode
 from tests.rib.fluid import achieved, capacities, common_rate, weights
 from tests.ted.fabrics import Fabric, five_stage, three_stage
 
+pytestmark = pytest.mark.slow
+
 ECMP = SolverSettings(mode=WeightMode.NONE)
 SPINES_OF_P1 = [f"p1.S{k}" for k in range(1, 5)]
 ANYCAST = ipv4_prefix(0xC0000200, 24)

@@ -1,12 +1,13 @@
-"""When a starting router is to be woken."""
+"""The deadlines of a starting router."""
 
 from __future__ import annotations
 
 from fared.router.stages import AdjacencyProgress, Stage, StartUp
 
 
-def test_a_passed_deadline_wakes_nobody_while_an_exchange_is_under_way():
-    """The end of the exchange is an event; a deadline in the past would be a busy loop until then."""
+def test_a_passed_deadline_causes_no_wakeup_during_an_exchange():
+    """The end of the exchange is an event; a deadline in the past would be a busy loop until
+    then."""
     startup = StartUp(began=100.0, deadline=5.0)
     startup.reach(Stage.LINKS_KNOWN, 100.0)
     assert startup.next_deadline(100.0) == 105.0

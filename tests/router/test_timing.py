@@ -1,24 +1,25 @@
-"""How soon a router computes: what an engine tells it, by the clock."""
+"""The delay between an engine's update and the computation."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import SystemId, isis_node, parse_prefix
 from fared.isis.settings import IsisSettings
+from fared.router.protocols import ISIS
 from fared.router.router import Router
 from fared.router.schedule import CAPACITY_GAP
 from fared.router.settings import RouterSettings
-from fared.router.speaker import ISIS
 from fared.ted.events import LocalLinksChanged, TedUpdated
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
+from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
 ME, OTHER = isis_node(1), isis_node(2)
-FAR = PrefixAttachment(parse_prefix("10.2.0.0/24"), 10, PathType.LEVEL_2, capacity=1e9)
+FAR = PrefixReachability(parse_prefix("10.2.0.0/24"), 10, PathType.LEVEL_2, capacity=1e9)
 
 
 @dataclass
@@ -26,7 +27,9 @@ class Engine:
     """Says what a test has it say."""
 
     said: list[object] = field(default_factory=list)
-    in_several_areas: bool = False
+    settled: bool = False
+    takes_routes: bool = False
+    ranges: tuple[()] = ()
 
     def tick(self, now: float) -> None:
         """Nothing is ever due."""
@@ -67,25 +70,25 @@ class Timed:
     """A router that runs when it wants to, on a clock of milliseconds."""
 
     def __init__(self) -> None:
-        settings = RouterSettings(isis=IsisSettings(SystemId(1), (b"\x49",), families=(4,)))
+        settings = RouterSettings({ISIS: IsisSettings(SystemId(1), (b"\x49",), families=(4,))})
         self.now = 0.0
         self.router = Router(settings, random.Random(1), 0.0, lambda: self.now)
         self.engine = Engine()
-        self.router.speakers[ISIS].engine = self.engine
+        self.router.instances[ISIS].engine = self.engine
         link = LocalLink(1, "eth1", OTHER, 0x0A000002, ME, 10, None)
         self.engine.said.append(LocalLinksChanged(2, (link,), "adjacency", 0.0, 4))
-        self.tell(description(ME, OTHER), topology=True)
-        self.tell(description(OTHER, ME, (FAR,)), topology=True)
+        self.tell(description(ME, OTHER))
+        self.tell(description(OTHER, ME, (FAR,)))
         self.run(10)
-        assert self.router.speakers[ISIS].routes(4)[FAR.prefix].nexthops is not None
+        assert self.router.instances[ISIS].routes(4)[FAR.prefix].nexthops is not None
 
     @property
     def computed(self) -> int:
         counts = self.router.journal.counts
         return counts["spf"] + counts["capacity"]
 
-    def tell(self, block: NodeBlock, *, topology: bool = False) -> None:
-        cause = TedUpdated(2, block.node, block, topology, "lsp", self.now, 4)
+    def tell(self, block: NodeBlock) -> None:
+        cause = TedUpdated(2, block.node, block, "lsp", self.now, 4)
         self.engine.said.append(cause)
         self.wake()
 
@@ -116,7 +119,7 @@ def test_a_capacity_announced_with_a_prefix_counts_at_once():
     timed.run(0.002)
     timed.tell(announcing(4e8))
     timed.run(CAPACITY_GAP + 0.002)
-    (hop,) = timed.router.speakers[ISIS].routes(4)[FAR.prefix].nexthops.hops
+    (hop,) = timed.router.instances[ISIS].routes(4)[FAR.prefix].nexthops.hops
     assert hop.capacity == pytest.approx(4e8)
 
 

@@ -1,6 +1,4 @@
-"""Routers that redistribute, and what others hold of it."""
-
-from dataclasses import replace
+"""Routers that redistribute, and the routes and LSAs that result."""
 
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.routes import LocalRoute
@@ -17,9 +15,9 @@ SOMEWHERE = LocalRoute(((99, 0),))
 
 
 def configure(fabric: Fabric, name: str, settings: RedistributeSettings) -> None:
-    """Before or after the start: what a router redistributes."""
+    """Set the sources that a router redistributes, before or after its start."""
     node = fabric.network.nodes[name]
-    node.settings = replace(node.settings, ospf=replace(node.settings.ospf, redistribute=settings))
+    node.settings = node.settings.with_protocol("ospf", redistribute=settings)
     if node.router is not None:
         fabric.network.input(name, RouterSettingsApplied(node.settings))
 
@@ -31,7 +29,7 @@ def static(metric: int = 20, *, type_2: bool = True, **others) -> RedistributeSe
 def announce(
     fabric: Fabric, name: str, prefix: Prefix = OUTSIDE, *, metric: int = 20, type_2: bool = True
 ) -> None:
-    """Give a router a static route and let it be redistributed."""
+    """Add a static route to a router, which redistributes it."""
     configure(fabric, name, static(metric, type_2=type_2))
     fabric.network.set_local_route(name, prefix, SOMEWHERE)
 
@@ -43,10 +41,13 @@ def started(fabric: Fabric) -> Fabric:
 
 
 def externals(fabric: Fabric, name: str) -> dict[tuple[str, Prefix], AsExternalLsa]:
-    """The live AS-external LSAs a router holds, by who originated them and prefix."""
+    """The AS-external LSAs of a router, not at MaxAge, by advertising router and prefix."""
     found = {}
     for database in (
-        fabric.network.nodes[name].running.engine.snapshot(fabric.network.now).databases
+        fabric.network.nodes[name]
+        .running.instances["ospf"]
+        .engine.snapshot(fabric.network.now)
+        .databases
     ):
         for view in database.lsas if database.scope == "as" else ():
             header, body = view.lsa.header, decode_body(view.lsa)
@@ -62,7 +63,7 @@ def route(fabric: Fabric, name: str, prefix: Prefix = OUTSIDE):
 
 
 def hops(fabric: Fabric, name: str, prefix: Prefix = OUTSIDE) -> set[str]:
-    """Whom a router's kernel sends to."""
+    """The next hops in a router's kernel."""
     node = fabric.network.nodes[name]
     state = node.kernel.dump()
     target = state.routes.get(prefix)

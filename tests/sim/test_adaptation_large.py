@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.rib.settings import SolverSettings
 from fared.router import events
@@ -51,7 +51,8 @@ def job(fabric: Fabric) -> Demands:
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("name", FABRICS)
 def test_background_load_is_avoided_without_oscillating(name: str):
-    """Half of a spine is taken: by capacity 1.1, by load below 0.9 and still; undamped it swings."""
+    """Half of a spine is taken: by capacity 1.1, by load below 0.9 and still; undamped it
+    swings."""
     build, spine = FABRICS[name]
     fabric = build()
     fabric.network.start_all()
@@ -69,7 +70,7 @@ def test_background_load_is_avoided_without_oscillating(name: str):
     assert seen.overflow == 0
     assert seen.spread < 3
     assert seen.rewrites < 0.2
-    assert seen.announced < 0.05
+    assert seen.advertised < 0.05
 
     # What stands still at the very balance needs a push.
     follow(fabric, None)

@@ -4,18 +4,19 @@ Rates are Gb/s; every link is 400. E numbers name the worked examples of path ca
 """
 
 import random
-from dataclasses import replace
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import AreaId, Prefix, ipv4_prefix
-from fared.ospf.border import LINKS_LAST
+from fared.ospf.origination.border import LINK_PREFIX_DELAY
+from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.settings import AreaSettings, InterfaceSettings, RangeSettings
-from fared.ospf.summary_ids import SummaryIds
 from fared.router.events import RouterSettingsApplied
 from fared.router.schedule import OTHER_END
 from fared.sim import area_invariants, invariants
@@ -23,6 +24,9 @@ from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, GIGABIT, Fabric
 from fared.sim.network import Network
 from fared.ted.model import PathType
+from tests.sim.shared import mend
+
+pytestmark = pytest.mark.slow
 
 ANY = AreaId(0)
 DEFAULT = Prefix(4, 0, 0)
@@ -34,6 +38,30 @@ def started(supers: int = 4, **options) -> Fabric:
     fabric.network.start_all()
     fabric.network.run_until_quiet(60)
     return fabric
+
+
+@pytest.fixture(scope="module")
+def one_for_all() -> Fabric:
+    return started(2)
+
+
+@pytest.fixture
+def shared(one_for_all: Fabric) -> Iterator[Fabric]:
+    """Two super-spines a plane, shared; whatever a test did to its links is mended."""
+    yield one_for_all
+    mend(one_for_all)
+
+
+@pytest.fixture(scope="module")
+def large_one_for_all() -> Fabric:
+    return started()
+
+
+@pytest.fixture
+def large(large_one_for_all: Fabric) -> Iterator[Fabric]:
+    """Four super-spines a plane, shared in the same way."""
+    yield large_one_for_all
+    mend(large_one_for_all)
 
 
 def limit(fabric: Fabric, a: str, b: str, rate: float) -> None:
@@ -59,7 +87,9 @@ def shares(fabric: Fabric, name: str, toward: str) -> dict[str, Fraction]:
 def told(fabric: Fabric, name: str, area: int) -> dict[int, int]:
     """Link state id to metric of all type 3 LSAs in a router's database of an area."""
     found = {}
-    for database in fabric.network.nodes[name].running.engine.snapshot(0.0).databases:
+    for database in (
+        fabric.network.nodes[name].running.instances["ospf"].engine.snapshot(0.0).databases
+    ):
         for view in database.lsas if database.area == area else ():
             header = view.lsa.header
             body = decode_body(view.lsa)
@@ -111,10 +141,10 @@ def e12(fabric: Fabric) -> None:
     ],
 )
 def test_a_leaf_sees_damage_in_another_pod_through_what_border_routers_announce(
-    change, at_leaf, at_spine
+    large, change, at_leaf, at_spine
 ):
     """E5 to E8b and E12: the source leaf's weights are those of one flat area."""
-    fabric = started()
+    fabric = large
     change(fabric)
     fabric.network.run_until_quiet(60)
     expected = {f"p1.S{k}": value for k, value in enumerate(at_leaf, start=1) if value}
@@ -134,8 +164,8 @@ def test_a_leaf_sees_damage_in_another_pod_through_what_border_routers_announce(
     assert area_invariants.delivered(fabric) == []
 
 
-def test_inside_a_pod_nothing_is_different_e13():
-    fabric = started(2)
+def test_inside_a_pod_nothing_is_different_e13(shared):
+    fabric = shared
     limit(fabric, "p1.S1", "p1.L2", 200)
     limit(fabric, "p1.L1", "p1.S2", 300)
     fabric.network.run_until_quiet(60)
@@ -152,7 +182,7 @@ def test_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
     together, 100 + 150. The other spines of that pod announce 800, more than the leaf's link.
     """
     fabric = clos5_areas(2, 2, 4, 4, network=Network(seed=3))
-    passive = InterfaceSettings(AreaId(2), passive=True)
+    passive = {"ospf": InterfaceSettings(AreaId(2), passive=True)}
     for leaf in ("p2.L1", "p2.L2"):
         fabric.network.add_port(
             leaf, ANYCAST.network + 1, ANYCAST.length, passive, interface="anycast"
@@ -171,8 +201,8 @@ def test_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
     assert shares(fabric, "p2.S1", "anycast") == {"p2.L1": Fraction(2, 5), "p2.L2": Fraction(3, 5)}
 
 
-def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces():
-    fabric = started(2)
+def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces(shared):
+    fabric = shared
     assert area_invariants.delivered(fabric) == []
     assert area_invariants.same_area_databases(fabric) == []
     route = fabric.network.nodes["p1.L1"].running.solver.routes[fabric.leaf_prefixes["p2.L2"]]
@@ -182,8 +212,8 @@ def test_every_leaf_is_reached_from_everywhere_though_area_0_is_in_four_pieces()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_failures_leave_no_loop_and_no_hole_and_heal_without_a_trace(seed):
-    fabric = started(2)
+def test_random_failures_leave_no_loop_and_no_hole_and_heal_without_a_trace(shared, seed):
+    fabric = shared
     before = {name: node.kernel.dump() for name, node in fabric.network.nodes.items()}
     chance = random.Random(seed)
     broken = chance.sample(fabric.links, 4)
@@ -207,9 +237,9 @@ def test_random_failures_leave_no_loop_and_no_hole_and_heal_without_a_trace(seed
                 }
 
 
-def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_out():
+def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_out(shared):
     """The other end of that plane, still in a piece of area 0, must not look elsewhere."""
-    fabric = started(2)
+    fabric = shared
     for top in ("SS1.1", "SS1.2"):
         cut(fabric, "p1.S1", top)
     fabric.network.run_until_quiet(60)
@@ -231,14 +261,14 @@ def test_a_link_lost_in_another_area_is_left_within_milliseconds_and_its_network
         network.run_for(0.04)
         assert near not in capacities(fabric, "p1.L1", "p2.L1")
         assert told(fabric, near, 0)[subnet] == before
-        network.run_for(OTHER_END + 2 * LINKS_LAST)
+        network.run_for(OTHER_END + 2 * LINK_PREFIX_DELAY)
         assert subnet not in told(fabric, near, 0)
     assert area_invariants.same_area_databases(fabric) == []
 
 
 def test_a_capacity_change_below_the_threshold_is_not_flooded_into_other_areas():
     fabric = started(2)
-    far = fabric.network.nodes["p1.L1"].running.engine
+    far = fabric.network.nodes["p1.L1"].running.instances["ospf"].engine
     limit(fabric, "p2.S1", "p2.L1", 399)
     fabric.network.run_for(2.0)
     activity = far.activity()
@@ -251,8 +281,8 @@ def test_a_capacity_change_below_the_threshold_is_not_flooded_into_other_areas()
     assert capacities(fabric, "p1.L1", "p2.L1")["p1.S1"] == 380
 
 
-def test_a_capacity_change_in_another_area_makes_nobody_run_spf():
-    fabric = started(2)
+def test_a_capacity_change_in_another_area_makes_nobody_run_spf(shared):
+    fabric = shared
     runs = [router.journal.counts["spf"] for router in fabric.network.routers()]
     e5(fabric)
     fabric.network.run_for(2.0)
@@ -318,9 +348,9 @@ def with_ranges(fabric: Fabric, pod: int, *ranges: Prefix) -> None:
         node = fabric.network.nodes[f"p{pod}.S{k}"]
         areas = tuple(
             replace(area, ranges=tuple(map(RangeSettings, ranges))) if area.area == pod else area
-            for area in node.settings.ospf.areas
+            for area in node.settings.protocols["ospf"].areas
         )
-        node.settings = replace(node.settings, ospf=replace(node.settings.ospf, areas=areas))
+        node.settings = node.settings.with_protocol("ospf", areas=areas)
         if node.router is not None:
             fabric.network.input(node.name, RouterSettingsApplied(node.settings))
 
@@ -365,7 +395,7 @@ def test_a_drained_border_router_is_left_by_other_pods_too():
     """Stub router (RFC 6987): the cost of its own links is in what it announces."""
     fabric = started(2)
     node = fabric.network.nodes["p1.S1"]
-    drained = replace(node.settings, ospf=replace(node.settings.ospf, stub_router=True))
+    drained = node.settings.with_protocol("ospf", stub_router=True)
     fabric.network.input("p1.S1", RouterSettingsApplied(drained))
     fabric.network.run_until_quiet(60)
     assert set(shares(fabric, "p1.L1", "p2.L1")) == {"p1.S2", "p1.S3", "p1.S4"}
@@ -376,8 +406,7 @@ def test_a_drained_border_router_is_left_by_other_pods_too():
 def test_without_the_sub_tlv_a_leaf_falls_back_to_what_it_knows_and_explain_says_so():
     fabric = clos5_areas(2, 2, 4, 2, network=Network(seed=3))
     node = fabric.network.nodes["p1.S1"]
-    silent = replace(node.settings.ospf, path_capacity_code=None)
-    node.settings = replace(node.settings, ospf=silent)
+    node.settings = node.settings.with_protocol("ospf", path_capacity_code=None)
     fabric.network.start_all()
     fabric.network.run_until_quiet(60)
     for k in (1, 2):
@@ -386,7 +415,7 @@ def test_without_the_sub_tlv_a_leaf_falls_back_to_what_it_knows_and_explain_says
     assert list(capacities(fabric, "p1.L1", "p2.L1").values()) == [400, 100, 400, 400]
     solver = fabric.network.nodes["p1.L1"].running.solver
     explained = solver.explain(fabric.leaf_prefixes["p2.L1"])
-    assert [end.capacity is None for end in explained.announced] == [True, False, False, False]
+    assert [end.capacity is None for end in explained.advertised] == [True, False, False, False]
 
 
 def test_two_networks_of_one_address_get_summaries_of_their_own():
@@ -401,14 +430,14 @@ def test_two_networks_of_one_address_get_summaries_of_their_own():
     assert ids.prefix_of_id(0x0A010000) is None
 
 
-def test_explain_names_what_border_routers_announced():
-    fabric = started(2)
+def test_explain_names_what_border_routers_announced(shared):
+    fabric = shared
     e5(fabric)
     fabric.network.run_until_quiet(60)
     solver = fabric.network.nodes["p1.L1"].running.solver
     explained = solver.explain(fabric.leaf_prefixes["p2.L1"])
     announced = {
-        fabric.name_of(end.node): round(end.capacity / GIGABIT) for end in explained.announced
+        fabric.name_of(end.node): round(end.capacity / GIGABIT) for end in explained.advertised
     }
     assert announced == {"p1.S1": 100, "p1.S2": 400, "p1.S3": 400, "p1.S4": 400}
     assert DEFAULT_CAPACITY == 400 * GIGABIT

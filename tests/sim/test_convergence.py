@@ -1,15 +1,12 @@
-"""What a link that fails and heals costs everybody: as few LSAs, LSPs and computations as can be."""
-
-from collections import Counter
+"""The LSAs, LSPs and computations that a failed and restored link causes: no more than needed."""
 
 import pytest
 
-from fared.isis import events as isis
-from fared.ospf import events as ospf
+from fared.core import igp
 from fared.router import events
 from fared.sim.fabric import Fabric, clos3
 from fared.sim.levels import clos3_isis
-from fared.sim.network import Network
+from fared.sim.network import Network, link_events
 
 SETTLED = 3.0
 PROTOCOLS = {"ospf": clos3, "isis": clos3_isis}
@@ -30,15 +27,10 @@ def originated(fabric: Fabric) -> int:
     return sum(
         count
         for router in fabric.network.routers()
-        for speaker in router.speakers.values()
-        for name, count in lsa_counts(speaker.engine).items()
+        for instance in router.instances.values()
+        for name, count in instance.engine.counters.lsdb.items()
         if name == "originated"
     )
-
-
-def lsa_counts(engine) -> Counter:
-    counters = engine.counters
-    return getattr(counters, "lsas", None) or counters.lsps
 
 
 def runs(fabric: Fabric) -> dict[str, int]:
@@ -57,7 +49,7 @@ def test_a_link_that_heals_is_announced_once_by_each_end_and_computed_once_by_ev
     assert {name: after - before[name] for name, after in runs(fabric).items()} == dict.fromkeys(
         before, 1
     )
-    te_lsas = 2 if network.nodes["S1"].settings.ospf is not None else 0
+    te_lsas = 2 if network.nodes["S1"].settings.protocols.get("ospf") else 0
     assert originated(fabric) - issued == 2 + te_lsas
 
 
@@ -83,12 +75,12 @@ def test_whoever_loses_a_link_tells_the_others_before_computing(fabric):
     port.admin_up = False
     node.kernel.link_down(port.ifindex)
     router = node.running
-    if node.settings.ospf is not None:
-        router.handle(ospf.LinkChanged(port.link(), port.settings), network.now)
-    else:
-        router.handle(isis.CircuitChanged(port.link(), port.circuit), network.now)
-    kinds = [[type(output) for output in router.drain()] for _ in range(3)]
-    assert any(kind.__name__ in ("SendPacket", "SendPdu") for kind in kinds[0])
+    for event in link_events(node, port):
+        router.handle(event, network.now)
+    kinds = [
+        [type(getattr(output, "event", output)) for output in router.drain()] for _ in range(3)
+    ]
+    assert igp.SendPacket in kinds[0]
     assert events.Computed not in kinds[0]
     assert events.Computed in kinds[1]
 

@@ -14,6 +14,8 @@ from fared.sim.network import Network
 from fared.ted.model import PathType
 from tests.sim.externals import OUTSIDE, announce, externals, hops, route, started
 
+pytestmark = pytest.mark.slow
+
 
 def with_external(
     name: str = "p1.L1", *, type_2: bool = True, pod_area: AreaSettings | None = None
@@ -43,7 +45,7 @@ def test_every_node_reaches_it_over_its_border_routers(type_2, kind, metrics):
 
 
 def types_held(fabric: Fabric, name: str) -> set[int]:
-    databases = fabric.network.nodes[name].running.engine.snapshot(0.0).databases
+    databases = fabric.network.nodes[name].running.instances["ospf"].engine.snapshot(0.0).databases
     return {view.lsa.header.ls_type for database in databases for view in database.lsas}
 
 

@@ -1,22 +1,39 @@
-"""The seed's Figure 1 on a virtual clock: what a whole fabric of routers does."""
+"""The seed's Figure 1 on a virtual clock: tests of a whole fabric of routers."""
 
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
 
+from fared.core import igp
 from fared.fib.model import PutGroup, PutRoute
 from fared.router import events
 from fared.sim import invariants
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3, clos5
 from fared.sim.network import Network
+from tests.sim.shared import mend
+
+pytestmark = pytest.mark.slow
 
 
-def started(seed: int = 1, **options) -> Fabric:
-    fabric = clos3(4, 8, network=Network(seed=seed, **options))
+def started(seed: int = 1, leaves: int = 4, **options) -> Fabric:
+    fabric = clos3(4, leaves, network=Network(seed=seed, **options))
     fabric.network.start_all()
     fabric.network.run_until_quiet(120)
     return fabric
+
+
+@pytest.fixture(scope="module")
+def one_for_all() -> Fabric:
+    return started(leaves=8)
+
+
+@pytest.fixture
+def shared(one_for_all: Fabric) -> Iterator[Fabric]:
+    """The figure, shared; whatever a test did to its links is mended."""
+    yield one_for_all
+    mend(one_for_all)
 
 
 def shares(fabric: Fabric, leaf: str, toward: str) -> dict[str, Fraction]:
@@ -36,8 +53,8 @@ def watch_writes(fabric: Fabric, name: str) -> Counter:
     return writes
 
 
-def test_adjacencies_form_in_milliseconds_and_every_prefix_has_four_next_hops():
-    fabric = started()
+def test_adjacencies_form_in_milliseconds_and_every_prefix_has_four_next_hops(shared):
+    fabric = shared
     for router in fabric.network.routers():
         assert router.startup.ready
         assert all(seconds < 0.3 for seconds in router.startup.reached.values())
@@ -46,8 +63,8 @@ def test_adjacencies_form_in_milliseconds_and_every_prefix_has_four_next_hops():
     assert invariants.shortest_path_forwarding(fabric) == []
 
 
-def test_a_link_at_a_quarter_makes_every_other_leaf_weigh_1_4_4_4_without_spf():
-    fabric = started()
+def test_a_link_at_a_quarter_makes_every_other_leaf_weigh_1_4_4_4_without_spf(shared):
+    fabric = shared
     runs = [router.journal.counts["spf"] for router in fabric.network.routers()]
     fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
     fabric.network.run_for(1.0)
@@ -80,8 +97,8 @@ def test_a_group_is_shared_by_all_routes_with_its_weights():
     assert len(state.groups) == len(set(state.groups.values())) == 2
 
 
-def test_a_dead_link_is_left_at_once_and_used_again_after_it_heals():
-    fabric = started()
+def test_a_dead_link_is_left_at_once_and_used_again_after_it_heals(shared):
+    fabric = shared
     fabric.network.set_link("S1", "L2", up=False)
     fabric.network.run_for(0.05)
     assert "S1" not in shares(fabric, "L5", "L2")
@@ -111,9 +128,9 @@ def test_what_became_stale_meanwhile_is_swept_only_after_the_last_adjacency_is_f
     fabric = started()
     network = fabric.network
     network.kill("L1")
-    network.kill("L8")
-    network.run_for(10.0)  # L8 is unreachable for the others, L1 still routes to it
-    stale = fabric.leaf_prefixes["L8"]
+    network.kill("L4")
+    network.run_for(10.0)  # L4 is unreachable for the others, L1 still routes to it
+    stale = fabric.leaf_prefixes["L4"]
     kernel = network.nodes["L1"].kernel
     network.start("L1")
     assert stale in kernel.state.routes
@@ -128,7 +145,7 @@ def test_what_became_stale_meanwhile_is_swept_only_after_the_last_adjacency_is_f
 def test_a_clean_exit_takes_everything_along():
     fabric = started()
     network = fabric.network
-    network.input("S1", events.ospf.ShutdownRequested())
+    network.input("S1", igp.ShutdownRequested())
     network.run_for(0.3)
     assert "S1" not in shares(fabric, "L1", "L2")
     network.input("S1", events.WithdrawRequested())

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fared.core.ids import Prefix
 from fared.isis.ids import Level
 from fared.router import events
 from fared.sim import area_invariants, level_invariants
-from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder, Levels
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, FabricBuilder
 from fared.sim.levels import COMMON, clos3_isis, clos5_levels
 from fared.sim.network import Network
+from fared.sim.protocols import IsisBuilder, Levels, OspfBuilder
 from fared.ted.model import PathType
+from tests.sim.shared import fail_and_heal
+
+pytestmark = pytest.mark.slow
 
 SLOW = DEFAULT_CAPACITY / 4
 
@@ -60,26 +64,7 @@ def test_a_fresh_fabric_is_right_in_both_families(three_stages: Fabric):
 
 @pytest.mark.parametrize("seed", seeds(8, 20))
 def test_random_failures_and_healings_end_well(three_stages: Fabric, seed: int):
-    """Links die, degrade and come back at random moments, some while others still converge."""
-    fabric, network, dice = three_stages, three_stages.network, random.Random(seed)
-    dead = dice.sample(fabric.links, dice.randint(1, 4))
-    slow = [link for link in dice.sample(fabric.links, 4) if link not in dead]
-    for leaf, spine in dead:
-        network.set_link(leaf, spine, up=False)
-        network.run_for(dice.choice((0.0, 0.001, 0.02, 0.3)))
-    for leaf, spine in slow:
-        ends = (leaf, spine) if dice.random() < 0.5 else (spine, leaf)
-        network.set_capacity(*ends, DEFAULT_CAPACITY / dice.choice((2, 4, 8)))
-    network.run_until_quiet(60)
-    assert level_invariants.violations(fabric) == []
-    for leaf, spine in dead:
-        network.set_link(leaf, spine, up=True)
-        network.run_for(dice.choice((0.0, 0.001, 0.02, 0.3)))
-    for leaf, spine in slow:
-        network.set_capacity(leaf, spine, DEFAULT_CAPACITY)
-        network.set_capacity(spine, leaf, DEFAULT_CAPACITY)
-    network.run_until_quiet(60)
-    assert level_invariants.violations(fabric) == []
+    fail_and_heal(three_stages, random.Random(seed), level_invariants.violations)
 
 
 def test_lost_frames_delay_and_do_not_confuse():
@@ -177,8 +162,9 @@ def test_without_leaking_a_leaf_follows_the_attached_bit():
 
 
 def test_two_protocols_share_one_table_by_preference():
-    """OSPF (110) before IS-IS (115) for IPv4; IPv6 is of IS-IS alone; each stands in for the other."""
-    fabric = started(clos3_isis(2, 3, ospf=True))
+    """OSPF (110) before IS-IS (115) for IPv4; IPv6 is of IS-IS alone; each stands in for the
+    other."""
+    fabric = started(clos3_isis(2, 3, beside=[OspfBuilder()]))
     network = fabric.network
     prefix, prefix6 = both(fabric, "L2")
     router = network.nodes["L1"].running
@@ -187,8 +173,8 @@ def test_two_protocols_share_one_table_by_preference():
     # OSPF goes silent on the spine's ports: what IS-IS knows takes over, link by link.
     for node in ("S1", "S2"):
         for port in network.nodes[node].ports.values():
-            port.settings = None
-            network._announce(port)
+            port.settings.pop("ospf", None)
+            network._notify(port)
     network.run_until_quiet(30)
     assert router.table.source(prefix) == "isis"
     assert weights(fabric, "L1", prefix) == {"S1": 1, "S2": 1}
@@ -196,7 +182,7 @@ def test_two_protocols_share_one_table_by_preference():
 
 def test_preference_may_be_turned_around():
     """With a lower number IS-IS wins, while running and without a gap."""
-    fabric = started(clos3_isis(2, 3, ospf=True))
+    fabric = started(clos3_isis(2, 3, beside=[OspfBuilder()]))
     network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
     router = network.nodes["L1"].running
     settings = replace(router.settings, preferences={"ospf": 110, "isis": 100})
@@ -220,7 +206,7 @@ def test_drained_routers_are_avoided():
 
 def test_parallel_links_share_what_their_neighbor_deserves():
     """Two links to S1, one to S2: S1 gets twice the traffic, half of it on each link."""
-    builder = FabricBuilder(Network(), ospf=False, isis=COMMON)
+    builder = FabricBuilder(Network(), protocols=[IsisBuilder(COMMON)])
     for name in ("L1", "L2", "S1", "S2"):
         builder.router(name)
     for leaf in ("L1", "L2"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fared.core.ids import Prefix, parse_prefix
@@ -24,8 +22,7 @@ def configure(fabric: Fabric, name: str, levels: LevelSet, metric: int = 0) -> N
     """Before or after the start: static and connected routes are announced."""
     how = Redistribution(levels, metric)
     node = fabric.network.nodes[name]
-    isis = replace(node.settings.isis, redistribute=RedistributeSettings(how, how))
-    node.settings = replace(node.settings, isis=isis)
+    node.settings = node.settings.with_protocol("isis", redistribute=RedistributeSettings(how, how))
     if node.router is not None:
         fabric.network.input(name, RouterSettingsApplied(node.settings))
 

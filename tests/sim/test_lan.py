@@ -1,4 +1,5 @@
-"""Routers on a LAN among point-to-point links: forwarding, weights, and the loss of who leads it."""
+"""Routers on a LAN among point-to-point links: forwarding, weights, and the loss of who leads
+it."""
 
 from fractions import Fraction
 

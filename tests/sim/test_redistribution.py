@@ -1,21 +1,20 @@
-"""What routers redistribute, how others choose among it (RFC 2328 §16.4), and when it goes.
+"""Redistribution: origination, path selection (RFC 2328 §16.4), and withdrawal.
 
 The small fabric: leaves L1 to L3 under spines S1 and S2, one area, every link costs 10.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
+from fared.core import igp
 from fared.core.ids import AreaId, Prefix, ipv4_prefix, parse_prefix
 from fared.core.routes import LocalRoute, RouteSource
-from fared.ospf import events as ospf
-from fared.ospf.external import DRAINED_METRIC
+from fared.ospf.origination.external import DRAINED_METRIC
 from fared.ospf.packet.bodies import RouterLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.settings import RedistributeSettings, Redistribution
-from fared.router.events import RouterSettingsApplied
+from fared.router.events import RouterSettingsApplied, To
 from fared.sim import invariants
 from fared.sim.fabric import Fabric, FabricBuilder, clos3
 from fared.sim.network import Network
@@ -42,7 +41,9 @@ def leaves() -> Fabric:
 
 def flags(fabric: Fabric, name: str, seen_by: str) -> int:
     """The flags of a router LSA."""
-    database = fabric.network.nodes[seen_by].running.engine.snapshot(0.0).area(AreaId(0))
+    database = (
+        fabric.network.nodes[seen_by].running.instances["ospf"].engine.snapshot(0.0).area(AreaId(0))
+    )
     (body,) = (
         decode_body(view.lsa)
         for view in database.lsas
@@ -132,7 +133,7 @@ def test_a_drained_boundary_router_is_a_last_resort():
     announce(fabric, "L2", metric=2)
     started(fabric)
     node = fabric.network.nodes["L1"]
-    drained = replace(node.settings, ospf=replace(node.settings.ospf, stub_router=True))
+    drained = node.settings.with_protocol("ospf", stub_router=True)
     fabric.network.input("L1", RouterSettingsApplied(drained))
     fabric.network.run_until_quiet(60)
     assert hops(fabric, "S1") == {"L2"}
@@ -180,7 +181,7 @@ def test_a_boundary_router_that_stops_takes_everything_back():
     fabric = leaves()
     announce(fabric, "L1")
     started(fabric)
-    fabric.network.input("L1", ospf.ShutdownRequested())
+    fabric.network.input("L1", igp.ShutdownRequested())
     fabric.network.run_for(0.3)
     assert not externals(fabric, "L3")
     assert not hops(fabric, "S1")
@@ -227,11 +228,11 @@ def test_connected_networks_are_announced_unless_ospf_runs_there():
     assert told(fabric) == {"198.51.100.0/24", "203.0.113.7/32"}
     # OSPF is taken off the interface to the hosts: now its network comes from outside
     port = next(p for p in fabric.network.nodes["L1"].ports.values() if p.name == "host")
-    fabric.network.input("L1", ospf.LinkChanged(port.link(), None))
+    fabric.network.input("L1", To("ospf", igp.LinkChanged(port.link(), None)))
     fabric.network.run_until_quiet(60)
     assert str(fabric.leaf_prefixes["L1"]) in told(fabric)
     assert route(fabric, "L3", fabric.leaf_prefixes["L1"]).path_type is E2
-    fabric.network.input("L1", ospf.LinkChanged(port.link(), port.settings))
+    fabric.network.input("L1", To("ospf", igp.LinkChanged(port.link(), port.settings["ospf"])))
     fabric.network.run_until_quiet(60)
     assert str(fabric.leaf_prefixes["L1"]) not in told(fabric)
     assert route(fabric, "L3", fabric.leaf_prefixes["L1"]).path_type is PathType.INTRA_AREA
@@ -294,14 +295,14 @@ def test_a_route_that_flaps_costs_a_bounded_number_of_lsas():
     fabric = leaves()
     announce(fabric, "L1")
     started(fabric)
-    engine = fabric.network.nodes["L1"].running.engine
-    before = engine.snapshot(0.0).lsas
+    engine = fabric.network.nodes["L1"].running.instances["ospf"].engine
+    before = dict(engine.counters.lsdb)
     for _ in range(100):
         fabric.network.set_local_route("L1", OUTSIDE, None)
         fabric.network.run_for(0.05)
         fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
         fabric.network.run_for(0.05)
-    spent = dict(engine.snapshot(0.0).lsas)["originated"] - dict(before)["originated"]
+    spent = dict(engine.counters.lsdb)["originated"] - dict(before)["originated"]
     assert spent < 20
     fabric.network.run_until_quiet(60)
     assert hops(fabric, "L3") == BOTH
@@ -312,10 +313,10 @@ def test_two_thousand_routes_are_announced_and_taken_back():
     configure(fabric, "L1", static())
     started(fabric)
     keys = [(RouteSource.STATIC, ipv4_prefix(0xC6120000 + n, 32)) for n in range(2000)]
-    fabric.network.input("L1", ospf.ExternalRoutes(dict.fromkeys(keys, SOMEWHERE)))
+    fabric.network.input("L1", igp.ExternalRoutes(dict.fromkeys(keys, SOMEWHERE)))
     fabric.network.run_until_quiet(60)
     assert all(hops(fabric, "L2", prefix) == {"S1"} for _, prefix in keys)
-    fabric.network.input("L1", ospf.ExternalRoutes(dict.fromkeys(keys)))
+    fabric.network.input("L1", igp.ExternalRoutes(dict.fromkeys(keys)))
     fabric.network.run_until_quiet(60)
     assert not externals(fabric, "L2")
     assert not hops(fabric, "L2", keys[0][1])
@@ -326,8 +327,8 @@ def test_two_thousand_routes_are_announced_and_taken_back():
 FIREWALL = 0x0AC00109
 
 
-def lan() -> Fabric:
-    builder = FabricBuilder(Network(seed=7))
+def lan(**options) -> Fabric:
+    builder = FabricBuilder(Network(seed=7), **options)
     for name in ("A", "B", "C", "D"):
         builder.router(name)
     builder.lan("A", "B", "C")
@@ -356,6 +357,15 @@ def test_a_next_hop_on_a_lan_is_told_so_that_others_send_there_directly():
     assert externals(fabric, "D")["A", OUTSIDE].forwarding_address == FIREWALL
     assert hops(fabric, "D") == {"C"}
     assert not hops(fabric, "A")
+
+
+def test_an_address_on_a_suppressed_network_is_no_forwarding_address():
+    """RFC 6860 §5.1: nobody has a route to it."""
+    fabric = lan(prefix_suppression=True)
+    behind_the_firewall(fabric, "A")
+    elected(fabric)
+    assert externals(fabric, "D")["A", OUTSIDE].forwarding_address == 0
+    assert hops(fabric, "D") == {"C"}
 
 
 def test_a_next_hop_elsewhere_or_several_are_not_told():

@@ -1,8 +1,8 @@
-"""A router that can no longer measure a link: what it announced is taken back, everywhere."""
+"""A router that can no longer measure a link withdraws the load that it advertised."""
 
 import pytest
 
-from fared.core.events import LoadMeasured
+from fared.core.igp import LoadMeasured
 from fared.rib.settings import SolverSettings
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
 from fared.sim.invariants import forwarding

@@ -1,14 +1,15 @@
-"""A plan with a lost link cut out is the plan of the fabric without that link."""
+"""A plan patched after changes of the graph equals a new plan; its delta lists the changes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fared.rib.solver import RouteSolver
-from fared.spf.patch import cut_plan
-from fared.spf.plan import Plan, build_plan
-from fared.ted import splice
+from fared.spf.patch import PlanDelta, advance
+from fared.spf.plan import SpfPlan, build_plan
 from fared.ted.database import Ted
 from fared.weights.path_capacity import propagate
 from tests.ted.fabrics import AREA, Fabric, five_stage, three_stage
@@ -22,59 +23,110 @@ FABRICS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _spliced(monkeypatch):
-    """Small graphs are made anew as a rule."""
-    monkeypatch.setattr(splice, "_SMALL_GRAPH", 0)
-
-
-def same_paths(patched: Plan, built: Plan) -> None:
-    """Both say the same, slot for slot and edge for edge."""
+def same_paths(advanced: SpfPlan, built: SpfPlan) -> None:
+    """Assert that two plans are equal, slot by slot and edge by edge."""
     names = ("distance", "hops", "via", "slot_node", "slot_hop", "slot_count", "row_of")
     for name in names:
-        assert np.array_equal(getattr(patched, name), getattr(built, name)), name
+        assert np.array_equal(getattr(advanced, name), getattr(built, name)), name
     used = built.slot_count > 0
-    assert np.array_equal(patched.slot_start[used], built.slot_start[used])
-    for one, other in zip(patched.levels, built.levels, strict=True):
+    assert np.array_equal(advanced.slot_start[used], built.slot_start[used])
+    for one, other in zip(advanced.levels, built.levels, strict=True):
         assert np.array_equal(one, other)
     capacity = np.arange(1.0, len(built.graph.src) + 1)
-    flows = [propagate(plan, capacity).bound for plan in (patched, built)]
+    flows = [propagate(plan, capacity).bound for plan in (advanced, built)]
     assert np.array_equal(*flows)
 
 
-@pytest.mark.parametrize("name", FABRICS)
-@pytest.mark.parametrize("seed", range(6))
-def test_links_cut_one_after_the_other(name, seed):
+def slots(plan: SpfPlan) -> list[tuple[int, int]]:
+    return list(zip(plan.slot_node.tolist(), plan.slot_hop.tolist(), strict=True))
+
+
+def true_of(old: SpfPlan, new: SpfPlan, delta: PlanDelta) -> None:
+    """Assert that the delta of a plan lists all its differences from the plan before."""
+    if not delta.moved:
+        assert np.array_equal(old.graph.nodes, new.graph.nodes)
+        assert np.array_equal(old.distance, new.distance)
+    if delta.rebuilt:
+        return
+    former, present = slots(old), slots(new)
+    gone = former[delta.low : delta.high]
+    assert former[: delta.low] + former[delta.high :] == present
+    assert {node for node, _ in gone} <= {delta.node}
+    values = np.arange(float(len(former)))
+    left = np.delete(values, np.s_[delta.low : delta.high])
+    assert not len(delta.changed(values, left))
+    left[len(left) // 2 :][:1] += 0.5
+    assert delta.changed(values, left).tolist() == [len(left) // 2][: len(left)]
+
+
+def change(fabric: Fabric, whole: Fabric, what: str, draw: int) -> set[str]:
+    """Change a link, or whether a router lets traffic pass; the routers that advertise it."""
+    link = whole.links[draw % len(whole.links)]
+    ends = {link.tail, link.head}
+    here = [k for k in fabric.links if {k.tail, k.head} == ends]
+    if what == "cut":
+        fabric.cut(link.tail, link.head)
+    elif what == "restored":
+        fabric.cut(link.tail, link.head)
+        fabric.links += [k for k in whole.links if {k.tail, k.head} == ends]
+    elif what == "stub":
+        fabric.stubs ^= {link.tail}
+    else:
+        for k in here:
+            k.metric, k.capacity = (20, k.capacity) if what == "costly" else (k.metric, 100.0)
+    return ends
+
+
+_CHANGES = st.tuples(
+    st.sampled_from(["cut", "cut", "cut", "cut", "restored", "costly", "slow", "stub"]),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(sorted(FABRICS)), st.lists(_CHANGES, max_size=12))
+def test_a_plan_patched_after_any_changes_equals_one_built_from_scratch(name, changes):
+    """This includes plans that are patched for several changes at once."""
     make, root = FABRICS[name]
-    fabric, random = make(), np.random.default_rng(seed)
-    ted = Ted()
+    fabric, whole, ted = make(), make(), Ted()
     for node in fabric.names:
         ted.put(fabric.block(node))
-    graph = ted.graph()
-    plan, patched = build_plan(graph, graph.index(fabric.id(root))), 0
-    for _ in range(12):
-        link = fabric.links[int(random.integers(len(fabric.links)))]
-        fabric.cut(link.tail, link.head)
-        for node in (link.tail, link.head):
+    since = ted.since(0)
+    plan, _ = advance(None, since.graph.index(fabric.id(root)), since)
+    for what, draw, follows in changes:
+        for node in sorted(change(fabric, whole, what, draw)):
             ted.put(fabric.block(node))
-        graph = ted.graph()
-        built = build_plan(graph, graph.index(fabric.id(root)))
-        loss = graph.loss
-        assert loss.before() is plan.graph
-        patch = cut_plan(plan, graph, loss.cut)
-        if patch is not None:
-            same_paths(patch.plan, built)
-            values = np.arange(float(len(plan.slot_node)))
-            assert len(patch.without(values)) == len(built.slot_node)
-            patched += 1
-        plan = built if patch is None else patch.plan
-    assert patched or root == "p1.S1"
+            ted.graph()
+        if not follows:
+            continue
+        since = ted.since(since.version)
+        at = since.graph.index(fabric.id(root))
+        before, (plan, delta) = plan, advance(plan, at, since)
+        same_paths(plan, build_plan(since.graph, at))
+        true_of(before, plan, delta)
+
+
+@pytest.mark.parametrize("name", ["three stages", "three stages, from a spine", "five stages"])
+def test_a_lost_link_that_changes_no_distance_is_removed_in_place(name):
+    """The plan is not built again: only the slots of one node change."""
+    make, root = FABRICS[name]
+    fabric, ted = make(), Ted()
+    for node in fabric.names:
+        ted.put(fabric.block(node))
+    since = ted.since(0)
+    plan, _ = advance(None, since.graph.index(fabric.id(root)), since)
+    link = next(k for k in fabric.links if root not in (k.tail, k.head))
+    fabric.cut(link.tail, link.head)
+    ted.put(fabric.block(link.tail))
+    delta = advance(plan, plan.root, ted.since(since.version))[1]
+    assert (delta.spf_ran, delta.rebuilt, delta.moved) == (True, False, False)
 
 
 @pytest.mark.parametrize("name", FABRICS)
 @pytest.mark.parametrize("seed", range(3))
 def test_routes_after_any_losses_and_changes_of_capacity_equal_a_fresh_start(name, seed):
-    """Also where both come at once, and where a link comes back."""
+    """This includes both at once, and links that return."""
     make, root = FABRICS[name]
     fabric, whole, random = make(), make(), np.random.default_rng(seed)
     solver = fabric.solver(root)
@@ -97,7 +149,7 @@ def test_routes_after_any_losses_and_changes_of_capacity_equal_a_fresh_start(nam
 
 
 def take(solver: RouteSolver, fabric: Fabric, told: set[str], root: str) -> None:
-    """Let the solver hear of it, and check that what it says has changed is what has."""
+    """Pass a change to the solver, and check that its reported changes are the actual ones."""
     for node in sorted(told):
         solver.put_block(AREA, fabric.id(node), fabric.block(node))
     solver.set_local_links(AREA, fabric.local_links(root))

@@ -1,6 +1,7 @@
-"""The stated bound of flooding: five in any second and three a second on average, whatever loads do."""
+"""The bound of flooding for any loads: five in any second, three a second on average."""
 
 import random
+from inspect import signature
 
 import pytest
 from hypothesis import given
@@ -9,25 +10,23 @@ from hypothesis import strategies as st
 from fared.core.throttle import Throttle
 from fared.isis.settings import IsisSettings
 from fared.ospf.settings import OspfSettings
-from fared.te.announce import DEFAULT_ANNOUNCE, Announced, Bandwidth, announce_at
+from fared.te.advertise import DEFAULT_ADVERTISE, AdvertisedBandwidth, Bandwidth, advertise_at
 
 CAPACITY = 1e9
 THROTTLES = {
-    "ospf": OspfSettings.__dataclass_fields__["throttle"],
-    "isis": IsisSettings.__dataclass_fields__["throttle"],
+    "ospf": signature(OspfSettings).parameters["throttle"].default,
+    "isis": signature(IsisSettings).parameters["throttle"].default,
 }
 
 
 def throttle_of(protocol: str) -> Throttle:
-    field = THROTTLES[protocol]
-    made = field.default_factory() if callable(field.default_factory) else field.default
-    return Throttle(made)
+    return Throttle(THROTTLES[protocol])
 
 
 def flooded(loads: list[tuple[float, float]], protocol: str) -> list[float]:
-    """When something is originated for one link, given the times and values of its loads."""
+    """The times of originations for one link, given the times and values of its loads."""
     throttle, sent = throttle_of(protocol), []
-    announced: Announced | None = None
+    announced: AdvertisedBandwidth | None = None
     requested: float | None = None
     announce: float | None = None
     moments = sorted(
@@ -45,7 +44,7 @@ def flooded(loads: list[tuple[float, float]], protocol: str) -> list[float]:
                 break
             now = max(now, min(waiting))
             if announce is not None and announce <= now:
-                announced, announce = Announced(current, now), None
+                announced, announce = AdvertisedBandwidth(current, now), None
                 requested = now if requested is None else requested
             if requested is not None and throttle.due(requested) <= now:
                 sent.append(now)
@@ -54,11 +53,11 @@ def flooded(loads: list[tuple[float, float]], protocol: str) -> list[float]:
         now = at
         if load is not None:
             current = Bandwidth(CAPACITY, load * CAPACITY)
-            announce = announce_at(
+            announce = advertise_at(
                 announced,
                 current,
-                threshold=DEFAULT_ANNOUNCE.threshold,
-                minimum_interval=DEFAULT_ANNOUNCE.minimum_interval,
+                threshold=DEFAULT_ADVERTISE.threshold,
+                minimum_interval=DEFAULT_ADVERTISE.minimum_interval,
                 now=now,
             )
     return sent
@@ -88,7 +87,7 @@ def test_a_storm_of_loads_stays_within_the_bound(protocol, period):
     )
 )
 def test_no_pattern_of_loads_breaks_the_bound(protocol, steps):
-    """Nor one that waits just until the next burst is free."""
+    """This includes patterns that wait just until the next burst is allowed."""
     now, loads = 0.0, []
     for gap, load in steps:
         now += gap

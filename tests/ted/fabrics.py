@@ -1,4 +1,4 @@
-"""Fabrics as dictionaries of links, turned into TED blocks: Figure 1 and Figure 2 and others."""
+"""Fabrics as dictionaries of links, converted to TED blocks: Figures 1 and 2, and others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from fared.core.ids import NodeId, Prefix, ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
-from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixAttachment
+from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
 GBPS = 1e9 / 8
 AREA = 0
@@ -34,7 +34,7 @@ class Fabric:
 
     links: list[Link] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    prefixes: dict[str, list[PrefixAttachment]] = field(default_factory=dict)
+    prefixes: dict[str, list[PrefixReachability]] = field(default_factory=dict)
     stubs: set[str] = field(default_factory=set)
     lans: set[str] = field(default_factory=set)
 
@@ -49,7 +49,7 @@ class Fabric:
         for name in names:
             if name not in self.names:
                 self.names.append(name)
-                self.prefixes[name] = [PrefixAttachment(self.prefix(name), 0)]
+                self.prefixes[name] = [PrefixReachability(self.prefix(name), 0)]
 
     def prefix(self, name: str) -> Prefix:
         return ipv4_prefix((10 << 24) + (1 << 20) + self.names.index(name), 32)
@@ -57,7 +57,7 @@ class Fabric:
     def anycast(self, prefix: Prefix, *names: str, metric: int = 0, capacity=None) -> Prefix:
         for name in names:
             self.prefixes[name].append(
-                PrefixAttachment(prefix, metric, PathType.INTRA_AREA, capacity)
+                PrefixReachability(prefix, metric, PathType.INTRA_AREA, capacity)
             )
         return prefix
 

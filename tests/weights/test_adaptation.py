@@ -1,4 +1,4 @@
-"""Relaxation of shares: what is damped, what is not, and when weights go back to capacities."""
+"""Smoothing of shares: what is damped, what is not, and when weights go back to capacities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fared.weights.adaptation import AdaptationSettings, Relaxation
+from fared.weights.adaptation import AdaptationSettings, ExponentialSmoother
 
 TWO = np.array([0, 1])
 THREE = np.array([0, 1, 2])
@@ -18,47 +18,51 @@ def array(*values: float) -> np.ndarray:
 
 
 def feed(
-    relaxation: Relaxation, row: int, columns: np.ndarray, capacity: np.ndarray, left: np.ndarray
+    smoother: ExponentialSmoother,
+    row: int,
+    columns: np.ndarray,
+    capacity: np.ndarray,
+    left: np.ndarray,
 ) -> bool:
     """Feed one vector; whether facts changed."""
-    return bool(relaxation.feed(np.array([row]), columns, capacity[None], left[None])[0])
+    return bool(smoother.feed(np.array([row]), columns, capacity[None], left[None])[0])
 
 
-def vector(target: np.ndarray, **settings: float) -> tuple[Relaxation, int]:
+def vector(target: np.ndarray, **settings: float) -> tuple[ExponentialSmoother, int]:
     """Two equal members, programmed, that should be at ``target``."""
-    relaxation = Relaxation(AdaptationSettings(**settings))
-    relaxation.widen(3)
-    row = relaxation.add()
-    assert feed(relaxation, row, TWO, array(100, 100), array(100, 100))
-    relaxation.program(np.array([row]))
-    assert not feed(relaxation, row, TWO, array(100, 100), target)
-    return relaxation, row
+    smoother = ExponentialSmoother(AdaptationSettings(**settings))
+    smoother.widen(3)
+    row = smoother.add()
+    assert feed(smoother, row, TWO, array(100, 100), array(100, 100))
+    smoother.program(np.array([row]))
+    assert not feed(smoother, row, TWO, array(100, 100), target)
+    return smoother, row
 
 
-def relaxed(relaxation: Relaxation, row: int, columns: np.ndarray = TWO) -> list[float]:
-    return relaxation.state(row, columns).relaxed.tolist()
+def smoothed(smoother: ExponentialSmoother, row: int, columns: np.ndarray = TWO) -> list[float]:
+    return smoother.state(row, columns).smoothed.tolist()
 
 
 def test_a_new_vector_begins_at_its_target():
-    relaxation = Relaxation(AdaptationSettings())
-    relaxation.widen(2)
-    row = relaxation.add()
-    assert feed(relaxation, row, TWO, array(100, 100), array(75, 25))
-    assert relaxed(relaxation, row) == [0.75, 0.25]
+    smoother = ExponentialSmoother(AdaptationSettings())
+    smoother.widen(2)
+    row = smoother.add()
+    assert feed(smoother, row, TWO, array(100, 100), array(75, 25))
+    assert smoothed(smoother, row) == [0.75, 0.25]
 
 
 def test_load_moves_shares_with_the_time_constant():
     """After one time constant 1/e of the way is left, in however many steps."""
-    relaxation, row = vector(array(75, 25))
+    smoother, row = vector(array(75, 25))
     for _ in range(20):
-        relaxation.step(1.0)
-    assert relaxed(relaxation, row)[1] == pytest.approx(0.25 + 0.25 / math.e)
+        smoother.step(1.0)
+    assert smoothed(smoother, row)[1] == pytest.approx(0.25 + 0.25 / math.e)
 
 
 def test_without_a_time_constant_shares_follow_at_once():
-    relaxation, row = vector(array(75, 25), time_constant=0.0)
-    relaxation.step(1.0)
-    assert relaxed(relaxation, row) == [0.75, 0.25]
+    smoother, row = vector(array(75, 25), time_constant=0.0)
+    smoother.step(1.0)
+    assert smoothed(smoother, row) == [0.75, 0.25]
 
 
 def test_the_time_constant_is_never_less_than_ten_loop_delays():
@@ -69,41 +73,41 @@ def test_the_time_constant_is_never_less_than_ten_loop_delays():
 
 
 def test_small_steps_add_up_until_they_leave_the_dead_band():
-    relaxation, row = vector(array(60, 40))
+    smoother, row = vector(array(60, 40))
     steps = 0
-    while not len(relaxation.step(1.0)):
+    while not len(smoother.step(1.0)):
         steps += 1
     assert steps > 3
-    assert relaxed(relaxation, row)[0] == pytest.approx(0.525, rel=0.02)
-    relaxation.program(np.array([row]))
-    assert not len(relaxation.step(1.0))
+    assert smoothed(smoother, row)[0] == pytest.approx(0.525, rel=0.02)
+    smoother.program(np.array([row]))
+    assert not len(smoother.step(1.0))
 
 
 def test_lost_capacity_takes_its_part_of_the_share_along_at_once():
-    relaxation, row = vector(array(100, 100))
-    assert feed(relaxation, row, TWO, array(100, 25), array(100, 25))
-    assert relaxed(relaxation, row) == pytest.approx([0.8, 0.2])
+    smoother, row = vector(array(100, 100))
+    assert feed(smoother, row, TWO, array(100, 25), array(100, 25))
+    assert smoothed(smoother, row) == pytest.approx([0.8, 0.2])
 
 
 def test_a_lost_member_leaves_its_share_to_the_others():
-    relaxation, row = vector(array(100, 100))
-    assert feed(relaxation, row, np.array([1]), array(100), array(70))
-    assert relaxed(relaxation, row) == [0.0, 1.0]
+    smoother, row = vector(array(100, 100))
+    assert feed(smoother, row, np.array([1]), array(100), array(70))
+    assert smoothed(smoother, row) == [0.0, 1.0]
 
 
 def test_a_new_member_begins_at_its_target_and_the_others_keep_their_ratio():
-    relaxation, row = vector(array(75, 25), time_constant=0.0)
-    relaxation.step(1.0)
-    assert feed(relaxation, row, THREE, array(100, 100, 100), array(75, 25, 25))
-    assert relaxed(relaxation, row, THREE) == pytest.approx([0.6, 0.2, 0.2])
+    smoother, row = vector(array(75, 25), time_constant=0.0)
+    smoother.step(1.0)
+    assert feed(smoother, row, THREE, array(100, 100, 100), array(75, 25, 25))
+    assert smoothed(smoother, row, THREE) == pytest.approx([0.6, 0.2, 0.2])
 
 
 def test_a_new_member_that_nobody_uses_yet_gets_no_more_than_its_part_of_the_capacity():
     """Its target would be half of everything, for every router at once."""
-    relaxation, row = vector(array(75, 25), time_constant=0.0)
-    relaxation.step(1.0)
-    assert feed(relaxation, row, THREE, array(100, 100, 100), array(75, 25, 100))
-    assert relaxed(relaxation, row, THREE) == pytest.approx([0.5, 1 / 6, 1 / 3])
+    smoother, row = vector(array(75, 25), time_constant=0.0)
+    smoother.step(1.0)
+    assert feed(smoother, row, THREE, array(100, 100, 100), array(75, 25, 100))
+    assert smoothed(smoother, row, THREE) == pytest.approx([0.5, 1 / 6, 1 / 3])
 
 
 @pytest.mark.parametrize(
@@ -115,113 +119,114 @@ def test_a_new_member_that_nobody_uses_yet_gets_no_more_than_its_part_of_the_cap
     ],
 )
 def test_blind_vectors_go_to_the_ratio_of_capacities(target: np.ndarray, stale: bool, why: str):
-    relaxation, row = vector(array(90, 10), time_constant=0.0)
-    relaxation.step(1.0)
-    feed(relaxation, row, TWO, array(100, 100), target)
-    relaxation.step(1.0, stale=stale)
-    assert relaxation.state(row, TWO).fallback == why
-    assert relaxed(relaxation, row) == [0.5, 0.5]
+    smoother, row = vector(array(90, 10), time_constant=0.0)
+    smoother.step(1.0)
+    feed(smoother, row, TWO, array(100, 100), target)
+    smoother.step(1.0, stale=stale)
+    assert smoother.state(row, TWO).fallback == why
+    assert smoothed(smoother, row) == [0.5, 0.5]
 
 
 def test_one_free_member_is_enough_not_to_fall_back():
-    relaxation, row = vector(array(2, 50), time_constant=0.0)
-    relaxation.step(1.0)
-    assert relaxation.state(row, TWO).fallback is None
-    assert relaxed(relaxation, row) == pytest.approx([2 / 52, 50 / 52])
+    smoother, row = vector(array(2, 50), time_constant=0.0)
+    smoother.step(1.0)
+    assert smoother.state(row, TWO).fallback is None
+    assert smoothed(smoother, row) == pytest.approx([2 / 52, 50 / 52])
 
 
 def test_the_loop_gain_is_load_over_what_is_left():
-    relaxation, row = vector(array(20, 20))
-    assert relaxation.state(row, TWO).loop_gain == pytest.approx(4.0)
+    smoother, row = vector(array(20, 20))
+    assert smoother.state(row, TWO).loop_gain == pytest.approx(4.0)
 
 
 def test_rows_are_used_again_without_memory():
-    relaxation, row = vector(array(100, 0))
-    relaxation.remove(row)
-    again = relaxation.add()
+    smoother, row = vector(array(100, 0))
+    smoother.remove(row)
+    again = smoother.add()
     assert again == row
-    assert feed(relaxation, again, TWO, array(100, 300), array(100, 300))
-    assert relaxed(relaxation, again) == [0.25, 0.75]
+    assert feed(smoother, again, TWO, array(100, 300), array(100, 300))
+    assert smoothed(smoother, again) == [0.25, 0.75]
 
 
 def test_when_all_is_full_slow_and_fast_members_fall_back_in_proportion():
     """Links of 100 and 400 behind full uplinks of 400: not even shares, which the 100 loses."""
-    relaxation = Relaxation(AdaptationSettings(time_constant=0.0))
-    relaxation.widen(2)
-    row = relaxation.add()
-    feed(relaxation, row, TWO, array(100, 400), array(0.0004, 0.0004))
-    relaxation.step(1.0)
-    assert relaxation.state(row, TWO).fallback == "saturated"
-    assert relaxed(relaxation, row) == pytest.approx([0.2, 0.8])
+    smoother = ExponentialSmoother(AdaptationSettings(time_constant=0.0))
+    smoother.widen(2)
+    row = smoother.add()
+    feed(smoother, row, TWO, array(100, 400), array(0.0004, 0.0004))
+    smoother.step(1.0)
+    assert smoother.state(row, TWO).fallback == "saturated"
+    assert smoothed(smoother, row) == pytest.approx([0.2, 0.8])
 
 
 def test_full_members_of_one_speed_leave_traffic_to_those_of_the_other():
     """Only the slow ones are full: they keep their floor, to be tried, and no fallback."""
-    relaxation = Relaxation(AdaptationSettings(time_constant=0.0))
-    relaxation.widen(3)
-    row = relaxation.add()
-    feed(relaxation, row, THREE, array(100, 100, 400), array(0.0, 0.0, 196.0))
-    relaxation.step(1.0)
-    assert relaxation.state(row, THREE).fallback is None
-    assert relaxed(relaxation, row, THREE) == pytest.approx([0.01, 0.01, 0.98])
+    smoother = ExponentialSmoother(AdaptationSettings(time_constant=0.0))
+    smoother.widen(3)
+    row = smoother.add()
+    feed(smoother, row, THREE, array(100, 100, 400), array(0.0, 0.0, 196.0))
+    smoother.step(1.0)
+    assert smoother.state(row, THREE).fallback is None
+    assert smoothed(smoother, row, THREE) == pytest.approx([0.01, 0.01, 0.98])
 
 
-def equalising(capacity: np.ndarray) -> tuple[Relaxation, int]:
-    relaxation = Relaxation(AdaptationSettings(equalise=True))
-    relaxation.widen(3)
-    row = relaxation.add()
-    feed(relaxation, row, THREE, capacity, capacity)
-    relaxation.program(np.array([row]))
-    return relaxation, row
+def equalising(capacity: np.ndarray) -> tuple[ExponentialSmoother, int]:
+    smoother = ExponentialSmoother(AdaptationSettings(equalise=True))
+    smoother.widen(3)
+    row = smoother.add()
+    feed(smoother, row, THREE, capacity, capacity)
+    smoother.program(np.array([row]))
+    return smoother, row
 
 
 def test_equalising_ends_where_paths_are_used_alike():
-    """Others take half of the first path, 150 more are sent: the optimum is 2/3 used, everywhere."""
+    """Others take half of the first path, 150 more are sent: the optimum is 2/3 used,
+    everywhere."""
     capacity, others = array(100, 100, 100), array(50, 0, 0)
-    relaxation, row = equalising(capacity)
+    smoother, row = equalising(capacity)
     for _ in range(200):
-        load = others + 150 * np.array(relaxed(relaxation, row, THREE))
-        feed(relaxation, row, THREE, capacity, np.maximum(capacity - load, 0))
-        relaxation.step(1.0)
+        load = others + 150 * np.array(smoothed(smoother, row, THREE))
+        feed(smoother, row, THREE, capacity, np.maximum(capacity - load, 0))
+        smoother.step(1.0)
     assert max(load / capacity) < 2 / 3 + 0.05, "not further off than announcing and the leak allow"
     assert max(load / capacity) - min(load / capacity) < 0.1
-    assert relaxation.state(row, THREE).loop_gain < 1
+    assert smoother.state(row, THREE).loop_gain < 1
 
 
 def test_differences_that_nobody_announces_are_not_added_up():
     """A value that is stale by less than the announce threshold moves nothing, ever."""
-    relaxation, row = equalising(array(100, 100, 100))
-    feed(relaxation, row, THREE, array(100, 100, 100), array(40, 37.5, 40))
+    smoother, row = equalising(array(100, 100, 100))
+    feed(smoother, row, THREE, array(100, 100, 100), array(40, 37.5, 40))
     for _ in range(1000):
-        relaxation.step(1.0)
-    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
+        smoother.step(1.0)
+    assert smoothed(smoother, row, THREE) == pytest.approx([1 / 3] * 3)
 
 
 def test_a_difference_that_stays_whatever_is_done_has_a_bound():
     """Traffic that is not ours fills a path: it keeps its floor and is found when it is free."""
-    relaxation, row = equalising(array(100, 100, 100))
-    feed(relaxation, row, THREE, array(100, 100, 100), array(0, 90, 90))
+    smoother, row = equalising(array(100, 100, 100))
+    feed(smoother, row, THREE, array(100, 100, 100), array(0, 90, 90))
     for _ in range(1000):
-        relaxation.step(1.0)
-    assert 0.005 < relaxed(relaxation, row, THREE)[0] < 0.03
-    feed(relaxation, row, THREE, array(100, 100, 100), array(90, 40, 40))
+        smoother.step(1.0)
+    assert 0.005 < smoothed(smoother, row, THREE)[0] < 0.03
+    feed(smoother, row, THREE, array(100, 100, 100), array(90, 40, 40))
     for _ in range(60):
-        relaxation.step(1.0)
-    assert relaxed(relaxation, row, THREE)[0] > 0.3
+        smoother.step(1.0)
+    assert smoothed(smoother, row, THREE)[0] > 0.3
 
 
 def test_stale_values_are_not_added_up():
-    relaxation, row = equalising(array(100, 100, 100))
-    feed(relaxation, row, THREE, array(100, 100, 100), array(0, 90, 90))
+    smoother, row = equalising(array(100, 100, 100))
+    feed(smoother, row, THREE, array(100, 100, 100), array(0, 90, 90))
     for _ in range(200):
-        relaxation.step(1.0, stale=True)
-    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
+        smoother.step(1.0, stale=True)
+    assert smoothed(smoother, row, THREE) == pytest.approx([1 / 3] * 3)
 
 
 def test_lost_capacity_is_not_damped_whatever_the_rule():
-    relaxation, row = equalising(array(100, 100, 100))
-    assert feed(relaxation, row, THREE, array(100, 100, 50), array(100, 100, 50))
-    assert relaxed(relaxation, row, THREE) == pytest.approx([0.4, 0.4, 0.2])
+    smoother, row = equalising(array(100, 100, 100))
+    assert feed(smoother, row, THREE, array(100, 100, 50), array(100, 100, 50))
+    assert smoothed(smoother, row, THREE) == pytest.approx([0.4, 0.4, 0.2])
 
 
 def test_vectors_fed_together_are_what_they_are_one_by_one():
@@ -234,23 +239,23 @@ def test_vectors_fed_together_are_what_they_are_one_by_one():
     columns = np.arange(4)
     found = []
     for together in (True, False):
-        relaxation = Relaxation(AdaptationSettings(time_constant=5.0))
-        relaxation.widen(4)
-        rows = np.array([relaxation.add() for _ in range(30)])
+        smoother = ExponentialSmoother(AdaptationSettings(time_constant=5.0))
+        smoother.widen(4)
+        rows = np.array([smoother.add() for _ in range(30)])
         for capacity in (before, after, after):
             for part in (rows,) if together else np.split(rows, 30):
-                relaxation.feed(part, columns, capacity[part], left[part])
-            relaxation.step(1.0)
-        found.append([relaxation.state(row, columns).relaxed for row in rows.tolist()])
+                smoother.feed(part, columns, capacity[part], left[part])
+            smoother.step(1.0)
+        found.append([smoother.state(row, columns).smoothed for row in rows.tolist()])
     assert np.allclose(found[0], found[1])
     assert np.allclose(np.sum(found[0], axis=1), 1)
 
 
 def test_while_equalising_a_new_member_begins_at_its_part_of_the_capacity():
     """Nothing multiplied by whatever it is stays nothing."""
-    relaxation = Relaxation(AdaptationSettings(equalise=True))
-    relaxation.widen(3)
-    row = relaxation.add()
-    feed(relaxation, row, TWO, array(100, 100), array(100, 100))
-    feed(relaxation, row, THREE, array(100, 100, 100), array(100, 100, 100))
-    assert relaxed(relaxation, row, THREE) == pytest.approx([1 / 3] * 3)
+    smoother = ExponentialSmoother(AdaptationSettings(equalise=True))
+    smoother.widen(3)
+    row = smoother.add()
+    feed(smoother, row, TWO, array(100, 100), array(100, 100))
+    feed(smoother, row, THREE, array(100, 100, 100), array(100, 100, 100))
+    assert smoothed(smoother, row, THREE) == pytest.approx([1 / 3] * 3)

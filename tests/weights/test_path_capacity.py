@@ -1,4 +1,4 @@
-"""Path capacity is the maximum flow of the shortest-path DAG, and what is unknown stays honest."""
+"""Path capacity is the maximum flow of the shortest-path DAG; unknown capacities stay unknown."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fared.spf.plan import Plan, build_plan
+from fared.spf.plan import SpfPlan, build_plan
 from fared.ted.database import Ted
 from fared.weights.path_capacity import (
-    Row,
+    CapacityRow,
     WeightMode,
+    aggregate_capacities,
     contract,
     fill_unknown,
     link_capacities,
-    merged_flow,
     node_row,
     propagate,
 )
 from tests.ted.fabrics import GBPS, Fabric, five_stage, three_stage
 
 
-def plan_of(fabric: Fabric, root: str) -> Plan:
+def plan_of(fabric: Fabric, root: str) -> SpfPlan:
     ted = Ted()
     for name in fabric.names:
         ted.put(fabric.block(name))
@@ -43,7 +43,7 @@ def damaged(fabric: Fabric, seed: int) -> Fabric:
     return fabric
 
 
-def max_flow(plan: Plan, first: int, ends: list[int]) -> float:
+def max_flow(plan: SpfPlan, first: int, ends: list[int]) -> float:
     """Maximum flow in bytes/s from one first hop to any of the ends, on shortest paths only."""
     graph = nx.DiGraph()
     for edge in plan.dag.tolist():
@@ -91,15 +91,15 @@ def test_all_first_hops_together_can_carry_no_more_than_what_they_share():
     fabric.limit("SS1.1", "p2.S1", 50)
     fabric.limit("p2.S1", "p2.L1", 100)
     plan = plan_of(fabric, "p1.S1")
-    total = merged_flow(plan, plan.graph.capacity)
+    total = aggregate_capacities(plan, plan.graph.capacity)
     assert total[plan.graph.index(fabric.id("p2.L1"))] == pytest.approx(100 * GBPS)
     assert total[plan.graph.index(fabric.id("p2.S1"))] == pytest.approx(1250 * GBPS)
 
 
-def row(*values: float, unknown: tuple[int, ...] = ()) -> Row:
-    doubtful = np.zeros(len(values), bool)
-    doubtful[list(unknown)] = True
-    return Row(np.array(values, np.float64), doubtful, np.ones(len(values), bool))
+def row(*values: float, unknown: tuple[int, ...] = ()) -> CapacityRow:
+    uncertain = np.zeros(len(values), bool)
+    uncertain[list(unknown)] = True
+    return CapacityRow(np.array(values, np.float64), uncertain, np.ones(len(values), bool))
 
 
 def test_an_unknown_path_weighs_like_the_median_of_its_siblings():

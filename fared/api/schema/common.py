@@ -1,4 +1,4 @@
-"""What all documents have in common, and the units of their numbers."""
+"""The keys of all documents, and the units of their numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Seconds = float
 UnixTime = float
 
 
-class Document(TypedDict):
-    """What all have in common."""
+class JsonDocument(TypedDict):
+    """The keys of all documents."""
 
     format: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from fared.api.schema.common import BytesPerSecond, Document, Seconds, UnixTime
+from fared.api.schema.common import BytesPerSecond, JsonDocument, Seconds, UnixTime
 
 
 class TopologyNode(TypedDict):
@@ -47,7 +47,7 @@ class TopologyArea(TypedDict):
     links: list[TopologyLink]
 
 
-class Topology(Document):
+class TopologyDocument(JsonDocument):
     """``show topology``: the traffic engineering database; argument ``proto`` optional."""
 
     router_id: str
@@ -57,7 +57,7 @@ class Topology(Document):
 class SpfNode(TypedDict):
     """A vertex of the shortest-path DAG; ``first_hops`` are ids of neighbors.
 
-    Where families have different ways, each has an entry of its own.
+    If the paths of families differ, each family has its own entry.
     """
 
     id: str
@@ -70,7 +70,7 @@ class SpfNode(TypedDict):
 
 
 class SpfRun(TypedDict):
-    """One computation. ``spf_ran`` False: only capacities were propagated again."""
+    """One computation. ``spf_ran`` False: only capacities were computed again."""
 
     at: UnixTime
     causes: list[str]
@@ -78,12 +78,12 @@ class SpfRun(TypedDict):
     nodes: int
     edges: int
     routes: int
-    """How many routes changed."""
+    """The number of changed routes."""
     duration: Seconds
     backoff: str
 
 
-class Spf(Document):
+class Spf(JsonDocument):
     """``show spf`` (``nodes``) and ``show spf log`` (argument ``log`` true: ``log`` instead).
 
     Argument ``proto`` optional; ``root`` is the id in the first protocol that is shown.

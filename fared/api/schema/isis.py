@@ -1,7 +1,8 @@
-"""What IS-IS adds to the documents of the protocols: circuits, adjacencies, LSPs."""
+"""IS-IS's part of the documents that all protocols share: circuits, adjacencies, LSPs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 from fared.api.schema.common import Seconds
@@ -11,8 +12,8 @@ from fared.api.schema.link import InterfaceFacts, NeighborFacts
 class Lan(TypedDict):
     """One level of a broadcast circuit.
 
-    ``dis`` is the LAN id that the designated IS gave it (``0102.5500.0004.02``), None while
-    nobody is elected.
+    ``dis`` is the LAN id that the designated IS assigned (``0102.5500.0004.02``), None while none
+    is elected.
     """
 
     level: int
@@ -21,11 +22,11 @@ class Lan(TypedDict):
     is_dis: bool
 
 
-class Interface(InterfaceFacts):
-    """One circuit. ``state`` is Down, Loopback, Point-to-point, LAN, or DIS where we are that.
+class InterfaceEntry(InterfaceFacts):
+    """One circuit. ``state`` is Down, Loopback, Point-to-point, LAN, or DIS if we are the DIS.
 
-    ``cost`` is the metric, ``dead_interval`` the holding time that our hellos tell. ``pending``
-    LSPs are still to be sent or acknowledged.
+    ``cost`` is the metric, ``dead_interval`` the holding time in our hellos. ``pending`` LSPs are
+    still to be sent or acknowledged.
     """
 
     levels: list[int]
@@ -35,11 +36,11 @@ class Interface(InterfaceFacts):
     lans: list[Lan]
 
 
-class Neighbor(NeighborFacts):
+class NeighborEntry(NeighborFacts):
     """One adjacency. ``state`` is Initializing or Up; ``uptime`` None until it is up.
 
-    ``levels`` are those in use, ``holding_time`` what its hellos tell, ``areas`` its area
-    addresses (``49.0001``), ``topologies`` MT ids (RFC 5120).
+    ``levels`` are those in use, ``holding_time`` that in its hellos, ``areas`` its area addresses
+    (``49.0001``), ``topologies`` MT ids (RFC 5120).
     """
 
     system_id: str
@@ -55,9 +56,9 @@ class Neighbor(NeighborFacts):
 class DatabaseLsp(TypedDict):
     """One LSP, with the field names of ``fared-decode/1``.
 
-    ``type`` is lsp or pseudonode; ``lifetime`` what remains of it now, seconds; ``length`` in
-    bytes. ``purged``: it was taken back and only its header is kept. ``body`` (the whole PDU as
-    decoded) only where LSPs were asked for by ``id``.
+    ``type`` is lsp or pseudonode; ``lifetime`` the remaining lifetime, seconds; ``length`` in
+    bytes. ``purged``: only its header is kept. ``body`` (the whole PDU as decoded) only if LSPs
+    were requested by ``id``.
     """
 
     type: str
@@ -76,8 +77,8 @@ class DatabaseLsp(TypedDict):
 
 
 class DatabaseLevel(TypedDict):
-    """The LSPs of one level (``level-1``); ``checksum``: sum of those of live LSPs."""
+    """The LSPs of one level (``level-1``); ``checksum``: sum of the checksums of live LSPs."""
 
     level: str
     checksum: str
-    lsps: list[DatabaseLsp]
+    lsps: Sequence[DatabaseLsp]

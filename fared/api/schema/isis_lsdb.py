@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from fared.api.schema.common import BytesPerSecond
@@ -29,18 +30,18 @@ class IsisLsdbInterface(TypedDict):
 
 
 class IsisLsdbLsp(TypedDict):
-    """A whole LSP as on the wire, its remaining lifetime that of when the document was made."""
+    """A whole LSP as on the wire, with its remaining lifetime at the time of the document."""
 
     level: int
     hex: str
 
 
 class IsisLsdb(TypedDict):
-    """``show lsdb`` of a router that speaks IS-IS."""
+    """``show lsdb`` of a router that runs IS-IS."""
 
     format: str
     proto: str
     system_id: str
     levels: list[int]
     interfaces: list[IsisLsdbInterface]
-    lsps: list[IsisLsdbLsp]
+    lsps: Sequence[IsisLsdbLsp]

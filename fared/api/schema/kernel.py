@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from fared.api.schema.common import Document
+from fared.api.schema.common import JsonDocument
 
 
 class FibNextHop(TypedDict):
-    """A next-hop object; ``discard``: it leads nowhere, and ``interface`` is empty."""
+    """A next-hop object; ``discard``: it drops packets, and ``interface`` is empty."""
 
     id: int
     interface: str
@@ -51,10 +52,11 @@ class FibDifference(TypedDict):
     found: str | None
 
 
-class Fib(Document):
-    """``show fib``: what the daemon has put into the kernel.
+class FibDocument(JsonDocument):
+    """``show fib``: the state that the daemon has programmed into the kernel.
 
-    Argument ``diff`` true: compared with a fresh dump of the kernel, ``diff`` instead of lists.
+    Argument ``diff`` true: ``diff`` instead of lists, the differences from a fresh dump of the
+    kernel.
     """
 
     table: int
@@ -62,5 +64,5 @@ class Fib(Document):
     metric: int
     nexthops: NotRequired[list[FibNextHop]]
     groups: NotRequired[list[FibGroup]]
-    routes: NotRequired[list[FibRoute]]
+    routes: NotRequired[Sequence[FibRoute]]
     diff: NotRequired[list[FibDifference]]

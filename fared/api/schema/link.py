@@ -1,4 +1,4 @@
-"""What interfaces and neighbors have in common whatever protocol it is."""
+"""The keys of interfaces and neighbors that all protocols share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypedDict
 from fared.api.schema.common import BytesPerSecond, Seconds
 
 
-class LinkFacts(TypedDict):
-    """``bandwidth`` is what the link can carry, ``bandwidth_source`` where that comes from.
+class LinkStatus(TypedDict):
+    """``bandwidth`` is the capacity of the link, ``bandwidth_source`` its source.
 
     That is config, shaper, speed, or None. ``utilized`` and ``available`` are measured outbound
-    load and what is left, ``announced_available`` what others were told last: load that changes
-    by less than the announce threshold is not.
+    load and the rest of the capacity, ``announced_available`` the value advertised last: a change
+    of load below the announce threshold is not advertised.
     """
 
     up: bool
@@ -23,11 +23,11 @@ class LinkFacts(TypedDict):
     announced_available: BytesPerSecond
 
 
-class Authentication(TypedDict):
-    """Which key signs what an interface sends, and which key ids it accepts; never the key.
+class AuthenticationStatus(TypedDict):
+    """The id of the key that signs on an interface, and the key ids it accepts; never a key.
 
-    ``algorithm`` None: the first key has not begun yet, nothing is sent. ``extended``: sequence
-    numbers of RFC 7474. ``expired``: it is the last key, past its end, and used all the same.
+    ``algorithm`` None: no key's lifetime has begun, nothing is sent. ``extended``: sequence numbers
+    of RFC 7474. ``expired``: the last key is in use after its end.
     """
 
     algorithm: str | None
@@ -37,11 +37,11 @@ class Authentication(TypedDict):
     accepted_key_ids: list[int]
 
 
-class InterfaceFacts(LinkFacts):
+class InterfaceFacts(LinkStatus):
     """One interface that a protocol runs on.
 
-    ``full`` counts the neighbors that are Full (OSPF) or Up (IS-IS); ``dampened`` says whether
-    coming up is being delayed.
+    ``prefix_suppression``: its network is not advertised. ``full`` counts the neighbors that are
+    Full (OSPF) or Up (IS-IS).
     """
 
     interface: str
@@ -51,6 +51,7 @@ class InterfaceFacts(LinkFacts):
     network_type: str
     state: str
     passive: bool
+    prefix_suppression: bool
     priority: int
     cost: int
     mtu: int
@@ -62,14 +63,14 @@ class InterfaceFacts(LinkFacts):
     neighbors: int
     full: int
     flaps: int
-    dampened: bool
-    authentication: Authentication | None
+    authentication: AuthenticationStatus | None
 
 
 class NeighborFacts(TypedDict):
     """One neighbor; ``uptime``: seconds in its state, ``dead_in``: until it is declared down.
 
-    ``router_id`` is a router id, or a system id of IS-IS; ``address`` where packets are sent.
+    ``router_id`` is a router id, or a system id of IS-IS; ``address`` is the destination of
+    packets.
     """
 
     proto: str

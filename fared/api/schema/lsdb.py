@@ -1,14 +1,15 @@
-"""The database as a file: what ``fared-cli spf --lsdb`` reads."""
+"""The OSPF database as a file, which ``fared-cli spf --lsdb`` reads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from fared.api.schema.common import BytesPerSecond
 
 
 class LsdbNeighbor(TypedDict):
-    """A full neighbor: enough to name the next hop."""
+    """A full neighbor, as the next hop needs it."""
 
     router_id: str
     address: str
@@ -40,7 +41,7 @@ class LsdbArea(TypedDict):
 
     area: str
     stub: bool
-    lsas: list[LsdbLsa]
+    lsas: Sequence[LsdbLsa]
 
 
 Lsdb = TypedDict(
@@ -51,10 +52,10 @@ Lsdb = TypedDict(
         "router_id": str,
         "interfaces": list[LsdbInterface],
         "areas": list[LsdbArea],
-        "as": list[LsdbLsa],
+        "as": Sequence[LsdbLsa],
     },
 )
-"""``show lsdb`` of OSPF: exactly the file that ``fared-cli spf --lsdb`` reads.
+"""``show lsdb`` of OSPF: the file that ``fared-cli spf --lsdb`` reads.
 
-Argument ``proto``: ``ospf`` or ``isis``; where both run and it is not given, OSPF.
+Argument ``proto``: ``ospf`` or ``isis``; if both run and it is not given, OSPF.
 """

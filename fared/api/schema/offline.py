@@ -1,10 +1,10 @@
-"""Documents of ``fared-cli spf``: routes of a saved database, and what a change changes."""
+"""Documents of ``fared-cli spf``: routes of a saved database, and the effect of changes."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
-from fared.api.schema.common import BytesPerSecond, Document
+from fared.api.schema.common import BytesPerSecond, JsonDocument
 from fared.api.schema.graph import SpfNode
 
 
@@ -12,7 +12,7 @@ class OfflineHop(TypedDict):
     """A next hop as in ``RouteNextHop``.
 
     ``interface`` is None where the root is not the router whose interfaces the file has;
-    ``address`` is then what the far end floods, None where that is unknown.
+    ``address`` is then the address that the far end floods, None where that is unknown.
     """
 
     interface: str | None
@@ -26,7 +26,7 @@ class OfflineHop(TypedDict):
 
 
 class OfflineRoute(TypedDict):
-    """As ``Route``."""
+    """As ``RouteEntry``."""
 
     prefix: str
     metric: int
@@ -37,8 +37,8 @@ class OfflineRoute(TypedDict):
     nexthops: list[OfflineHop]
 
 
-class Ignored(TypedDict):
-    """What did not count.
+class IgnoredEntry(TypedDict):
+    """An entry of the database that was ignored.
 
     ``reason`` is maxage, checksum, malformed or unsupported (``key``: an LSA by type, link
     state id and advertising router, or by its place in the file), one-way (``A -> B``, the
@@ -49,18 +49,18 @@ class Ignored(TypedDict):
     reason: str
 
 
-class OfflineRoutes(Document):
-    """``fared-cli spf``: ``fared-routes/1`` with the SPF result and what was left out."""
+class OfflineRoutes(JsonDocument):
+    """``fared-cli spf``: ``fared-routes/1`` with the SPF result and ignored entries."""
 
     root: str
     af: str
     routes: list[OfflineRoute]
     nodes: list[SpfNode]
-    ignored: list[Ignored]
+    ignored: list[IgnoredEntry]
 
 
 class RouteFacts(TypedDict):
-    """What a difference compares of a route beside its next hops."""
+    """The facts of a route, besides its next hops, that a difference compares."""
 
     metric: int
     type: str
@@ -69,7 +69,7 @@ class RouteFacts(TypedDict):
 
 
 class HopFacts(TypedDict):
-    """What a difference compares of a next hop."""
+    """The facts of a next hop that a difference compares."""
 
     weight: int
     share: float
@@ -96,7 +96,7 @@ class RouteDifference(TypedDict):
     nexthops: list[HopDifference]
 
 
-class RoutesDiff(Document):
+class RoutesDiff(JsonDocument):
     """``fared-cli spf --diff`` (``fared-routes-diff/1``): routes whose forwarding changes.
 
     ``changes`` are the options that made the difference (``fail-link S1,L2``), ``unchanged``
@@ -110,10 +110,10 @@ class RoutesDiff(Document):
     routes: list[RouteDifference]
     unchanged: int
     nodes: list[SpfNode]
-    ignored: list[Ignored]
+    ignored: list[IgnoredEntry]
 
 
-class RoutesAll(Document):
+class RoutesAll(JsonDocument):
     """``fared-cli spf --all`` (``fared-routes-all/1``): one document for each router as root."""
 
     roots: list[OfflineRoutes] | list[RoutesDiff]

@@ -1,38 +1,52 @@
-"""What OSPF adds to the documents of the protocols: interfaces, neighbors, LSAs."""
+"""OSPF's part of the documents that all protocols share: interfaces, neighbors, LSAs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 from fared.api.schema.link import InterfaceFacts, NeighborFacts
 
 
-class Interface(InterfaceFacts):
-    """One interface. ``state`` is the RFC's word.
+class InterfaceEntry(InterfaceFacts):
+    """One interface. ``state`` is a term of RFC 2328 §9.1.
 
-    That is Down, Loopback, Point-to-point, Waiting, DR Other, Backup or DR. The designated
-    routers are interface addresses, None where there are none.
+    It is Down, Loopback, Point-to-point, Waiting, DR Other, Backup or DR. The designated
+    routers are interface addresses, None where there are none. ``ttl_security``: off, tx-only, on.
     """
 
     designated_router: str | None
     designated_router_hostname: str | None
     backup_designated_router: str | None
     backup_designated_router_hostname: str | None
+    ttl_security: str
 
 
-class Neighbor(NeighborFacts):
-    """One neighbor. ``state`` is the RFC's word (``Full``); the lists are lengths (§10)."""
+class MtuMismatch(TypedDict):
+    """The MTU that a neighbor states and the one of our interface, bytes."""
+
+    neighbor: int
+    own: int
+
+
+class NeighborEntry(NeighborFacts):
+    """One neighbor. ``state`` is that of RFC 2328 §10.1 (``Full``); the lists are lengths (§10).
+
+    ``mtu_mismatch``: the database exchange has not passed and the MTUs differ, which keeps a
+    neighbor in ExStart (or Exchange) forever unless the smaller side has ``mtu-ignore``.
+    """
 
     retransmission_list: int
     request_list: int
     summary_list: int
+    mtu_mismatch: MtuMismatch | None
 
 
 class DatabaseLsa(TypedDict):
     """One LSA, with the field names of ``fared-decode/1``.
 
-    ``type`` is the word of the decoder (``router``, ``te-link``...), ``hostname`` that of the
-    advertising router; ``body`` only where one LSA was asked for by ``id``.
+    ``type`` is the decoder's name (``router``, ``te-link``...), ``hostname`` that of the
+    advertising router; ``body`` only where LSAs were requested by ``id``.
     """
 
     type: str
@@ -53,4 +67,4 @@ class DatabaseArea(TypedDict):
     area: str
     type: str
     checksum: str
-    lsas: list[DatabaseLsa]
+    lsas: Sequence[DatabaseLsa]

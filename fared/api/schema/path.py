@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from fared.api.schema.common import BytesPerSecond, Document
+from fared.api.schema.common import BytesPerSecond, JsonDocument
 
 PathEdge = TypedDict(
     "PathEdge",
@@ -22,14 +22,14 @@ PathEdge = TypedDict(
 """One link on a shortest path; ``share`` is the part of the source's traffic over it."""
 
 
-class PathDocument(Document):
-    """``path SRC DST``: all shortest paths, as every node on them splits.
+class PathDocument(JsonDocument):
+    """``path SRC DST``: all shortest paths, with the split at every node.
 
     Arguments ``source`` and ``destination`` are router ids or hostnames; the destination may
     also be a prefix or an address. Arguments ``af`` and ``proto`` optional: without them the
     preferred protocol that knows both ends is followed, to an IPv4 prefix where there is one.
-    ``prefix`` is what was followed. ``capacity``: what the paths carry together; edges are in
-    order of distance from the source.
+    ``prefix`` is the followed one. ``capacity``: what the paths carry together; edges are in order
+    of distance from the source.
     """
 
     protocol: str

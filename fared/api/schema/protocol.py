@@ -1,34 +1,35 @@
 """Documents that all protocols share: interfaces, neighbors, the database, timers.
 
-A document lists what each running protocol has, told apart by ``proto`` (``ospf``, ``isis``);
-argument ``proto`` narrows it to one. What only one protocol knows is in ``schema.ospf`` and
-``schema.isis``. ``area`` is an OSPF area, or the levels of IS-IS: ``level-1``, ``level-2``,
+A document lists the entries of each running protocol, distinguished by ``proto`` (``ospf``,
+``isis``); argument ``proto`` narrows it to one. Fields of one protocol only are in ``schema.ospf``
+and ``schema.isis``. ``area`` is an OSPF area, or the levels of IS-IS: ``level-1``, ``level-2``,
 ``level-1-2``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from fared.api.schema import isis, ospf
-from fared.api.schema.common import Document, Seconds
+from fared.api.schema.common import JsonDocument, Seconds
 
 
-class Interfaces(Document):
+class Interfaces(JsonDocument):
     """``show interfaces``."""
 
     router_id: str
-    interfaces: list[ospf.Interface | isis.Interface]
+    interfaces: list[ospf.InterfaceEntry | isis.InterfaceEntry]
 
 
-class Neighbors(Document):
+class Neighbors(JsonDocument):
     """``show neighbors``."""
 
     router_id: str
-    neighbors: list[ospf.Neighbor | isis.Neighbor]
+    neighbors: list[ospf.NeighborEntry | isis.NeighborEntry]
 
 
-class Database(Document):
+class DatabaseDocument(JsonDocument):
     """``show database``; arguments ``type`` (a word or the beginning of one) and ``id``, optional.
 
     ``as_scope``: LSAs that belong to no area (AS-external, AS-scoped opaque). ``levels``: the
@@ -38,12 +39,12 @@ class Database(Document):
 
     router_id: str
     areas: list[ospf.DatabaseArea]
-    as_scope: list[ospf.DatabaseLsa]
+    as_scope: Sequence[ospf.DatabaseLsa]
     levels: list[isis.DatabaseLevel]
 
 
-class Timer(TypedDict):
-    """A pending timer. ``subject`` is what it is about (interface, neighbor, LSA).
+class PendingTimer(TypedDict):
+    """A pending timer. ``subject`` is its interface, neighbor or LSA.
 
     ``proto`` None: it serves all protocols.
     """
@@ -54,7 +55,7 @@ class Timer(TypedDict):
     due_in: Seconds
 
 
-class Timers(Document):
+class Timers(JsonDocument):
     """``show timers``, the next one first."""
 
-    timers: list[Timer]
+    timers: list[PendingTimer]

@@ -1,14 +1,15 @@
-"""Documents of what was computed: routes, weights, and why."""
+"""Documents of routes, weights, and their explanation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from fared.api.schema.common import BytesPerSecond, Document
+from fared.api.schema.common import BytesPerSecond, JsonDocument
 
 
-class RouteNextHop(TypedDict):
-    """``bandwidth`` of the local link, ``capacity`` of the whole path; ``weight`` as in the kernel."""
+class NextHopFacts(TypedDict):
+    """A next hop in any document: ``bandwidth`` of the local link, ``capacity`` of the path."""
 
     interface: str
     address: str | None
@@ -17,17 +18,23 @@ class RouteNextHop(TypedDict):
     hostname: str | None
     bandwidth: BytesPerSecond
     capacity: BytesPerSecond
+
+
+class RouteNextHop(NextHopFacts):
+    """``weight`` as in the kernel."""
+
     weight: int
     share: float
 
 
-class Route(TypedDict):
+class RouteEntry(TypedDict):
     """``type`` is intra-area, inter-area, external-1, external-2, level-1 or level-2.
 
-    ``protocol`` (ospf, isis) is where it comes from, ``preference`` that of the protocol: where
-    several know a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with IS-IS.
-    ``connected``: this router itself announces the prefix; ``redistributed``: as one of other origin.
-    ``discard``: an active area range; what has no longer match is dropped, there is no next hop.
+    ``protocol`` (ospf, isis) is the source of the route, ``preference`` that of the protocol: of
+    several routes to a prefix the lower one wins. ``area`` is ``level-1`` or ``level-2`` with
+    IS-IS. ``connected``: this router itself advertises the prefix; ``redistributed``: as an
+    external one. ``discard``: an active area range; packets without a longer match are dropped,
+    without next hop.
     """
 
     prefix: str
@@ -42,31 +49,25 @@ class Route(TypedDict):
     nexthops: list[RouteNextHop]
 
 
-class Routes(Document):
+class Routes(JsonDocument):
     """``show routes``; argument ``prefix`` optional: only that one, or for an address the best.
 
     Arguments ``af`` (ipv4, ipv6) and ``proto`` (ospf, isis) narrow the list. With ``proto`` all
-    routes of that protocol are shown, those that lose to the other one as well.
+    routes of that protocol are shown, also those that another protocol's route overrides.
     """
 
     root: str
     af: str
-    """ipv4, ipv6 or both: the families that are listed."""
-    routes: list[Route]
+    """The listed families: ipv4, ipv6 or both."""
+    routes: Sequence[RouteEntry]
 
 
-class WeightMember(TypedDict):
+class WeightMember(NextHopFacts):
     """``wanted_share`` follows the capacities exactly, ``share`` the integer weights.
 
     ``error`` = share / wanted_share - 1 (0 where nothing was wanted).
     """
 
-    interface: str
-    address: str | None
-    neighbor: str
-    hostname: str | None
-    bandwidth: BytesPerSecond
-    capacity: BytesPerSecond
     weight: int
     wanted_share: float
     share: float
@@ -75,7 +76,7 @@ class WeightMember(TypedDict):
 
 
 class AdaptedMember(TypedDict):
-    """The shares of a next hop: what load asks for, how far it has come, what is programmed."""
+    """The shares of a next hop: target, present, and programmed."""
 
     interface: str
     address: str | None
@@ -88,8 +89,9 @@ class AdaptationState(TypedDict):
     """How a weight vector follows load.
 
     ``loop_gain`` is rho / (1 - rho) for rho the load of its paths over their capacity, None
-    where nothing is left; undamped weights swing above 1. While equalising it is rho. ``fallback`` says why shares go to
-    the capacities instead: ``saturated``, ``stale`` or ``unknown``, None where they do not.
+    where nothing is left; undamped weights oscillate above 1. While equalising it is rho.
+    ``fallback`` is the reason why shares approach the capacities instead: ``saturated``, ``stale``
+    or ``unknown``, None where they follow load.
     """
 
     loop_gain: float | None
@@ -124,7 +126,7 @@ class WeightVector(TypedDict):
     """None unless weights follow load."""
 
 
-class Weights(Document):
+class Weights(JsonDocument):
     """``show weights``; argument ``prefix`` optional: the vector of that route only.
 
     Arguments ``af`` and ``proto`` as of ``Routes``.
@@ -134,7 +136,7 @@ class Weights(Document):
     metric: str
     """none, capacity, available or equalise."""
     flows: int | None
-    """The number of large flows for which weights lean away from small paths; None: they do not."""
+    """The number of large flows for which weights avoid small paths; None: proportional weights."""
     adaptation: AdaptationLoop | None
     """None unless weights follow load."""
     vectors: list[WeightVector]
@@ -150,18 +152,12 @@ LimitingLink = TypedDict(
         "capacity": BytesPerSecond,
     },
 )
-"""The link that bounds a path capacity: where a repair would help."""
+"""The link that bounds a path capacity: a wider link would increase it."""
 
 
-class ExplainNextHop(TypedDict):
-    """One next hop and why it has its weight, in numbers and as a sentence (``reason``)."""
+class ExplainNextHop(NextHopFacts):
+    """One next hop with the reason of its weight, in numbers and as a sentence (``reason``)."""
 
-    interface: str
-    address: str | None
-    neighbor: str
-    hostname: str | None
-    bandwidth: BytesPerSecond
-    capacity: BytesPerSecond
     limiting_link: LimitingLink | None
     """None where the capacity is unknown, or is bounded by several links together."""
     weight: int
@@ -170,10 +166,10 @@ class ExplainNextHop(TypedDict):
     reason: str
 
 
-class Explain(Document):
-    """``explain PREFIX`` (argument ``prefix``, or an address): why the route is as it is.
+class Explain(JsonDocument):
+    """``explain PREFIX`` (argument ``prefix``, or an address): the derivation of a route.
 
-    Argument ``proto`` optional: why that protocol's route is as it is, used or not.
+    Argument ``proto`` optional: of that protocol's route, used or not.
     """
 
     root: str
@@ -186,11 +182,11 @@ class Explain(Document):
     connected: bool
     discard: bool
     destinations: list[dict[str, str | None]]
-    """The routers that announce the prefix and were chosen: ``{"id", "hostname"}``."""
+    """The routers that advertise the prefix and were chosen: ``{"id", "hostname"}``."""
     nexthops: list[ExplainNextHop]
     weights: str
-    """none, capacity, available or equalise: what the weights follow."""
+    """The basis of weights: none, capacity, available or equalise."""
     summary: str
-    """The whole in one or two sentences."""
+    """The explanation in one or two sentences."""
     last_change: dict[str, Any] | None
     """``{"at": UnixTime, "causes": [text]}`` of the last change to this route."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from fared.api.schema.common import Document, Seconds, UnixTime
+from fared.api.schema.common import JsonDocument, Seconds, UnixTime
 
 
-class StageReached(TypedDict):
+class StageTime(TypedDict):
     """A start-up stage and when it was reached, in seconds since start."""
 
     stage: str
@@ -15,7 +15,7 @@ class StageReached(TypedDict):
 
 
 class AreaStatus(TypedDict):
-    """One OSPF area in short. ``checksum``: sum of the LS checksums (RFC 4750), 0x and 8 digits."""
+    """Summary of an area. ``checksum``: sum of the LS checksums (RFC 4750), 0x and 8 digits."""
 
     area: str
     type: str
@@ -27,14 +27,14 @@ class AreaStatus(TypedDict):
 
 
 class FloodingStatus(TypedDict):
-    """How floods are passed on. ``reduction`` is none or leaf; ``delay``: seconds at most."""
+    """Flooding reduction. ``reduction`` is none or leaf; ``delay``: seconds at most."""
 
     reduction: str
     delay: Seconds
 
 
 class OspfStatus(TypedDict):
-    """OSPF in short."""
+    """Summary of OSPF."""
 
     stub_router: bool
     flooding: FloodingStatus
@@ -42,7 +42,7 @@ class OspfStatus(TypedDict):
 
 
 class LevelStatus(TypedDict):
-    """One level of IS-IS in short. ``checksum``: sum of those of live LSPs, 0x and 8 digits."""
+    """One level of IS-IS. ``checksum``: sum of the checksums of live LSPs, 0x and 8 digits."""
 
     level: str
     interfaces: int
@@ -53,7 +53,7 @@ class LevelStatus(TypedDict):
 
 
 class IsisStatus(TypedDict):
-    """IS-IS in short: its area addresses (``49.0001``), families, the bits our LSPs carry."""
+    """Summary of IS-IS: area addresses (``49.0001``), families, the bits of our LSPs."""
 
     system_id: str
     areas: list[str]
@@ -74,28 +74,42 @@ class SpfStatus(TypedDict):
 
 
 class RouteCounts(TypedDict):
-    """``redistributed``: local ones that OSPF announces as external.
+    """``redistributed``: local ones that OSPF advertises as external.
 
-    ``weighted``: routes whose next hops have different weights. ``protocols`` and ``families``
-    count them by where they come from and what they are.
+    ``weighted``: routes whose next hops have different weights. ``martians``: advertisements
+    (0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, ::, ::1, fe80::/10, ff00::/8) that are no routes.
+    ``protocols`` and ``families`` count routes by source and by address family.
     """
 
     total: int
     connected: int
     redistributed: int
     weighted: int
+    martians: int
     protocols: dict[str, int]
     families: dict[str, int]
 
 
+class ForeignRoute(TypedDict):
+    """A route of another program, ``protocol`` by its number (None: not looked up yet)."""
+
+    prefix: str
+    protocol: int | None
+
+
 class FibCounts(TypedDict):
-    """What is in the kernel of ours. ``drift``: repairs of foreign changes since start."""
+    """Our objects in the kernel. ``drift``: repairs of foreign changes since start.
+
+    ``foreign``: routes of others in the places of ours, at most 100 of ``foreign_total``.
+    """
 
     routes: int
     groups: int
     nexthops: int
     drift: int
     resyncs: int
+    foreign: list[ForeignRoute]
+    foreign_total: int
 
 
 class ConfigStatus(TypedDict):
@@ -107,7 +121,7 @@ class ConfigStatus(TypedDict):
     last_reload_error: str | None
 
 
-class Status(Document):
+class Status(JsonDocument):
     """``show status``. ``stage`` is the label of the start-up stage (``ready`` at last).
 
     ``router_id`` is the system id where only IS-IS runs; ``ospf`` and ``isis`` are None where
@@ -122,7 +136,7 @@ class Status(Document):
     uptime: Seconds
     ready: bool
     stage: str
-    stages: list[StageReached]
+    stages: list[StageTime]
     drained: bool
     weights: str
     """none, capacity, available or equalise."""
@@ -140,8 +154,8 @@ class Status(Document):
 class ConvergenceChange(TypedDict):
     """One change from its first sign to the kernel.
 
-    ``detected`` is from the kernel's message or the packet to the engine, ``originated`` what
-    the engine made of it (our LSAs or those to pass on), ``flooded`` sending them. ``waited``
+    ``detected`` is from the kernel's message or the packet to the engine, ``originated`` until our
+    LSAs, and those to flood, were ready, ``flooded`` sending them. ``waited``
     was added by the SPF back-off, ``computed`` is ``spf`` and ``weighed`` (weights and RIB),
     ``planned`` the FIB plan, ``programmed`` the kernel; ``total`` is from first sign to done.
     """
@@ -163,17 +177,17 @@ class ConvergenceChange(TypedDict):
     total: Seconds
 
 
-class Convergence(Document):
+class Convergence(JsonDocument):
     """``show convergence``: start-up, then the last changes."""
 
-    stages: list[StageReached]
+    stages: list[StageTime]
     changes: list[ConvergenceChange]
 
 
 class Counter(TypedDict):
-    """``group`` says what is counted (packets, errors, lsas, spf, fib...).
+    """``group`` is the kind of events counted (packets, errors, lsas, spf, fib...).
 
-    ``proto`` None: it is of no protocol.
+    ``proto`` None: of no protocol.
     """
 
     proto: str | None
@@ -182,7 +196,7 @@ class Counter(TypedDict):
     value: int
 
 
-class Counters(Document):
+class Counters(JsonDocument):
     """``show counters``, since start; argument ``proto`` optional."""
 
     counters: list[Counter]
@@ -197,13 +211,13 @@ class LogLine(TypedDict):
     fields: dict[str, Any]
 
 
-class Log(Document):
+class LogDocument(JsonDocument):
     """``show log``: the last records; argument ``lines`` (a number) limits them."""
 
     lines: list[LogLine]
 
 
-class ConfigDocument(Document):
+class ConfigDocument(JsonDocument):
     """``show config``: the running configuration with all defaults, in the form of the file."""
 
     file: str
@@ -220,14 +234,14 @@ class ConfigChange(TypedDict):
     action: str
 
 
-class ConfigDiff(Document):
-    """``config diff FILE`` (arguments ``text``, ``file``): the file against what is running."""
+class ConfigDiff(JsonDocument):
+    """``config diff FILE`` (arguments ``text``, ``file``): the file compared with what runs."""
 
     changes: list[ConfigChange]
 
 
-class Reload(Document):
-    """``config reload``. ``errors`` are lines for people; with any, nothing was applied.
+class ReloadDocument(JsonDocument):
+    """``config reload``. ``errors`` are lines for people; if there are any, nothing was applied.
 
     ``changes`` lists all differences; those marked restart-required were not applied.
     """
@@ -237,22 +251,22 @@ class Reload(Document):
     errors: list[str]
 
 
-class Check(TypedDict):
-    """One self-check: what was compared (``name``), and what was found (``detail``)."""
+class SelfCheck(TypedDict):
+    """One self-check: the comparison (``name``), and its result (``detail``)."""
 
     name: str
     ok: bool
     detail: str
 
 
-class Validate(Document):
+class Validate(JsonDocument):
     """``validate``: database, graph, routes and kernel agree."""
 
     ok: bool
-    checks: list[Check]
+    checks: list[SelfCheck]
 
 
-class Drain(Document):
-    """``drain`` and ``undrain``: the state now."""
+class Drain(JsonDocument):
+    """``drain`` and ``undrain``: the resulting state."""
 
     drained: bool

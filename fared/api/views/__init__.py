@@ -1,1 +1,1 @@
-"""Documents of ``fared.api.schema`` made from the live router, read-only, one function each."""
+"""Functions that make the documents of ``fared.api.schema`` from the live router, read-only."""

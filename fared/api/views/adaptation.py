@@ -1,4 +1,4 @@
-"""How weights follow load: the part of ``show weights`` that only the available mode has."""
+"""The part of ``show weights`` for weights that follow load (available mode)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 def _adapted(context: ViewContext, prefix: Prefix) -> AdaptedRoutes | None:
     if not context.router.adaptation.running:
         return None
-    return context.speaker_of(prefix).adapted.get(prefix.family)
+    return context.instance_of(prefix).adapted.get(prefix.family)
 
 
 def vector_of(context: ViewContext, prefix: Prefix) -> int | None:
-    """What tells apart vectors that happen to have equal weights; None where nothing adapts."""
+    """Return the key of a prefix's vector, which distinguishes equal weights; None without load."""
     adapted = _adapted(context, prefix)
     return None if adapted is None else adapted.vector(prefix)
 
 
 def programmed_shares(context: ViewContext, prefix: Prefix, hops: NextHopSet) -> list[float] | None:
-    """The shares that the integer weights stand for; None where these follow capacities."""
+    """Return the shares behind the integer weights; None where weights follow capacities."""
     adapted = _adapted(context, prefix)
     found = None if adapted is None else adapted.state(prefix)
     if found is None:
@@ -36,7 +36,7 @@ def programmed_shares(context: ViewContext, prefix: Prefix, hops: NextHopSet) ->
 
 
 def loop(context: ViewContext) -> schema.AdaptationLoop | None:
-    """The loop that all vectors share; None unless weights follow load."""
+    """Return the loop that all vectors share; None unless weights follow load."""
     if not context.router.adaptation.running:
         return None
     settings = context.router.settings.solver.adaptation
@@ -49,7 +49,7 @@ def loop(context: ViewContext) -> schema.AdaptationLoop | None:
 
 
 def state(context: ViewContext, prefix: Prefix) -> schema.AdaptationState | None:
-    """How the vector of a prefix stands; None unless weights follow load."""
+    """Return the state of a prefix's vector; None unless weights follow load."""
     adapted = _adapted(context, prefix)
     found = None if adapted is None else adapted.state(prefix)
     if found is None:
@@ -57,7 +57,7 @@ def state(context: ViewContext, prefix: Prefix) -> schema.AdaptationState | None
     hops, vector = found
     gain = finite(vector.loop_gain)
     names = {link.ifindex: link.name for link in context.links.values()}
-    shares = (vector.target.tolist(), vector.relaxed.tolist(), vector.programmed.tolist())
+    shares = (vector.target.tolist(), vector.smoothed.tolist(), vector.programmed.tolist())
     return {
         "loop_gain": None if gain is None else round(gain, 3),
         "fallback": vector.fallback,
@@ -66,10 +66,10 @@ def state(context: ViewContext, prefix: Prefix) -> schema.AdaptationState | None
                 "interface": names.get(ifindex, str(ifindex)),
                 "address": gateway(family, address),
                 "target": round(target, 6),
-                "relaxed": round(relaxed, 6),
+                "relaxed": round(smoothed, 6),
                 "programmed": round(programmed, 6),
             }
-            for (ifindex, family, address, _), target, relaxed, programmed in zip(
+            for (ifindex, family, address, _), target, smoothed, programmed in zip(
                 hops, *shares, strict=True
             )
         ],

@@ -1,24 +1,27 @@
-"""What every view is given: the router, the facts of the process, and how to name things."""
+"""The input of every view: the router, facts of the process, and names of nodes and areas."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fared.api.control import CommandError
+import msgspec
+from msgspec.structs import replace
+
+from fared.api.errors import CommandError
+from fared.api.human import PROTOCOLS
 from fared.config import Config
-from fared.core.ids import Prefix, dotted, format_address, format_node, parse_prefix
+from fared.core.ids import Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
 from fared.fib.model import FibState
-from fared.isis.ids import Level
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
+from fared.router.instance import ProtocolInstance
+from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
-from fared.router.speaker import ISIS, OSPF, Speaker
 from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
@@ -26,46 +29,42 @@ if TYPE_CHECKING:
     from fared.isis.snapshot import IsisSnapshot
     from fared.ospf.snapshot import OspfSnapshot
 
-NAMES = {OSPF: "OSPF", ISIS: "IS-IS"}
-"""Protocols as people write them."""
 EXTERNAL = (
     PathType.EXTERNAL_1,
     PathType.EXTERNAL_2,
     PathType.LEVEL_1_REDISTRIBUTED,
     PathType.LEVEL_2_REDISTRIBUTED,
 )
-"""Where a local route is not announced as one inside the AS, but redistributed."""
+"""Local routes that are not advertised as intra-area, but redistributed."""
 FAMILIES = {"ipv4": 4, "ipv6": 6}
 
 
-@dataclass(slots=True)
-class Runtime:
-    """Facts of the process that no pure room knows. Times are Unix time in seconds."""
+class ProcessFacts(Protocol):
+    """Facts of the process, outside the pure rooms (``daemon.runtime``). Times are Unix time."""
 
     started_at: float
     pid: int
     config_file: str
     loaded_at: float
-    last_reload_ok: bool | None = None
-    last_reload_error: str | None = None
-    event_loop_lag: float = 0.0
-    resyncs: Counter[str] = field(default_factory=Counter)
-    sysctls: list[dict[str, Any]] = field(default_factory=list)
-    utilized: dict[int, float] = field(default_factory=dict)
+    last_reload_ok: bool | None
+    last_reload_error: str | None
+    event_loop_lag: float
+    resyncs: Counter[str]
+    sysctls: list[dict[str, Any]]
+    utilized: dict[int, float]
     """Outbound load by interface index, bytes/s."""
-    load_samples: Counter[str] = field(default_factory=Counter)
-    """How often loads were measured, by result: ok or failed."""
-    neighbor_reasons: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Why each neighbor (ifindex, node id) last changed its state."""
+    load_samples: Counter[str]
+    """Measurements of load, by result: ok or failed."""
+    neighbor_reasons: dict[tuple[int, int], str]
+    """The reason of the last state change of each neighbor (ifindex, node id)."""
 
 
-@dataclass
-class ViewContext:
-    """One moment of the daemon. ``now`` is on the router's clock, ``wall`` the same in Unix time."""
+class ViewContext(msgspec.Struct, dict=True):
+    """The daemon at one time: ``now`` on the router's clock, ``wall`` the same in Unix time."""
 
     router: Router
     config: Config
-    runtime: Runtime
+    runtime: ProcessFacts
     now: float
     wall: float
     log: deque[dict[str, Any]]
@@ -73,45 +72,54 @@ class ViewContext:
     links: Mapping[int, Link]
     counters: Callable[[], Mapping[str, Mapping[str, Mapping[str, int]]]]
     """Counts by protocol (empty: none), group and name."""
+    foreign: Callable[[], Mapping[Prefix, int | None]] = dict
+    """Protocol numbers of other programs' routes in the places of ours."""
     proto: str | None = None
-    """The protocol that is asked for; None: all that run."""
+    """The requested protocol; None: all that run."""
 
     def unix(self, at: float) -> float:
-        """Turn the router's clock into Unix time."""
+        """Convert the router's clock to Unix time."""
         return self.wall - (self.now - at)
 
     # -- which protocol ---------------------------------------------------------------------
 
     def narrowed(self, proto: str | None) -> ViewContext:
-        """The same moment seen by one protocol only. Raises CommandError if it does not run."""
+        """Return the context of one protocol only. Raises CommandError if it does not run."""
         if proto is None:
             return self
-        if proto not in NAMES:
-            known = " or ".join(NAMES)
-            raise CommandError("bad-argument", f"{proto!r} is not a protocol: {known}")
-        if proto not in self.router.speakers:
-            raise CommandError("unsupported", f"this router does not speak {NAMES[proto]}")
-        return replace(self, proto=proto)
+        if proto in self.router.instances:
+            return replace(self, proto=proto)
+        if proto in PROTOCOLS:
+            raise CommandError("unsupported", f"this router does not run {PROTOCOLS[proto]}")
+        known = " or ".join(PROTOCOLS)
+        raise CommandError("bad-argument", f"{proto!r} is not a protocol: {known}")
 
     @cached_property
-    def speakers(self) -> list[Speaker]:
-        """The protocols that are looked at."""
-        known = self.router.speakers
+    def instances(self) -> list[ProtocolInstance]:
+        """The requested protocols."""
+        known = self.router.instances
         return list(known.values()) if self.proto is None else [known[self.proto]]
-
-    def speaks(self, proto: str) -> bool:
-        """Whether a protocol runs and is looked at."""
-        return proto in self.router.speakers and self.proto in (None, proto)
 
     @cached_property
     def ospf(self) -> OspfSnapshot:
-        """The OSPF engine at this moment."""
-        return self.router.engine.snapshot(self.now)
+        """The state of the OSPF engine."""
+        snapshot: OspfSnapshot = self.router.instances[OSPF].engine.snapshot(self.now)
+        return snapshot
 
     @cached_property
     def isis(self) -> IsisSnapshot:
-        """The IS-IS engine at this moment."""
-        return self.router.isis.snapshot(self.now)
+        """The state of the IS-IS engine."""
+        snapshot: IsisSnapshot = self.router.instances[ISIS].engine.snapshot(self.now)
+        return snapshot
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The title of each running protocol: ``OSPF``."""
+        return {name: instance.protocol.title for name, instance in self.router.instances.items()}
+
+    def area_name(self, proto: str, area: int) -> str:
+        """Format an area of OSPF, ``0.0.0.1``, or a level of IS-IS, ``level-1``."""
+        return self.router.instances[proto].protocol.show_area(area)
 
     # -- names ------------------------------------------------------------------------------
 
@@ -120,8 +128,8 @@ class ViewContext:
         """Dynamic hostnames (RFC 5642, RFC 5301) by node id, of all protocols."""
         return {
             node: block.hostname
-            for speaker in self.router.speakers.values()
-            for solver in speaker.solvers.values()
+            for instance in self.router.instances.values()
+            for solver in instance.solvers.values()
             for area in solver.areas
             for node, block in solver.ted(area).blocks.items()
             if block.hostname
@@ -129,22 +137,22 @@ class ViewContext:
 
     @property
     def root(self) -> str:
-        """This router's id in the first protocol that is looked at."""
-        return format_node(self.speakers[0].root)
+        """This router's id in the first requested protocol."""
+        return format_node(self.instances[0].root)
 
     def node(self, node: int) -> str:
-        """Name a vertex by its id."""
+        """Format the id of a vertex."""
         return format_node(node)
 
     def name(self, node: int) -> str:
-        """Name a vertex by its hostname where it has one."""
+        """Return the hostname of a vertex, or its id."""
         return self.hostnames.get(node) or format_node(node)
 
-    def find_node(self, text: str, speaker: Speaker) -> int | None:
-        """A node of a protocol by router id, system id or hostname; None: there is none."""
+    def find_node(self, text: str, instance: ProtocolInstance) -> int | None:
+        """Find a node of a protocol by router id, system id or hostname; None: not found."""
         nodes = {
             node: block.hostname
-            for solver in speaker.solvers.values()
+            for solver in instance.solvers.values()
             for area in solver.areas
             for node, block in solver.ted(area).blocks.items()
         }
@@ -157,29 +165,29 @@ class ViewContext:
 
     @cached_property
     def routes(self) -> Mapping[Prefix, Route]:
-        """The table that is looked at: the best routes, or those of one protocol."""
-        if len(self.speakers) > 1:
+        """The requested table: the best routes, or those of one protocol."""
+        if len(self.instances) > 1:
             return self.router.table.routes
-        (speaker,) = self.speakers
-        tables = [speaker.routes(family) for family in speaker.solvers]
+        (instance,) = self.instances
+        tables = [instance.routes(family) for family in instance.solvers]
         return {prefix: route for table in tables for prefix, route in table.items()}
 
-    def speaker_of(self, prefix: Prefix) -> Speaker:
-        """The protocol from which the route to a prefix of the table comes."""
-        if len(self.speakers) == 1:
-            return self.speakers[0]
+    def instance_of(self, prefix: Prefix) -> ProtocolInstance:
+        """Return the protocol of the route to a prefix of the table."""
+        if len(self.instances) == 1:
+            return self.instances[0]
         source = self.router.table.source(prefix)
         assert source is not None, "a route of the table has a source"
-        return self.router.speakers[source]
+        return self.router.instances[source]
 
     def solver_of(self, prefix: Prefix) -> RouteSolver:
-        """The solver that computed the route to a prefix of the table."""
-        solver = self.speaker_of(prefix).solver_of(prefix)
+        """Return the solver of the route to a prefix of the table."""
+        solver = self.instance_of(prefix).solver_of(prefix)
         assert solver is not None, "a route was computed by the solver of its family"
         return solver
 
     def find_route(self, text: str) -> Prefix:
-        """A prefix of the table: exactly as written, or the longest match of an address.
+        """Find a prefix of the table: the exact one, or the longest match of an address.
 
         Raises CommandError.
         """
@@ -203,13 +211,13 @@ class ViewContext:
 
     @property
     def flows(self) -> int | None:
-        """For how many large flows weights lean away from small paths; None: they do not."""
+        """The number of large flows that weights are skewed for; None: not skewed."""
         solver = self.router.settings.solver
         return None if solver.mode is WeightMode.NONE else solver.flows
 
     @property
     def weights(self) -> str:
-        """What the weights follow: none, capacity, available, or equalise (available, too)."""
+        """The basis of weights: none, capacity, available, or equalise (available, too)."""
         solver = self.router.settings.solver
         if solver.mode is WeightMode.AVAILABLE and solver.adaptation.equalise:
             return "equalise"
@@ -217,27 +225,27 @@ class ViewContext:
 
 
 def finite(value: float | None) -> float | None:
-    """JSON has no infinity and no NaN: both are unknown."""
+    """Return a value for JSON; infinity and NaN become None, unknown."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def gateway(family: int, address: int) -> str | None:
-    """A next hop's address, None where it needs none."""
+    """Format a next hop's address; None where it needs none."""
     return format_address(family, address) if address else None
 
 
-def area_name(proto: str, area: int) -> str:
-    """Name an area of OSPF, ``0.0.0.1``, or a level of IS-IS, ``level-1``."""
-    return Level(area).label if proto == ISIS else dotted(area)
+def checksum_text(checksum: int) -> str:
+    """Format a sum of checksums (RFC 4750), which is equal on all routers of an area or level."""
+    return f"0x{checksum & 0xFFFFFFFF:08x}"
 
 
 def family_name(family: int) -> str:
-    """Write ``ipv4`` or ``ipv6``."""
+    """Return ``ipv4`` or ``ipv6``."""
     return f"ipv{family}"
 
 
 def family_number(name: str | None) -> int | None:
-    """Read ``ipv4`` or ``ipv6``; None: both. Raises CommandError."""
+    """Parse ``ipv4`` or ``ipv6``; None: both. Raises CommandError."""
     if name is None:
         return None
     if name not in FAMILIES:

@@ -4,43 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.api.schema import graph as schema
-from fared.api.views.context import ViewContext, area_name, family_name, finite
+from fared.api.views.context import ViewContext, family_name, finite
 from fared.core.ids import NodeId
-from fared.router.speaker import Speaker
+from fared.router.instance import ProtocolInstance
 from fared.ted.database import Ted
 from fared.ted.model import NodeBlock
+
+if TYPE_CHECKING:
+    from fared.api.schema import graph as schema
+
 
 Row = tuple[int, int, float | None, float | None, bool, int, int]
 """Neighbor, metric, capacity, available, whether it is two-way, ids at both ends."""
 
 
-def topology(context: ViewContext) -> schema.Topology:
-    """``show topology``: what was flooded, one-way links included."""
+def topology(context: ViewContext) -> schema.TopologyDocument:
+    """``show topology``: the flooded links, one-way ones included."""
     return {
         "format": "fared-topology/1",
         "router_id": context.root,
         "areas": [
-            _area(context, speaker, area)
-            for speaker in context.speakers
-            for area in areas_of(speaker)
+            _area(context, instance, area)
+            for instance in context.instances
+            for area in areas_of(instance)
         ],
     }
 
 
-def areas_of(speaker: Speaker) -> list[int]:
-    """The areas of a protocol, of whatever families, ascending."""
-    return sorted({area for solver in speaker.solvers.values() for area in solver.areas})
+def areas_of(instance: ProtocolInstance) -> list[int]:
+    """Return the areas of a protocol, of all families, ascending."""
+    return sorted({area for solver in instance.solvers.values() for area in solver.areas})
 
 
-def _area(context: ViewContext, speaker: Speaker, area: int) -> schema.TopologyArea:
-    """One graph of all families: what they have in common is listed once."""
+def _area(context: ViewContext, instance: ProtocolInstance, area: int) -> schema.TopologyArea:
+    """Merge the graphs of all families: common links are listed once."""
     teds = {
         family_name(family): solver.ted(area)
-        for family, solver in speaker.solvers.items()
+        for family, solver in instance.solvers.items()
         if area in solver.areas
     }
     nodes = dict.fromkeys(node for ted in teds.values() for node in ted.blocks)
@@ -62,17 +66,23 @@ def _area(context: ViewContext, speaker: Speaker, area: int) -> schema.TopologyA
                 }
             )
     return {
-        "proto": speaker.name,
-        "area": area_name(speaker.name, area),
+        "proto": instance.name,
+        "area": context.area_name(instance.name, area),
         "nodes": [
-            _node(context, node, [ted.block(node) for ted in teds.values()]) for node in nodes
+            _node(
+                context,
+                node,
+                [ted.block(node) for ted in teds.values()],
+                sum(solver.prefix_count(area, node) for solver in instance.solvers.values()),
+            )
+            for node in nodes
         ],
         "links": links,
     }
 
 
 def _node(
-    context: ViewContext, node: NodeId, blocks: list[NodeBlock | None]
+    context: ViewContext, node: NodeId, blocks: list[NodeBlock | None], prefixes: int
 ) -> schema.TopologyNode:
     known = [block for block in blocks if block is not None]
     return {
@@ -80,12 +90,12 @@ def _node(
         "hostname": known[0].hostname,
         "network": known[0].network,
         "transit": known[0].transit,
-        "prefixes": sum(len(block.prefixes) for block in known),
+        "prefixes": prefixes,
     }
 
 
 def _rows(ted: Ted, node: NodeId) -> list[Row]:
-    """The links of a node as its block has them."""
+    """Return the links of a node as in its block."""
     block, graph = ted.blocks[node], ted.graph()
     here = graph.index(node)
     confirmed = np.zeros(len(block.neighbors), bool)
@@ -105,7 +115,7 @@ def _rows(ted: Ted, node: NodeId) -> list[Row]:
 
 
 def _shared(found: dict[str, list[Row]]) -> Iterator[tuple[Row, list[str]]]:
-    """Each link of a node once, with the families that have it."""
+    """Yield each link of a node once, with its families."""
     first, *others = found.values()
     if all(rows == first for rows in others):
         yield from ((row, list(found)) for row in first)
@@ -141,23 +151,23 @@ def spf(context: ViewContext, *, log: bool = False) -> schema.Spf:
         return document
     document["nodes"] = [
         entry
-        for speaker in context.speakers
-        for area in areas_of(speaker)
-        for entry in _spf_nodes(context, speaker, area)
+        for instance in context.instances
+        for area in areas_of(instance)
+        for entry in _spf_nodes(context, instance, area)
     ]
     return document
 
 
-def _spf_nodes(context: ViewContext, speaker: Speaker, area: int) -> list[schema.SpfNode]:
+def _spf_nodes(context: ViewContext, instance: ProtocolInstance, area: int) -> list[schema.SpfNode]:
     found: dict[tuple[NodeId, int, tuple[NodeId, ...]], schema.SpfNode] = {}
-    for family, solver in speaker.solvers.items():
+    for family, solver in instance.solvers.items():
         for node, seen in solver.spf_view(area).items():
             entry: schema.SpfNode = {
                 "id": context.node(node),
                 "hostname": context.hostnames.get(node),
-                "proto": speaker.name,
+                "proto": instance.name,
                 "families": [],
-                "area": area_name(speaker.name, area),
+                "area": context.area_name(instance.name, area),
                 "metric": seen.metric,
                 "first_hops": [context.node(hop) for hop in seen.first_hops],
             }

@@ -1,26 +1,34 @@
-"""What IS-IS adds to the documents of the protocols: its circuits, adjacencies, LSPs and timers."""
+"""IS-IS's part of the documents shared by all protocols (``each``): circuits, adjacencies, LSPs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from fared.api.schema import isis as schema
-from fared.api.schema.link import Authentication
-from fared.api.views.context import ViewContext
-from fared.api.views.link import link_facts
-from fared.api.views.ospf import checksum_text
+from fared.api.rows import Rows
+from fared.api.views.census import Census
+from fared.api.views.context import ViewContext, checksum_text, family_name
+from fared.api.views.isis_lsdb import isis_lsdb_document
+from fared.api.views.link import flooding_status, keyring_shown, link_facts
 from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
 from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
-from fared.isis.pdu.render import format_area, format_neighbor, render_pdu
+from fared.isis.pdu.render import render_pdu
+from fared.isis.pdu.tlv_render import format_area, format_neighbor
 from fared.isis.settings import CircuitKind
 from fared.isis.snapshot import (
     AdjacencyView,
-    AuthenticationView,
     CircuitView,
     LanView,
     LspView,
 )
-from fared.router.speaker import ISIS
+from fared.router.protocols import ISIS
+
+if TYPE_CHECKING:
+    from fared.api.schema import isis as schema
+    from fared.api.schema.isis_lsdb import IsisLsdb
+    from fared.api.schema.system import IsisStatus, LevelStatus
+
 
 _LEVEL_NAMES = {1: "level-1", 2: "level-2", 3: "level-1-2"}
 _IPV6 = 6
@@ -29,16 +37,16 @@ _TYPES = (LSP, PSEUDONODE, *(level.label for level in Level))
 
 
 def levels_name(levels: int) -> str:
-    """Name a set of levels as the configuration does: ``level-1-2``."""
+    """Format a set of levels as in the configuration: ``level-1-2``."""
     return _LEVEL_NAMES.get(levels, "")
 
 
-def interfaces(context: ViewContext) -> list[schema.Interface]:
-    """The circuits that IS-IS runs on."""
+def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
+    """Return the circuits that IS-IS runs on."""
     return [_interface(context, view) for view in context.isis.circuits]
 
 
-def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
+def _interface(context: ViewContext, view: CircuitView) -> schema.InterfaceEntry:
     return {
         "interface": view.name,
         "ifindex": view.ifindex,
@@ -48,6 +56,7 @@ def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
         "network_type": view.kind,
         "state": _state(view),
         "passive": view.passive,
+        "prefix_suppression": view.prefix_suppression,
         "priority": view.priority,
         "circuit_id": view.circuit_id,
         "cost": view.metric,
@@ -66,8 +75,7 @@ def _interface(context: ViewContext, view: CircuitView) -> schema.Interface:
         "flaps": sum(adjacency.flaps for adjacency in view.adjacencies),
         "pending": view.pending,
         "lans": [_lan(context, lan) for lan in view.lans],
-        "dampened": False,
-        "authentication": _authentication(view.authentication),
+        "authentication": keyring_shown(view.authentication),
     }
 
 
@@ -90,24 +98,12 @@ def _lan(context: ViewContext, lan: LanView) -> schema.Lan:
     }
 
 
-def _authentication(view: AuthenticationView | None) -> Authentication | None:
-    if view is None:
-        return None
-    return {
-        "algorithm": view.algorithm,
-        "key_id": view.key_id,
-        "extended": False,
-        "expired": view.expired,
-        "accepted_key_ids": list(view.accepted),
-    }
-
-
-def neighbors(context: ViewContext) -> list[schema.Neighbor]:
-    """The adjacencies of all circuits."""
+def neighbors(context: ViewContext) -> list[schema.NeighborEntry]:
+    """Return the adjacencies of all circuits."""
     return [_neighbor(context, view) for view in context.isis.adjacencies]
 
 
-def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.Neighbor:
+def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.NeighborEntry:
     node = isis_node(view.system_id)
     addresses = [format_address(FAMILY_IPV4, address) for address in view.ipv4]
     addresses += [format_address(_IPV6, address) for address in view.ipv6]
@@ -137,21 +133,22 @@ def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.Neighbor:
 
 def database(
     context: ViewContext, kind: str | None, lsp_id: str | None
-) -> list[schema.DatabaseLevel]:
-    """The LSPs of each level; a word that is no type is an id."""
+) -> Mapping[str, Sequence[Any]]:
+    """Return the LSPs of each level; a word that is no type is an id."""
     if kind is not None and lsp_id is None and not _is_type(kind):
         kind, lsp_id = None, kind
     rows: list[schema.DatabaseLevel] = []
     for view in context.isis.databases:
         level = Level(view.level).label
-        lsps = [
-            _database_lsp(context, stored, detailed=lsp_id is not None)
+        found = [
+            stored
             for stored in view.lsps
             if _of_type(stored, level, kind) and _has_id(context, stored, lsp_id)
         ]
-        if lsps or (kind is None and lsp_id is None):
+        if found or (kind is None and lsp_id is None):
+            lsps = Rows(found, partial(_database_lsp, context, detailed=lsp_id is not None))
             rows.append({"level": level, "checksum": checksum_text(view.checksum), "lsps": lsps})
-    return rows
+    return {"levels": rows}
 
 
 def _is_type(word: str) -> bool:
@@ -159,7 +156,7 @@ def _is_type(word: str) -> bool:
 
 
 def lsp_type(view: LspView) -> str:
-    """The word for what an LSP describes: a router or a pseudonode."""
+    """Return the type of an LSP: that of a router or a pseudonode."""
     return PSEUDONODE if pseudonode_of(view.lsp.lsp_id) else LSP
 
 
@@ -168,7 +165,7 @@ def _of_type(view: LspView, level: str, kind: str | None) -> bool:
 
 
 def _has_id(context: ViewContext, view: LspView, wanted: str | None) -> bool:
-    """By LSP id, system id or hostname; a hostname may stand for the system id of an LSP id."""
+    """Match LSP id, system id or hostname; a hostname may replace the system id of an LSP id."""
     if wanted is None:
         return True
     found = view.lsp.lsp_id
@@ -201,9 +198,66 @@ def _database_lsp(context: ViewContext, view: LspView, *, detailed: bool) -> sch
 
 
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
-    """Timer, what it is about, and in how many seconds it fires."""
+    """Yield each timer, its subject, and the seconds until it fires."""
     for view in context.isis.circuits:
         yield "hello", view.name, view.hello_in
         for adjacency in view.adjacencies:
             name = context.name(isis_node(adjacency.system_id))
             yield "holding", f"{name} on {view.name}", adjacency.expires_in
+
+
+def status(context: ViewContext) -> IsisStatus:
+    """IS-IS in ``show status``."""
+    snapshot = context.isis
+    levels: list[LevelStatus] = []
+    for view in snapshot.databases:
+        adjacencies = [a for a in snapshot.adjacencies if a.levels & view.level]
+        levels.append(
+            {
+                "level": Level(view.level).label,
+                "interfaces": sum(bool(c.levels & view.level) for c in snapshot.circuits),
+                "neighbors": len(adjacencies),
+                "up": sum(adjacency.state == "Up" for adjacency in adjacencies),
+                "lsps": len(view.lsps),
+                "checksum": checksum_text(view.checksum),
+            }
+        )
+    return {
+        "system_id": format_system_id(snapshot.system_id),
+        "areas": [format_area(area) for area in snapshot.areas],
+        "families": [family_name(family) for family in snapshot.families],
+        "overloaded": snapshot.overloaded,
+        "attached": snapshot.attached,
+        "flooding": flooding_status(snapshot.reduction),
+        "levels": levels,
+    }
+
+
+def unready(context: ViewContext) -> tuple[str, int]:
+    """Return the name of the check, and the number of adjacencies that are not up."""
+    return "adjacencies are up", sum(a.state != "Up" for a in context.isis.adjacencies)
+
+
+def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
+    """Yield the number of LSPs of each level."""
+    for view in context.isis.databases:
+        yield Level(view.level).label, len(view.lsps)
+
+
+def census(context: ViewContext) -> Census:
+    """Count adjacencies, LSPs and links; an adjacency of both levels counts once."""
+    found, snapshot = Census(), context.isis
+    found.neighbors.update((levels_name(a.levels), a.state) for a in snapshot.adjacencies)
+    for view in snapshot.databases:
+        level = Level(view.level).label
+        found.entries.update((level, lsp_type(s)) for s in view.lsps if not s.purged)
+        found.checksums[level] = view.checksum & 0xFFFFFFFF
+    for circuit in snapshot.circuits:
+        if circuit.capacity is not None:
+            found.capacities.append((circuit.ifindex, circuit.name, circuit.capacity))
+    return found
+
+
+def lsdb(context: ViewContext) -> IsisLsdb:
+    """``show lsdb`` of IS-IS."""
+    return isis_lsdb_document(context.isis)

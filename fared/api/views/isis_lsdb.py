@@ -1,40 +1,43 @@
-"""The IS-IS database as a file: what ``show lsdb --json`` prints and ``fared-cli spf`` reads.
+"""The IS-IS database as a file: ``show lsdb --json`` prints it and ``fared-cli spf`` reads it.
 
-LSPs are bytes as they arrived, with the remaining lifetime of this moment patched in, which no
+LSPs are bytes as they arrived, with the present remaining lifetime patched in, which no
 checksum and no digest covers.
 """
 
 from __future__ import annotations
 
-from fared.api.schema import isis_lsdb as schema
+from typing import TYPE_CHECKING
+
+from fared.api.rows import Rows
 from fared.api.views.context import finite
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, format_address, format_system_id
 from fared.core.links import InterfaceAddress
+from fared.isis.addresses import link_local
 from fared.isis.circuit import AdjacencyState
-from fared.isis.contents import link_local
 from fared.isis.ids import Level
-from fared.isis.nexthops import ipv4_gateway
 from fared.isis.pdu.codec import with_lifetime
-from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot
+from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot, LspView
+from fared.isis.ted.nexthops import ipv4_gateway
+
+if TYPE_CHECKING:
+    from fared.api.schema import isis_lsdb as schema
 
 
 def isis_lsdb_document(snapshot: IsisSnapshot) -> schema.IsisLsdb:
-    """Write a whole engine's database, ``fared-lsdb/1``; headers of purged LSPs included."""
+    """Return the whole database of an engine, ``fared-lsdb/1``; headers of purged LSPs included."""
     return {
         "format": "fared-lsdb/1",
         "proto": "isis",
         "system_id": format_system_id(snapshot.system_id),
         "levels": [int(level) for level in snapshot.levels.levels],
         "interfaces": [_interface(circuit, snapshot) for circuit in snapshot.circuits],
-        "lsps": [
-            {
-                "level": database.level,
-                "hex": with_lifetime(view.raw, view.remaining_lifetime).hex(),
-            }
-            for database in snapshot.databases
-            for view in database.lsps
-        ],
+        "lsps": Rows([(d.level, view) for d in snapshot.databases for view in d.lsps], _lsp),
     }
+
+
+def _lsp(entry: tuple[int, LspView]) -> schema.IsisLsdbLsp:
+    level, view = entry
+    return {"level": level, "hex": with_lifetime(view.raw, view.remaining_lifetime).hex()}
 
 
 def _interface(circuit: CircuitView, snapshot: IsisSnapshot) -> schema.IsisLsdbInterface:
@@ -60,7 +63,7 @@ def _interface(circuit: CircuitView, snapshot: IsisSnapshot) -> schema.IsisLsdbI
 def _adjacency(
     circuit: CircuitView, adjacency: AdjacencyView, level: Level
 ) -> schema.IsisLsdbAdjacency:
-    """One neighbor; of several addresses the one that packets are sent to."""
+    """Return one neighbor; of several addresses the one that packets are sent to."""
     own = tuple(
         InterfaceAddress(family, address, length)
         for family, address, length in circuit.addresses

@@ -1,30 +1,38 @@
-"""Views of the kernel's forwarding table: what was put there, and what differs from it."""
+"""Views of the kernel's forwarding table: the programmed state, and differences from it."""
 
 from __future__ import annotations
 
-from fared.api.schema import kernel as schema
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from fared.api.rows import Rows
 from fared.api.views.context import ViewContext, gateway
 from fared.core.ids import Prefix
 from fared.fib.model import FibState, Member
 from fared.rib.model import HopKey
 
+if TYPE_CHECKING:
+    from fared.api.schema import kernel as schema
 
-def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
+
+K = TypeVar("K", int, Prefix)
+
+
+def fib(context: ViewContext, *, diff: bool = False) -> schema.FibDocument:
     """``show fib`` or ``show fib diff``."""
     settings = context.config.fib
-    document: schema.Fib = {
+    document: schema.FibDocument = {
         "format": "fared-fib/1",
         "table": settings.table,
         "protocol": settings.protocol,
         "metric": settings.metric,
     }
-    believed = context.router.planner.believed
+    installed = context.router.planner.installed
     if diff:
-        document["diff"] = differences(context, believed, context.dump())
+        document["diff"] = differences(context, installed, context.dump())
         return document
-    users: dict[int, int] = {}
-    for target in believed.routes.values():
-        users[target] = users.get(target, 0) + 1
+    users = Counter(installed.routes.values())
     document["nexthops"] = [
         {
             "id": nexthop_id,
@@ -33,22 +41,24 @@ def fib(context: ViewContext, *, diff: bool = False) -> schema.Fib:
             "onlink": hop[3],
             "discard": not hop[0],
         }
-        for nexthop_id, hop in sorted(believed.nexthops.items())
+        for nexthop_id, hop in sorted(installed.nexthops.items())
     ]
     document["groups"] = [
         {
             "id": group_id,
-            "type": "resilient" if group_id in believed.resilient else "hash-threshold",
-            "routes": users.get(group_id, 0),
-            "members": [_member(context, believed, member) for member in members],
+            "type": "resilient" if group_id in installed.resilient else "hash-threshold",
+            "routes": users[group_id],
+            "members": [_member(context, installed, member) for member in members],
         }
-        for group_id, members in sorted(believed.groups.items())
+        for group_id, members in sorted(installed.groups.items())
     ]
-    document["routes"] = [
-        {"prefix": str(prefix), "nexthop_id": target}
-        for prefix, target in sorted(believed.routes.items())
-    ]
+    document["routes"] = Rows(sorted(installed.routes.items()), _fib_route)
     return document
+
+
+def _fib_route(entry: tuple[Prefix, int]) -> schema.FibRoute:
+    prefix, target = entry
+    return {"prefix": str(prefix), "nexthop_id": target}
 
 
 def _interface(context: ViewContext, hop: HopKey) -> str:
@@ -78,15 +88,20 @@ def differences(
         if left != right:
             rows.append({"object": kind, "key": key, "wanted": left, "found": right})
 
-    for prefix in sorted({*wanted.routes, *found.routes}):
+    for prefix in _differing(wanted.routes, found.routes):
         compare("route", str(prefix), _route(wanted, prefix), _route(found, prefix))
-    for group_id in sorted({*wanted.groups, *found.groups}):
+    for group_id in _differing(wanted.groups, found.groups):
         left, right = wanted.groups.get(group_id), found.groups.get(group_id)
         compare("group", str(group_id), _members(left), _members(right))
-    for nexthop_id in sorted({*wanted.nexthops, *found.nexthops}):
+    for nexthop_id in _differing(wanted.nexthops, found.nexthops):
         left_hop, right_hop = wanted.nexthops.get(nexthop_id), found.nexthops.get(nexthop_id)
         compare("nexthop", str(nexthop_id), _hop(context, left_hop), _hop(context, right_hop))
     return rows
+
+
+def _differing(wanted: Mapping[K, object], found: Mapping[K, object]) -> list[K]:
+    """Return the keys whose values differ, in order: few, of tables that may be large."""
+    return sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
 
 
 def _route(state: FibState, prefix: Prefix) -> str | None:

@@ -1,19 +1,22 @@
-"""What every protocol tells of a link: whether it is up, what it carries, and who says so."""
+"""The state of a link that every protocol reports: up or down, capacity and its source."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fared.api.schema.link import LinkFacts
 from fared.api.views.context import ViewContext, finite
 
 if TYPE_CHECKING:
+    from fared.api.schema.link import AuthenticationStatus, LinkStatus
+    from fared.api.schema.system import FloodingStatus
+    from fared.core.keys import KeyringView
+    from fared.core.reduction import ReductionSettings
     from fared.isis.snapshot import CircuitView
     from fared.ospf.snapshot import InterfaceView
 
 
-def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkFacts:
-    """Gather them; ``view`` is the interface as the protocol has it."""
+def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkStatus:
+    """Return the state of a link; ``view`` is the protocol's interface."""
     name = view.name
     link = context.links.get(view.ifindex)
     utilized = context.runtime.utilized.get(view.ifindex)
@@ -32,5 +35,23 @@ def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkF
         "bandwidth_source": source,
         "utilized": utilized,
         "available": available,
-        "announced_available": finite(view.announced_available),
+        "announced_available": finite(view.advertised_available),
+    }
+
+
+def flooding_status(reduction: ReductionSettings) -> FloodingStatus:
+    """Return whether flooding is reduced, and the delay."""
+    return {"reduction": reduction.mode.value, "delay": reduction.delay}
+
+
+def keyring_shown(view: KeyringView | None) -> AuthenticationStatus | None:
+    """Return which key signs and which are accepted, without any secret."""
+    if view is None:
+        return None
+    return {
+        "algorithm": view.algorithm,
+        "key_id": view.key_id,
+        "extended": view.extended,
+        "expired": view.expired,
+        "accepted_key_ids": list(view.accepted),
     }

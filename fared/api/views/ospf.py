@@ -1,33 +1,40 @@
-"""What OSPF adds to the documents of the protocols: its interfaces, neighbors, LSAs and timers."""
+"""OSPF's part of the documents that all protocols share (``each``): interfaces, neighbors, LSAs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from fared.api.schema import ospf as schema
-from fared.api.schema.link import Authentication
-from fared.api.views.context import ViewContext
-from fared.api.views.link import link_facts
+from fared.api.rows import Rows
+from fared.api.views.census import Census
+from fared.api.views.context import ViewContext, checksum_text
+from fared.api.views.link import flooding_status, keyring_shown, link_facts
+from fared.api.views.ospf_lsdb import lsdb_document
 from fared.core.ids import dotted
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
 from fared.ospf.snapshot import (
-    AuthenticationView,
     InterfaceView,
     LsaView,
     NeighborView,
 )
-from fared.router.speaker import OSPF
+from fared.router.protocols import OSPF
+
+if TYPE_CHECKING:
+    from fared.api.schema import ospf as schema
+    from fared.api.schema.lsdb import Lsdb
+    from fared.api.schema.system import AreaStatus, OspfStatus
 
 
-def interfaces(context: ViewContext) -> list[schema.Interface]:
-    """The interfaces that OSPF runs on."""
+def interfaces(context: ViewContext) -> list[schema.InterfaceEntry]:
+    """Return the interfaces that OSPF runs on."""
     return [_interface(context, view) for view in context.ospf.interfaces]
 
 
-def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
+def _interface(context: ViewContext, view: InterfaceView) -> schema.InterfaceEntry:
     return {
         "interface": view.name,
         "ifindex": view.ifindex,
@@ -36,6 +43,7 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "network_type": view.network_type,
         "state": view.state,
         "passive": view.passive,
+        "prefix_suppression": view.prefix_suppression,
         "priority": view.priority,
         "designated_router": _router(view.designated_router),
         "designated_router_hostname": _hostname(context, view, view.designated_router),
@@ -53,20 +61,8 @@ def _interface(context: ViewContext, view: InterfaceView) -> schema.Interface:
         "neighbors": len(view.neighbors),
         "full": sum(neighbor.state == "Full" for neighbor in view.neighbors),
         "flaps": sum(neighbor.flaps for neighbor in view.neighbors),
-        "dampened": False,
-        "authentication": _authentication(view.authentication),
-    }
-
-
-def _authentication(view: AuthenticationView | None) -> Authentication | None:
-    if view is None:
-        return None
-    return {
-        "algorithm": view.algorithm,
-        "key_id": view.key_id,
-        "extended": view.extended,
-        "expired": view.expired,
-        "accepted_key_ids": list(view.accepted),
+        "authentication": keyring_shown(view.authentication),
+        "ttl_security": view.ttl_security,
     }
 
 
@@ -75,19 +71,19 @@ def _router(address: int) -> str | None:
 
 
 def _hostname(context: ViewContext, view: InterfaceView, address: int) -> str | None:
-    """Name the router that has this address on the network of an interface."""
+    """Return the hostname of the router with this address on the network of an interface."""
     if any(own == address for own, _ in view.addresses):
         return context.ospf.hostname
     found = (n.router_id for n in view.neighbors if n.address == address)
     return next((context.hostnames.get(router_id) for router_id in found), None)
 
 
-def neighbors(context: ViewContext) -> list[schema.Neighbor]:
-    """The neighbors of all interfaces."""
+def neighbors(context: ViewContext) -> list[schema.NeighborEntry]:
+    """Return the neighbors of all interfaces."""
     return [_neighbor(context, view) for view in context.ospf.neighbors]
 
 
-def _neighbor(context: ViewContext, view: NeighborView) -> schema.Neighbor:
+def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
     reasons = context.runtime.neighbor_reasons
     return {
         "proto": OSPF,
@@ -105,38 +101,39 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.Neighbor:
         "retransmission_list": view.retransmissions,
         "request_list": view.requests,
         "summary_list": view.summaries,
+        "mtu_mismatch": _mtu_mismatch(view),
     }
+
+
+def _mtu_mismatch(view: NeighborView) -> schema.MtuMismatch | None:
+    if view.mtu_mismatch is None:
+        return None
+    neighbor, own = view.mtu_mismatch
+    return {"neighbor": neighbor, "own": own}
 
 
 def database(
     context: ViewContext, kind: str | None, lsa_id: str | None
-) -> tuple[list[schema.DatabaseArea], list[schema.DatabaseLsa]]:
-    """The LSAs of each area, and those that belong to none."""
+) -> Mapping[str, Sequence[Any]]:
+    """Return the LSAs of each area, and those of no area."""
     areas: list[schema.DatabaseArea] = []
-    as_scope: list[schema.DatabaseLsa] = []
+    as_scope: list[LsaView] = []
+    row = partial(_database_lsa, context, detailed=lsa_id is not None)
     for view in context.ospf.databases:
-        lsas = [
-            _database_lsa(context, stored, detailed=lsa_id is not None)
-            for stored in sorted(view.lsas, key=lambda stored: stored.lsa.header.key)
-            if _wanted(stored.lsa, kind, lsa_id)
-        ]
+        found = [stored for stored in view.lsas if _wanted(stored.lsa, kind, lsa_id)]
+        found.sort(key=lambda stored: stored.lsa.header.key)
         if view.area is None:
-            as_scope += lsas
-        elif view.scope == "area":
+            as_scope += found
+        elif view.scope == "area" and (found or (kind is None and lsa_id is None)):
             areas.append(
                 {
                     "area": dotted(view.area),
                     "type": "stub" if view.stub else "normal",
                     "checksum": checksum_text(view.checksum),
-                    "lsas": lsas,
+                    "lsas": Rows(found, row),
                 }
             )
-    return areas, as_scope
-
-
-def checksum_text(checksum: int) -> str:
-    """Sum of checksums as RFC 4750 has it: equal on all routers of an area or level."""
-    return f"0x{checksum & 0xFFFFFFFF:08x}"
+    return {"areas": areas, "as_scope": Rows(as_scope, row)}
 
 
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
@@ -144,7 +141,7 @@ _TE_ROUTER_ADDRESS, _TE_ROUTER_ADDRESS_SIZE = b"\0\1", 8
 
 
 def lsa_type_name(lsa: Lsa) -> str:
-    """The word for an LSA's type: ``router``, ``te-link``, ``router-information``..."""
+    """Return the type of an LSA: ``router``, ``te-link``, ``router-information``..."""
     header = lsa.header
     try:
         kind = LsType(header.ls_type)
@@ -155,10 +152,21 @@ def lsa_type_name(lsa: Lsa) -> str:
         return f"type-{header.ls_type}"
     if opaque is not OpaqueType.TRAFFIC_ENGINEERING:
         return opaque.name.lower().replace("_", "-")
-    # FRR puts the router address in front of each link; the link is what the LSA is about.
+    # FRR puts the router address before each link; the link determines the type.
     body = lsa.raw[LSA_HEADER_SIZE:]
     alone = len(body) <= _TE_ROUTER_ADDRESS_SIZE and body[:2] == _TE_ROUTER_ADDRESS
     return "te-router-address" if alone else "te-link"
+
+
+def lsa_types(lsas: Sequence[LsaView]) -> Counter[str]:
+    """Count LSAs by ``lsa_type_name``; only opaque LSAs are decoded for it."""
+    types = Counter(view.lsa.header.ls_type for view in lsas)
+    found: Counter[str] = Counter()
+    for kind in types.keys() - set(OPAQUE_TYPES):
+        sample = next(view.lsa for view in lsas if view.lsa.header.ls_type == kind)
+        found[lsa_type_name(sample)] = types[kind]
+    found.update(lsa_type_name(v.lsa) for v in lsas if v.lsa.header.ls_type in OPAQUE_TYPES)
+    return found
 
 
 def _wanted(lsa: Lsa, kind: str | None, lsa_id: str | None) -> bool:
@@ -172,7 +180,7 @@ def _wanted(lsa: Lsa, kind: str | None, lsa_id: str | None) -> bool:
 
 
 def _matches(name: str, kind: str) -> bool:
-    """Whether a type is meant: by its name, or by a beginning that is not a name itself."""
+    """Whether a word is a type's name, or a beginning of it that is no other name."""
     exact = {member.name.lower().replace("_", "-") for member in LsType}
     return name == kind if kind in exact else name.startswith(kind)
 
@@ -197,7 +205,7 @@ def _database_lsa(context: ViewContext, view: LsaView, *, detailed: bool) -> sch
 
 
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
-    """Timer, what it is about, and in how many seconds it fires."""
+    """Yield each timer, its subject, and the seconds until it fires."""
     for view in context.ospf.interfaces:
         yield "hello", view.name, view.hello_in
         for neighbor in view.neighbors:
@@ -206,3 +214,66 @@ def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
                 f"{context.name(neighbor.router_id)} on {view.name}",
                 neighbor.dead_in,
             )
+
+
+def status(context: ViewContext) -> OspfStatus:
+    """OSPF in ``show status``."""
+    snapshot = context.ospf
+    areas: list[AreaStatus] = []
+    for view in snapshot.databases:
+        if view.scope != "area" or view.area is None:
+            continue
+        members = [i for i in snapshot.interfaces if i.area == view.area]
+        neighbors = [n for i in members for n in i.neighbors]
+        areas.append(
+            {
+                "area": dotted(view.area),
+                "type": "stub" if view.stub else "normal",
+                "interfaces": len(members),
+                "neighbors": len(neighbors),
+                "full": sum(n.state == "Full" for n in neighbors),
+                "lsas": len(view.lsas),
+                "checksum": checksum_text(view.checksum),
+            }
+        )
+    return {
+        "stub_router": snapshot.stub_router,
+        "flooding": flooding_status(snapshot.reduction),
+        "areas": areas,
+    }
+
+
+def unready(context: ViewContext) -> tuple[str, int]:
+    """Return the check's name, and how many neighbors are still forming an adjacency.
+
+    2-Way is final between routers of a LAN that are neither DR nor BDR (RFC 2328 §10.4).
+    """
+    done = ("Full", "2-Way", "Down")
+    return "neighbors are full", sum(n.state not in done for n in context.ospf.neighbors)
+
+
+def sizes(context: ViewContext) -> Iterator[tuple[str, int]]:
+    """Yield the number of LSAs of each area, and of the AS."""
+    for view in context.ospf.databases:
+        if view.scope != "link":
+            yield view.scope if view.area is None else dotted(view.area), len(view.lsas)
+
+
+def census(context: ViewContext) -> Census:
+    """Count neighbors, LSAs and links for the metrics."""
+    found, snapshot = Census(), context.ospf
+    found.neighbors.update((dotted(n.area), n.state) for n in snapshot.neighbors)
+    for view in snapshot.databases:
+        area = view.scope if view.area is None else dotted(view.area)
+        found.entries.update((area, lsa_type_name(stored.lsa)) for stored in view.lsas)
+        if view.scope == "area":
+            found.checksums[area] = view.checksum & 0xFFFFFFFF
+    for interface in snapshot.interfaces:
+        if interface.capacity is not None:
+            found.capacities.append((interface.ifindex, interface.name, interface.capacity))
+    return found
+
+
+def lsdb(context: ViewContext) -> Lsdb:
+    """``show lsdb`` of OSPF."""
+    return lsdb_document(context.ospf)

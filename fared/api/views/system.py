@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fared import __version__
-from fared.api.schema import system as schema
 from fared.api.views.context import EXTERNAL, ViewContext, family_name
+from fared.api.views.each import views_of
 from fared.api.views.kernel import differences
-from fared.api.views.ospf import checksum_text
-from fared.core.ids import dotted, format_system_id
-from fared.core.reduction import ReductionSettings
+from fared.core.ids import Prefix
 from fared.fib.model import FibState
-from fared.isis.ids import Level
-from fared.router.speaker import ISIS, OSPF
+from fared.rib.model import Route
+from fared.router.protocols import ISIS, OSPF
 from fared.router.stages import Stage
+
+if TYPE_CHECKING:
+    from fared.api.schema import system as schema
+
+
+_FOREIGN_SHOWN = 100
+_NAMED = 5
 
 
 def status(context: ViewContext) -> schema.Status:
     """``show status``."""
     router, runtime = context.router, context.runtime
-    believed = router.planner.believed
+    installed = router.planner.installed
+    parts = {instance.name: views.status(context) for instance, views in views_of(context)}
     runs = router.journal.spf_runs
+    foreign = context.foreign()
     return {
         "format": "fared-status/1",
         "version": __version__,
@@ -41,8 +50,8 @@ def status(context: ViewContext) -> schema.Status:
             "last_reload_ok": runtime.last_reload_ok,
             "last_reload_error": runtime.last_reload_error,
         },
-        "ospf": _ospf(context) if context.speaks(OSPF) else None,
-        "isis": _isis(context) if context.speaks(ISIS) else None,
+        "ospf": parts.get(OSPF),
+        "isis": parts.get(ISIS),
         "spf": {
             "runs": router.journal.counts["spf"],
             "backoff": router.schedule.backoff.state.value,
@@ -51,11 +60,16 @@ def status(context: ViewContext) -> schema.Status:
         },
         "routes": _routes(context),
         "fib": {
-            "routes": len(believed.routes),
-            "groups": len(believed.groups),
-            "nexthops": len(believed.nexthops),
+            "routes": len(installed.routes),
+            "groups": len(installed.groups),
+            "nexthops": len(installed.nexthops),
             "drift": router.planner.counters["drift"],
             "resyncs": sum(runtime.resyncs.values()),
+            "foreign": [
+                {"prefix": str(prefix), "protocol": protocol}
+                for prefix, protocol in sorted(foreign.items())[:_FOREIGN_SHOWN]
+            ],
+            "foreign_total": len(foreign),
         },
         "sysctls": runtime.sysctls,
         "event_loop_lag": round(runtime.event_loop_lag, 6),
@@ -70,85 +84,39 @@ def _routes(context: ViewContext) -> schema.RouteCounts:
         "total": len(routes),
         "connected": len(local) - redistributed,
         "redistributed": redistributed,
-        "weighted": sum(
-            route.nexthops is not None and len({h.weight for h in route.nexthops.hops}) > 1
-            for route in routes.values()
-        ),
+        "weighted": _weighted(routes),
+        "martians": sum(instance.martians for instance in context.instances),
         "protocols": routes_by_protocol(context),
-        "families": dict(Counter(family_name(prefix.family) for prefix in routes)),
+        "families": {
+            family_name(family): number
+            for family, number in Counter(prefix.family for prefix in routes).items()
+        },
     }
+
+
+def _weighted(routes: Mapping[Prefix, Route]) -> int:
+    """Return how many routes have unequal weights; thousands share a few sets."""
+    users = Counter(id(route.nexthops) for route in routes.values())
+    sets = {id(route.nexthops): route.nexthops for route in routes.values()}
+    return sum(
+        users[key]
+        for key, nexthops in sets.items()
+        if nexthops is not None and len({hop.weight for hop in nexthops.hops}) > 1
+    )
 
 
 def routes_by_protocol(context: ViewContext) -> dict[str, int]:
-    """How many best routes come from each protocol that runs."""
-    found = {speaker.name: 0 for speaker in context.speakers}
+    """Return the number of best routes of each running protocol."""
+    found = {instance.name: 0 for instance in context.instances}
     if len(found) == 1:
         return dict.fromkeys(found, len(context.routes))
     for prefix in context.routes:
-        found[context.speaker_of(prefix).name] += 1
+        found[context.instance_of(prefix).name] += 1
     return found
 
 
-def _ospf(context: ViewContext) -> schema.OspfStatus:
-    snapshot = context.ospf
-    areas: list[schema.AreaStatus] = []
-    for view in snapshot.databases:
-        if view.scope != "area" or view.area is None:
-            continue
-        members = [i for i in snapshot.interfaces if i.area == view.area]
-        neighbors = [n for i in members for n in i.neighbors]
-        areas.append(
-            {
-                "area": dotted(view.area),
-                "type": "stub" if view.stub else "normal",
-                "interfaces": len(members),
-                "neighbors": len(neighbors),
-                "full": sum(n.state == "Full" for n in neighbors),
-                "lsas": len(view.lsas),
-                "checksum": checksum_text(view.checksum),
-            }
-        )
-    return {
-        "stub_router": snapshot.stub_router,
-        "flooding": _flooding(snapshot.reduction),
-        "areas": areas,
-    }
-
-
-def _flooding(reduction: ReductionSettings) -> schema.FloodingStatus:
-    return {"reduction": reduction.mode.value, "delay": reduction.delay}
-
-
-def _isis(context: ViewContext) -> schema.IsisStatus:
-    from fared.isis.pdu.render import format_area  # noqa: PLC0415 - only where IS-IS runs
-
-    snapshot = context.isis
-    levels: list[schema.LevelStatus] = []
-    for view in snapshot.databases:
-        adjacencies = [a for a in snapshot.adjacencies if a.levels & view.level]
-        levels.append(
-            {
-                "level": Level(view.level).label,
-                "interfaces": sum(bool(c.levels & view.level) for c in snapshot.circuits),
-                "neighbors": len(adjacencies),
-                "up": sum(adjacency.state == "Up" for adjacency in adjacencies),
-                "lsps": len(view.lsps),
-                "checksum": checksum_text(view.checksum),
-            }
-        )
-    return {
-        "system_id": format_system_id(snapshot.system_id),
-        "areas": [format_area(area) for area in snapshot.areas],
-        "families": [family_name(family) for family in snapshot.families],
-        "overloaded": snapshot.overloaded,
-        "attached": snapshot.attached,
-        "flooding": _flooding(snapshot.reduction),
-        "levels": levels,
-    }
-
-
-def stages(context: ViewContext) -> list[schema.StageReached]:
-    """The start-up stages reached so far."""
+def stages(context: ViewContext) -> list[schema.StageTime]:
+    """Return the start-up stages reached so far."""
     reached = context.router.startup.reached
     return [
         {"stage": stage.label, "seconds": round(reached[stage], 6)}
@@ -197,7 +165,7 @@ def counters(context: ViewContext) -> schema.Counters:
     return {"format": "fared-counters/1", "counters": rows}
 
 
-def log(context: ViewContext, lines: int | None = None) -> schema.Log:
+def log(context: ViewContext, lines: int | None = None) -> schema.LogDocument:
     """``show log``."""
     records = list(context.log)
     chosen = records if lines is None else records[-lines:] if lines > 0 else []
@@ -226,17 +194,18 @@ def config(context: ViewContext) -> schema.ConfigDocument:
 
 
 def validate(context: ViewContext) -> schema.Validate:
-    """``validate``: the kernel holds what the planner believes, and that is what was computed."""
+    """``validate``: compare computed routes, installed state and kernel."""
     router = context.router
-    believed, found = router.planner.believed, context.dump()
-    differing = differences(context, believed, found)
-    missing = _missing(context, believed)
-    checks: list[schema.Check] = [
+    installed, found = router.planner.installed, context.dump()
+    differing = differences(context, installed, found)
+    missing = _missing(context, installed)
+    wrong = [row["name"] for row in context.runtime.sysctls if not row["ok"]]
+    checks: list[schema.SelfCheck] = [
         *_adjacencies(context),
         {
             "name": "routes are in the FIB",
             "ok": not missing,
-            "detail": f"{len(missing)} routes not programmed",
+            "detail": _named(f"{len(missing)} routes not programmed", missing),
         },
         {
             "name": "kernel holds the FIB",
@@ -245,8 +214,8 @@ def validate(context: ViewContext) -> schema.Validate:
         },
         {
             "name": "sysctls let weights work",
-            "ok": all(row["ok"] for row in context.runtime.sysctls),
-            "detail": f"{sum(not row['ok'] for row in context.runtime.sysctls)} settings are wrong",
+            "ok": not wrong,
+            "detail": _named(f"{len(wrong)} settings are wrong", wrong),
         },
     ]
     return {
@@ -256,29 +225,31 @@ def validate(context: ViewContext) -> schema.Validate:
     }
 
 
-def _adjacencies(context: ViewContext) -> list[schema.Check]:
-    """Whether every neighbor that is heard is as near as it should be, by protocol."""
-    checks: list[schema.Check] = []
-    if context.speaks(OSPF):
-        forming = [n for n in context.ospf.neighbors if n.state not in ("Full", "2-Way", "Down")]
-        checks.append(_forming("neighbors are full", len(forming)))
-    if context.speaks(ISIS):
-        waiting = [a for a in context.isis.adjacencies if a.state != "Up"]
-        checks.append(_forming("adjacencies are up", len(waiting)))
-    return checks
+def _adjacencies(context: ViewContext) -> list[schema.SelfCheck]:
+    """Check, by protocol, that every neighbor is full, or its adjacency up."""
+    return [_forming(*views.unready(context)) for _, views in views_of(context)]
 
 
-def _forming(name: str, count: int) -> schema.Check:
+def _forming(name: str, count: int) -> schema.SelfCheck:
     return {
         "name": name,
         "ok": not count,
-        "detail": f"{count} neighbors still forming an adjacency",
+        "detail": f"{count} neighbors are still forming an adjacency",
     }
 
 
-def _missing(context: ViewContext, believed: FibState) -> list[str]:
+def _named(count: str, names: list[str]) -> str:
+    """Format a count with the first names."""
+    if not names:
+        return count
+    more = ", ..." if len(names) > _NAMED else ""
+    return f"{count}: {', '.join(names[:_NAMED])}{more}"
+
+
+def _missing(context: ViewContext, installed: FibState) -> list[str]:
+    foreign = context.foreign()
     return [
-        str(prefix)
+        f"{prefix} (protocol {foreign[prefix]} is there)" if prefix in foreign else str(prefix)
         for prefix, route in context.routes.items()
-        if route.nexthops is not None and prefix not in believed.routes
+        if route.nexthops is not None and prefix not in installed.routes
     ]

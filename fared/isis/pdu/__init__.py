@@ -1,1 +1,1 @@
-"""Codecs of IS-IS PDUs and TLVs."""
+"""Codecs of IS-IS PDUs and TLVs (ISO 10589 §9)."""

@@ -1,4 +1,4 @@
-"""PDUs from bytes and to bytes (ISO 10589 §9); what the rest of the room imports the codec from."""
+"""PDUs from bytes and to bytes (ISO 10589 §9); other packages import the codec from here."""
 
 from __future__ import annotations
 
@@ -6,58 +6,56 @@ from typing import Final, NamedTuple
 
 from fared.core.keys import AuthKey
 from fared.core.wire import DecodeError
-from fared.isis.auth import sign
-from fared.isis.ids import LevelSet, LspId
+from fared.isis.ids import PATH_CAPACITY, LevelSet, LspId
+from fared.isis.pdu.auth import sign
 from fared.isis.pdu.header import (
     COMMON_SIZE,
     CSNP,
     LAN_HELLO,
     LSP,
+    LSPS,
     P2P_HELLO,
     PSNP,
-    Frame,
     LspPeek,
+    RawPdu,
     checksum_of,
     checksum_ok,
     common_header,
-    exact,
-    pdu_type,
+    is_copy,
     peek_lsp,
-    read_frame,
+    peek_lsp_id,
+    peek_type,
+    read_pdu,
     set_length,
     with_checksum,
     with_lifetime,
 )
-from fared.isis.pdu.model import (
-    Authentication,
-    Csnp,
-    LanHello,
-    Lsp,
-    P2pHello,
-    Pdu,
-    PduType,
-    Psnp,
-    Tlv,
-)
+from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Pdu, PduType, Psnp
 from fared.isis.pdu.tlv_decode import decode_tlvs, tlvs_by_bytes
 from fared.isis.pdu.tlv_encode import encode_tlv, encode_tlvs, entries_size, entry_size, tlvs_size
-from fared.isis.pdu.triplet import Reading
-from fared.isis.settings import PATH_CAPACITY
+from fared.isis.pdu.tlvs import Authentication, Tlv
+from fared.isis.pdu.triplet import DecodeOptions
 
 __all__ = [
+    "LSPS",
+    "Former",
     "LspPeek",
+    "RawPdu",
     "checksum_of",
     "checksum_ok",
     "decode_pdu",
+    "decode_raw",
     "encode_pdu",
     "encode_tlv",
     "encode_tlvs",
     "entries_size",
     "entry_size",
-    "exact",
+    "is_copy",
     "kind_of",
-    "pdu_type",
     "peek_lsp",
+    "peek_lsp_id",
+    "peek_type",
+    "read_pdu",
     "tlvs_size",
     "with_checksum",
     "with_lifetime",
@@ -79,14 +77,14 @@ _LEVEL_KINDS: Final[dict[type[Pdu], tuple[PduType, PduType]]] = {
 
 
 class Former(NamedTuple):
-    """A PDU, without bytes behind it, and the TLVs it was decoded to."""
+    """An earlier PDU, without trailing bytes, and its decoded TLVs."""
 
     raw: bytes
     tlvs: tuple[Tlv, ...]
 
 
 def kind_of(pdu: Pdu) -> PduType:
-    """The type a PDU is encoded as."""
+    """The PDU type of a decoded PDU."""
     if isinstance(pdu, P2pHello):
         return _K.P2P_HELLO
     return _LEVEL_KINDS[type(pdu)][pdu.level - 1]
@@ -98,44 +96,64 @@ def decode_pdu(
     strict: bool = False,
     verify_checksum: bool = True,
     capacity_code: int | None = PATH_CAPACITY,
+) -> Pdu:
+    """Decode a PDU from bytes, as ``decode_raw``; trailing bytes are accepted.
+
+    Raises DecodeError as ``read_pdu`` and ``decode_raw`` do.
+    """
+    return decode_raw(
+        read_pdu(data),
+        strict=strict,
+        verify_checksum=verify_checksum,
+        capacity_code=capacity_code,
+    )
+
+
+def decode_raw(
+    raw: RawPdu,
+    *,
+    strict: bool = False,
+    verify_checksum: bool = True,
+    capacity_code: int | None = PATH_CAPACITY,
     former: Former | None = None,
 ) -> Pdu:
-    """Decode a PDU; bytes behind it (``exact`` cuts them off) are no fault.
+    """Decode the fields of the fixed header, and the TLVs.
 
     Authentication is left to ``auth.verify``. The checksum of an LSP is verified unless its
-    lifetime is zero. ``strict`` refuses known sub-TLVs of a wrong size, which are else kept as
-    unknown ones. ``capacity_code`` is the code point of the path capacity sub-TLV. ``former`` is
-    a PDU of the same type, decoded in the same way: TLVs that both have are taken over. Raises
-    DecodeError: what ``header.read_frame`` raises, ``checksum``, ``tlv`` for TLVs that
-    do not add up, ``type`` for a hello of neither level.
+    lifetime is zero. ``strict``: malformed TLVs of LSPs and known sub-TLVs of a wrong size are
+    errors; otherwise they are kept as unknown ones. ``capacity_code`` is the code point of the
+    path capacity sub-TLV. ``former`` is a PDU of the same type, decoded in the same way: TLVs that
+    both have are used again. Raises DecodeError: ``checksum``, ``tlv`` for malformed TLVs, ``type``
+    for a hello without a level in its circuit type.
     """
-    frame = read_frame(data)
-    if verify_checksum and frame.kind in (_K.L1_LSP, _K.L2_LSP):
-        _check_sum(data if frame.end == len(data) else data[: frame.end])
-    known: dict[bytes, Tlv] = {}
-    if former is not None:
-        known = tlvs_by_bytes(former.raw, frame.tlvs, len(former.raw), former.tlvs)
-    tlvs = decode_tlvs(data, frame.tlvs, frame.end, Reading(strict, capacity_code), known)
-    return _DECODERS[frame.kind](data, frame, tlvs)
-
-
-def _check_sum(data: bytes) -> None:
-    if not checksum_ok(data):
+    data = raw.data
+    # ISO 10589 §7.3.14.2 e): a corrupted LSP
+    if verify_checksum and raw.kind in LSPS and not checksum_ok(data):
         found = peek_lsp(data).checksum
         raise DecodeError("checksum", 24, f"checksum {found:#06x}, not {checksum_of(data):#06x}")
+    known: dict[bytes, Tlv] = {}
+    if former is not None:
+        known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
+    keep_malformed = raw.kind in LSPS and not strict
+    options = DecodeOptions(strict, capacity_code, keep_malformed)
+    tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
+    return _DECODERS[raw.kind](raw, tlvs)
 
 
 def _circuit_type(value: int) -> LevelSet:
+    # ISO 10589 §9.5 to §9.7: value 0 is reserved, and the PDU ignored
     levels = LevelSet(value & _CIRCUIT_TYPE)
     if not levels:
-        raise DecodeError("type", COMMON_SIZE, "a hello of neither level")
+        raise DecodeError("type", COMMON_SIZE, "hello without a level in its circuit type")
     return levels
 
 
-def _lan_hello(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
-    circuit, source, holding_time, _, priority, lan_id = LAN_HELLO.unpack_from(data, COMMON_SIZE)
+def _lan_hello(raw: RawPdu, tlvs: tuple[Tlv, ...]) -> Pdu:
+    circuit, source, holding_time, _, priority, lan_id = LAN_HELLO.unpack_from(
+        raw.data, COMMON_SIZE
+    )
     return LanHello(
-        frame.kind.level,
+        raw.kind.level,
         _circuit_type(circuit),
         int.from_bytes(source, "big"),
         holding_time,
@@ -145,16 +163,16 @@ def _lan_hello(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
     )
 
 
-def _p2p_hello(data: bytes, _: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
-    circuit, source, holding_time, _length, local = P2P_HELLO.unpack_from(data, COMMON_SIZE)
+def _p2p_hello(raw: RawPdu, tlvs: tuple[Tlv, ...]) -> Pdu:
+    circuit, source, holding_time, _length, local = P2P_HELLO.unpack_from(raw.data, COMMON_SIZE)
     source_id = int.from_bytes(source, "big")
     return P2pHello(_circuit_type(circuit), source_id, holding_time, local, tlvs)
 
 
-def _lsp(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
-    _, lifetime, identifier, sequence, checksum, flags = LSP.unpack_from(data, COMMON_SIZE)
+def _lsp(raw: RawPdu, tlvs: tuple[Tlv, ...]) -> Pdu:
+    _, lifetime, identifier, sequence, checksum, flags = LSP.unpack_from(raw.data, COMMON_SIZE)
     return Lsp(
-        level=frame.kind.level,
+        level=raw.kind.level,
         lsp_id=LspId(identifier),
         sequence_number=sequence,
         remaining_lifetime=lifetime,
@@ -167,15 +185,15 @@ def _lsp(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
     )
 
 
-def _csnp(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
-    _, source, start, end = CSNP.unpack_from(data, COMMON_SIZE)
+def _csnp(raw: RawPdu, tlvs: tuple[Tlv, ...]) -> Pdu:
+    _, source, start, end = CSNP.unpack_from(raw.data, COMMON_SIZE)
     source_id = int.from_bytes(source, "big")
-    return Csnp(frame.kind.level, source_id, LspId(start), LspId(end), tlvs)
+    return Csnp(raw.kind.level, source_id, LspId(start), LspId(end), tlvs)
 
 
-def _psnp(data: bytes, frame: Frame, tlvs: tuple[Tlv, ...]) -> Pdu:
-    _, source = PSNP.unpack_from(data, COMMON_SIZE)
-    return Psnp(frame.kind.level, int.from_bytes(source, "big"), tlvs)
+def _psnp(raw: RawPdu, tlvs: tuple[Tlv, ...]) -> Pdu:
+    _, source = PSNP.unpack_from(raw.data, COMMON_SIZE)
+    return Psnp(raw.kind.level, int.from_bytes(source, "big"), tlvs)
 
 
 _DECODERS: Final = {
@@ -197,9 +215,9 @@ def encode_pdu(
     """Encode a PDU, with its length and, for an LSP, its checksum filled in.
 
     The checksum is computed where ``pdu.checksum`` is 0, purges included, and always under a
-    key; another value is written as it is, so that what was decoded can be encoded again: whoever
-    changes a decoded LSP must clear it. ``key`` signs: its authentication TLV goes in front of the
-    others and any there is left out. Raises ValueError if something is too long.
+    key. Another value is written as it is, so that a decoded LSP is encoded to the same bytes; to
+    encode a changed one, clear the checksum. ``key`` signs: its authentication TLV goes in front of
+    the others and replaces any there. Raises ValueError if a field is too long.
     """
     tlvs = pdu.tlvs
     if key is not None:
@@ -215,7 +233,7 @@ def encode_pdu(
 
 
 def _header(pdu: Pdu) -> bytes:
-    """The fixed fields behind the common ones; lengths are zero still."""
+    """The fixed fields after the common ones, with a PDU length of zero."""
     match pdu:
         case LanHello():
             return LAN_HELLO.pack(

@@ -1,7 +1,7 @@
 """Reachable prefixes: TLVs 135, 235, 236 and 237 (RFC 5305 §4, 5308, 5120, 5130, 7794).
 
 The path capacity of a leaked prefix is a sub-TLV of our own, a float in bytes/s under a
-configurable code point; one of another size is somebody else's and kept as unknown.
+configurable code point; one of another size is of another protocol and kept as unknown.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Final
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.core.wire import DecodeError
-from fared.isis.pdu.model import IpReach
-from fared.isis.pdu.triplet import MAX_VALUE, Reading, read_triplets, write_triplet
+from fared.isis.pdu.tlvs import IpReach
+from fared.isis.pdu.triplet import MAX_VALUE, DecodeOptions, read_triplets, write_triplet
 
 _TAG: Final = 1
 _ATTRIBUTE_FLAGS: Final = 4
@@ -31,9 +31,12 @@ _IPV6_HEAD = struct.Struct(">IBB")
 
 
 def decode_prefixes(
-    data: bytes, start: int, end: int, family: int, reading: Reading
+    data: bytes, start: int, end: int, family: int, options: DecodeOptions
 ) -> Iterator[IpReach]:
-    """Decode the entries of one TLV, host bits cleared. Raises DecodeError ``tlv``."""
+    """Decode the entries of one TLV, host bits cleared. Raises DecodeError ``tlv``.
+
+    RFC 5305 §4 for IPv4, RFC 5308 §2 for IPv6.
+    """
     bits = _BITS[family]
     head = _IPV4_HEAD if family == FAMILY_IPV4 else _IPV6_HEAD
     while start < end:
@@ -51,6 +54,7 @@ def decode_prefixes(
         start = first + (length + 7 >> 3)
         if length > bits or start > end:
             raise DecodeError("tlv", first, f"prefix of {length} bits in {end - first} bytes")
+        # RFC 5305 §4: bits beyond the prefix length are ignored
         shift = bits - length
         network = int.from_bytes(data[first:start], "big") << bits - 8 * (start - first)
         prefix = Prefix(family, network >> shift << shift, length)
@@ -59,7 +63,7 @@ def decode_prefixes(
             yield IpReach(prefix, metric, down, external)
             continue
         last = _sub_tlvs_end(data, start, end)
-        tags, flags, capacity, unknown = _read_sub_tlvs(data, start + 1, last, reading)
+        tags, flags, capacity, unknown = _read_sub_tlvs(data, start + 1, last, options)
         yield IpReach(prefix, metric, down, external, tags, flags, capacity, unknown)
         start = last
 
@@ -67,15 +71,15 @@ def decode_prefixes(
 def _sub_tlvs_end(data: bytes, at: int, end: int) -> int:
     last = at + 1 + data[at] if at < end else end + 1
     if last > end:
-        raise DecodeError("tlv", at, f"sub-TLVs of a prefix go beyond its TLV by {last - end}")
+        raise DecodeError("tlv", at, f"sub-TLVs of a prefix exceed its TLV by {last - end}")
     return last
 
 
 _SubTlvs = tuple[tuple[int, ...], int | None, float | None, tuple[tuple[int, bytes], ...]]
 
 
-def _read_sub_tlvs(data: bytes, start: int, end: int, reading: Reading) -> _SubTlvs:
-    """Tags, attribute flags, capacity, and what is left."""
+def _read_sub_tlvs(data: bytes, start: int, end: int, options: DecodeOptions) -> _SubTlvs:
+    """Tags (RFC 5130 §3.1), attribute flags (RFC 7794 §2.1), capacity, and unknown sub-TLVs."""
     tags: tuple[int, ...] = ()
     flags: int | None = None
     capacity: float | None = None
@@ -86,9 +90,9 @@ def _read_sub_tlvs(data: bytes, start: int, end: int, reading: Reading) -> _SubT
             tags += struct.unpack_from(f">{size // _WORD.size}I", data, first)
         elif kind == _ATTRIBUTE_FLAGS and size == 1 and flags is None:
             flags = data[first]
-        elif kind == reading.capacity_code and size == _FLOAT.size and capacity is None:
+        elif kind == options.capacity_code and size == _FLOAT.size and capacity is None:
             (capacity,) = _FLOAT.unpack_from(data, first)
-        elif reading.strict and (
+        elif options.strict and (
             (kind == _TAG and size % _WORD.size) or (kind in (_TAG, _ATTRIBUTE_FLAGS) and not size)
         ):
             raise DecodeError("tlv", first, f"prefix sub-TLV {kind} of {size} bytes")

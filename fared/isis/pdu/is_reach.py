@@ -1,12 +1,12 @@
 """Extended IS reachability, TLVs 22 and 222 (RFC 5305 §3, RFC 5120, 5307, 6119, 8570).
 
-The level-2 database of a large fabric holds an entry with ten sub-TLVs for each direction of
-each link, so this is where decoding spends its time. Links of one router mostly carry the same
-sub-TLVs in the same order: the order met is compiled once into a ``struct`` that reads the whole
-block, and used for as long as the type and length bytes are the same again.
-Equal attributes become one object, so that a database of equal links takes little memory.
+The level-2 database of a large fabric holds an entry with ten sub-TLVs for each direction of each
+link, and most of the decoding time is spent on them. Links of one router mostly carry the same
+sub-TLVs in the same order: an order is compiled once into a ``struct`` that reads the whole block,
+and used as long as the type and length bytes are the same. Equal attributes become one object, so
+that a database of equal links takes little memory.
 
-Floats are decoded as sent, NaN and infinities included: ``TeAttributes`` judges them.
+Floats are decoded as sent, NaN and infinities included; ``TeAttributes`` validates them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import enum
 import functools
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from fared.core.wire import DecodeError
-from fared.isis.pdu.model import IsNeighbor
-from fared.isis.pdu.triplet import HEADER, MAX_VALUE, Reading, read_triplets, write_triplet
+from fared.isis.pdu.tlvs import IsNeighbor
+from fared.isis.pdu.triplet import HEADER, MAX_VALUE, DecodeOptions, read_triplets, write_triplet
+from fared.te import sub_tlvs
 from fared.te.attributes import TeAttributes
+from fared.te.sub_tlvs import EIGHT_FLOATS, MAX_24_BITS, PAIR, WORD
 
 
 class LinkSubTlv(enum.IntEnum):
-    """Sub-TLVs of TLVs 22 and 222."""
+    """Sub-TLVs of TLVs 22 and 222 (RFC 5305 §3, 4: 5307 §1.1, 12, 13: 6119, 33 to 39: 8570)."""
 
     ADMIN_GROUP = 3
     LINK_IDENTIFIERS = 4
@@ -104,17 +106,9 @@ _FORMATS: Final[dict[int, str]] = {
 }
 """How struct reads what is not left as bytes."""
 _WITH_A_BIT: Final = (_S.DELAY, _S.MIN_MAX_DELAY, _S.LOSS)
-_A_BIT: Final = 0x80000000
-_24_BITS: Final = 0xFFFFFF
-_LOSS_UNIT: Final = 0.000003  # per cent (RFC 8570 §4.4)
-
-_WORD = struct.Struct(">I")
-_PAIR = struct.Struct(">II")
-_FLOAT = struct.Struct(">f")
-_EIGHT = struct.Struct(">8f")
 _ENTRY = struct.Struct(">QHB")
 """Neighbor (56 bits) and metric (24 bits), cut as struct can read it; length of the sub-TLVs."""
-MAX_METRIC: Final = _24_BITS
+MAX_METRIC: Final = MAX_24_BITS
 _MAX_SUB_TLVS: Final = MAX_VALUE - _ENTRY.size
 
 
@@ -122,37 +116,28 @@ def _integer(value: bytes) -> int:
     return int.from_bytes(value, "big")
 
 
-def _delay(value: int) -> int:
-    return value & _24_BITS
-
-
 def _delays(value: bytes) -> tuple[int, int]:
-    low, high = _PAIR.unpack(value)
-    return low & _24_BITS, high & _24_BITS
-
-
-def _loss(value: int) -> float:
-    return (value & _24_BITS) * _LOSS_UNIT
+    low, high = PAIR.unpack(value)
+    return sub_tlvs.delay_of(low), sub_tlvs.delay_of(high)
 
 
 _CONVERSIONS: Final[dict[int, Callable[[Any], Any]]] = {
     _S.TE_METRIC: _integer,
-    _S.UNRESERVED_BANDWIDTH: _EIGHT.unpack,
-    _S.DELAY: _delay,
+    _S.UNRESERVED_BANDWIDTH: EIGHT_FLOATS.unpack,
+    _S.DELAY: sub_tlvs.delay_of,
     _S.MIN_MAX_DELAY: _delays,
-    _S.DELAY_VARIATION: _delay,
-    _S.LOSS: _loss,
+    _S.DELAY_VARIATION: sub_tlvs.delay_of,
+    _S.LOSS: sub_tlvs.loss_of,
 }
 _Values = tuple[Any, ...]
 _Pick = Callable[[_Values], _Values]
 
 
-class _Layout:
-    """One order of sub-TLVs, compiled: how to recognise such a block and where its values go.
+class _NeighborLayout(sub_tlvs.Layout):
+    """One order of sub-TLVs, compiled: how to recognise such a block, and to read its values.
 
-    A block has this layout if it has this size and, under ``mask``, is ``headers``. Values that
-    differ from link to link are read by ``identity``; the attributes by ``attributes``, out of
-    the part of the block ``span`` that has them all.
+    ``identity`` reads the values that differ from link to link, ``attributes`` the attributes, from
+    the part ``span`` of the block that contains them all.
     """
 
     __slots__ = (
@@ -160,26 +145,19 @@ class _Layout:
         "attributes",
         "conversions",
         "fields",
-        "headers",
         "identifiers",
         "identity",
         "ipv6",
         "local",
         "local6",
-        "mask",
         "remote",
         "remote6",
-        "size",
         "span",
         "unknown",
     )
 
     def __init__(self, shape: tuple[tuple[int, int], ...]) -> None:
-        mask = b"".join(b"\xff\xff" + bytes(size) for _, size in shape)
-        headers = b"".join(bytes((kind, size)) + bytes(size) for kind, size in shape)
-        self.size = len(mask)
-        self.mask = int.from_bytes(mask, "big")
-        self.headers = int.from_bytes(headers, "big")
+        super().__init__((bytes(header), header[1]) for header in shape)
         at: dict[int, list[int]] = {kind: [] for kind in _IDENTITY}
         found: dict[int, int] = {}
         unknown: list[tuple[int, int]] = []
@@ -220,7 +198,7 @@ class _Layout:
         self.span = slice(first, end)
         self.attributes = struct.Struct("".join(form)).unpack
         order = {kind: position for position, kind in enumerate(found)}
-        # The value behind the last one, None, is that of all fields that were not sent.
+        # A field that was not sent has the position after the last value, where None is appended.
         self.fields = operator.itemgetter(*(order.get(kind, len(order)) for kind in _FIELDS))
         self.conversions = tuple(
             (position, _CONVERSIONS[kind])
@@ -242,8 +220,8 @@ def _picker(positions: list[int]) -> _Pick:
 
 
 @functools.lru_cache(maxsize=512)
-def _compile(shape: tuple[tuple[int, int], ...]) -> _Layout:
-    return _Layout(shape)
+def _compile(shape: tuple[tuple[int, int], ...]) -> _NeighborLayout:
+    return _NeighborLayout(shape)
 
 
 def _shape(data: bytes, start: int, end: int, *, strict: bool) -> tuple[tuple[int, int], ...]:
@@ -256,11 +234,13 @@ def _shape(data: bytes, start: int, end: int, *, strict: bool) -> tuple[tuple[in
     return tuple(shape)
 
 
-def decode_neighbors(data: bytes, start: int, end: int, reading: Reading) -> tuple[IsNeighbor, ...]:
+def decode_neighbors(
+    data: bytes, start: int, end: int, options: DecodeOptions
+) -> tuple[IsNeighbor, ...]:
     """Decode the entries of TLV 22 or 222. Raises DecodeError ``tlv``.
 
-    A sub-TLV that comes twice counts once, the first time; addresses count each time (RFC 5305
-    §3.2). What does not count is kept among the unknown ones.
+    Of a sub-TLV that occurs twice the first one counts (RFC 5305 §3: it should not), of addresses
+    all (§3.2, §3.3). Those that do not count are kept among the unknown ones.
     """
     neighbors = []
     layout = _compile(())
@@ -273,13 +253,13 @@ def decode_neighbors(data: bytes, start: int, end: int, reading: Reading) -> tup
         if start > end:
             raise DecodeError("tlv", first, f"{size} bytes of sub-TLVs, {end - first} left")
         block = data[first:start]
-        if size != layout.size or int.from_bytes(block, "big") & layout.mask != layout.headers:
-            layout = _compile(_shape(data, first, start, strict=reading.strict))
+        if not layout.fits(block):
+            layout = _compile(_shape(data, first, start, strict=options.strict))
         neighbors.append(_make(layout, high >> 8, (high & 0xFF) << 16 | low, block))
     return tuple(neighbors)
 
 
-def _make(layout: _Layout, neighbor: int, metric: int, block: bytes) -> IsNeighbor:
+def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> IsNeighbor:
     values = layout.identity(block)
     attributes, anomalous = _attributes(layout, block[layout.span])
     local_id = remote_id = None
@@ -302,7 +282,7 @@ def _make(layout: _Layout, neighbor: int, metric: int, block: bytes) -> IsNeighb
 
 
 @functools.lru_cache(maxsize=4096)
-def _attributes(layout: _Layout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
+def _attributes(layout: _NeighborLayout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
     """Attributes and which of them are anomalous."""
     fields = layout.fields((*layout.attributes(span), None))
     if layout.conversions:
@@ -315,29 +295,34 @@ def _attributes(layout: _Layout, span: bytes) -> tuple[TeAttributes, tuple[int, 
 
 
 def encode_neighbor(neighbor: IsNeighbor) -> bytes:
-    """Encode one entry, sub-TLVs in the order FRR has them.
+    """Encode one entry, with the sub-TLVs in the order of FRR.
 
-    Metrics, delays and losses beyond what 24 bits can say are clipped to the largest value (RFC
-    8570 §4.1). Raises ValueError if the sub-TLVs do not fit into a TLV.
+    Metrics beyond 24 bits are clipped to the largest value, which SPF does not use (RFC 5305 §3).
+    Raises ValueError if the sub-TLVs do not fit into a TLV.
     """
-    parts = [_identity(neighbor), _static(neighbor.attributes)]
-    parts.append(_measured(neighbor.attributes, neighbor.anomalous))
-    parts += (write_triplet(kind, value) for kind, value in neighbor.unknown)
-    sub_tlvs = b"".join(parts)
-    if len(sub_tlvs) > _MAX_SUB_TLVS:
-        raise ValueError(f"{len(sub_tlvs)} bytes of link sub-TLVs")
+    attributes = neighbor.attributes
+    parts = [_identity(neighbor)]
+    parts += _triplets(sub_tlvs.bandwidths(attributes, _S.MAX_BANDWIDTH))
+    if attributes.te_metric is not None:
+        te_metric = min(attributes.te_metric, MAX_24_BITS)
+        parts.append(write_triplet(_S.TE_METRIC, te_metric.to_bytes(3, "big")))
+    parts += _triplets(sub_tlvs.measured(attributes, neighbor.anomalous, _S.DELAY))
+    parts += _triplets(neighbor.unknown)
+    block = b"".join(parts)
+    if len(block) > _MAX_SUB_TLVS:
+        raise ValueError(f"{len(block)} bytes of link sub-TLVs")
     metric = min(neighbor.metric, MAX_METRIC)
-    head = _ENTRY.pack(neighbor.neighbor << 8 | metric >> 16, metric & 0xFFFF, len(sub_tlvs))
-    return head + sub_tlvs
+    head = _ENTRY.pack(neighbor.neighbor << 8 | metric >> 16, metric & 0xFFFF, len(block))
+    return head + block
 
 
 def _identity(neighbor: IsNeighbor) -> bytes:
-    """What tells parallel links apart; the admin group comes first, by its type."""
+    """The sub-TLVs that identify a link, after the admin group, whose type is the lowest."""
     out = b""
     if neighbor.attributes.admin_group is not None:
         out = _word(_S.ADMIN_GROUP, neighbor.attributes.admin_group)
     if neighbor.local_id is not None:
-        pair = _PAIR.pack(neighbor.local_id, neighbor.remote_id or 0)
+        pair = PAIR.pack(neighbor.local_id, neighbor.remote_id or 0)
         out += write_triplet(_S.LINK_IDENTIFIERS, pair)
     for kind, addresses in (
         (_S.LOCAL_ADDRESS, neighbor.local_addresses),
@@ -353,48 +338,8 @@ def _identity(neighbor: IsNeighbor) -> bytes:
 
 
 def _word(kind: int, value: int) -> bytes:
-    return write_triplet(kind, _WORD.pack(value))
+    return write_triplet(kind, WORD.pack(value))
 
 
-def _float(kind: int, value: float) -> bytes:
-    return write_triplet(kind, _FLOAT.pack(value))
-
-
-def _static(attributes: TeAttributes) -> bytes:
-    """What RFC 5305 knows, but for the admin group."""
-    out = b""
-    if attributes.max_bandwidth is not None:
-        out += _float(_S.MAX_BANDWIDTH, attributes.max_bandwidth)
-    if attributes.max_reservable_bandwidth is not None:
-        out += _float(_S.MAX_RESERVABLE_BANDWIDTH, attributes.max_reservable_bandwidth)
-    if attributes.unreserved_bandwidth is not None:
-        out += write_triplet(_S.UNRESERVED_BANDWIDTH, _EIGHT.pack(*attributes.unreserved_bandwidth))
-    if attributes.te_metric is not None:
-        te_metric = min(attributes.te_metric, _24_BITS)
-        out += write_triplet(_S.TE_METRIC, te_metric.to_bytes(3, "big"))
-    return out
-
-
-def _measured(attributes: TeAttributes, anomalous: tuple[int, ...]) -> bytes:
-    """What RFC 8570 adds; ``anomalous`` lists the sub-TLVs with the A bit."""
-    out = b""
-    bits = dict.fromkeys(anomalous, _A_BIT)
-    if attributes.delay is not None:
-        out += _word(_S.DELAY, bits.get(_S.DELAY, 0) | min(attributes.delay, _24_BITS))
-    if attributes.min_max_delay is not None:
-        low, high = (min(delay, _24_BITS) for delay in attributes.min_max_delay)
-        pair = _PAIR.pack(bits.get(_S.MIN_MAX_DELAY, 0) | low, high)
-        out += write_triplet(_S.MIN_MAX_DELAY, pair)
-    if attributes.delay_variation is not None:
-        out += _word(_S.DELAY_VARIATION, min(attributes.delay_variation, _24_BITS))
-    if attributes.loss is not None:
-        loss = min(round(attributes.loss / _LOSS_UNIT), _24_BITS)
-        out += _word(_S.LOSS, bits.get(_S.LOSS, 0) | loss)
-    for kind, value in (
-        (_S.RESIDUAL_BANDWIDTH, attributes.residual_bandwidth),
-        (_S.AVAILABLE_BANDWIDTH, attributes.available_bandwidth),
-        (_S.UTILIZED_BANDWIDTH, attributes.utilized_bandwidth),
-    ):
-        if value is not None:
-            out += _float(kind, value)
-    return out
+def _triplets(values: Iterable[sub_tlvs.SubTlv]) -> Iterator[bytes]:
+    return (write_triplet(kind, value) for kind, value in values)

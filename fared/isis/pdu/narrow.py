@@ -1,6 +1,7 @@
 """Narrow metrics: TLV 2 (ISO 10589 §9.8) and TLVs 128 and 130 (RFC 1195, RFC 5302).
 
-Delay, expense and error metrics are not read: nobody supports them.
+Delay, expense and error metrics are not read; sent, they are marked as not supported (RFC 1195
+§5.3). Bit 8 of the default metric is the up/down bit (RFC 5302 §2), bit 7 the I/E bit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 from fared.core.ids import ipv4_prefix, length_mask, mask_length
 from fared.core.wire import DecodeError
-from fared.isis.pdu.model import NarrowIpReach, NarrowNeighbor
+from fared.isis.pdu.tlvs import NarrowIpReach, NarrowNeighbor
 
 _METRIC: Final = 0x3F
 _UP_DOWN: Final = 0x80
@@ -36,7 +37,7 @@ def encode_narrow_neighbor(neighbor: NarrowNeighbor) -> bytes:
 
 
 def decode_narrow_prefixes(data: bytes, start: int, end: int) -> Iterator[NarrowIpReach]:
-    """Decode entries of TLV 128 or 130. Raises DecodeError ``tlv`` for masks with holes."""
+    """Decode entries of TLV 128 or 130. Raises DecodeError ``tlv`` for non-contiguous masks."""
     for metric, _, address, mask in PREFIX.iter_unpack(data[start:end]):
         length = mask_length(mask)
         if length is None:

@@ -1,9 +1,10 @@
 """Decoding of the TLVs of all PDUs, by a table of their types.
 
-A TLV of unknown type is kept as bytes. One of a known type whose length cannot be right, or whose
-contents do not add up, spoils the PDU (DecodeError ``tlv``), as with FRR: nothing behind it can
-be trusted. Which TLVs may stand in which PDU is not looked at (RFC 8918 §3: those that do not
-belong are ignored, so readers ask for those they want).
+A TLV of unknown type is kept as bytes. A known one whose length or contents are malformed is a
+DecodeError ``tlv``, and its PDU is discarded. An LSP is not: RFC 8918 §4 requires that it be stored
+and flooded all the same, or databases would differ. There the malformed TLV is kept as bytes and
+ignored (``DecodeOptions.keep_malformed``). TLVs that are not allowed in a PDU are ignored too
+(RFC 8918 §3.1): readers pick the TLVs that they use.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from fared.core.wire import DecodeError
 from fared.isis.ids import LspId, Snpa
 from fared.isis.pdu.ip_reach import decode_prefixes
 from fared.isis.pdu.is_reach import decode_neighbors
-from fared.isis.pdu.model import (
+from fared.isis.pdu.narrow import (
+    NEIGHBOR,
+    PREFIX,
+    decode_narrow_neighbors,
+    decode_narrow_prefixes,
+)
+from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
     Hostname,
@@ -42,20 +49,14 @@ from fared.isis.pdu.model import (
     Topology,
     UnknownTlv,
 )
-from fared.isis.pdu.narrow import (
-    NEIGHBOR,
-    PREFIX,
-    decode_narrow_neighbors,
-    decode_narrow_prefixes,
-)
 from fared.isis.pdu.triplet import (
     HEADER,
-    Reading,
+    DecodeOptions,
     check_multiple,
     read_triplets,
 )
 
-_Decoder = Callable[[bytes, int, int, Reading], Tlv]
+_Decoder = Callable[[bytes, int, int, DecodeOptions], Tlv]
 _T = TlvType
 _NOTHING: Final[Mapping[bytes, Tlv]] = MappingProxyType({})
 _MAX_AREA_ADDRESS: Final = 13
@@ -72,11 +73,11 @@ _THREE_WAY_OWN = struct.Struct(">BI")
 
 
 def decode_tlvs(
-    data: bytes, start: int, end: int, reading: Reading, known: Mapping[bytes, Tlv] = _NOTHING
+    data: bytes, start: int, end: int, options: DecodeOptions, known: Mapping[bytes, Tlv] = _NOTHING
 ) -> tuple[Tlv, ...]:
     """Decode the TLVs between two offsets. Raises DecodeError ``tlv``.
 
-    ``known``, as of ``tlvs_by_bytes``: what stands there is taken over, the very object.
+    ``known``, from ``tlvs_by_bytes``, holds TLVs decoded before, which are used again.
     """
     found: list[Tlv] = []
     for kind, first, last in read_triplets(data, start, end):
@@ -87,19 +88,30 @@ def decode_tlvs(
         elif decoder is None:
             found.append(UnknownTlv(kind, data[first:last]))
         else:
-            found.append(decoder(data, first, last, reading))
+            try:
+                found.append(decoder(data, first, last, options))
+            except DecodeError:
+                if not options.keep_malformed:
+                    raise
+                # RFC 8918 §4: the TLV is ignored, the LSP is not
+                found.append(UnknownTlv(kind, data[first:last]))
     return tuple(found)
 
 
+def malformed_types(tlvs: tuple[Tlv, ...]) -> list[int]:
+    """The types of the TLVs that were kept as bytes although their type is known."""
+    return [tlv.type for tlv in tlvs if isinstance(tlv, UnknownTlv) and tlv.type in _DECODERS]
+
+
 def tlvs_by_bytes(data: bytes, start: int, end: int, tlvs: tuple[Tlv, ...]) -> dict[bytes, Tlv]:
-    """TLVs by what they were decoded from, their headers included."""
+    """TLVs by the bytes they were decoded from, their headers included."""
     return {
         data[first - HEADER : last]: tlv
         for (_, first, last), tlv in zip(read_triplets(data, start, end), tlvs, strict=True)
     }
 
 
-def _area_addresses(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _area_addresses(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     addresses = []
     while start < end:
         size = data[start]
@@ -111,19 +123,19 @@ def _area_addresses(data: bytes, start: int, end: int, _: Reading) -> Tlv:
     return AreaAddresses(tuple(addresses))
 
 
-def _is_neighbors(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _is_neighbors(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, 6, "SNPAs")
     return IsNeighbors(
         tuple(Snpa(int.from_bytes(data[at : at + 6], "big")) for at in range(start, end, 6))
     )
 
 
-def _padding(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _padding(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     value = data[start:end]
     return UnknownTlv(_T.PADDING, value) if any(value) else Padding(len(value))
 
 
-def _lsp_entries(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _lsp_entries(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, _LSP_ENTRY.size, "LSP entries")
     return LspEntries(
         tuple(
@@ -133,13 +145,13 @@ def _lsp_entries(data: bytes, start: int, end: int, _: Reading) -> Tlv:
     )
 
 
-def _authentication(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _authentication(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     if start == end:
         raise DecodeError("tlv", start, "authentication without a type")
     return Authentication(data[start], data[start + 1 : end])
 
 
-def _purge_originator(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _purge_originator(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     size = end - start
     if not size or data[start] not in (1, 2) or size != 1 + _SYSTEM_ID * data[start]:
         raise DecodeError("tlv", start, f"purge originator of {size} bytes")
@@ -150,7 +162,7 @@ def _purge_originator(data: bytes, start: int, end: int, _: Reading) -> Tlv:
     return PurgeOriginator(first, second[0] if second else None)
 
 
-def _lsp_buffer_size(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _lsp_buffer_size(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     _check_size(start, end, _HALF.size, "LSP buffer size")
     return LspBufferSize(_HALF.unpack_from(data, start)[0])
 
@@ -160,16 +172,16 @@ def _check_size(start: int, end: int, size: int, what: str) -> None:
         raise DecodeError("tlv", start, f"{what} of {end - start} bytes, not {size}")
 
 
-def _narrow_is_reachability(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _narrow_is_reachability(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     if start == end:
-        raise DecodeError("tlv", start, "IS reachability without its first byte")
+        raise DecodeError("tlv", start, "IS reachability without the virtual flag")
     check_multiple(start + 1, end, NEIGHBOR.size, "neighbors")
     neighbors = tuple(decode_narrow_neighbors(data, start + 1, end))
     return NarrowIsReachability(neighbors, data[start])
 
 
-def _is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
-    return IsReachability(decode_neighbors(data, start, end, reading))
+def _is_reachability(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
+    return IsReachability(decode_neighbors(data, start, end, options))
 
 
 def _topology(data: bytes, start: int, end: int) -> int:
@@ -179,42 +191,42 @@ def _topology(data: bytes, start: int, end: int) -> int:
     return int(field) & _TOPOLOGY_ID
 
 
-def _mt_is_reachability(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+def _mt_is_reachability(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
     topology = _topology(data, start, end)
-    neighbors = decode_neighbors(data, start + _HALF.size, end, reading)
+    neighbors = decode_neighbors(data, start + _HALF.size, end, options)
     return IsReachability(neighbors, topology)
 
 
 def _ip_reachability(family: int) -> _Decoder:
-    def decode(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
-        return IpReachability(family, tuple(decode_prefixes(data, start, end, family, reading)))
+    def decode(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
+        return IpReachability(family, tuple(decode_prefixes(data, start, end, family, options)))
 
     return decode
 
 
 def _mt_ip_reachability(family: int) -> _Decoder:
-    def decode(data: bytes, start: int, end: int, reading: Reading) -> Tlv:
+    def decode(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
         topology = _topology(data, start, end)
-        prefixes = decode_prefixes(data, start + _HALF.size, end, family, reading)
+        prefixes = decode_prefixes(data, start + _HALF.size, end, family, options)
         return IpReachability(family, tuple(prefixes), topology)
 
     return decode
 
 
 def _narrow_ip_reachability(*, external: bool) -> _Decoder:
-    def decode(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    def decode(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
         check_multiple(start, end, PREFIX.size, "prefixes")
         return NarrowIpReachability(tuple(decode_narrow_prefixes(data, start, end)), external)
 
     return decode
 
 
-def _protocols(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _protocols(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     return ProtocolsSupported(tuple(data[start:end]))
 
 
 def _interface_addresses(family: int) -> _Decoder:
-    def decode(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+    def decode(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
         size = _ADDRESS_SIZES[family]
         check_multiple(start, end, size, "addresses")
         addresses = (int.from_bytes(data[at : at + size], "big") for at in range(start, end, size))
@@ -223,13 +235,13 @@ def _interface_addresses(family: int) -> _Decoder:
     return decode
 
 
-def _te_router_id(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _te_router_id(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     _check_size(start, end, _WORD.size, "TE router id")
     return TeRouterId(_WORD.unpack_from(data, start)[0])
 
 
-def _hostname(data: bytes, start: int, end: int, _: Reading) -> Tlv:
-    """A name no terminal should be sent (control characters, no text) is kept as bytes."""
+def _hostname(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
+    """RFC 5301; a name that is not printable text is kept as bytes, since terminals show it."""
     value = data[start:end]
     try:
         name = value.decode()
@@ -238,7 +250,7 @@ def _hostname(data: bytes, start: int, end: int, _: Reading) -> Tlv:
     return Hostname(name) if name.isprintable() else UnknownTlv(_T.HOSTNAME, value)
 
 
-def _multi_topology(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _multi_topology(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     check_multiple(start, end, _HALF.size, "topologies")
     return MultiTopology(
         tuple(
@@ -248,7 +260,8 @@ def _multi_topology(data: bytes, start: int, end: int, _: Reading) -> Tlv:
     )
 
 
-def _three_way(data: bytes, start: int, end: int, _: Reading) -> Tlv:
+def _three_way(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
+    # RFC 5303 §3.1: all fields but the state are optional
     size = end - start
     if size == 1:
         return ThreeWay(data[start])

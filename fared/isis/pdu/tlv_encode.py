@@ -1,4 +1,4 @@
-"""Encoding of TLVs by their class, and the sizes of entries for whoever fills LSP fragments."""
+"""Encoding of TLVs by their class, and the sizes of entries for packing LSP fragments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from fared.core.ids import FAMILY_IPV4
+from fared.isis.ids import PATH_CAPACITY
 from fared.isis.pdu.ip_reach import encode_prefix
 from fared.isis.pdu.is_reach import encode_neighbor
-from fared.isis.pdu.model import (
+from fared.isis.pdu.narrow import encode_narrow_neighbor, encode_narrow_prefix
+from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
     Hostname,
@@ -34,9 +36,7 @@ from fared.isis.pdu.model import (
     Topology,
     UnknownTlv,
 )
-from fared.isis.pdu.narrow import encode_narrow_neighbor, encode_narrow_prefix
 from fared.isis.pdu.triplet import pack_entries, packed_size, write_triplet
-from fared.isis.settings import PATH_CAPACITY
 
 _T = TlvType
 _OVERLOAD: Final = 0x8000
@@ -51,7 +51,7 @@ _THREE_WAY_OWN = struct.Struct(">BI")
 def encode_tlvs(tlvs: Iterable[Tlv], capacity_code: int | None = PATH_CAPACITY) -> bytes:
     """Encode TLVs in order; lists too long for 255 bytes become several TLVs.
 
-    Raises ValueError if a value that cannot be divided is too long.
+    Raises ValueError for a single value that is too long.
     """
     return b"".join([encode_tlv(tlv, capacity_code) for tlv in tlvs])
 
@@ -67,7 +67,7 @@ def entry_size(entry: IsNeighbor | IpReach) -> int:
 
 
 def entries_size(sizes: Iterable[int], topology: int | None = None) -> int:
-    """Bytes of the TLVs that the encoder makes of entries of these sizes, in this order."""
+    """Bytes of the TLVs into which entries of these sizes are encoded, in this order."""
     return packed_size(sizes, 0 if topology is None else _HALF.size)
 
 
@@ -119,7 +119,7 @@ def _ip_reachability(tlv: IpReachability, capacity_code: int | None) -> bytes:
 
 
 def _encode_list(tlv: Tlv) -> bytes:
-    """TLVs that are lists of small things."""
+    """TLVs that are lists of short entries."""
     match tlv:
         case AreaAddresses():
             entries = (bytes((len(address),)) + address for address in tlv.addresses)
@@ -176,7 +176,7 @@ def _purge_originator(tlv: PurgeOriginator) -> bytes:
 
 
 def _three_way(tlv: ThreeWay) -> bytes:
-    """The shortest form that says what is known (RFC 5303 §3.1)."""
+    """The shortest form with all known fields (RFC 5303 §3.1)."""
     if tlv.extended_local_circuit_id is None:
         return bytes((tlv.state,))
     if tlv.neighbor_system_id is None:

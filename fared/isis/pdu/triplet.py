@@ -1,4 +1,4 @@
-"""Type, length, value: one byte, one byte, up to 255 bytes. TLVs and their sub-TLVs alike."""
+"""Type, length, value: one byte, one byte, up to 255 bytes. The same for TLVs and sub-TLVs."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from fared.core.wire import DecodeError
-from fared.isis.settings import PATH_CAPACITY
+from fared.isis.ids import PATH_CAPACITY
 
 MAX_VALUE: Final = 255
 HEADER: Final = 2
 
 
-class Reading(NamedTuple):
-    """How to read: ``strict`` takes offence at known sub-TLVs of a wrong size.
+class DecodeOptions(NamedTuple):
+    """How to read malformed contents, and the code point of the path capacity sub-TLV or None.
 
-    Otherwise such a sub-TLV is kept among the unknown ones, as FRR passes over it: one bad
-    attribute of a link must not cost the whole LSP. ``capacity_code`` is the code point of the
-    path capacity sub-TLV, None: there is none.
+    ``strict``: a known sub-TLV of a wrong size is an error. Otherwise it is kept among the unknown
+    ones, so that the other attributes of the link still count. ``keep_malformed``: a known TLV
+    with malformed contents becomes an ``UnknownTlv`` instead of an error.
     """
 
     strict: bool = False
     capacity_code: int | None = PATH_CAPACITY
+    keep_malformed: bool = False
 
 
 def read_triplets(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Type, start and end of the value of each triplet between two offsets.
 
-    Raises DecodeError ``tlv`` where one does not end inside.
+    Raises DecodeError ``tlv`` for one that exceeds the end.
     """
     while start < end:
         if end - start < HEADER:
-            raise DecodeError("tlv", start, "one byte left where a TLV begins")
+            raise DecodeError("tlv", start, "TLV type without a length")
         first = start + HEADER
         last = first + data[start + 1]
         if last > end:
@@ -43,7 +44,7 @@ def read_triplets(data: bytes, start: int, end: int) -> Iterator[tuple[int, int,
 
 
 def write_triplet(kind: int, value: bytes) -> bytes:
-    """Encode one. Raises ValueError if the value is longer than 255 bytes."""
+    """Encode one triplet. Raises ValueError if the value is longer than 255 bytes."""
     if len(value) > MAX_VALUE:
         raise ValueError(f"TLV {kind} of {len(value)} bytes")
     return bytes((kind, len(value))) + value

@@ -1,4 +1,4 @@
-"""What can run in a node, one module a kind."""
+"""The kinds of nodes, one module for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NodeKind", "kind_of"]
 
 
 def kind_of(name: str) -> NodeKind:
-    """Return the kind of that name; the topology has checked that there is one."""
+    """Return the kind of that name, which the topology has checked."""
     kinds: dict[str, NodeKind] = {
         "fared": Fared(),
         "frr": Frr(),

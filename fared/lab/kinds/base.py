@@ -1,4 +1,4 @@
-"""What the fabric asks of a node kind."""
+"""The interface of a node kind."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Command:
 
 
 class NodeKind(Protocol):
-    """How a node is configured, started and spoken to. Kinds hold no state."""
+    """Configures, starts and operates nodes of one kind. Kinds hold no state."""
 
     def missing(self) -> str | None:
-        """Say what is not installed, or None."""
+        """Return the names of missing programs, or None."""
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
         """Return the network sysctls the lab sets before anything starts."""
@@ -39,17 +39,17 @@ class NodeKind(Protocol):
         """Return the generated configuration: file name in the node's directory to text."""
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Return what to run, in order."""
+        """Return the commands to run, in order."""
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Return the operator's tool of the node with these arguments. Raises LabError."""
 
 
 def router_sysctls(plan: NodePlan) -> dict[str, object]:
-    """Return what a router needs whose daemon does not see to it.
+    """Return the sysctls of a router whose daemon does not set them.
 
-    Every node gets a multipath hash seed of its own: namespaces of one host share the kernel's
-    secret, and a fabric whose tiers all choose alike uses one link of each.
+    Every node gets its own multipath hash seed: namespaces of one host share the kernel's secret,
+    and a fabric whose tiers all select alike uses only one link of each tier.
     """
     six = ipv6_sysctls() if plan.isis else {}
     return {
@@ -65,10 +65,10 @@ def router_sysctls(plan: NodePlan) -> dict[str, object]:
 
 
 def hash_sysctls(family: str) -> dict[str, object]:
-    """Return what makes a router hash addresses, protocol and ports itself: policy 3, 5-tuple.
+    """Return the sysctls for hashing addresses, protocol and ports: policy 3, 5-tuple.
 
-    Policy 1 takes a hash the packet has already, and on veths packets of a TCP socket of the same
-    machine have one: all tiers would choose alike, and a flow would change its path with every
+    Policy 1 uses a hash that the packet already has, and on veths packets of a TCP socket of the
+    same machine have one: all tiers would select alike, and a flow would change its path with every
     retransmission timeout. On wires neither happens.
     """
     return {
@@ -78,7 +78,7 @@ def hash_sysctls(family: str) -> dict[str, object]:
 
 
 def ipv6_sysctls() -> dict[str, object]:
-    """Return what an IPv6 router needs; nobody else is on a veth, so addresses need no probing."""
+    """Return the sysctls of an IPv6 router; on a veth addresses need no duplicate detection."""
     return {
         "ipv6.conf.all.forwarding": 1,
         "ipv6.conf.default.forwarding": 1,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fared.core.ids import dotted
-from fared.lab.addressing import NodePlan, Port
+from fared.lab.addressing import NodePlan, PortAddresses
 from fared.lab.kinds.base import Command, router_sysctls
 
 _CONFIG = "bird.conf"
@@ -22,18 +22,18 @@ class Bird:
         return f"{', '.join(absent)} (Debian package bird2)" if absent else None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
-        """Return what a router needs: BIRD leaves sysctls to the administrator."""
+        """Return the sysctls of a router: BIRD leaves them to the administrator."""
         return router_sysctls(plan)
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return bird.conf: the startup-config as it is, or a generated one."""
+        """Return bird.conf: the startup-config unchanged, or a generated one."""
         del directory
         if plan.node.startup_config is not None:
             return {_CONFIG: plan.node.startup_config.read_text("utf-8")}
         return {_CONFIG: "\n".join(_config(plan)) + "\n"}
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start the daemon in the foreground, so that its process is the one we started."""
+        """Start the daemon in the foreground, so that the started process is the daemon."""
         del plan
         socket = directory / "bird.ctl"
         arguments = ("bird", "-f", "-c", str(directory / _CONFIG), "-s", str(socket))
@@ -67,7 +67,7 @@ def _config(plan: NodePlan) -> Iterator[str]:
     yield "}"
 
 
-def _interface(port: Port, hello: int) -> str:
+def _interface(port: PortAddresses, hello: int) -> str:
     if port.to_host:
         return f'interface "{port.name}" {{ stub yes; cost {port.cost}; }};'
     timers = f"hello {hello}; dead count 4; retransmit 2; rx buffer 65535;"

@@ -21,11 +21,11 @@ class Fared:
     """The kind ``fared``."""
 
     def missing(self) -> str | None:
-        """Nothing: the daemon comes with the lab."""
+        """Return None: the daemon is installed with the lab."""
         return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
-        """Return only what the daemon leaves alone: forwarding and the hash seed it sets itself."""
+        """Return only the sysctls that the daemon does not set itself."""
         six = ipv6_sysctls() if plan.isis else {}
         rest = {"ipv4.conf.all.rp_filter": 0, "ipv4.conf.default.rp_filter": 0}
         return {**six, **hash_sysctls("ipv4"), **rest}
@@ -38,7 +38,7 @@ class Fared:
         return {_CONFIG: text}
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start the daemon of the same installation; it is up when its control socket is."""
+        """Start the daemon of this installation; it is ready when its control socket exists."""
         del plan
         arguments = (*_program("fared"), "-c", str(directory / _CONFIG))
         return (Command("fared", arguments, directory / _SOCKET),)
@@ -49,10 +49,11 @@ class Fared:
 
 
 def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
-    """Return the generated configuration of a node, as the YAML file holds it."""
+    """Return the generated configuration of a node, as in the YAML file."""
     return {
         "router-id": str(plan.router_id),
         "hostname": plan.name,
+        "state-directory": str(control_socket.parent),
         "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
@@ -103,7 +104,7 @@ def _ospf(plan: NodePlan) -> dict[str, Any]:
 
 
 def _program(name: str) -> tuple[str, ...]:
-    """Return how to start a program of this installation, even when it is not on PATH."""
+    """Return the command of a program of this installation, even if it is not on PATH."""
     beside = Path(sys.executable).parent / name
     if beside.exists():
         return (str(beside),)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fared.core.ids import dotted
-from fared.lab.addressing import NodePlan, Port
+from fared.lab.addressing import NodePlan, PortAddresses
 from fared.lab.kinds.base import Command, router_sysctls
 
 _DAEMONS = Path("/usr/lib/frr")
@@ -19,18 +19,18 @@ class Frr:
     """The kind ``frr``."""
 
     def missing(self) -> str | None:
-        """Debian's package is what is looked for."""
+        """Checks for Debian's package."""
         absent = [name for name in ("zebra", "ospfd", "isisd") if not (_DAEMONS / name).exists()]
         if shutil.which("vtysh") is None:
             absent.append("vtysh")
         return f"{', '.join(absent)} (Debian package frr)" if absent else None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
-        """Return what a router needs: FRR leaves sysctls to the administrator."""
+        """Return the sysctls of a router: FRR leaves them to the administrator."""
         return router_sysctls(plan)
 
     def files(self, plan: NodePlan, directory: Path) -> Mapping[str, str]:
-        """Return zebra.conf and the protocol's; with a startup-config both stay empty."""
+        """Return zebra.conf and the protocol's; both are empty with a startup-config."""
         del directory
         daemon = _daemon(plan)
         if plan.node.startup_config is not None:
@@ -42,7 +42,7 @@ class Frr:
         }
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start zebra, then the protocol: it looks for zebra's socket only every 10 s."""
+        """Start zebra, then the protocol, which looks for zebra's socket only every 10 s."""
         socket = directory / "zserv"
         protocol = _daemon(plan)
         daemons = [
@@ -66,7 +66,7 @@ class Frr:
         return daemons
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
-        """Run vtysh: words are one command, an option and what follows are passed as they are."""
+        """Run vtysh: words form one command; an option and the rest are passed unchanged."""
         tool = ["vtysh", "--vty_socket", str(directory)]
         if not arguments or arguments[0].startswith("-"):
             return [*tool, *arguments]
@@ -80,8 +80,8 @@ def _daemon(plan: NodePlan) -> str:
 def _zebra(plan: NodePlan) -> Iterator[str]:
     """Yield zebra.conf, without next-hop objects.
 
-    On carrier loss the kernel shrinks groups without a word; zebra 8.4 keeps a group it no longer
-    needs for 180 s and, when the link is back, reuses it as if it were still whole.
+    On carrier loss the kernel shrinks groups without notification. zebra 8.4 keeps an unused group
+    for 180 s and uses it again when the link returns, as if it were still complete.
     """
     yield f"hostname {plan.name}"
     yield "no zebra nexthop kernel enable"
@@ -90,7 +90,7 @@ def _zebra(plan: NodePlan) -> Iterator[str]:
         yield from _link_params(port)
 
 
-def _link_params(port: Port) -> Iterator[str]:
+def _link_params(port: PortAddresses) -> Iterator[str]:
     """Yield the TE attributes, bytes/s.
 
     FRR refuses a maximum bandwidth that is not above every other one at that moment, and its
@@ -129,6 +129,7 @@ def _ospfd(plan: NodePlan) -> Iterator[str]:
     yield "router ospf"
     yield f" ospf router-id {plan.router_id}"
     yield " maximum-paths 64"
+    yield " log-adjacency-changes detail"
     yield " timers throttle spf 0 50 500"
     yield " timers throttle lsa all 0"
     yield " timers lsa min-arrival 0"

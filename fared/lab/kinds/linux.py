@@ -14,7 +14,7 @@ class Linux:
     """The kind ``linux``."""
 
     def missing(self) -> str | None:
-        """Nothing is needed but the kernel."""
+        """Return None: a host needs only the kernel."""
         return None
 
     def sysctls(self, plan: NodePlan) -> Mapping[str, object]:
@@ -33,6 +33,6 @@ class Linux:
         return ()
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
-        """Refuse: there is no daemon to speak to."""
+        """Refuse: there is no daemon."""
         del arguments
         raise LabError(f"{directory.name} is a host; use `fared-lab exec {directory.name} ...`")

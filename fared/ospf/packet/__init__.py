@@ -1,1 +1,1 @@
-"""OSPFv2 wire formats: bytes to frozen dataclasses and back; any bytes decode or DecodeError."""
+"""OSPFv2 packets and LSAs: bytes to frozen structs and back (RFC 2328 appendix A)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 
 class RouterLinkType(enum.IntEnum):
@@ -17,9 +18,9 @@ class RouterLinkType(enum.IntEnum):
 
 
 class RouterLink(NamedTuple):
-    """One link of a router LSA. ``link_id`` and ``link_data`` mean what §12.4.1 says by type.
+    """One link of a router LSA. §12.4.1 defines ``link_id`` and ``link_data`` by type.
 
-    A tuple, as a large fabric has a hundred thousand of them to make when its LSDB arrives.
+    A tuple, which is fast to create: a large fabric has a hundred thousand links.
     """
 
     link_type: int
@@ -32,33 +33,29 @@ B_BIT, E_BIT, V_BIT = 0x01, 0x02, 0x04
 """Flags of a router LSA (RFC 2328 §A.4.2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RouterLsa:
+class RouterLsa(msgspec.Struct, frozen=True):
     """Router LSA body; ``flags``: border router, AS boundary router, end of a virtual link."""
 
     flags: int
     links: tuple[RouterLink, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkLsa:
-    """Network LSA body."""
+class NetworkLsa(msgspec.Struct, frozen=True):
+    """Network LSA body (RFC 2328 §A.4.3)."""
 
     network_mask: int
     attached_routers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryLsa:
-    """Summary LSA body, types 3 and 4."""
+class SummaryLsa(msgspec.Struct, frozen=True):
+    """Summary LSA body, types 3 and 4 (RFC 2328 §A.4.4)."""
 
     network_mask: int
     metric: int
 
 
-@dataclass(frozen=True, slots=True)
-class AsExternalLsa:
-    """AS-external LSA body, types 5 and 7 (TOS 0 only)."""
+class AsExternalLsa(msgspec.Struct, frozen=True):
+    """AS-external LSA body, types 5 and 7, TOS 0 only (RFC 2328 §A.4.5)."""
 
     network_mask: int
     type_2: bool

@@ -1,7 +1,7 @@
-"""LSA bodies to bytes and back: the codec of what ``bodies`` and ``opaque`` describe.
+"""LSA bodies to bytes and back: the codec of ``bodies`` and ``opaque``.
 
-``decode_body`` is called when an LSA is first used for a calculation, not when it is flooded.
-Offsets in its errors count from the start of the LSA.
+Opaque LSAs are decoded when a calculation needs them, not when they are flooded. Offsets in errors
+count from the start of the LSA.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _EXTERNAL_TOS_SIZE: Final = 12
 
 
 def opaque_type(link_state_id: int) -> int:
-    """The opaque type: the high byte of an opaque LSA's link state id (RFC 5250 §3)."""
+    """The opaque type: the first 8 bits of the link state id (RFC 5250 §3)."""
     return link_state_id >> 24
 
 
@@ -57,7 +57,7 @@ def opaque_link_state_id(kind: OpaqueType, opaque_id: int) -> int:
 def decode_body(lsa: Lsa) -> LsaBody | None:
     """Decode the body by LS type; None for types this router does not use.
 
-    Raises DecodeError (truncated, length, tlv) and nothing else.
+    Raises only DecodeError (truncated, length, tlv).
     """
     decoder = _DECODERS.get(lsa.header.ls_type)
     if decoder is not None:
@@ -75,21 +75,21 @@ def decode_body(lsa: Lsa) -> LsaBody | None:
 
 
 def encode_body(body: LsaBody) -> bytes:
-    """Encode any body this router decodes (what follows the LSA header)."""
+    """Encode a body: the bytes after the LSA header."""
     return _ENCODERS[type(body)](body)
 
 
 def _check_size(raw: bytes, minimum: int, unit: int, what: str) -> None:
-    """Bodies hold ``minimum`` bytes and then whole units."""
+    """Check that a body has ``minimum`` bytes and then whole units."""
     size = len(raw) - _START
     if size < minimum:
-        raise DecodeError("truncated", len(raw), f"{what} takes {minimum} bytes, not {size}")
+        raise DecodeError("truncated", len(raw), f"{what} of {size} bytes, below {minimum}")
     if (size - minimum) % unit:
-        raise DecodeError("length", len(raw), f"{what} of {size} bytes does not end with a field")
+        raise DecodeError("length", len(raw), f"{what} of {size} bytes ends within a field")
 
 
 def _decode_router(raw: bytes) -> RouterLsa:
-    """RFC 2328 §A.4.2; metrics for other types of service are read over (§12.4.1)."""
+    """RFC 2328 §A.4.2; TOS metrics are skipped (§12.3)."""
     _check_size(raw, _ROUTER.size, 4, "router LSA")
     flags, count = _ROUTER.unpack_from(raw, _START)
     offset = _START + _ROUTER.size
@@ -104,23 +104,25 @@ def _decode_router(raw: bytes) -> RouterLsa:
 
 
 def _decode_tos_links(raw: bytes, offset: int, count: int) -> tuple[RouterLink, ...]:
-    """Links one by one: the way for the rare LSA with metrics by type of service, or a bad one."""
+    """Decode links one by one, of LSAs with TOS metrics, or malformed ones."""
     links: list[RouterLink] = []
     for _ in range(count):
         if offset + _LINK.size > len(raw):
-            raise DecodeError("truncated", offset, f"router LSA announces {count} links")
+            raise DecodeError(
+                "truncated", offset, f"router LSA ends before the last of {count} links"
+            )
         link_id, link_data, link_type, tos_count, metric = _LINK.unpack_from(raw, offset)
         links.append(RouterLink(link_type, link_id, link_data, metric))
         offset += _LINK.size + 4 * tos_count
     if offset > len(raw):
-        raise DecodeError("truncated", len(raw), "metrics by type of service run past the LSA")
+        raise DecodeError("truncated", len(raw), "router LSA ends within TOS metrics")
     if offset < len(raw):
         raise DecodeError("length", offset, f"{len(raw) - offset} bytes after the last link")
     return tuple(links)
 
 
 def encode_router_lsa(body: RouterLsa) -> bytes:
-    """Encode a router LSA body without metrics by type of service."""
+    """Encode a router LSA body, without TOS metrics."""
     links = (_LINK.pack(k.link_id, k.link_data, k.link_type, 0, k.metric) for k in body.links)
     return _ROUTER.pack(body.flags, len(body.links)) + b"".join(links)
 
@@ -139,7 +141,7 @@ def encode_network_lsa(body: NetworkLsa) -> bytes:
 
 
 def _decode_summary(raw: bytes) -> SummaryLsa:
-    """RFC 2328 §A.4.4; metrics for other types of service are read over."""
+    """RFC 2328 §A.4.4; TOS metrics are skipped."""
     _check_size(raw, _SUMMARY.size, 4, "summary LSA")
     mask, metric = _SUMMARY.unpack_from(raw, _START)
     return SummaryLsa(mask, metric & _METRIC)
@@ -151,14 +153,14 @@ def encode_summary_lsa(body: SummaryLsa) -> bytes:
 
 
 def _decode_external(raw: bytes) -> AsExternalLsa:
-    """RFC 2328 §A.4.5; metrics for other types of service are read over."""
+    """RFC 2328 §A.4.5; TOS metrics are skipped."""
     _check_size(raw, _EXTERNAL.size, _EXTERNAL_TOS_SIZE, "AS-external LSA")
     mask, metric, forwarding, tag = _EXTERNAL.unpack_from(raw, _START)
     return AsExternalLsa(mask, bool(metric >> 24 & _E_BIT), metric & _METRIC, forwarding, tag)
 
 
 def encode_as_external_lsa(body: AsExternalLsa) -> bytes:
-    """Encode the body of an AS-external LSA (type 5) or its NSSA sibling (type 7)."""
+    """Encode the body of an AS-external LSA (type 5) or NSSA LSA (type 7)."""
     metric = body.type_2 * _E_BIT << 24 | body.metric & _METRIC
     return _EXTERNAL.pack(
         body.network_mask, metric, body.forwarding_address, body.external_route_tag

@@ -1,8 +1,8 @@
 """OSPF packets to bytes and back (RFC 2328 §A.3).
 
-``decode_packet`` checks what can be checked without knowing the neighbour or the key: version,
-type, lengths, the packet checksum and the shape of the body. LSAs inside an update stay
-undecoded envelopes; whether their own checksum holds is for the flooding procedure to ask.
+``decode_packet`` checks version, type, lengths, packet checksum and the format of the body, which
+needs neither neighbor nor key. LSAs in an update are not decoded; the flooding procedure verifies
+their checksums (§13 (1)).
 """
 
 from __future__ import annotations
@@ -39,48 +39,48 @@ _CHECKSUMMED = (AuType.NULL, AuType.SIMPLE)
 
 
 def packet_length(payload: bytes) -> int:
-    """Length of the OSPF packet by its own header, which must fit the payload.
+    """The length in the OSPF header, at most that of the payload.
 
-    What follows it is a digest (RFC 2328 §D.4.3) or an LLS block (RFC 5613). Raises
+    A digest (RFC 2328 §D.4.3) or an LLS block (RFC 5613) may follow the packet. Raises
     DecodeError ``truncated``, ``version`` or ``length``.
     """
     if len(payload) < PACKET_HEADER_SIZE:
-        raise DecodeError("truncated", len(payload), "an OSPF header takes 24 bytes")
+        raise DecodeError("truncated", len(payload), f"packet of {len(payload)} bytes, below 24")
     if payload[0] != OSPF_VERSION:
-        raise DecodeError("version", 0, f"OSPF version {payload[0]} is not 2")
+        raise DecodeError("version", 0, f"OSPF version {payload[0]}, expected 2")
     length = int.from_bytes(payload[2:4], "big")
     if length < PACKET_HEADER_SIZE:
-        raise DecodeError("length", 2, f"packet length {length} is below 24")
+        raise DecodeError("length", 2, f"packet length {length}, below 24")
     if length > len(payload):
         raise DecodeError(
-            "truncated", len(payload), f"packet length is {length}, {len(payload)} bytes came"
+            "truncated", len(payload), f"packet length {length}, received {len(payload)} bytes"
         )
     return length
 
 
 def packet_checksum(packet: bytes) -> int:
-    """The packet checksum; it leaves out the 64-bit authentication field (§A.3.1)."""
+    """The packet checksum, which excludes the 64-bit authentication field (§A.3.1)."""
     return internet_checksum(packet[: _AUTHENTICATION.start] + packet[_AUTHENTICATION.stop :])
 
 
 def decode_packet(payload: bytes, *, verify_checksum: bool = True) -> Packet:
     """Decode the payload of one IP datagram.
 
-    The length in the header governs; trailing bytes are left to the caller (authentication).
-    The checksum is verified unless the authentication type replaces it (2 and 3) or
-    ``verify_checksum`` is false. Raises DecodeError and nothing else, codes truncated,
-    version, type, length, auth (unknown authentication type) and checksum.
+    Bytes after the length of the header are ignored (authentication data). The checksum is
+    verified unless the authentication type replaces it (2 and 3) or ``verify_checksum`` is false.
+    Raises only DecodeError, codes truncated, version, type, length, auth (unknown authentication
+    type) and checksum.
     """
     length = packet_length(payload)
     packet = payload[:length]
     _, type_number, _, router_id, area_id, _, au_type, authentication = _HEADER.unpack_from(packet)
     decoder = _DECODERS.get(type_number)
     if decoder is None:
-        raise DecodeError("type", 1, f"packet type {type_number} is not 1 to 5")
+        raise DecodeError("type", 1, f"unknown packet type {type_number}")
     if au_type > AuType.CRYPTOGRAPHIC_EXTENDED:
-        raise DecodeError("auth", 14, f"authentication type {au_type} is not 0 to 3")
+        raise DecodeError("auth", 14, f"unknown authentication type {au_type}")
     if verify_checksum and au_type in _CHECKSUMMED and packet_checksum(packet):
-        raise DecodeError("checksum", 12, "packet checksum does not hold")
+        raise DecodeError("checksum", 12, "wrong packet checksum")
     body = decoder(Reader(packet, PACKET_HEADER_SIZE))
     return Packet(PacketType(type_number), router_id, area_id, au_type, authentication, body)
 
@@ -93,10 +93,10 @@ def encode_packet(
     au_type: int = AuType.NULL,
     authentication: bytes = bytes(8),
 ) -> bytes:
-    """Encode one packet, header included; no digest is appended (see ``fared.ospf.auth``).
+    """Encode one packet with its header; ``ospf.auth.signature`` appends the digest.
 
-    The checksum is computed for authentication types 0 and 1 and zero for the cryptographic
-    ones (§D.4). Raises ValueError if the packet would exceed 65,535 bytes.
+    The checksum is computed for authentication types 0 and 1, and zero for the cryptographic
+    ones (§D.4). Raises ValueError beyond 65,535 bytes.
     """
     packet_type, content = _encode_body(body)
     length = PACKET_HEADER_SIZE + len(content)
@@ -117,35 +117,43 @@ def encode_packet(
 def _words(reader: Reader, what: str) -> tuple[int, ...]:
     """Read 32-bit ids to the end of the slice."""
     if reader.remaining % 4:
-        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes of {what}")
+        raise DecodeError(
+            "length", reader.offset, f"{reader.remaining} bytes of {what}, not a multiple of 4"
+        )
     count = reader.remaining // 4
     return struct.unpack(f">{count}I", reader.rest())
 
 
 def _decode_hello(reader: Reader) -> Hello:
+    """RFC 2328 §A.3.2."""
     mask, interval, options, priority, dead, dr, bdr = _HELLO.unpack(
         reader.take(_HELLO.size, "hello")
     )
-    neighbors = _words(reader, "neighbours")
+    neighbors = _words(reader, "neighbors")
     return Hello(mask, interval, options, priority, dead, dr, bdr, neighbors)
 
 
 def _decode_dd(reader: Reader) -> DatabaseDescription:
+    """RFC 2328 §A.3.3."""
     mtu, options, flags, sequence = _DD.unpack(reader.take(_DD.size, "database description"))
     return DatabaseDescription(mtu, options, flags, sequence, decode_headers(reader))
 
 
 def _decode_request(reader: Reader) -> LsRequest:
+    """RFC 2328 §A.3.4."""
     if reader.remaining % _REQUEST.size:
-        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes of requests")
+        raise DecodeError(
+            "length", reader.offset, f"{reader.remaining} bytes of requests, not a multiple of 12"
+        )
     return LsRequest(tuple(LsaKey(*key) for key in _REQUEST.iter_unpack(reader.rest())))
 
 
 def _decode_update(reader: Reader) -> LsUpdate:
+    """RFC 2328 §A.3.5."""
     start = reader.offset
     count = reader.u32("number of LSAs")
     if count * 20 > reader.remaining:
-        raise DecodeError("length", start, f"{count} LSAs announced in {reader.remaining} bytes")
+        raise DecodeError("length", start, f"{count} LSAs in {reader.remaining} bytes")
     lsas = tuple(decode_lsa(reader) for _ in range(count))
     if reader.remaining:
         raise DecodeError("length", reader.offset, f"{reader.remaining} bytes after the last LSA")
@@ -153,6 +161,7 @@ def _decode_update(reader: Reader) -> LsUpdate:
 
 
 def _decode_ack(reader: Reader) -> LsAck:
+    """RFC 2328 §A.3.6."""
     return LsAck(decode_headers(reader))
 
 
@@ -183,6 +192,7 @@ def _encode_body(body: PacketBody) -> tuple[PacketType, bytes]:
 
 
 def _encode_hello(hello: Hello) -> bytes:
+    """RFC 2328 §A.3.2."""
     fixed = _HELLO.pack(
         hello.network_mask,
         hello.hello_interval,

@@ -1,8 +1,7 @@
-"""Extended prefix LSA (RFC 7684 §2): facts about prefixes, among them their path capacity.
+"""Extended prefix LSA (RFC 7684 §2): attributes of prefixes, among them their path capacity.
 
-The path capacity is a sub-TLV of our own out of the range reserved for experiments; its code
-point is configurable, so that a body keeps all sub-TLVs as they came and is asked by code point.
-``docs/path-capacity-sub-tlv.md`` describes it byte by byte.
+The path capacity is a sub-TLV of fared in the experimental range. Its code point is configurable,
+so a body keeps all sub-TLVs as received. ``docs/path-capacity-sub-tlv.md`` specifies it.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import enum
 import math
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from fared.core.ids import Prefix, ipv4_prefix
 from fared.core.wire import DecodeError
@@ -27,7 +27,7 @@ _FLOAT = struct.Struct(">f")
 
 
 class RouteType(enum.IntEnum):
-    """What kind of route the prefix is (RFC 7684 §2.1)."""
+    """The route type of the prefix (RFC 7684 §2.1)."""
 
     UNSPECIFIED = 0
     INTRA_AREA = 1
@@ -36,8 +36,7 @@ class RouteType(enum.IntEnum):
     NSSA_EXTERNAL = 7
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixFacts:
+class PrefixFacts(msgspec.Struct, frozen=True):
     """One extended prefix TLV; ``flags`` are the A (0x80) and N (0x40) bits."""
 
     route_type: int
@@ -46,7 +45,7 @@ class PrefixFacts:
     sub_tlvs: tuple[tuple[int, bytes], ...] = ()
 
     def capacity(self, code_point: int) -> float | None:
-        """Path capacity under this code point, bytes/s; None if there is none to be believed."""
+        """Path capacity with this code point, bytes/s; None if missing or invalid."""
         for kind, value in self.sub_tlvs:
             if kind == code_point and len(value) == _FLOAT.size:
                 capacity = float(_FLOAT.unpack(value)[0])
@@ -54,9 +53,8 @@ class PrefixFacts:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedPrefixLsa:
-    """Extended prefix opaque LSA body: IPv4 unicast prefixes, other TLVs as they came."""
+class ExtendedPrefixLsa(msgspec.Struct, frozen=True):
+    """Extended prefix opaque LSA body: IPv4 unicast prefixes, other TLVs as received."""
 
     prefixes: tuple[PrefixFacts, ...]
     unknown: tuple[tuple[int, bytes], ...] = ()
@@ -83,14 +81,14 @@ def decode_extended_prefix(data: bytes, start: int) -> ExtendedPrefixLsa:
 
 
 def _decode_prefix(data: bytes, first: int, last: int) -> PrefixFacts | None:
-    """RFC 7684 §2.1; None for an address family other than IPv4 unicast."""
+    """Decode an extended prefix TLV (RFC 7684 §2.1); None if it is not IPv4 unicast."""
     if last - first < _HEAD.size:
-        raise DecodeError("tlv", first, f"extended prefix of {last - first} bytes")
+        raise DecodeError("tlv", first, f"extended prefix of {last - first} bytes, below 4")
     route_type, length, family, flags = _HEAD.unpack_from(data, first)
     if family != _IPV4_UNICAST:
         return None
     if length > _MAX_LENGTH:
-        raise DecodeError("tlv", first + 1, f"prefix length {length}")
+        raise DecodeError("tlv", first + 1, f"prefix length {length}, above 32")
     address = first + _HEAD.size
     after = address + 4 * bool(length)
     if after > last:

@@ -1,17 +1,20 @@
-"""LSA headers and the envelope in which an LSA travels and is stored (RFC 2328 §12.1, §A.4.1).
+"""LSA headers, and LSAs as bytes for flooding and storage (RFC 2328 §12.1, §A.4.1).
 
-An LSA is kept as the bytes it arrived in: flooding forwards those bytes with the age patched,
-never a re-encoding, so that unknown LSA types pass through unharmed (RFC 5250 §3).
+An LSA is stored as the bytes received. They are flooded with the age updated and are not encoded
+again, so opaque LSAs of unknown types are flooded unchanged (RFC 5250 §3).
 """
 
 from __future__ import annotations
 
 import enum
 import struct
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from fared.core.checksum import fletcher16, fletcher_ok
+from fared.core.ids import dotted
 from fared.core.wire import DecodeError, Reader
 
 # Architectural constants (RFC 2328 appendix B); ages and times in seconds.
@@ -30,7 +33,7 @@ _U16 = struct.Struct(">H")
 
 
 class LsType(enum.IntEnum):
-    """LS types this router knows (RFC 2328 §A.4.1, RFC 5250)."""
+    """LS types with a name here (RFC 2328 §A.4.1, RFC 5250 §3; 7: RFC 3101, not flooded)."""
 
     ROUTER = 1
     NETWORK = 2
@@ -44,16 +47,19 @@ class LsType(enum.IntEnum):
 
 
 class LsaKey(NamedTuple):
-    """What names an LSA (RFC 2328 §12.1): three instances with one key differ only in age."""
+    """The identity of an LSA (RFC 2328 §12.1): LS type, link state id, advertising router."""
 
     ls_type: int
     link_state_id: int
     advertising_router: int
 
+    def __str__(self) -> str:
+        """The key as text: ``1 10.255.0.1 10.255.0.1``."""
+        return f"{self.ls_type} {dotted(self.link_state_id)} {dotted(self.advertising_router)}"
 
-@dataclass(frozen=True, slots=True)
-class LsaHeader:
-    """The 20 bytes at the head of each LSA; ``ls_sequence_number`` is signed."""
+
+class LsaHeader(msgspec.Struct, frozen=True):
+    """The LSA header (RFC 2328 §A.4.1); ``ls_sequence_number`` is signed (§12.1.6)."""
 
     ls_age: int
     options: int
@@ -66,30 +72,28 @@ class LsaHeader:
 
     @property
     def key(self) -> LsaKey:
-        """The LSA's identity."""
+        """The identity of the LSA."""
         return LsaKey(self.ls_type, self.link_state_id, self.advertising_router)
 
 
-@dataclass(frozen=True, slots=True)
-class Lsa:
+class Lsa(msgspec.Struct, frozen=True):
     """One LSA: its header and all its bytes (header included, exactly ``header.length``)."""
 
     header: LsaHeader
     raw: bytes
 
 
-def decode_header(reader: Reader) -> LsaHeader:
-    """Read one LSA header. Raises DecodeError ``truncated``; judges no field."""
-    return LsaHeader(*_HEADER.unpack(reader.take(LSA_HEADER_SIZE, "LSA header")))
-
-
 def decode_headers(reader: Reader) -> tuple[LsaHeader, ...]:
-    """Read headers to the end of the slice, as database descriptions and acks list them.
+    """Read headers to the end of the slice, as in database descriptions and acknowledgments.
 
     Raises DecodeError ``length`` if the slice does not end with a whole header.
     """
     if reader.remaining % LSA_HEADER_SIZE:
-        raise DecodeError("length", reader.offset, f"{reader.remaining} bytes of LSA headers")
+        raise DecodeError(
+            "length",
+            reader.offset,
+            f"{reader.remaining} bytes of LSA headers, not a multiple of 20",
+        )
     return tuple(LsaHeader(*fields) for fields in _HEADER.iter_unpack(reader.rest()))
 
 
@@ -108,16 +112,16 @@ def encode_header(header: LsaHeader) -> bytes:
 
 
 def decode_lsa(reader: Reader) -> Lsa:
-    """Read one LSA and keep its bytes; neither its body nor its checksum is looked at.
+    """Read one LSA as bytes, without decoding its body or verifying its checksum.
 
-    Raises DecodeError ``length`` if the LSA claims less than a header, ``truncated`` if more
-    than the reader holds.
+    Raises DecodeError ``length`` if its length is below that of a header, ``truncated`` if it
+    exceeds the bytes left.
     """
     start = reader.offset
     head = reader.take(LSA_HEADER_SIZE, "LSA header")
     header = LsaHeader(*_HEADER.unpack(head))
     if header.length < LSA_HEADER_SIZE:
-        raise DecodeError("length", start + 18, f"LSA length {header.length} is below 20")
+        raise DecodeError("length", start + 18, f"LSA length {header.length}, below 20")
     return Lsa(header, head + reader.take(header.length - LSA_HEADER_SIZE, "LSA body"))
 
 
@@ -152,7 +156,7 @@ def encode_lsa(
 
 
 def with_age(lsa: Lsa, age: int) -> Lsa:
-    """The same instance at another age; the checksum does not cover the age (§12.1.7)."""
+    """The same instance with its age updated; the checksum excludes the age (§12.1.7)."""
     if age == lsa.header.ls_age:
         return lsa
     old = lsa.header
@@ -170,5 +174,5 @@ def with_age(lsa: Lsa, age: int) -> Lsa:
 
 
 def lsa_checksum_ok(lsa: Lsa) -> bool:
-    """Whether the Fletcher checksum holds; zero counts as wrong (RFC 2328 §12.1.7)."""
+    """Whether the Fletcher checksum is correct; zero is not valid (RFC 2328 §12.1.7)."""
     return lsa.header.ls_checksum != 0 and fletcher_ok(lsa.raw[2:])

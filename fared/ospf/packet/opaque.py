@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+
+import msgspec
 
 from fared.te.attributes import TeAttributes
 
 
 class OpaqueType(enum.IntEnum):
-    """The high byte of an opaque LSA's link state id (IANA)."""
+    """Opaque types (RFC 5250 §3, IANA)."""
 
     TRAFFIC_ENGINEERING = 1
     ROUTER_INFORMATION = 4
     EXTENDED_PREFIX = 7
 
 
-@dataclass(frozen=True, slots=True)
-class TeRouterAddress:
+class TeRouterAddress(msgspec.Struct, frozen=True):
     """TE LSA with the router address TLV (RFC 3630 §2.4.1)."""
 
     address: int
 
 
-@dataclass(frozen=True, slots=True)
-class TeLink:
-    """TE LSA with one link TLV (RFC 3630 §2.4.2); ids are those of RFC 4203 §1.1.
+class TeLink(msgspec.Struct, frozen=True):
+    """TE LSA with one link TLV (RFC 3630 §2.4.2); identifiers are those of RFC 4203 §1.1.
 
-    ``anomalous`` lists the sub-TLV types (27, 28, 30) that came with the A bit of RFC 7471 set.
-    ``router_address`` is that of a router address TLV in the same LSA: RFC 3630 §2.4 wants one
-    TLV an LSA, FRR sends both.
+    ``anomalous`` lists the sub-TLV types (27, 28, 30) with the A bit of RFC 7471 set.
+    ``router_address`` is that of a router address TLV in the same LSA: RFC 3630 §2.4 allows one TLV
+    for each LSA, but FRR sends both.
     """
 
     link_type: int | None
@@ -38,14 +37,13 @@ class TeLink:
     remote_addresses: tuple[int, ...] = ()
     local_identifier: int | None = None
     remote_identifier: int | None = None
-    attributes: TeAttributes = field(default_factory=TeAttributes)
+    attributes: TeAttributes = TeAttributes()
     anomalous: tuple[int, ...] = ()
     unknown: tuple[tuple[int, bytes], ...] = ()
     router_address: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RouterInformation:
+class RouterInformation(msgspec.Struct, frozen=True):
     """Router information LSA (RFC 7770): capabilities and the dynamic hostname (RFC 5642)."""
 
     capabilities: int | None = None

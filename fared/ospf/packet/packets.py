@@ -1,15 +1,16 @@
-"""The five OSPF packets (RFC 2328 §A.3). LSAs inside an update stay undecoded ``Lsa`` envelopes."""
+"""The five OSPF packets (RFC 2328 §A.3). LSAs in an update are not decoded (``Lsa``)."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+import msgspec
 
 from fared.ospf.packet.lsa import Lsa, LsaHeader, LsaKey
 
 
 class PacketType(enum.IntEnum):
-    """OSPF packet types."""
+    """OSPF packet types (RFC 2328 §A.3.1)."""
 
     HELLO = 1
     DATABASE_DESCRIPTION = 2
@@ -19,12 +20,12 @@ class PacketType(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """The name promised in JSON and metrics."""
+        """The name used in JSON and metrics."""
         return self.name.lower().replace("_", "-")
 
 
 class AuType(enum.IntEnum):
-    """Authentication types of the packet header (RFC 2328 §D, RFC 7474 §3)."""
+    """Authentication types (RFC 2328 appendix D, RFC 7474 §3)."""
 
     NULL = 0
     SIMPLE = 1
@@ -33,11 +34,15 @@ class AuType(enum.IntEnum):
 
 
 class Options(enum.IntFlag):
-    """The options byte of hellos, database descriptions and LSAs (RFC 2328 §A.2, RFC 5250)."""
+    """The options of hellos, database descriptions and LSAs (RFC 2328 §A.2; ``O``: RFC 5250).
+
+    ``L``: an LLS data block follows the packet (RFC 5613), which is ignored.
+    """
 
     E = 0x02
     MC = 0x04
     NP = 0x08
+    L = 0x10
     DC = 0x20
     O = 0x40  # noqa: E741 - the RFC's name
 
@@ -50,8 +55,7 @@ class DdFlags(enum.IntFlag):
     I = 0x04  # noqa: E741 - the RFC's name
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(msgspec.Struct, frozen=True):
     """Hello packet (RFC 2328 §A.3.2)."""
 
     network_mask: int
@@ -64,11 +68,10 @@ class Hello:
     neighbors: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseDescription:
+class DatabaseDescription(msgspec.Struct, frozen=True):
     """Database description packet (RFC 2328 §A.3.3).
 
-    ``packed`` are headers that are bytes already, behind the others: only a sender has such.
+    ``packed``: encoded headers that follow ``lsa_headers``, of descriptions to be sent.
     """
 
     interface_mtu: int
@@ -79,22 +82,19 @@ class DatabaseDescription:
     packed: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class LsRequest:
+class LsRequest(msgspec.Struct, frozen=True):
     """Link state request packet (RFC 2328 §A.3.4)."""
 
     requests: tuple[LsaKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LsUpdate:
+class LsUpdate(msgspec.Struct, frozen=True):
     """Link state update packet (RFC 2328 §A.3.5)."""
 
     lsas: tuple[Lsa, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LsAck:
+class LsAck(msgspec.Struct, frozen=True):
     """Link state acknowledgment packet (RFC 2328 §A.3.6)."""
 
     lsa_headers: tuple[LsaHeader, ...]
@@ -103,9 +103,8 @@ class LsAck:
 PacketBody = Hello | DatabaseDescription | LsRequest | LsUpdate | LsAck
 
 
-@dataclass(frozen=True, slots=True)
-class Packet:
-    """A whole OSPF packet. ``authentication`` is the header's 64-bit field as it stands."""
+class Packet(msgspec.Struct, frozen=True):
+    """An OSPF packet (RFC 2328 §A.3.1). ``authentication`` is the 64-bit field of its header."""
 
     packet_type: PacketType
     router_id: int

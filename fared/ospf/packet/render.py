@@ -1,14 +1,14 @@
 """OSPF packets and LSAs as plain dictionaries for JSON: ``decode``, ``show database``.
 
-What the keys hold, everywhere:
+The values:
 
 - addresses, ids and masks are dotted text;
-- numbers of the protocol are integers as on the wire, with a readable companion where one
-  helps: ``type`` and ``type_name``, ``flags`` and ``flags_names``, ``options`` and
-  ``options_names``. ``seq`` is unsigned, so that 0x80000001 reads the same as in FRR;
-- bandwidths are bytes/s, delays microseconds, loss per cent; what was not sent is null;
-- a float JSON cannot say is text: ``"NaN"``, ``"Infinity"``, ``"-Infinity"``;
-- bytes nobody decodes are hexadecimal text.
+- numbers of the protocol are integers as in the packet, some with their names: ``type`` and
+  ``type_name``, ``flags`` and ``flags_names``, ``options`` and ``options_names``. ``seq`` is
+  unsigned, so 0x80000001 is the same as in FRR;
+- bandwidths are bytes/s, delays microseconds, loss per cent; fields that were not sent are null;
+- floats without a JSON representation are text: ``"NaN"``, ``"Infinity"``, ``"-Infinity"``;
+- bytes that are not decoded are hexadecimal text.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _names(flags: type[enum.IntFlag], value: int) -> list[str]:
 
 
 def _type_name(kinds: type[enum.IntEnum], value: int) -> str:
-    """``point-to-point``, or ``type-42`` for what has no name here."""
+    """``point-to-point``, or ``type-42`` for a type without a name here."""
     known = {int(kind): kind.name.lower().replace("_", "-") for kind in kinds}
     return known.get(value, f"type-{value}")
 
@@ -138,7 +138,7 @@ def _hello(hello: Hello) -> Json:
 
 
 def render_key(key: LsaKey) -> Json:
-    """What names an LSA."""
+    """The identity of an LSA."""
     return {
         "type": key.ls_type,
         "type_name": _type_name(LsType, key.ls_type),
@@ -161,9 +161,9 @@ def render_header(header: LsaHeader) -> Json:
 
 
 def render_lsa(lsa: Lsa) -> Json:
-    """An LSA with its body: null for types not decoded, and then the bytes as ``body_hex``.
+    """An LSA with its body; null for types that are not decoded, with the bytes as ``body_hex``.
 
-    A malformed body is null too and ``body_error`` says why: a database view must show it.
+    A malformed body is null too, with the reason as ``body_error``.
     """
     rendered: Json = {**render_header(lsa.header), "checksum_ok": lsa_checksum_ok(lsa)}
     try:
@@ -270,7 +270,7 @@ def _extended_prefix(body: ExtendedPrefixLsa) -> Json:
 
 
 def _prefix_facts(facts: PrefixFacts) -> Json:
-    """``path_capacity`` is what the default code point holds; all sub-TLVs are listed besides."""
+    """``path_capacity`` is the value with the default code point; all sub-TLVs are listed too."""
     return {
         "route_type": facts.route_type,
         "route_type_name": _type_name(RouteType, facts.route_type),

@@ -14,7 +14,7 @@ _MAX_HOSTNAME: Final = 255
 
 
 def _printable(value: bytes) -> str:
-    """A peer's name, safe for terminals and JSON: what is not printable becomes an escape."""
+    """A hostname with unprintable characters escaped, safe for terminals and JSON."""
     text = value.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
@@ -22,8 +22,8 @@ def _printable(value: bytes) -> str:
 def decode_router_information(data: bytes, start: int) -> RouterInformation:
     """Decode the TLVs from ``start`` to the end of ``data``.
 
-    Of the capabilities only the first 32 bits are kept: no others are assigned. A TLV that
-    comes twice counts once, the first time. Raises DecodeError ``tlv``.
+    Only the first 32 capability bits are kept, as no others are assigned. Of several TLVs of one
+    type the first counts. Raises DecodeError ``tlv``.
     """
     capabilities: int | None = None
     hostname: str | None = None
@@ -32,12 +32,16 @@ def decode_router_information(data: bytes, start: int) -> RouterInformation:
         value = data[first:last]
         if kind == _CAPABILITIES:
             if not value or len(value) % 4:
-                raise DecodeError("tlv", first, f"capabilities of {len(value)} bytes")
+                raise DecodeError(
+                    "tlv", first, f"capabilities of {len(value)} bytes, not a multiple of 4"
+                )
             if capabilities is None:
                 capabilities = int.from_bytes(value[:4], "big")
         elif kind == _HOSTNAME:
             if not 0 < len(value) <= _MAX_HOSTNAME:
-                raise DecodeError("tlv", first, f"hostname of {len(value)} bytes")
+                raise DecodeError(
+                    "tlv", first, f"hostname of {len(value)} bytes, expected 1 to 255"
+                )
             hostname = hostname or _printable(value)
         else:
             unknown.append((kind, value))

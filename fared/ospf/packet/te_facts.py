@@ -1,9 +1,9 @@
-"""What route computation takes from a TE LSA, read without making objects of all the rest.
+"""The numbers of a TE LSA that routes need, read without decoding the other sub-TLVs.
 
-A large fabric floods a TE LSA for each direction of each link, a dozen sub-TLVs in each, of which
-routes need eight numbers. Routers mostly send the same sub-TLVs in the same order: the order met
-is compiled once into a ``struct`` that picks the numbers out, and used for as long as the type and
-length fields are the same again. Whatever is unusual, or wrong, is left to ``decode_te``.
+A large fabric floods a TE LSA for each direction of each link, with a dozen sub-TLVs, of which
+routes need eight numbers. Most routers send the same sub-TLVs in the same order. So an order is
+compiled once into a ``struct`` that reads these numbers, and used while the type and length fields
+remain the same. ``decode_te`` decodes all other LSAs, and malformed ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.te import LINK_TLV, LinkSubTlv, decode_te
 from fared.ospf.packet.tlv import read_tlvs
 from fared.te.attributes import TeAttributes
+from fared.te.sub_tlvs import Layout
 
 _S = LinkSubTlv
 _TLV = struct.Struct(">HH")
@@ -36,7 +37,7 @@ _FIELDS: Final[dict[int, tuple[str, int]]] = {
     _S.RESIDUAL_BANDWIDTH: ("f", 4),
     _S.AVAILABLE_BANDWIDTH: ("f", 4),
 }
-"""How struct reads what is wanted, in the order of TeFacts, and how long that must be."""
+"""The struct format and the length of each sub-TLV that is read, in the order of TeFacts."""
 _SKIPPED: Final[dict[int, int]] = {
     _S.TE_METRIC: 4,
     _S.MAX_RESERVABLE_BANDWIDTH: 4,
@@ -52,10 +53,10 @@ _Shape = tuple[tuple[int, int], ...]
 
 
 class TeFacts(NamedTuple):
-    """A TE link as the TED sees it; 0 where an id or address was not sent.
+    """The values of a TE link for the TED; ids and addresses that were not sent are 0.
 
-    ``local`` and ``remote`` are the first addresses of their kind, ``more`` all local ones where
-    there are several. Bandwidths are bytes/s, NaN where unknown.
+    ``local`` and ``remote`` are the first addresses of their kind, ``more`` all local ones if
+    there are several. Bandwidths are bytes/s, NaN if unknown.
     """
 
     link_type: int | None
@@ -70,7 +71,7 @@ class TeFacts(NamedTuple):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What a link is matched by, as opposed to what it can carry."""
+        """The fields that identify the link: all but its bandwidths."""
         return (*self[:6], self.more)
 
     @property
@@ -80,7 +81,7 @@ class TeFacts(NamedTuple):
 
 
 def facts_of(link: TeLink) -> TeFacts:
-    """The facts of a link that is decoded already."""
+    """The values of a decoded link."""
     local, remote = link.local_addresses, link.remote_addresses
     capacity, available = link.attributes.capacity, link.attributes.available
     return TeFacts(
@@ -96,35 +97,27 @@ def facts_of(link: TeLink) -> TeFacts:
     )
 
 
-class _Layout:
-    """One order of sub-TLVs, compiled: how to recognise such an LSA, where its numbers are.
+class _TeLinkLayout(Layout):
+    """One order of sub-TLVs, compiled: it recognizes such LSAs and reads their numbers."""
 
-    An LSA has this layout if it has this size and, under ``mask``, is ``headers``.
-    """
-
-    __slots__ = ("headers", "mask", "pick", "size", "unpack")
+    __slots__ = ("pick", "unpack")
 
     def __init__(self, shape: _Shape) -> None:
-        every = b"\xff" * _HEAD
-        mask = [bytes(LSA_HEADER_SIZE), every]
-        headers = [bytes(LSA_HEADER_SIZE), _TLV.pack(LINK_TLV, _padded(shape))]
+        parts = [(b"", LSA_HEADER_SIZE), (_TLV.pack(LINK_TLV, _padded(shape)), 0)]
         form = [f">{LSA_HEADER_SIZE + _HEAD}x"]
         places: dict[int, int] = {}
         count = 0
         for kind, length in shape:
-            blank = bytes(length + -length % _ALIGN)
-            mask += every, blank
-            headers += _TLV.pack(kind, length), blank
+            size = length + -length % _ALIGN
+            parts.append((_TLV.pack(kind, length), size))
             field = _FIELDS.get(kind)
-            form.append(f"{_HEAD}x" + (f"{len(blank)}x" if field is None else field[0]))
+            form.append(f"{_HEAD}x" + (f"{size}x" if field is None else field[0]))
             if field is not None:
                 places[kind] = count
                 count += 1 + (kind == _S.LINK_IDENTIFIERS)
-        self.size = sum(map(len, mask))
-        self.mask = int.from_bytes(b"".join(mask), "big")
-        self.headers = int.from_bytes(b"".join(headers), "big")
+        super().__init__(parts)
         self.unpack = struct.Struct("".join(form)).unpack
-        # The value behind the last one, None, is that of all fields that were not sent.
+        # The value after the last one, None, stands for all fields that were not sent.
         ids = places.get(_S.LINK_IDENTIFIERS, count)
         order = [places.get(kind, count) for kind in _FIELDS]
         at = list(_FIELDS).index(_S.LINK_IDENTIFIERS)
@@ -138,12 +131,12 @@ def _padded(shape: _Shape) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(shape: _Shape) -> _Layout:
-    return _Layout(shape)
+def _compile(shape: _Shape) -> _TeLinkLayout:
+    return _TeLinkLayout(shape)
 
 
 def _shape(raw: bytes) -> _Shape | None:
-    """The sub-TLVs of an LSA that is nothing but one link TLV of the usual kind, else None."""
+    """The sub-TLVs of an LSA with one link TLV of known sub-TLVs and lengths, else None."""
     try:
         tlvs = list(read_tlvs(raw, LSA_HEADER_SIZE, len(raw)))
         if len(tlvs) != 1 or tlvs[0][0] != LINK_TLV:
@@ -163,7 +156,7 @@ def _shape(raw: bytes) -> _Shape | None:
 def _judged(
     maximum: float | None, residual: float | None, available: float | None
 ) -> tuple[float, float]:
-    """Capacity and what is available of it: most links of a fabric are alike."""
+    """Capacity and available bandwidth, cached, as most links of a fabric are alike."""
     attributes = TeAttributes(
         max_bandwidth=maximum, residual_bandwidth=residual, available_bandwidth=available
     )
@@ -172,7 +165,7 @@ def _judged(
 
 
 class TeReader:
-    """Reads TE LSAs one after the other and remembers what the last one looked like."""
+    """Reads TE LSAs one after the other, with the layout of the last one."""
 
     __slots__ = ("_layout",)
 
@@ -180,9 +173,9 @@ class TeReader:
         self._layout = _compile(())
 
     def read(self, raw: bytes) -> TeFacts | None:
-        """Read an LSA, header included; None if it is of no link. Raises DecodeError ``tlv``."""
+        """Read an LSA with its header; None if it has no link TLV. Raises DecodeError ``tlv``."""
         layout = self._layout
-        if len(raw) != layout.size or int.from_bytes(raw, "big") & layout.mask != layout.headers:
+        if not layout.fits(raw):
             shape = _shape(raw)
             if shape is None:
                 body = decode_te(raw, LSA_HEADER_SIZE)

@@ -1,7 +1,7 @@
 """Type-length-value triplets as opaque LSAs carry them (RFC 3630 §2.3.2).
 
-Type and length have 16 bits, the length counts the value only, and values are padded to four
-bytes. IS-IS has another shape (8 bits, no padding), which is why this is not in ``core``.
+Type and length have 16 bits, the length is that of the value only, and values are padded to four
+bytes. Those of IS-IS differ (8 bits, no padding).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _ALIGN: Final = 4
 
 
 def read_tlvs(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Walk the triplets between two offsets: type, and where the value starts and ends.
+    """Yield the triplets between two offsets: type, and start and end of the value.
 
-    Padding missing after the very last value is forgiven. Raises DecodeError ``tlv`` at the
-    triplet that does not fit.
+    Missing padding after the last value is accepted. Raises DecodeError ``tlv`` at a triplet that
+    does not fit.
     """
     offset = start
     while offset < end:
         value = offset + _HEAD.size
         if value > end:
-            raise DecodeError("tlv", offset, f"{end - offset} bytes cannot be a TLV")
+            raise DecodeError("tlv", offset, f"TLV of {end - offset} bytes, below 4")
         kind, length = _HEAD.unpack_from(data, offset)
         if value + length > end:
             raise DecodeError(
-                "tlv", offset, f"TLV {kind} claims {length} bytes, {end - value} are left"
+                "tlv", offset, f"TLV {kind} of length {length}, but {end - value} bytes left"
             )
         yield kind, value, value + length
         offset = value + length + -length % _ALIGN

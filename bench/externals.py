@@ -1,0 +1,141 @@
+"""AS-external routes learnt from BIRD, by two routers of fared or FRR in a row.
+
+A (BIRD) originates N externals; B and C run the daemon under test. Measured are the seconds from
+the command at A until the kernels of B and C hold all routes, and B's CPU seconds and memory then.
+``python bench/externals.py 10000 50000 100000`` sets the sizes, ``--kind fared`` selects a daemon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+if TYPE_CHECKING:
+    from fared.lab.fabric import Fabric
+
+SIZES = (10_000, 50_000)
+PATIENCE = 150.0
+ZEBRA = "/usr/lib/frr/zebra"
+Row = dict[str, Any]
+
+
+def topology(kind: str) -> dict[str, Any]:
+    """A row of three: BIRD, and two routers of the kind under test."""
+
+    def node(daemon: str) -> dict[str, Any]:
+        labels = {"fared-lab.kind": daemon, "fared-lab.hello-interval": "1"}
+        return {"kind": "linux", "group": "leaf", "labels": labels}
+
+    nodes = {"A": node("bird"), "B": node(kind), "C": node(kind)}
+    links = [{"endpoints": ["A:B", "B:A"]}, {"endpoints": ["B:C", "C:B"]}]
+    groups = {"leaf": {"kind": "linux"}}
+    return {
+        "name": "externals",
+        "topology": {"groups": groups, "nodes": nodes, "links": links},
+    }
+
+
+def originate(fabric: Fabric, count: int) -> None:
+    """Make BIRD originate ``count`` externals."""
+    node = fabric.node("A")
+    file = node.directory / "bird.conf"
+    numbers = range(count)
+    lines = [f"  route 20.{n >> 8 & 255}.{n & 255}.{n >> 16 << 6}/26 blackhole;" for n in numbers]
+    text = file.read_text().replace("export none", "export where source = RTS_STATIC")
+    static = ["protocol static outside {", "  ipv4;", *lines, "}"]
+    file.write_text(text + "\n".join(static) + "\n")
+    command = ["birdc", "-s", str(node.directory / "bird.ctl"), "configure"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def held(fabric: Fabric, name: str) -> int:
+    """Number of externals in the kernel of a node."""
+    out = fabric.node(name).netns.ip("route", "show", "root", "20.0.0.0/8")
+    return sum(line.startswith("20.") for line in out.splitlines())
+
+
+def usage(fabric: Fabric, name: str) -> tuple[float, float]:
+    """CPU seconds and resident megabytes of all daemons of a node."""
+    cpu = memory = 0.0
+    for process in fabric.node(name).processes:
+        pid = process.pid
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        cpu += (int(fields[11]) + int(fields[12])) / 100
+        memory += int(fields[21]) * 4096 / 1e6
+    return cpu, memory
+
+
+def row_of(kind: str) -> Fabric:
+    """The row of three, not started; it runs while it is entered."""
+    from fared.lab import topology as files
+    from fared.lab.fabric import Fabric
+
+    return Fabric.from_topology(
+        files.from_document(topology(kind), ROOT / "externals.clab.yml", None)
+    )
+
+
+def await_route(fabric: Fabric, name: str) -> None:
+    """Wait until a router has a route to A. Raises RuntimeError."""
+    from fared.lab.waiting import wait_until
+
+    loopback = f"{fabric.plan.node('A').loopback}/32"
+    if wait_until({name: fabric.view(name)}, lambda _, v: bool(v.hops(loopback)), 30.0) is None:
+        raise RuntimeError(f"no route from {name} to A")
+
+
+def learn(fabric: Fabric, count: int, names: str) -> float | None:
+    """Originate the externals; return the seconds until all kernels hold them, None: not in time.
+
+    ``names`` has a letter for each router.
+    """
+    began = time.monotonic()
+    originate(fabric, count)
+    while time.monotonic() - began < PATIENCE:
+        if all(held(fabric, name) >= count for name in names):
+            return time.monotonic() - began
+        time.sleep(0.5)
+    return None
+
+
+def measure(kind: str, count: int) -> dict[str, float | None]:
+    """Learn ``count`` externals; ``seconds`` is None if not all of them arrived in time."""
+    with row_of(kind) as fabric:
+        await_route(fabric, "C")
+        before, _ = usage(fabric, "B")
+        seconds = learn(fabric, count, "CB")
+        cpu, memory = usage(fabric, "B")
+        return {"seconds": seconds, "cpu": cpu - before, "memory": memory}
+
+
+def main() -> int:
+    """Print a line for each size and daemon."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--kind", choices=("fared", "frr"))
+    chosen = parser.parse_args()
+    from fared.lab import sandbox
+
+    kinds = ["fared", *(["frr"] if shutil.which(ZEBRA) else [])]
+
+    def run() -> int:
+        for size in chosen.sizes:
+            for kind in [chosen.kind] if chosen.kind else kinds:
+                print(size, kind, json.dumps(measure(kind, size)), flush=True)
+        return 0
+
+    return sandbox.run(run)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,65 @@
+"""Answers read-only commands from the registry: checks arguments, loads the view and calls it.
+
+Imported at the first request, or long after start-up, since routing does not need views.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from fared.api.documents import BY_COMMAND, DOCUMENTS, Argument, Document
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.api.views.context import ViewContext
+from fared.api.views.each import load_views
+
+
+def load(protocols: Iterable[str]) -> None:
+    """Import all views; those of a protocol only if it runs."""
+    for document in DOCUMENTS:
+        view_of(document)
+    load_views(protocols)
+
+
+def view_of(document: Document) -> Callable[..., Mapping[str, Any]]:
+    """Return the function that makes a document."""
+    module, _, name = document.view.partition(":")
+    view: Callable[..., Mapping[str, Any]] = getattr(
+        importlib.import_module(f"fared.api.views.{module}"), name
+    )
+    return view
+
+
+def run_view(context: ViewContext, command: str, args: Json) -> Mapping[str, Any]:
+    """Answer a command of the registry. Raises CommandError."""
+    document = BY_COMMAND[command]
+    given = {argument.target: _read(argument, args) for argument in document.args}
+    return view_of(document)(context.narrowed(_text(args, "proto")), **given)
+
+
+def _read(argument: Argument, args: Json) -> str | int | bool | None:
+    if argument.kind == "flag":
+        return args.get(argument.name) in (True, "true", "1", 1)
+    if argument.kind == "number":
+        return _number(args, argument.name)
+    found = _text(args, argument.name)
+    if found is None and argument.required:
+        raise CommandError("bad-argument", f"{argument.name} must be text")
+    return found
+
+
+def _text(args: Json, name: str) -> str | None:
+    value = args.get(name)
+    if value is not None and not isinstance(value, str):
+        raise CommandError("bad-argument", f"{name} must be text")
+    return value
+
+
+def _number(args: Json, name: str) -> int | None:
+    value = args.get(name)
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError):
+        raise CommandError("bad-argument", f"{name} must be a number") from None

@@ -1,0 +1,118 @@
+"""Checks between entries of the file, and warnings about accepted entries.
+
+The checks read the plain data, so that they also work on a file with other errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from fared.config import values
+from fared.config.document import PathKey, Places
+from fared.config.errors import (
+    ConfigError,
+    ConfigWarning,
+    error_at,
+    format_path,
+    show_value,
+)
+from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
+from fared.config.model import Config
+from fared.core.ids import BACKBONE, dotted, parse_area
+
+_LOOPBACK = "lo"
+
+
+def cross_checks(file: str, data: object, places: Places) -> Iterator[ConfigError]:
+    """Yield the errors between entries."""
+    yield from _check_areas(file, data, places)
+    yield from _check_interfaces(file, data, places)
+
+
+def warnings_of(
+    file: str, config: Config, places: Places, exposed: Collection[str]
+) -> Iterator[ConfigWarning]:
+    """Yield the warnings about a valid file; ``exposed``: key files that others can write."""
+    if exposed:
+        for path, name in places.find("key-file"):
+            if name in exposed:
+                message = f"{name} is writable by its group or by everybody"
+                yield _warning(file, path, places, message)
+    for path, suppressed in places.find("prefix-suppression"):
+        if suppressed is True and path[-2] == _LOOPBACK:
+            yield _warning(file, path, places, "ignored: a loopback is always advertised")
+    sections = list(config.protocols.items())
+    for name, section in sections[1:]:
+        first, counting = sections[0]
+        message = f"ignored: if both protocols run, that of {first} is used"
+        for key in ("max_paths", "spf"):
+            if getattr(section, key) != getattr(counting, key):
+                yield _warning(file, (name, key.replace("_", "-")), places, message)
+
+
+def _warning(file: str, path: PathKey, places: Places, message: str) -> ConfigWarning:
+    place = places.key(path)
+    return ConfigWarning(file, place.line, place.column, format_path(path), message)
+
+
+def _mapping(value: object) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _areas(data: object) -> Iterator[tuple[PathKey, int, dict[Any, Any]]]:
+    """Yield path, id and content of each area with a valid id."""
+    for key, area in _mapping(_mapping(_mapping(data).get("ospf")).get("areas")).items():
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            continue
+        try:
+            yield ("ospf", "areas", key), parse_area(key), _mapping(area)
+        except ValueError:
+            continue  # reported by the schema
+
+
+def _check_areas(file: str, data: object, places: Places) -> Iterator[ConfigError]:
+    seen: dict[int, PathKey] = {}
+    for path, area, content in _areas(data):
+        if area in seen:
+            got = f"area {dotted(area)} again (first as {show_value(seen[area][-1])})"
+            yield error_at(file, path, places.key(path), "each area once", got)
+        seen.setdefault(area, path)
+        if area == BACKBONE and content.get("type") == "stub":
+            where = (*path, "type")
+            # RFC 2328 §3.6: the backbone cannot be a stub area
+            hint = "the backbone cannot be a stub area"
+            yield error_at(file, where, places.value(where), "normal", '"stub"', hint=hint)
+
+
+def _check_interfaces(file: str, data: object, places: Places) -> Iterator[ConfigError]:
+    """Refuse interfaces and overlapping globs in several areas."""
+    entries = [
+        ((*path, "interfaces", key), key, area)
+        for path, area, content in _areas(data)
+        for key in _mapping(content.get("interfaces"))
+        if isinstance(key, str) and len(key) <= values.LONGEST_GLOB  # reported by the schema
+    ]
+    if len({area for _, _, area in entries}) < 2:
+        return
+    entries.sort(key=lambda entry: places.key(entry[0]))
+    names: dict[str, int] = {}
+    globs = GlobIndex()
+    for path, key, area in entries:
+        if not is_glob(key):
+            owner = names.setdefault(key, area)
+            if owner != area:
+                got = f"{key} again (first in area {dotted(owner)})"
+                yield error_at(file, path, places.key(path), "each interface in one area", got)
+            continue
+        try:
+            other = globs.overlap(key, area)
+        except TooManyGlobsError:
+            expected = "globs that are easier to distinguish"
+            yield error_at(file, path, places.key(path), expected, "too many similar ones")
+            return
+        if other is not None:
+            got = f"{key}, which overlaps with {other[0]} in area {dotted(other[1])}"
+            expected = "globs of different areas that match different interfaces"
+            yield error_at(file, path, places.key(path), expected, got)
+        globs.add(key, area)

@@ -1,0 +1,343 @@
+"""The form of values in the file, by the annotations of a section's fields.
+
+A ``Shape`` reads a value, writes it back in a form that can be loaded again, and describes it for
+editors. ``Scalar`` and the notes of this module are used inside ``Annotated``; all other shapes
+follow from the type: ``bool``, ``str``, ``Literal``, sections, and mappings, lists and options of
+these.
+
+A shape never raises: it notes errors in ``Reading`` and returns None, so that one pass finds all
+errors of a file.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from fared.config.document import PathKey
+from fared.config.reading import Reading, Refused
+from fared.config.section import Reload, Section
+
+Json = dict[str, Any]
+_A_MAPPING, _A_LIST = "a mapping of keys to values", "a list"
+
+
+class Shape(Protocol):
+    """The form of one kind of value in the file."""
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        """Return the value of ``data``; errors go to ``reading``."""
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        """Return a value in the form of the file, secrets hidden."""
+
+    def describe(self, definitions: Json) -> Json:
+        """Return the JSON schema; schemas of sections go to ``definitions``, by name."""
+
+
+def unchanged(value: object) -> object:
+    """Return a value unchanged, as its form in the file."""
+    return value
+
+
+class Scalar(msgspec.Struct, frozen=True, eq=False):
+    """A scalar with a text form for people and another value in the daemon.
+
+    ``parse`` raises Refused.
+    """
+
+    parse: Callable[[object], Any]
+    show: Callable[[Any], object]
+    schema: Json
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        """Parse the scalar."""
+        try:
+            return self.parse(data)
+        except Refused as refused:
+            reading.refuse(path, refused, data)
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        """Return the form of the file."""
+        return self.show(value)
+
+    def describe(self, definitions: Json) -> Json:
+        """Return ``schema``."""
+        _ = definitions
+        return self.schema
+
+
+class Note(msgspec.Struct, frozen=True, eq=False):
+    """Functions applied to a value ``before`` and ``after`` it is read, and to write it.
+
+    ``after`` raises Refused.
+    """
+
+    before: Callable[[object], object] = unchanged
+    after: Callable[[Any], object] = unchanged
+    show: Callable[[Any], object] | None = None
+
+
+EMPTY_IS_MEANT = Note(before=lambda data: {} if data is None else data)
+"""A section without content has all defaults."""
+
+
+class _Noted(msgspec.Struct, frozen=True, eq=False):
+    shape: Shape
+    note: Note
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        before = len(reading.problems)
+        value = self.shape.read(self.note.before(data), path, reading)
+        if len(reading.problems) > before:
+            return None
+        try:
+            self.note.after(value)
+        except Refused as refused:
+            reading.refuse(path, refused, data)
+        return value
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        return self.shape.write(value) if self.note.show is None else self.note.show(value)
+
+    def describe(self, definitions: Json) -> Json:
+        return self.shape.describe(definitions)
+
+
+class _Optional(msgspec.Struct, frozen=True, eq=False):
+    shape: Shape
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        return None if data is None else self.shape.read(data, path, reading)
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        return None if value is None else self.shape.write(value)
+
+    def describe(self, definitions: Json) -> Json:
+        return {"anyOf": [self.shape.describe(definitions), {"type": "null"}]}
+
+
+class _Entries(msgspec.Struct, frozen=True, eq=False):
+    """A mapping by name; empty if not given."""
+
+    key: Shape
+    value: Shape
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        if data is None:
+            return {}
+        if not isinstance(data, dict):
+            reading.refuse(path, Refused(_A_MAPPING), data)
+            return None
+        entries = {}
+        for name, content in data.items():
+            here = (*path, name)
+            on_key = Reading()
+            key = self.key.read(name, here, on_key)
+            for problem in on_key.problems:
+                reading.refuse_key(here, problem.reason)
+            entries[key] = self.value.read(content, here, reading)
+        return entries
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        return {self.key.write(name): self.value.write(entry) for name, entry in value.items()}
+
+    def describe(self, definitions: Json) -> Json:
+        return {"type": "object", "additionalProperties": self.value.describe(definitions)}
+
+
+class _Items(msgspec.Struct, frozen=True, eq=False):
+    item: Shape
+    holder: Callable[[Iterable[Any]], Any]
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        if not isinstance(data, list | tuple):
+            reading.refuse(path, Refused(_A_LIST), data)
+            return None
+        return self.holder(
+            self.item.read(item, (*path, at), reading) for at, item in enumerate(data)
+        )
+
+    def write(self, value: Any) -> object:  # noqa: ANN401
+        return [self.item.write(item) for item in value]
+
+    def describe(self, definitions: Json) -> Json:
+        return {"type": "array", "items": self.item.describe(definitions)}
+
+
+class Field(msgspec.Struct, frozen=True, eq=False):
+    """One key of a section: ``name`` of the attribute, ``key`` of the file.
+
+    ``hint`` is its annotation, ``reload`` the effect of a change.
+    """
+
+    name: str
+    key: str
+    hint: Any
+    shape: Shape
+    reload: Reload
+
+
+class _SectionShape(msgspec.Struct, frozen=True, eq=False):
+    kind: type[Section]
+
+    def read(self, data: object, path: PathKey, reading: Reading) -> Any:  # noqa: ANN401
+        fields, before = fields_of(self.kind), len(reading.problems)
+        try:
+            prepared = self.kind.prepare(data)
+        except Refused as refused:
+            reading.refuse(path, refused, data)
+            return None
+        given = {} if prepared is None else prepared
+        if not isinstance(given, dict):
+            reading.refuse(path, Refused(_A_MAPPING), data)
+            return None
+        values = {}
+        for key, content in given.items():
+            field, here = fields.get(key), (*path, key)
+            if field is None:
+                reading.unknown_key(here, fields)
+            else:
+                values[field.name] = field.shape.read(content, here, reading)
+        if len(reading.problems) > before:
+            return None
+        try:
+            self.kind.check_given(given)
+            section = self.kind(**values)
+            section.check()
+        except Refused as refused:
+            reading.refuse(path, refused, data)
+            return None
+        return section
+
+    def write(self, value: Section) -> object:
+        fields = fields_of(self.kind).values()
+        written = {f.key: f.shape.write(getattr(value, f.name)) for f in fields}
+        unwritten = self.kind.unwritten
+        return {
+            key: content
+            for key, content in written.items()
+            if not any(content is nothing for nothing in unwritten)
+        }
+
+    def describe(self, definitions: Json) -> Json:
+        name = self.kind.__name__
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = describe_section(self.kind, definitions)
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def describe_section(kind: type[Section], definitions: Json) -> Json:
+    """Return the JSON schema of a section; defaults are in the form of the file."""
+    properties: Json = {}
+    required = []
+    defaults = {field.name: field for field in msgspec.structs.fields(kind)}
+    for field in fields_of(kind).values():
+        known = defaults[field.name]
+        entry = dict(field.shape.describe(definitions))
+        if known.default_factory is not msgspec.NODEFAULT:
+            entry["default"] = field.shape.write(known.default_factory())
+        elif known.default is not msgspec.NODEFAULT:
+            entry["default"] = field.shape.write(known.default)
+        else:
+            required.append(field.key)
+        properties[field.key] = entry
+    described: Json = {
+        "title": kind.__name__,
+        "type": "object",
+        "description": inspect.getdoc(kind) or "",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    return {**described, "required": required} if required else described
+
+
+@functools.cache
+def fields_of(kind: type[Section]) -> Mapping[str, Field]:
+    """Return the fields of a section by their keys."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    fields = (_field(name, hints[name]) for name in kind.__struct_fields__)
+    return {field.key: field for field in fields}
+
+
+def _field(name: str, hint: Any) -> Field:  # noqa: ANN401 - an annotation
+    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
+    reload = next((note for note in notes if isinstance(note, Reload)), Reload.UPDATE)
+    return Field(name, name.replace("_", "-"), hint, shape_of(hint), reload)
+
+
+def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - an annotation
+    """Return the shape of an annotation. Raises TypeError if it has none."""
+    kind = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    match kind:
+        case typing.Annotated:
+            shape = _annotated(arguments[0], arguments[1:])
+        case types.UnionType | typing.Union:
+            shape = _Optional(shape_of(next(part for part in arguments if part is not _NONE)))
+        case builtins.dict:
+            shape = _Entries(shape_of(arguments[0]), shape_of(arguments[1]))
+        case builtins.list | builtins.tuple:
+            shape = _Items(shape_of(arguments[0]), kind)
+        case typing.Literal:
+            shape = _one_of(arguments)
+        case _:
+            shape = _PLAIN.get(hint) or _section(hint)
+    return shape
+
+
+def _section(hint: Any) -> Shape:  # noqa: ANN401 - an annotation
+    if isinstance(hint, type) and issubclass(hint, Section):
+        return _SectionShape(hint)
+    raise TypeError(f"{hint} has no form in the file")
+
+
+def _annotated(hint: Any, notes: tuple[object, ...]) -> Shape:  # noqa: ANN401 - an annotation
+    said: Any = next((note for note in notes if hasattr(note, "read")), None)
+    shape: Shape = shape_of(hint) if said is None else said
+    for note in notes:
+        if isinstance(note, Note):
+            shape = _Noted(shape, note)
+    return shape
+
+
+def _one_of(words: tuple[str, ...]) -> Scalar:
+    """Return the shape of one of some words."""
+    quoted = [f"'{word}'" for word in words]
+    listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+    def parse(data: object) -> object:
+        if not isinstance(data, str) or data not in words:
+            raise Refused(listed)
+        return data
+
+    return Scalar(parse, unchanged, {"enum": list(words)})
+
+
+def _parse_bool(data: object) -> bool:
+    if not isinstance(data, bool):
+        raise Refused("true or false")
+    return data
+
+
+def _parse_text(data: object) -> str:
+    if not isinstance(data, str):
+        raise Refused("text")
+    return data
+
+
+_NONE = type(None)
+_PLAIN: Mapping[object, Shape] = types.MappingProxyType(
+    {
+        bool: Scalar(_parse_bool, unchanged, {"type": "boolean"}),
+        str: Scalar(_parse_text, unchanged, {"type": "string"}),
+    }
+)

@@ -1,0 +1,142 @@
+"""Events between an engine and its surroundings, the same for OSPF and IS-IS.
+
+They are plain values, so a run can be recorded and replayed. An engine knows its own protocol only;
+the router, which may run several, adds the name of the protocol (``router.events``). Addresses are
+those of the layer that carries the protocol, as integers: IPv4 for OSPF, MAC for IS-IS.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from fared.core.ids import NodeId
+from fared.core.links import Link
+
+if TYPE_CHECKING:
+    from fared.core.routes import LocalRoute, RouteKey
+
+EngineT = TypeVar("EngineT")
+LinkT = TypeVar("LinkT")
+
+
+class PacketReceived(msgspec.Struct, frozen=True):
+    """A packet: its payload, and the addresses of the headers before it.
+
+    ``destination`` is 0 where the socket does not report it. ``ttl`` is that of the received IP
+    header, 0 where there is none.
+    """
+
+    ifindex: int
+    source: int
+    destination: int
+    payload: bytes
+    ttl: int = 0
+
+
+class LinkChanged(msgspec.Struct, Generic[LinkT], frozen=True):
+    """A link appeared, changed or (``link.up`` False) went down.
+
+    ``settings`` None: the protocol does not run on it (any more).
+    """
+
+    link: Link
+    settings: LinkT | None
+
+
+class LinkRemoved(msgspec.Struct, frozen=True):
+    """The interface is gone from the kernel."""
+
+    ifindex: int
+
+
+class LoadMeasured(msgspec.Struct, frozen=True):
+    """Outbound load of a link averaged over the last window, bytes/s.
+
+    None: the last measurement is too old to be used.
+    """
+
+    ifindex: int
+    utilized: float | None
+
+
+class SettingsApplied(msgspec.Struct, Generic[EngineT], frozen=True):
+    """New settings of the engine after a reload; those of its links arrive with LinkChanged."""
+
+    settings: EngineT
+
+
+class ExternalRoutes(msgspec.Struct, frozen=True):
+    """Routes of other sources, which may be redistributed; None: withdrawn."""
+
+    changes: dict[RouteKey, LocalRoute | None]
+
+
+class ShutdownRequested(msgspec.Struct, frozen=True):
+    """Flush own LSAs or LSPs and send a final hello on each interface."""
+
+
+Input = (
+    PacketReceived
+    | LinkChanged[LinkT]
+    | LinkRemoved
+    | LoadMeasured
+    | SettingsApplied[EngineT]
+    | ExternalRoutes
+    | ShutdownRequested
+)
+
+
+class SendPacket(msgspec.Struct, frozen=True):
+    """Send ``payload`` to ``destination`` out of ``ifindex``.
+
+    ``source`` is the address to send from, 0 where the kernel chooses it. ``ttl`` is for the IP
+    header, where there is one: 1 (RFC 2328 appendix A.1), 255 with TTL security.
+    """
+
+    ifindex: int
+    destination: int
+    payload: bytes
+    source: int = 0
+    ttl: int = 1
+
+
+class OpenInterface(msgspec.Struct, frozen=True):
+    """Open a socket on this interface and join the multicast groups of the protocol."""
+
+    ifindex: int
+
+
+class CloseInterface(msgspec.Struct, frozen=True):
+    """The protocol no longer runs on this interface."""
+
+    ifindex: int
+
+
+class AdjacencyChanged(msgspec.Struct, frozen=True):
+    """A neighbor moved from one state to another; states are display labels (``Full``, ``Up``).
+
+    ``gained_or_lost``: the adjacency started or stopped carrying routes. ``level`` is 1 or 2 in
+    IS-IS, where an adjacency of both levels causes one event for each; None without levels.
+    """
+
+    ifindex: int
+    interface: str
+    neighbor: NodeId
+    previous: str
+    state: str
+    reason: str
+    gained_or_lost: bool
+    level: int | None = None
+
+
+class LogRecord(msgspec.Struct, frozen=True):
+    """One log line: a stable event name and its fields, already limited in rate per source."""
+
+    level: str
+    event: str
+    fields: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+Output = SendPacket | OpenInterface | CloseInterface | AdjacencyChanged | LogRecord

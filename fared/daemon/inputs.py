@@ -1,0 +1,120 @@
+"""Inputs: packets from sockets, links and routes from the kernel, passed to the router.
+
+``Daemon`` creates it. Links are processed before packets that arrive at the same time, since a
+packet on an interface that is down does not count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fared.config import Config
+from fared.core import igp
+from fared.daemon.audit import Auditor
+from fared.daemon.burst import Burst
+from fared.daemon.rate_limited import RateLimitedLog
+from fared.daemon.runner import PacketIo, Runner
+from fared.daemon.settings import link_events
+from fared.daemon.sysctls import SettingsGuard
+from fared.kernel import monitor
+from fared.kernel.fib import KernelFib
+from fared.kernel.routes import LocalRoutesChanged
+from fared.router import events
+
+
+class Sockets(PacketIo, Protocol):
+    """The sockets of one protocol; failures are counted."""
+
+    counters: Counter[str]
+
+    def receive_all(self) -> None:
+        """Read all queued packets."""
+
+    def close_all(self) -> None:
+        """Close the sockets of all interfaces."""
+
+    def __contains__(self, ifindex: object) -> bool:
+        """Whether the sockets of an interface are open."""
+
+
+class InputsHost(Protocol):
+    """The parts of the daemon that inputs pass through."""
+
+    config: Config
+    fib: KernelFib
+    monitor: monitor.KernelMonitor
+    sysctls: SettingsGuard
+    auditor: Auditor
+    runner: Runner
+    io: Mapping[str, Sockets]
+    log: Any  # structlog's filtering logger has no public type
+
+
+class Inputs:
+    """Reads the kernel and the sockets, and feeds the runner."""
+
+    def __init__(self, host: InputsHost) -> None:
+        self._host = host
+        self.burst = Burst(self._packets)
+        self._not_opened = RateLimitedLog(host.log.warning, "interface-not-opened")
+        self._opened = RateLimitedLog(host.log.info, "interface-opened")
+
+    def kernel_event(self, event: monitor.KernelEvent) -> None:
+        """Process an event of the monitor; ``links_settled`` completes those of links."""
+        host = self._host
+        match event:
+            case monitor.InterfaceChanged(link, previous):
+                if previous is None:
+                    host.sysctls.check_soon()
+                host.runner.take(link_events(host.config, link))
+            case monitor.InterfaceRemoved(link):
+                host.runner.take([igp.LinkRemoved(link.ifindex)])
+            case LocalRoutesChanged(changes):
+                host.runner.feed(igp.ExternalRoutes(changes))
+            case monitor.ForeignFibChange():
+                host.auditor.request("foreign-change")
+            case monitor.Overflow(source):
+                host.log.warning("netlink-overflow", source=source)
+                host.auditor.request("overflow")
+            case monitor.NotRead(source, error):
+                host.log.warning("kernel-not-read", source=source, error=error)
+
+    def links_settled(self) -> None:
+        """Process all links that changed together."""
+        self._came_in(self._host.monitor.arrived)
+        self._host.runner.flush()
+
+    def refused(self) -> None:
+        """Process the kernel's own changes, before the router learns of a refusal."""
+        host = self._host
+        host.monitor.read_links()
+        if None in host.fib.foreign.values():
+            host.auditor.request("refused")  # to find the route that holds the place
+
+    def catch_up(self) -> None:
+        """Process what arrived while the loop was stalled, links before packets."""
+        self._host.monitor.read_links()
+        for io in self._host.io.values():
+            io.receive_all()
+        self.burst.end()
+
+    def socket_trouble(self, ifindex: int, error: OSError | None) -> None:
+        """Report that an interface's sockets cannot be opened and are retried, or are open now."""
+        link = self._host.monitor.links.get(ifindex)
+        name = link.name if link is not None else str(ifindex)
+        if error is None:
+            self._opened(interface=name)
+        else:
+            self._not_opened(interface=name, error=error.strerror)
+
+    def _packets(self, packets: list[events.To], arrived: float) -> None:
+        """Process packets that arrived together."""
+        self._came_in(arrived)
+        self._host.runner.feed_all(packets)
+
+    def _came_in(self, arrived: float) -> None:
+        """Pass the router the age of the inputs that follow."""
+        self._host.runner.router.detected(asyncio.get_running_loop().time() - arrived)

@@ -1,0 +1,28 @@
+"""State of the process itself: written by the daemon and its health, read by views."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+
+class Runtime(msgspec.Struct):
+    """Facts of the process, outside the pure rooms. Times are Unix time in seconds."""
+
+    started_at: float
+    pid: int
+    config_file: str
+    loaded_at: float
+    last_reload_ok: bool | None = None
+    last_reload_error: str | None = None
+    event_loop_lag: float = 0.0
+    resyncs: Counter[str] = msgspec.field(default_factory=Counter)
+    sysctls: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    utilized: dict[int, float] = msgspec.field(default_factory=dict)
+    """Outbound load by interface index, bytes/s."""
+    load_samples: Counter[str] = msgspec.field(default_factory=Counter)
+    """Measurements of load, by result: ok or failed."""
+    neighbor_reasons: dict[tuple[int, int], str] = msgspec.field(default_factory=dict)
+    """The reason of the last state change of each neighbor (ifindex, node id)."""

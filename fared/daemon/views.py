@@ -1,0 +1,109 @@
+"""Sources of views and metrics: the rooms of the running daemon at the time of the request.
+
+The views are imported long after start-up, or at the first request, since routing does not need
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.api.views.context import ViewContext
+from fared.config import Config
+from fared.core.ids import Prefix
+from fared.daemon.audit import Auditor
+from fared.daemon.counters import counters_of
+from fared.daemon.defence import Defence
+from fared.daemon.inputs import Sockets
+from fared.daemon.runner import Runner
+from fared.daemon.runtime import Runtime
+from fared.daemon.sysctls import SettingsGuard
+from fared.fib.model import FibState
+from fared.kernel.fib import KernelFib
+from fared.kernel.monitor import KernelMonitor
+
+
+class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
+    """The rooms that views read. ``config`` changes with a reload; ``log``: latest records."""
+
+    config: Callable[[], Config]
+    runner: Runner
+    runtime: Runtime
+    fib: KernelFib
+    monitor: KernelMonitor
+    auditor: Auditor
+    sysctls: SettingsGuard
+    defence: Defence
+    io: Mapping[str, Sockets]
+    log: deque[Json]
+
+    def answer(self, command: str, args: Json) -> Mapping[str, Any]:
+        """Answer a command of the registry. Raises CommandError."""
+        from fared.api.dispatch import run_view  # noqa: PLC0415 - for those who ask
+
+        return run_view(self.context(), command, args)
+
+    def families(self) -> Iterable[Any]:
+        """All metrics of this moment, as prometheus_client has them."""
+        from fared.daemon.metrics import families  # noqa: PLC0415 - not before it is scraped
+
+        return families(self.context(), self.runner.counts)
+
+    async def load(self) -> None:
+        """Import all views in a thread, while the loop runs."""
+        await asyncio.to_thread(_load, list(self.runner.router.instances))
+
+    def context(self) -> ViewContext:
+        """The present state of the daemon."""
+        return ViewContext(
+            router=self.runner.router,
+            config=self.config(),
+            runtime=self.runtime,
+            now=asyncio.get_running_loop().time(),
+            wall=time.time(),
+            log=self.log,
+            dump=self._dump,
+            links=self.monitor.links,
+            counters=self._counters,
+            foreign=self._foreign_routes,
+        )
+
+    def _dump(self) -> FibState:
+        """The kernel's tables. Raises CommandError if they cannot be read."""
+        try:
+            return self.fib.dump()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
+
+    def _foreign_routes(self) -> dict[Prefix, int | None]:
+        """Foreign routes in the places of ours, with their protocol numbers."""
+        wanted = self.runner.router.planner.desired
+        return {p: number for p, number in self.fib.foreign.items() if p in wanted}
+
+    def _counters(self) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+        return counters_of(
+            self.runner.router,
+            sockets={name: io.counters for name, io in self.io.items()},
+            operations=self.runner.counts,
+            loads=self.runtime.load_samples,
+            edge={
+                "audits-skipped": self.auditor.skipped,
+                "sysctls-set-back": self.sysctls.set_back,
+                **{f"internal-error {where}": n for where, n in self.defence.counts.items()},
+            },
+        )
+
+
+def _load(protocols: list[str]) -> None:
+    from fared.api.dispatch import load  # noqa: PLC0415 - long after start-up
+
+    load(protocols)

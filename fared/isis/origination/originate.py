@@ -1,0 +1,341 @@
+"""Originating our own LSPs: the fragments that change, and their contents (ISO 10589 §7.3.6).
+
+Events mark circuits, prefixes or headers. ``settle`` finds the fragments whose contents changed and
+generates each as soon as its throttle allows, so that a burst of events results in one LSP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fared.core.ids import Prefix
+from fared.core.throttle import ADJACENCY_SOON
+from fared.core.timers import Timer
+from fared.isis.addresses import borrowed_addresses
+from fared.isis.circuit import Circuit
+from fared.isis.ids import Level, LspId, fragment_of, lsp_id, pseudonode_of
+from fared.isis.instance import Instance
+from fared.isis.neighbors import runs_level
+from fared.isis.origination import contents
+from fared.isis.origination.fragments import ALONE, FragmentTable, Item, ItemKey
+from fared.isis.origination.lsp_generator import LspContent, LspGenerator
+from fared.isis.pdu.auth import keyring_size
+from fared.isis.pdu.codec import tlvs_size
+from fared.isis.pdu.tlvs import IpReach
+from fared.isis.update.flooding import Flooding
+from fared.te.advertise import advertise_if_due
+
+_LSP_HEADER = 27
+_ROUTER = 0
+
+
+class _LevelAdvertisements:
+    """What this router advertises of itself in one level."""
+
+    def __init__(self, room: int) -> None:
+        self.table = FragmentTable(room)
+        self.circuits: dict[int, dict[ItemKey, Item]] = {}
+        """The adjacencies of each circuit."""
+        self.connected: dict[Prefix, dict[int, IpReach]] = {}
+        """Each prefix as advertised by each circuit."""
+        self.prefixes: dict[int, tuple[Prefix, ...]] = {}
+        self.redistributed: dict[Prefix, IpReach] = {}
+        self.leaked: dict[Prefix, IpReach] = {}
+
+    def all_prefixes(self) -> list[Prefix]:
+        """All entries of prefixes; some may occur several times."""
+        return [*self.connected, *self.redistributed, *self.leaked]
+
+
+class Originator:
+    """The LSPs of this router and of the pseudonodes it is responsible for, in all levels."""
+
+    def __init__(self, instance: Instance, flooding: Flooding) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._generator = LspGenerator(instance, flooding, self._content)
+        self._routers = {
+            level: _LevelAdvertisements(self._room(level)) for level in instance.databases
+        }
+        self._networks: dict[tuple[Level, int], FragmentTable] = {}
+        """By level and pseudonode number."""
+        self._network_of: dict[tuple[Level, int], int] = {}
+        """The pseudonode number of a circuit whose DIS we are."""
+        self._dirty: dict[tuple[Level, int], None] = {}
+        self._headers: set[Level] = set(instance.databases)
+        self._omitted: dict[tuple[Level, int], int] = {}
+        self._speaking: set[int] = set()
+        self._awaited: dict[int, Timer] = {}
+        """Circuits that came up and have no adjacency yet, with the timer that ends the delay."""
+        self._starting = False
+        self._started = False
+        self._attached = False
+
+    # What changed
+
+    def begin(self) -> None:
+        """The first input has arrived: set the overload bit for a time (RFC 3277, RFC 3787 §4)."""
+        if self._started:
+            return
+        self._started = True
+        seconds = self._instance.settings.overload_on_startup
+        if seconds > 0.0:
+            self._starting = True
+            self._process.timers.arm(self._process.now + seconds, self._started_up)
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether our LSPs carry the overload bit."""
+        return self._instance.settings.overload or self._starting
+
+    @property
+    def attached(self) -> bool:
+        """Whether our level-1 LSP carries the attached bit."""
+        return self._attached and self._instance.settings.attached and not self.overloaded
+
+    def set_attached(self, *, attached: bool) -> None:
+        """Whether other areas are reached through level 2 (§7.2.9.2)."""
+        if attached != self._attached:
+            self._attached = attached
+            self._headers.update(self._routers)
+
+    def circuit_changed(self, circuit: Circuit, level: Level | None = None) -> None:
+        """Adjacencies, addresses, metric or state of a circuit may have changed."""
+        if level is None and self._waits(circuit):
+            return
+        if circuit.ifindex in self._awaited:
+            self._process.timers.cancel(self._awaited.pop(circuit.ifindex))
+            level = None
+        for known in self._routers if level is None else (level,):
+            self._dirty[known, circuit.ifindex] = None
+            if circuit.loopback or level is None:
+                self._headers.add(known)
+        borrowed = borrowed_addresses(self._instance) if circuit.loopback else None
+        if borrowed is not None and borrowed != self._instance.borrowed:
+            self._instance.borrowed = borrowed
+            for other in self._instance.circuits.values():
+                for known in self._routers:
+                    self._dirty[known, other.ifindex] = None
+
+    def _waits(self, circuit: Circuit) -> bool:
+        """Whether a circuit that came up is not advertised yet, since an adjacency is forming.
+
+        The subnet alone would be an LSP of its own, and the next one, with the adjacency, would be
+        delayed by the throttle.
+        """
+        ifindex = circuit.ifindex
+        if circuit.broadcast or not circuit.is_active:
+            self._speaking.discard(ifindex)
+            return False
+        if ifindex in self._speaking:
+            return ifindex in self._awaited
+        self._speaking.add(ifindex)
+        own = lsp_id(self._instance.system_id)
+        databases = self._instance.databases
+        fresh = not any(own in database.entries for database in databases.values())
+        if fresh or any(circuit.adjacencies(known) for known in databases):
+            return False
+        until = self._process.now + ADJACENCY_SOON
+        action = partial(self._no_longer_awaited, circuit)
+        self._awaited[ifindex] = self._process.timers.arm(until, action)
+        return True
+
+    def _no_longer_awaited(self, circuit: Circuit) -> None:
+        self._awaited.pop(circuit.ifindex, None)
+        self.circuit_changed(circuit)
+
+    def circuit_removed(self, circuit: Circuit) -> None:
+        """A circuit was removed."""
+        self._process.timers.cancel(circuit.advertise_timer)
+        circuit.advertise_timer = None
+        self.circuit_changed(circuit)
+
+    def everything_changed(self) -> None:
+        """Settings changed: reconsider everything."""
+        self._generator.configure()
+        self._headers.update(self._routers)
+        for level, router in self._routers.items():
+            for ifindex in {*self._instance.circuits, *router.circuits, *router.prefixes}:
+                self._dirty[level, ifindex] = None
+            self._refresh_prefixes(router, router.all_prefixes())
+
+    def bandwidth_changed(self, circuit: Circuit) -> None:
+        """Advertise a changed capacity or load of a link if due (``te.advertise``)."""
+        instance, again = self._instance, partial(self.bandwidth_changed, circuit)
+        if advertise_if_due(
+            circuit,
+            instance.settings.advertise,
+            instance.process.timers,
+            instance.process.now,
+            again,
+        ):
+            for level in self._routers:
+                self._dirty[level, circuit.ifindex] = None
+
+    def leak(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
+        """Advertise a prefix of the other level in this one, or withdraw it (RFC 5302)."""
+        router = self._routers[level]
+        if reach is None:
+            router.leaked.pop(prefix, None)
+        else:
+            router.leaked[prefix] = reach
+        self._refresh_prefixes(router, (prefix,))
+
+    def redistribute(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
+        """Advertise a prefix of another source in a level, or withdraw it."""
+        router = self._routers[level]
+        if reach is None:
+            router.redistributed.pop(prefix, None)
+        else:
+            router.redistributed[prefix] = reach
+        self._refresh_prefixes(router, (prefix,))
+
+    def renew(self, level: Level, identifier: LspId) -> None:
+        """Generate an LSP again, since it expires or others have a newer one; or purge it."""
+        self._generator.request(level, identifier, force=True)
+
+    def forget(self, level: Level, identifier: LspId) -> None:
+        """The header of a purged LSP of ours left the database."""
+        self._generator.removed(level, identifier)
+
+    def purge_all(self) -> None:
+        """Purge all our LSPs."""
+        self._generator.purge_all()
+
+    # What goes out
+
+    def settle(self) -> None:
+        """Bring our LSPs up to date as far as throttles allow."""
+        dirty, self._dirty = self._dirty, {}
+        for level, ifindex in dirty:
+            self._update_circuit(level, ifindex)
+        headers, self._headers = self._headers, set()
+        for level in sorted(headers):
+            self._renew_header(level)
+        for level, router in self._routers.items():
+            self._settle_table(level, _ROUTER, router.table)
+        for (level, number), table in list(self._networks.items()):
+            self._settle_table(level, number, table)
+        self._generator.settle()
+
+    def _settle_table(self, level: Level, pseudonode: int, table: FragmentTable) -> None:
+        # §7.3.4: only fragments whose entries changed are generated
+        for fragment in sorted(table.settle()):
+            self._generator.request(level, lsp_id(self._instance.system_id, pseudonode, fragment))
+        key = level, pseudonode
+        if table.omitted and self._omitted.get(key, 0) == 0:
+            self._process.log(
+                "error", "isis-lsp-full", database=level.label, omitted=table.omitted, fragments=256
+            )
+        self._omitted[key] = table.omitted
+
+    def _update_circuit(self, level: Level, ifindex: int) -> None:
+        """Update the entries of a circuit (§7.3.7, §7.3.9)."""
+        instance, router = self._instance, self._routers[level]
+        circuit = instance.circuits.get(ifindex)
+        runs = circuit is not None and runs_level(instance, circuit, level)
+        adjacent: dict[ItemKey, Item] = {}
+        prefixes: dict[Prefix, IpReach] = {}
+        if circuit is not None and runs:
+            adjacent = dict(contents.adjacency_items(instance, circuit, level))
+            for family in instance.settings.families:
+                prefixes.update(contents.connected(circuit, family))
+        _replace(router.table, router.circuits.get(ifindex, {}), adjacent)
+        router.circuits[ifindex] = adjacent
+        # a prefix may be on several circuits; the lowest metric is advertised
+        before = router.prefixes.get(ifindex, ())
+        for prefix in before:
+            known = router.connected[prefix]
+            known.pop(ifindex, None)
+            if not known:
+                del router.connected[prefix]
+        for prefix, reach in prefixes.items():
+            router.connected.setdefault(prefix, {})[ifindex] = reach
+        router.prefixes[ifindex] = tuple(prefixes)
+        self._refresh_prefixes(router, dict.fromkeys((*before, *prefixes)))
+        if circuit is None:
+            del router.circuits[ifindex], router.prefixes[ifindex]
+        self._update_pseudonode(level, ifindex, circuit if runs else None)
+
+    def _refresh_prefixes(self, router: _LevelAdvertisements, prefixes: Iterable[Prefix]) -> None:
+        """Update prefixes in the LSP: connected ones first, then redistributed, then leaked."""
+        instance = self._instance
+        for prefix in prefixes:
+            key, stale = contents.prefix_keys(instance, prefix)
+            router.table.remove(stale)
+            own = router.connected.get(prefix)
+            other = router.redistributed.get(prefix) or router.leaked.get(prefix)
+            if own:
+                group, reach = min(own.items(), key=lambda known: (known[1].metric, known[0]))
+                router.table.put(key, contents.prefix_item(instance, reach, group))
+            elif other is not None:
+                router.table.put(key, contents.prefix_item(instance, other, ALONE))
+            else:
+                router.table.remove(key)
+
+    def _update_pseudonode(self, level: Level, ifindex: int, circuit: Circuit | None) -> None:
+        """The pseudonode LSP of a LAN, while this router is its DIS and not alone (§7.3.8)."""
+        instance = self._instance
+        number = None if circuit is None else contents.pseudonode_number(circuit, level)
+        old = self._network_of.get((level, ifindex))
+        # §8.4.5: purge the pseudonode LSPs on resigning; also if alone, or under another number
+        if old is not None and old != number:
+            self._drop_network(level, ifindex)
+        if circuit is None or number is None:
+            return
+        key = level, number
+        if key not in self._networks:
+            self._networks[key] = FragmentTable(self._room(level))
+            self._network_of[level, ifindex] = number
+        wanted = dict(contents.pseudonode_items(instance, circuit, level))
+        _replace(self._networks[key], self._networks[key].items.keys(), wanted)
+
+    def _drop_network(self, level: Level, ifindex: int) -> None:
+        number = self._network_of.pop((level, ifindex))
+        table = self._networks.pop((level, number))
+        self._omitted.pop((level, number), None)
+        for fragment in table.numbers():
+            identifier = lsp_id(self._instance.system_id, number, fragment)
+            self._generator.request(level, identifier)
+
+    def _renew_header(self, level: Level) -> None:
+        attached = level is Level.ONE and self.attached
+        tlvs = contents.header(self._instance, overload=self.overloaded, attached=attached)
+        room = self._room(level)
+        table = self._routers[level].table
+        table.set_header(tlvs, tlvs_size(tlvs), room)
+        for network in (t for (known, _), t in self._networks.items() if known is level):
+            network.set_header((), 0, room)
+        # The overload and attached bits are in the fixed header of fragment 0.
+        self._generator.request(level, lsp_id(self._instance.system_id))
+
+    def _content(self, level: Level, identifier: LspId) -> LspContent | None:
+        """The contents of an LSP of ours; None: there is to be none of this id."""
+        number, fragment = pseudonode_of(identifier), fragment_of(identifier)
+        table = self._networks.get((level, number)) if number else self._routers[level].table
+        tlvs = None if table is None else table.contents(fragment)
+        if tlvs is None:
+            return None
+        # RFC 3787 §4, ISO 10589 §7.2.9.2: both bits are in LSP number 0 of the router only
+        first = number == 0 and fragment == 0
+        attached = first and level is Level.ONE and self.attached
+        return LspContent(tlvs, overload=first and self.overloaded, attached=attached)
+
+    def _started_up(self) -> None:
+        self._starting = False
+        self._headers.update(self._routers)
+
+    def _room(self, level: Level) -> int:
+        """Bytes of TLVs in one LSP, the largest possible authentication subtracted."""
+        settings = self._instance.settings
+        return settings.lsp_mtu - _LSP_HEADER - keyring_size(settings.lsp_keys(level))
+
+
+def _replace(table: FragmentTable, before: Iterable[ItemKey], wanted: dict[ItemKey, Item]) -> None:
+    """Replace entries in a table."""
+    for key in list(before):
+        if key not in wanted:
+            table.remove(key)
+    for key, item in wanted.items():
+        table.put(key, item)

@@ -1,0 +1,95 @@
+"""The block of one router or pseudonode: the contents of its fragments except prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fared.core.ids import NodeId, Prefix
+from fared.isis.pdu.tlvs import MT_IPV4, NLPIDS
+from fared.isis.ted.fragment_facts import FragmentFacts, Links, joined, narrow_links
+from fared.ted.model import NodeBlock, PathType, PrefixReachability
+
+
+def build(
+    node_id: NodeId, fragments: Sequence[FragmentFacts], topologies: Mapping[int, int | None]
+) -> dict[int, NodeBlock]:
+    """The block of each family that a node takes part in, of fragments from number 0 on.
+
+    ``topologies`` has the MT id of each family, None for the TLVs without one.
+    """
+    network = bool(node_id & 0xFF)
+    blocks: dict[int, NodeBlock] = {}
+    shared: dict[int | None, Links] = {}
+    for family, topology in topologies.items():
+        if not network and not _takes_part(fragments, family, topology):
+            continue
+        # RFC 5120 §3: the LSP of a pseudonode has no topologies; it belongs to all of them.
+        at = None if network else topology
+        if at not in shared:
+            shared[at] = _all_links(fragments, at)
+        links = shared[at]
+        blocks[family] = NodeBlock(
+            node=node_id,
+            neighbors=links.neighbors,
+            metrics=links.metrics,
+            capacities=links.capacities,
+            availables=links.availables,
+            local_ids=links.local_ids,
+            remote_ids=links.remote_ids,
+            # ISO 10589 §7.2.8.1; RFC 3787 §4: the overload bit of a pseudonode is ignored
+            transit=network or not _overloaded(fragments[0], topology),
+            hostname=next((part.hostname for part in fragments if part.hostname), None),
+            network=network,
+        )
+    return blocks
+
+
+def default_route(
+    first: FragmentFacts, family: int, topology: int | None
+) -> PrefixReachability | None:
+    """The default route out of the area (ISO 10589 §7.2.9.1): toward an attached transit router.
+
+    ``first`` is fragment 0 of a router of level 1.
+    """
+    # RFC 5120 §4: topologies but 0 have an attached bit of their own
+    known = first.topologies.get(topology or MT_IPV4)
+    attached = first.attached if topology is None else known is not None and known.attached
+    if not attached or _overloaded(first, topology):
+        return None
+    # the metric is that of the way to the router: the nearest one is used (§7.2.9.1)
+    return PrefixReachability(Prefix(family, 0, 0), 0, PathType.LEVEL_1_DOWN)
+
+
+def _takes_part(fragments: Sequence[FragmentFacts], family: int, topology: int | None) -> bool:
+    """Whether a router forwards packets of a family.
+
+    Deviation: SPF of RFC 1195 §3.10 does not look at the protocols of a router, since all routers
+    of an area must support the same ones (§1.4). Here a router that lacks a family is left out of
+    the graph of that family, so that no packets are sent to a router that would drop them.
+    """
+    # RFC 1195 §5.2, RFC 5308 §4
+    if not any(NLPIDS[family] in part.nlpids for part in fragments):
+        return False
+    # RFC 5120 §7.1: a router without the multi-topology TLV is in topology 0 only
+    if not any(part.multi_topology for part in fragments):
+        return topology is None
+    return topology is None or any(topology in part.topologies for part in fragments)
+
+
+def _overloaded(first: FragmentFacts, topology: int | None) -> bool:
+    """Whether a topology is overloaded (RFC 5120 §4); that of topology 0 is in the LSP header."""
+    if topology is None:
+        return first.overload
+    known = first.topologies.get(topology)
+    return known is not None and known.overload
+
+
+def _all_links(fragments: Sequence[FragmentFacts], topology: int | None) -> Links:
+    links = [part.links[topology] for part in fragments if topology in part.links]
+    narrow = [neighbor for part in fragments for neighbor in part.narrow]
+    # Deviation: RFC 3787 §5.2 takes the lower metric of a neighbor in TLVs 2 and 22. Narrow ones
+    # end at 63; here the wide entry counts, as with routers that send TLV 22 only.
+    if narrow and topology is None:
+        known = {far for part in links for far in part.neighbors.tolist()}
+        links.append(narrow_links(narrow, known))
+    return joined(links)

@@ -1,0 +1,279 @@
+"""From the link state databases to the TED: one ``NodeBlock`` a node and family, and prefixes.
+
+A node is a router or a pseudonode, described by all its fragments; while fragment 0 is missing, the
+others are ignored (ISO 10589 §7.2.5). Each fragment is read once, when it arrives. If only prefixes
+changed, only these are passed on; otherwise ``flush`` joins the fragments of the node to a new
+block.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fared.core.ids import NodeId, isis_node
+from fared.isis.ids import Level, format_lsp_id, fragment_of
+from fared.isis.instance import Instance
+from fared.isis.lsdb import StoredLsp
+from fared.isis.neighbors import topology_of
+from fared.isis.ted.areas import reaches_other_area, same_ways
+from fared.isis.ted.attributes import PrefixAttributes
+from fared.isis.ted.blocks import build, default_route
+from fared.isis.ted.fragment_facts import Former, FragmentFacts, read_fragment, same_description
+from fared.isis.ted.fragment_prefixes import At
+from fared.isis.ted.nexthops import local_links
+from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
+from fared.ted.compare import same_block
+from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
+from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+
+_NOTHING = FragmentFacts()
+_ATTACHED = "attached"
+"""The key of an attached router's default route among its prefixes."""
+NodeKey = tuple[Level, NodeId]
+
+
+class _NodeFragments(msgspec.Struct):
+    """The fragments of one node, by number, and the blocks made of them."""
+
+    parts: dict[int, FragmentFacts] = msgspec.field(default_factory=dict)
+    prefixes: RouterPrefixes = msgspec.field(default_factory=RouterPrefixes)
+    stale: bool = False
+    """Whether more than prefixes may have changed."""
+    blocks: dict[int, NodeBlock] = msgspec.field(default_factory=dict)
+    defaults: dict[int, PrefixReachability] = msgspec.field(default_factory=dict)
+    reaches: dict[int, At] = msgspec.field(default_factory=dict)
+    """Topology and family of the prefixes, by family that the node takes part in."""
+    cause: str | None = None
+    since: float = 0.0
+
+
+class _Unlinked(msgspec.Struct):
+    """Circuits whose adjacencies may have changed, the first cause and when that was."""
+
+    cause: str
+    since: float
+    circuits: dict[int, None] = msgspec.field(default_factory=dict)
+
+
+class TedBuilder:
+    """Watches the databases and emits TedUpdated and LocalLinksChanged at ``flush``."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._nodes: dict[NodeKey, _NodeFragments] = {}
+        self._dirty: dict[NodeKey, _NodeFragments] = {}
+        self._links_dirty: dict[Level, _Unlinked] = {}
+        self._links: dict[tuple[Level, int], tuple[LocalLink, ...]] = {}
+        self._hops: dict[tuple[Level, int], dict[int, tuple[LocalLink, ...]]] = {}
+        """By level and family: the links out of each circuit."""
+        self._follows_attached = True
+        self.attributes = PrefixAttributes()
+        self.areas_stale = True
+        """Whether the areas reached through level 2 may have changed."""
+
+    # What changed
+
+    def lsp_changed(
+        self, level: Level, entry: StoredLsp, previous: StoredLsp | None = None
+    ) -> None:
+        """Process an LSP that is new, changed or purged; ``previous`` is the one before.
+
+        Without it, a known LSP is read again, as settings may have changed.
+        """
+        # §7.3.16.4: of a purged LSP only the header remains
+        lsp = None if entry.purged else entry.lsp
+        facts = None
+        if lsp is not None and entry.sequence_number:
+            own = entry.lsp_id >> 16 == self._instance.system_id
+            code = self._instance.settings.path_capacity_code
+            former = self._previous_facts(level, previous)
+            facts = read_fragment(lsp, own=own, capacity_code=code, former=former)
+        self._put(level, entry, facts, again=previous is None)
+
+    def _previous_facts(self, level: Level, previous: StoredLsp | None) -> Former | None:
+        """The replaced LSP, and its facts."""
+        if previous is None:
+            return None
+        node = self._nodes.get(_node_of(level, previous))
+        old = None if node is None else node.parts.get(fragment_of(previous.lsp_id))
+        return None if old is None else (previous.lsp, old)
+
+    def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
+        """An LSP left the database."""
+        self._put(level, entry, None)
+
+    def _put(
+        self, level: Level, entry: StoredLsp, facts: FragmentFacts | None, *, again: bool = False
+    ) -> None:
+        """Store the facts of a fragment; None: it is gone."""
+        key, number = _node_of(level, entry), fragment_of(entry.lsp_id)
+        node = self._nodes.get(key) or _NodeFragments()
+        known = node.parts.get(number)
+        if known is None and facts is None:
+            return
+        self._nodes[key] = node
+        old, new = known or _NOTHING, facts or _NOTHING
+        if facts is None:
+            node.parts.pop(number, None)
+        else:
+            node.parts[number] = facts
+        if known is None or facts is None:
+            node.stale |= not number
+        else:
+            node.stale |= again
+        node.stale |= not same_description(old, new)
+        node.prefixes.put(number, None if facts is None else facts.prefixes)
+        self.attributes.replace(
+            level, entry.lsp_id, old.prefixes.attributes, new.prefixes.attributes
+        )
+        if level is Level.TWO and not same_ways(old, new):
+            self.areas_stale = True
+        self._mark(key, node, _name_of(entry))
+
+    def _mark(self, key: NodeKey, node: _NodeFragments, cause: str) -> None:
+        """Consider a node at the next ``flush``; the first cause of several is reported."""
+        if node.parts and not node.stale and not node.prefixes.changed:
+            return
+        if node.cause is None:
+            node.cause, node.since = cause, self._process.now
+        self._dirty[key] = node
+
+    def links_changed(
+        self, cause: str, level: Level | None = None, ifindex: int | None = None
+    ) -> None:
+        """The adjacencies of a level on a circuit may have changed; None: of all."""
+        ifindexes = self._instance.circuits if ifindex is None else (ifindex,)
+        for known in self._instance.databases if level is None else (level,):
+            dirty = self._links_dirty.get(known)
+            if dirty is None:
+                dirty = self._links_dirty[known] = _Unlinked(cause, self._process.now)
+            dirty.circuits.update(dict.fromkeys(ifindexes))
+
+    def everything_changed(self, cause: str) -> None:
+        """Settings changed: reconsider all nodes."""
+        for level, lsdb in self._instance.databases.items():
+            for entry in lsdb.ordered():
+                self.lsp_changed(level, entry)
+        self.areas_stale = True
+        self.links_changed(cause)
+
+    def follow_attached(self, *, follow: bool) -> None:
+        """Set whether attached bits of others give a default route (ISO 10589 §7.2.9.1)."""
+        if follow == self._follows_attached:
+            return
+        self._follows_attached = follow
+        for key, node in self._nodes.items():
+            first = node.parts.get(0)
+            if key[0] is Level.ONE and first is not None:
+                node.stale = True
+                self._mark(key, node, "attached bit")
+
+    # Names and areas
+
+    def hostnames(self, level: Level) -> dict[int, str]:
+        """The hostnames of the routers of a level (RFC 5301), by system id."""
+        return {
+            node_id >> 8 & 0xFFFF_FFFF_FFFF: part.hostname
+            for (known, node_id), node in self._nodes.items()
+            for _, part in sorted(node.parts.items(), reverse=True)
+            if known is level and part.hostname and not node_id & 0xFF
+        }
+
+    def reaches_other_area(self) -> bool:
+        """Whether level 2 reaches a router that shares no area with this one (§7.2.9.2)."""
+        self.areas_stale = False
+        settings = self._instance.settings
+        own, areas = isis_node(settings.system_id), frozenset(settings.areas)
+        return reaches_other_area(own, areas, self._fragments_of)
+
+    def _fragments_of(self, node_id: NodeId) -> dict[int, FragmentFacts]:
+        """The level 2 fragments of a node."""
+        node = self._nodes.get((Level.TWO, node_id))
+        return {} if node is None else node.parts
+
+    # Outputs
+
+    def flush(self) -> None:
+        """Emit what changed since the last call."""
+        dirty, self._dirty = self._dirty, {}
+        for key, node in dirty.items():
+            self._emit(key, node)
+        pending, self._links_dirty = self._links_dirty, {}
+        for level, unlinked in pending.items():
+            for family in (4, 6):
+                self._emit_links(level, family, unlinked)
+
+    def _emit_links(self, level: Level, family: int, dirty: _Unlinked) -> None:
+        instance, key = self._instance, (level, family)
+        hops = self._hops.setdefault(key, {})
+        for ifindex in dirty.circuits:
+            circuit = instance.circuits.get(ifindex)
+            found: tuple[LocalLink, ...] = ()
+            if circuit is not None and family in instance.settings.families:
+                found = tuple(local_links(instance, circuit, level, family))
+            if found:
+                hops[ifindex] = found
+            else:
+                hops.pop(ifindex, None)
+        links = tuple(link for ifindex in sorted(hops) for link in hops[ifindex])
+        if links != self._links.get(key, ()):
+            self._links[key] = links
+            change = LocalLinksChanged(int(level), links, dirty.cause, dirty.since, family)
+            instance.process.emit(change)
+
+    def _emit(self, key: NodeKey, node: _NodeFragments) -> None:
+        level, node_id = key
+        cause, since = node.cause or "", node.since
+        node.cause = None
+        blocks = node.blocks
+        if node.stale:
+            changed = self._describe(level, node_id, node)
+        else:
+            changed = node.prefixes.take(node.reaches, node.reaches)
+        for family in (4, 6):
+            block, changes = node.blocks.get(family), changed.get(family, {})
+            if not same_block(blocks.get(family), block):
+                self._process.emit(
+                    TedUpdated(int(level), node_id, block, cause, since, family, changes)
+                )
+            elif changes:
+                self._process.emit(
+                    PrefixesUpdated(int(level), node_id, changes, cause, since, family)
+                )
+        if not node.parts:
+            self._nodes.pop(key, None)
+
+    def _describe(self, level: Level, node_id: NodeId, node: _NodeFragments) -> dict[int, Changes]:
+        """Make the blocks of a node; return the changes of its prefixes, by family."""
+        topologies = {f: topology_of(self._instance, f) for f in self._instance.settings.families}
+        node.stale, node.blocks = False, {}
+        # ISO 10589 §7.2.5: without fragment 0 the others are ignored
+        if 0 in node.parts:
+            parts = [node.parts[number] for number in sorted(node.parts)]
+            node.blocks = build(node_id, parts, topologies)
+        was, node.reaches = node.reaches, {}
+        if not node_id & 0xFF:  # a pseudonode advertises no prefixes
+            node.reaches = {family: (topologies[family], family) for family in node.blocks}
+        changed = node.prefixes.take(was, node.reaches)
+        before, node.defaults = node.defaults, {}
+        own = node_id == isis_node(self._instance.system_id)
+        # §7.2.9.1: a default route toward attached routers of our area, in level 1 only
+        if level is Level.ONE and self._follows_attached and not own:
+            node.defaults = {
+                family: route
+                for family, (topology, _) in node.reaches.items()
+                if (route := default_route(node.parts[0], family, topology)) is not None
+            }
+        for family in before.keys() ^ node.defaults.keys():
+            changed.setdefault(family, {})[_ATTACHED] = node.defaults.get(family)
+        return changed
+
+
+def _node_of(level: Level, entry: StoredLsp) -> NodeKey:
+    return level, isis_node(entry.lsp_id >> 16, entry.lsp_id >> 8 & 0xFF)
+
+
+def _name_of(entry: StoredLsp) -> str:
+    """An LSP as the cause of a change: ``lsp 0102.5500.0001.00-00 seq 0x80000005``."""
+    return f"lsp {format_lsp_id(entry.lsp_id)} seq {entry.sequence_number:#010x}"

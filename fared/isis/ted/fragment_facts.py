@@ -1,0 +1,220 @@
+"""The contents of one LSP fragment, its links as arrays: read once, when it arrives.
+
+A router with many links spreads them over dozens of fragments, of which one changes at a time. So
+each fragment becomes arrays of its own, and the block of a router is their concatenation.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.core.ids import ISIS_NODE
+from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import (
+    MT_IPV4,
+    AreaAddresses,
+    Hostname,
+    IpReachability,
+    IsNeighbor,
+    IsReachability,
+    MultiTopology,
+    NarrowIpReachability,
+    NarrowIsReachability,
+    NarrowNeighbor,
+    ProtocolsSupported,
+    Topology,
+    of_type,
+)
+from fared.isis.ted.fragment_prefixes import FragmentPrefixes, read_prefixes
+from fared.te.attributes import TeAttributes
+
+
+class Links(msgspec.Struct, frozen=True, eq=False):
+    """Links as columns of ``NodeBlock``, all (K,)."""
+
+    neighbors: NDArray[np.int64]
+    metrics: NDArray[np.int64]
+    capacities: NDArray[np.float64]
+    availables: NDArray[np.float64]
+    local_ids: NDArray[np.int64]
+    remote_ids: NDArray[np.int64]
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All arrays, in this order."""
+        return (
+            self.neighbors,
+            self.metrics,
+            self.capacities,
+            self.availables,
+            self.local_ids,
+            self.remote_ids,
+        )
+
+
+class FragmentFacts(msgspec.Struct, frozen=True):
+    """One fragment. ``links`` by MT id, None for TLV 22; ``narrow`` are those of TLV 2."""
+
+    areas: frozenset[bytes] = frozenset()
+    nlpids: frozenset[int] = frozenset()
+    topologies: dict[int, Topology] = msgspec.field(default_factory=dict)
+    multi_topology: bool = False
+    hostname: str | None = None
+    overload: bool = False
+    attached: bool = False
+    links: dict[int | None, Links] = msgspec.field(default_factory=dict)
+    narrow: tuple[NarrowNeighbor, ...] = ()
+    prefixes: FragmentPrefixes = msgspec.field(default_factory=FragmentPrefixes)
+
+
+Former = tuple[Lsp, FragmentFacts]
+"""Another instance of an LSP, and its facts read with the same arguments."""
+
+
+def link_ids(neighbor: IsNeighbor) -> tuple[int, int]:
+    """The ids that distinguish parallel links, at this end and at the other.
+
+    IPv4 addresses (RFC 5305 §3.2, §3.3) where there are any, else link identifiers (RFC 5307 §1.1);
+    0 where unknown. FRR sends addresses only, and without TE only that of the other end.
+    """
+    near, far = neighbor.local_addresses, neighbor.remote_addresses
+    if near or far:
+        return near[0] if near else 0, far[0] if far else 0
+    return neighbor.local_id or 0, neighbor.remote_id or 0
+
+
+def read_fragment(
+    lsp: Lsp, *, own: bool, capacity_code: int | None, former: Former | None = None
+) -> FragmentFacts:
+    """Read one LSP. ``own``: it is ours, and its leaked prefixes are ignored.
+
+    TLVs that are identical objects in ``former`` are not read again.
+    """
+    tlvs = lsp.tlvs
+    topologies = of_type(tlvs, MultiTopology)
+    names = of_type(tlvs, Hostname)
+    same = _unchanged(lsp, former, IsReachability)
+    links = _read_links(lsp) if same is None else same.links
+    same = _unchanged(lsp, former, IpReachability, NarrowIpReachability)
+    if same is None:
+        before = None if former is None else (former[0], former[1].prefixes)
+        prefixes = read_prefixes(lsp, own=own, capacity_code=capacity_code, former=before)
+    else:
+        prefixes = same.prefixes
+    return FragmentFacts(
+        areas=frozenset(a for tlv in of_type(tlvs, AreaAddresses) for a in tlv.addresses),
+        nlpids=frozenset(n for tlv in of_type(tlvs, ProtocolsSupported) for n in tlv.nlpids),
+        topologies={entry.topology: entry for tlv in topologies for entry in tlv.topologies},
+        multi_topology=bool(topologies),
+        hostname=names[-1].name or None if names else None,
+        overload=lsp.overload,
+        attached=lsp.attached,
+        links=links,
+        narrow=tuple(n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors),
+        prefixes=prefixes,
+    )
+
+
+def same_description(a: FragmentFacts, b: FragmentFacts) -> bool:
+    """Whether two fragments differ at most in areas and prefixes: the block is the same then."""
+    return _role(a) == _role(b) and (
+        a.links is b.links
+        or (
+            a.links.keys() == b.links.keys()
+            and all(_same_links(links, b.links[topology]) for topology, links in a.links.items())
+        )
+    )
+
+
+def _role(facts: FragmentFacts) -> tuple[object, ...]:
+    return (
+        facts.nlpids,
+        facts.topologies,
+        facts.multi_topology,
+        facts.hostname,
+        facts.overload,
+        facts.attached,
+        facts.narrow,
+    )
+
+
+def _same_links(a: Links, b: Links) -> bool:
+    return all(
+        one.tobytes() == other.tobytes()
+        for one, other in zip(a.columns(), b.columns(), strict=True)
+    )
+
+
+def _unchanged(lsp: Lsp, former: Former | None, *kinds: type) -> FragmentFacts | None:
+    """The facts of the former instance, if both have identical TLVs of these kinds."""
+    if former is None:
+        return None
+    mine, others = (
+        [tlv for tlv in instance.tlvs if isinstance(tlv, kinds)] for instance in (lsp, former[0])
+    )
+    same = len(mine) == len(others) and all(map(operator.is_, mine, others))
+    return former[1] if same else None
+
+
+def _read_links(lsp: Lsp) -> dict[int | None, Links]:
+    found: dict[int | None, list[IsNeighbor]] = {}
+    for tlv in of_type(lsp.tlvs, IsReachability):
+        # RFC 5120 §7.2: TLV 222 with MT id 0 is ignored
+        if tlv.topology != MT_IPV4:
+            found.setdefault(tlv.topology, []).extend(tlv.neighbors)
+    return {topology: _links(neighbors) for topology, neighbors in found.items()}
+
+
+def _links(neighbors: Iterable[IsNeighbor]) -> Links:
+    whole: list[tuple[int, int, int, int]] = []
+    floats: list[tuple[float, float]] = []
+    # links of one router mostly share their attributes object
+    known: dict[int, tuple[float, float]] = {}
+    for neighbor in neighbors:
+        local, remote = link_ids(neighbor)
+        whole.append((ISIS_NODE | neighbor.neighbor, neighbor.metric, local, remote))
+        bandwidths = known.get(id(neighbor.attributes))
+        if bandwidths is None:
+            bandwidths = known[id(neighbor.attributes)] = _bandwidths(neighbor.attributes)
+        floats.append(bandwidths)
+    nodes, metrics, local_ids, remote_ids = np.array(whole, np.int64).reshape(-1, 4).T.copy()
+    capacities, availables = np.array(floats, np.float64).reshape(-1, 2).T.copy()
+    return Links(nodes, metrics, capacities, availables, local_ids, remote_ids)
+
+
+def _bandwidths(attributes: TeAttributes) -> tuple[float, float]:
+    """Capacity and available bandwidth, bytes/s, NaN where unknown."""
+    capacity, available = attributes.capacity, attributes.available
+    return (
+        np.nan if capacity is None else capacity,
+        np.nan if available is None else available,
+    )
+
+
+def narrow_links(neighbors: Iterable[NarrowNeighbor], known: set[int]) -> Links:
+    """Links of TLV 2 toward neighbors that wide TLVs do not list."""
+    used = [n for n in neighbors if (ISIS_NODE | n.neighbor) not in known]
+    unknown = np.full(len(used), np.nan)
+    nothing = np.zeros(len(used), np.int64)
+    return Links(
+        neighbors=np.array([ISIS_NODE | n.neighbor for n in used], np.int64),
+        metrics=np.array([n.metric for n in used], np.int64),
+        capacities=unknown,
+        availables=unknown,
+        local_ids=nothing,
+        remote_ids=nothing,
+    )
+
+
+def joined(parts: list[Links]) -> Links:
+    """All links of a router."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _links(())
+    return Links(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))

@@ -1,0 +1,135 @@
+"""The prefixes that one router advertises in all its fragments, and those that changed.
+
+A router has up to 256 fragments, of which one changes at a time. The fragments that list a prefix
+are kept with it: a changed fragment is compared with its former contents, and a prefix that differs
+is looked up in the fragments that list it only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from fared.core.ids import Prefix
+from fared.isis.ted.fragment_prefixes import NARROW, At, FragmentPrefixes, rank
+from fared.ted.model import PrefixReachability
+
+Changes = dict[Hashable, PrefixReachability | None]
+"""As ``PrefixesUpdated.changes``: the entry advertised from now on, None if withdrawn."""
+_Rank = tuple[int, ...]
+_NOTHING = FragmentPrefixes()
+_NOT_LISTED = object()
+_WIDE, _IGNORED, _NARROW = range(3)
+
+
+class RouterPrefixes:
+    """The prefixes in the fragments of one router, by number."""
+
+    def __init__(self) -> None:
+        self._fragments: dict[int, FragmentPrefixes] = {}
+        self._listed: dict[At, dict[Prefix, tuple[int, ...]]] = {}
+        """The numbers of the fragments that list a prefix, ascending."""
+        self._before: dict[At, dict[Prefix, PrefixReachability | None]] = {}
+        """Of prefixes that may have changed: the entry that counted at the last ``take``."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether a prefix may have changed since the last ``take``."""
+        return bool(self._before)
+
+    def put(self, number: int, new: FragmentPrefixes | None) -> None:
+        """Store the prefixes of a fragment; None: it is gone."""
+        old = self._fragments.get(number, _NOTHING)
+        alone = (number,)
+        for at in {**old.entries, **(new or _NOTHING).entries}:
+            listed, before = self._listed.setdefault(at, {}), self._before.get(at, {})
+            present = (new or _NOTHING).entries.get(at, {})
+            for prefix in _differing(old, new or _NOTHING, at):
+                if prefix not in before:
+                    before[prefix] = self._best(at, prefix)
+                others = tuple(n for n in listed.get(prefix, ()) if n != number)
+                if prefix in present:
+                    listed[prefix] = tuple(sorted(others + alone)) if others else alone
+                elif others:
+                    listed[prefix] = others
+                else:
+                    del listed[prefix]
+            if before:
+                self._before[at] = before
+            if not listed:
+                del self._listed[at]
+        if new is None:
+            self._fragments.pop(number, None)
+        else:
+            self._fragments[number] = new
+
+    def take(self, was: Mapping[int, At], now: Mapping[int, At]) -> dict[int, Changes]:
+        """The changes of the router's prefixes since the last call, by family.
+
+        ``was`` and ``now`` are the topologies in which it takes part in each family, then and now.
+        In a family that is missing it advertises nothing.
+        """
+        found: dict[int, Changes] = {}
+        for family in {**was, **now}:
+            former, present = was.get(family), now.get(family)
+            if former == present and present is not None:
+                found[family] = dict(self._differences(present))
+                continue
+            before = {} if former is None else self._former(former)
+            after = {} if present is None else dict(self._present(present))
+            changes: Changes = {p: item for p, item in after.items() if before.get(p) != item}
+            changes.update((prefix, None) for prefix in before if prefix not in after)
+            found[family] = changes
+        self._before.clear()
+        return found
+
+    def _differences(self, at: At) -> Iterator[tuple[Prefix, PrefixReachability | None]]:
+        for prefix, before in self._before.get(at, {}).items():
+            item = self._best(at, prefix)
+            if item != before:
+                yield prefix, item
+
+    def _former(self, at: At) -> dict[Prefix, PrefixReachability]:
+        """The entries that counted at the last ``take``."""
+        known = {**dict(self._present(at)), **self._before.get(at, {})}
+        return {prefix: item for prefix, item in known.items() if item is not None}
+
+    def _present(self, at: At) -> Iterator[tuple[Prefix, PrefixReachability]]:
+        for prefix in self._listed.get(at, {}):
+            item = self._best(at, prefix)
+            if item is not None:
+                yield prefix, item
+
+    def _best(self, at: At, prefix: Prefix) -> PrefixReachability | None:
+        """The entry of a prefix that counts, if any."""
+        numbers = self._listed.get(at, {}).get(prefix)
+        if numbers is None:
+            return None
+        if len(numbers) == 1:
+            return self._fragments[numbers[0]].entries[at][prefix]
+        number = min(numbers, key=lambda number: self._rank(number, at, prefix))
+        return self._fragments[number].entries[at][prefix]
+
+    def _rank(self, number: int, at: At, prefix: Prefix) -> _Rank:
+        """The lowest counts: wide TLVs before narrow ones, even if a wide entry is ignored."""
+        fragment = self._fragments[number]
+        item = fragment.entries[at][prefix]
+        if item is None:
+            return (_IGNORED,)
+        narrow = at == NARROW and prefix in fragment.narrow
+        return (_NARROW if narrow else _WIDE, *rank(item))
+
+
+def _differing(old: FragmentPrefixes, new: FragmentPrefixes, at: At) -> dict[Prefix, None]:
+    """The prefixes whose entries differ between two instances of a fragment."""
+    if old is new:
+        return {}
+    mine, theirs = old.entries.get(at, {}), new.entries.get(at, {})
+    found = dict.fromkeys(
+        prefix
+        for prefix, item in theirs.items()
+        if (known := mine.get(prefix, _NOT_LISTED)) is not item and known != item
+    )
+    found.update((prefix, None) for prefix in mine if prefix not in theirs)
+    if at == NARROW:
+        found.update(dict.fromkeys(sorted(old.narrow ^ new.narrow)))
+    return found

@@ -1,0 +1,165 @@
+"""The SRM and SSN flags of each circuit (ISO 10589 §7.3.15): which LSPs to send and acknowledge.
+
+The flags are stored twice: in the LSP, for views of the database, and here, so that a flush visits
+flagged LSPs only. A ``CircuitTx`` exists while the circuit has
+an adjacency, with an ``SrmSsnQueue`` for each level of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from fared.core.reduction import FloodDelay
+from fared.core.timers import Timer
+from fared.isis.circuit import Circuit
+from fared.isis.ids import FIRST_LSP, Level, LspId
+from fared.isis.lsdb import Lsdb, StoredLsp
+from fared.isis.pdu.tlvs import LspEntry
+
+RESEND_GUARD = 0.3
+"""Seconds: an LSP sent more recently is still on its way to the neighbor that requests it."""
+_MOST_REQUESTS = 16384
+
+
+class SrmSsnQueue(msgspec.Struct, eq=False):
+    """The flags of one level on one circuit. All dicts are in the order of flagging.
+
+    ``pending``: SRM is set, to be sent with the next burst. ``unacknowledged``: sent on a
+    point-to-point circuit, with the time of the next transmission; SRM stays set (§7.3.15.5).
+    ``acks``: SSN is set; the value describes an LSP that is not in the database. ``requests``: SSN
+    of LSPs of which the neighbor has a newer instance, with the number of requests sent.
+    ``deferred``: SRM is set; they become pending at their time unless the neighbor has shown by
+    then that it has them.
+    """
+
+    circuit: Circuit
+    level: Level
+    database: Lsdb
+    pending: dict[LspId, None] = msgspec.field(default_factory=dict)
+    unacknowledged: dict[LspId, float] = msgspec.field(default_factory=dict)
+    acks: dict[LspId, LspEntry | None] = msgspec.field(default_factory=dict)
+    requests: dict[LspId, int] = msgspec.field(default_factory=dict)
+    deferred: dict[LspId, float] = msgspec.field(default_factory=dict)
+    deferred_due: float = math.inf
+    """At most the first of these times."""
+    flood_delay: FloodDelay = msgspec.field(default_factory=FloodDelay)
+    held_until: float = -math.inf
+    """Until then LSPs wait for the neighbor's CSNPs, or on a LAN for a faster router."""
+    acks_due: float = math.inf
+    requests_due: float = math.inf
+    csnp_due: float = math.inf
+    """When to begin the next set of CSNPs."""
+    csnp_next: LspId | None = None
+    """First LSP id of the rest of the set being sent, None between sets."""
+    quick_csnps: int = 0
+    """Sets of CSNPs still to be sent at a short interval, for a new router on the LAN."""
+
+    @property
+    def reliable(self) -> bool:
+        """Whether LSPs are retransmitted until acknowledged: on point-to-point circuits."""
+        return not self.circuit.broadcast
+
+    def set_srm(self, entry: StoredLsp) -> None:
+        """Set SRM, clear SSN: send this LSP (§7.3.15.1 e) 1) ii and v, e) 3), §7.3.15.2 b) 3))."""
+        lsp_id = entry.lsp_id
+        self.unacknowledged.pop(lsp_id, None)
+        self.acks.pop(lsp_id, None)
+        self.requests.pop(lsp_id, None)
+        self.deferred.pop(lsp_id, None)
+        self.pending[lsp_id] = None
+        entry.srm.add(self.circuit.ifindex)
+        entry.ssn.discard(self.circuit.ifindex)
+
+    def defer(self, entry: StoredLsp, due: float) -> None:
+        """Send this LSP at ``due``, unless the neighbor has shown by then that it has it."""
+        self.set_srm(entry)
+        del self.pending[entry.lsp_id]
+        self.deferred[entry.lsp_id] = due
+        self.deferred_due = min(self.deferred_due, due)
+
+    def end_deferral(self, now: float) -> int:
+        """Move deferred LSPs that are due to ``pending``; return how many."""
+        ripe = [lsp_id for lsp_id, due in self.deferred.items() if due <= now]
+        for lsp_id in ripe:
+            del self.deferred[lsp_id]
+            self.pending[lsp_id] = None
+        self.deferred_due = min(self.deferred.values(), default=math.inf)
+        return len(ripe)
+
+    def repeat(self, entry: StoredLsp, now: float) -> None:
+        """Set SRM for an LSP that the neighbor lacks, unless it was just sent."""
+        due = self.unacknowledged.get(entry.lsp_id)
+        if due is not None:
+            sent = due - self.circuit.settings.lsp_retransmit_interval
+            if now - sent < RESEND_GUARD:
+                return
+        self.set_srm(entry)
+
+    def clear_srm(self, entry: StoredLsp) -> bool:
+        """Clear SRM. Return whether the LSP had been sent before."""
+        entry.srm.discard(self.circuit.ifindex)
+        self.pending.pop(entry.lsp_id, None)
+        self.deferred.pop(entry.lsp_id, None)
+        return self.unacknowledged.pop(entry.lsp_id, None) is not None
+
+    def set_ssn(
+        self, lsp_id: LspId, entry: StoredLsp | None, received: LspEntry | None = None
+    ) -> None:
+        """Set SSN: acknowledge the stored LSP, or a received one that is not stored."""
+        self.requests.pop(lsp_id, None)
+        self.acks[lsp_id] = received
+        if entry is not None:
+            entry.ssn.add(self.circuit.ifindex)
+
+    def request(self, lsp_id: LspId, due: float) -> None:
+        """Request an LSP at ``due`` unless it arrives before."""
+        if lsp_id in self.requests or len(self.requests) >= _MOST_REQUESTS:
+            return
+        self.requests_due = min(self.requests_due, due) if self.requests else due
+        self.requests[lsp_id] = 0
+
+    def forget(self, entry: StoredLsp) -> None:
+        """The LSP leaves the database."""
+        self.clear_srm(entry)
+        self.acks.pop(entry.lsp_id, None)
+        entry.ssn.discard(self.circuit.ifindex)
+
+    def received(self, lsp_id: LspId) -> None:
+        """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
+        self.pending.pop(lsp_id, None)
+        self.unacknowledged.pop(lsp_id, None)
+        self.deferred.pop(lsp_id, None)
+        self.acks.pop(lsp_id, None)
+        self.requests.pop(lsp_id, None)
+
+    def begin_csnp(self) -> None:
+        """Start a complete set of CSNPs with the next burst."""
+        self.csnp_next = FIRST_LSP
+
+    def end_csnp(self) -> None:
+        """Stop sending CSNPs: another router is the DIS (§7.3.15.3)."""
+        self.csnp_next = None
+        self.csnp_due = math.inf
+        self.quick_csnps = 0
+
+    def close(self) -> None:
+        """Clear all flags of this circuit."""
+        ifindex = self.circuit.ifindex
+        for lsp_id in (*self.pending, *self.unacknowledged, *self.deferred, *self.acks):
+            entry = self.database.get(lsp_id)
+            if entry is not None:
+                entry.srm.discard(ifindex)
+                entry.ssn.discard(ifindex)
+
+
+class CircuitTx(msgspec.Struct, eq=False):
+    """The queues of one circuit, and their common pacing."""
+
+    circuit: Circuit
+    levels: dict[Level, SrmSsnQueue] = msgspec.field(default_factory=dict)
+    paced_until: float = -math.inf
+    turn: bool = False
+    """Which level is first: a large database of one level must not block the other."""
+    timer: Timer | None = None

@@ -1,0 +1,313 @@
+"""Sends LSPs and SNPs according to the SRM and SSN flags (ISO 10589 §7.3.15.3 to §7.3.15.5).
+
+LSPs leave in paced bursts: the first one on a circuit at once, the next ones ``flood_pacing``
+later, so that LSPs arriving over many links within milliseconds are sent once, and those that the
+neighbor sends meanwhile not at all. §7.3.15.5 has a minimum interval instead. Acknowledgments are
+collected for ``ack_delay``, the same on all circuits, requests for the partial SNP interval
+(§7.3.15.4). While many LSPs are unacknowledged, bursts slow down to what a neighbor with a small
+receive buffer can process.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from fared.isis.circuit import Circuit
+from fared.isis.ids import LAST_LSP, Level, LspId
+from fared.isis.instance import Instance
+from fared.isis.pdu.model import Csnp, Psnp
+from fared.isis.pdu.tlvs import LspEntries, LspEntry
+from fared.isis.transmit import Transmitter, pdu_space
+from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
+
+BURST = 20
+"""PDUs of one burst at most: LSPs and CSNPs together."""
+WINDOW = 200
+"""With this many LSPs unacknowledged the gap between bursts is ``SLOW_GAP``."""
+SLOW_GAP = 0.05
+QUICK_CSNP = 1.2
+"""Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
+MOST_REQUESTS_SENT = 3
+"""Requests for an LSP at most; a neighbor that still has it answers one of them."""
+_SLACK = 0.1
+_CSNP_HEADER = 33
+_PSNP_HEADER = 17
+_ENTRY_SIZE = 16
+_TLV_HEADER = 2
+_ENTRIES_PER_TLV = 15
+
+
+class LspTransmitter:
+    """The circuits with something to send, each with one timer for its next event."""
+
+    def __init__(self, instance: Instance, transmitter: Transmitter) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._transmitter = transmitter
+        self._dirty: dict[int, CircuitTx] = {}
+        self._ack_round = -math.inf
+        self.circuits: dict[int, CircuitTx] = {}
+        """By ifindex."""
+
+    def wake(self, tx: CircuitTx) -> None:
+        """Flush this circuit with the next flush."""
+        self._dirty[tx.circuit.ifindex] = tx
+
+    def active(self, level: Level) -> list[SrmSsnQueue]:
+        """The queues of a level by ifindex."""
+        circuits = self.circuits
+        return [
+            circuits[key].levels[level] for key in sorted(circuits) if level in circuits[key].levels
+        ]
+
+    def open(self, circuit: Circuit, level: Level) -> SrmSsnQueue:
+        """Create the queue of a level, or find it."""
+        tx = self.circuits.get(circuit.ifindex)
+        if tx is None:
+            tx = self.circuits[circuit.ifindex] = CircuitTx(circuit)
+        queue = tx.levels.get(level)
+        if queue is None:
+            database = self._instance.databases[level]
+            queue = tx.levels[level] = SrmSsnQueue(circuit, level, database)
+        self.wake(tx)
+        return queue
+
+    def find(self, circuit: Circuit, level: Level) -> SrmSsnQueue | None:
+        """The queue of a level, None without an adjacency."""
+        tx = self.circuits.get(circuit.ifindex)
+        return None if tx is None else tx.levels.get(level)
+
+    def close(self, circuit: Circuit, level: Level) -> None:
+        """Drop the queue of a level and its flags."""
+        tx = self.circuits.get(circuit.ifindex)
+        queue = None if tx is None else tx.levels.pop(level, None)
+        if tx is None or queue is None:
+            return
+        queue.close()
+        if not tx.levels:
+            self._process.timers.cancel(tx.timer)
+            del self.circuits[circuit.ifindex]
+            self._dirty.pop(circuit.ifindex, None)
+
+    def touch(self, queue: SrmSsnQueue) -> None:
+        """A flag of this level was set or cleared: consider its circuit at the next flush."""
+        now = self._process.now
+        if queue.acks and queue.acks_due == math.inf:
+            if self._ack_round <= now:
+                self._ack_round = now + self._instance.settings.ack_delay
+            queue.acks_due = min(self._ack_round, now + queue.circuit.settings.psnp_interval)
+        self.wake(self.circuits[queue.circuit.ifindex])
+
+    def flush(self, *, force: bool = False) -> None:
+        """Send what is due, and arm timers for the rest; ``force``: leave no LSP waiting."""
+        dirty, self._dirty = self._dirty, {}
+        if force:
+            dirty = self.circuits
+        for _, tx in sorted(dirty.items()):
+            self._flush_circuit(tx, force=force)
+
+    def _flush_circuit(self, tx: CircuitTx, *, force: bool) -> None:
+        queues = [tx.levels[level] for level in sorted(tx.levels)]
+        for queue in queues:
+            self._schedule(queue)
+        if force:
+            for queue in queues:
+                self._send_lsps(queue, len(queue.pending))
+        elif self._process.now >= tx.paced_until:
+            self._burst(tx, queues)
+        for queue in queues:
+            self._send_acks(queue)
+            self._send_requests(queue)
+        self._arm(tx, queues)
+
+    def _schedule(self, queue: SrmSsnQueue) -> None:
+        """Begin what is due: a set of CSNPs, deferred LSPs, retransmissions."""
+        now = self._process.now
+        # §7.3.15.3: the complete SNP interval has expired; only the DIS of a LAN has one
+        if now >= queue.csnp_due and queue.csnp_next is None:
+            queue.begin_csnp()
+            queue.csnp_due = now + self._csnp_interval(queue)
+        if now >= queue.deferred_due:
+            self._process.counters.lsdb["deferred-sent"] += queue.end_deferral(now)
+        # §7.3.15.5: SRM is still set after the retransmission interval
+        horizon = now + queue.circuit.settings.lsp_retransmit_interval * _SLACK
+        if next(iter(queue.unacknowledged.values()), math.inf) > now:
+            return
+        # All have the same interval, so the dict is in the order of due times.
+        for lsp_id, due in list(queue.unacknowledged.items()):
+            if due > horizon:
+                break
+            del queue.unacknowledged[lsp_id]
+            queue.pending[lsp_id] = None
+            self._process.counters.lsdb["retransmitted"] += 1
+
+    def _csnp_interval(self, queue: SrmSsnQueue) -> float:
+        if queue.quick_csnps:
+            queue.quick_csnps -= 1
+            return min(QUICK_CSNP, queue.circuit.settings.csnp_interval)
+        return self._instance.jitter(queue.circuit.settings.csnp_interval)
+
+    def _burst(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
+        now = self._process.now
+        room = BURST
+        # On a point-to-point circuit CSNPs go first: they make LSPs of the neighbor unnecessary.
+        for queue in queues:
+            if queue.reliable:
+                room = self._send_csnps(queue, room)
+        tx.turn = not tx.turn
+        for queue in reversed(queues) if tx.turn else queues:
+            if queue.held_until <= now:
+                room = self._send_lsps(queue, room)
+        # On a LAN they go last: LSPs sent before need no request.
+        for queue in queues:
+            room = self._send_csnps(queue, room)
+        if room < BURST:
+            crowded = any(_crowded(queue) for queue in queues)
+            pacing = self._instance.settings.flood_pacing
+            tx.paced_until = now + (max(pacing, SLOW_GAP) if crowded else pacing)
+
+    def _send_csnps(self, queue: SrmSsnQueue, room: int) -> int:
+        """Send the next PDUs of a set; returns the room left."""
+        while queue.csnp_next is not None and room > 0:
+            self._send_csnp(queue, queue.csnp_next)
+            room -= 1
+        return room
+
+    def _send_lsps(self, queue: SrmSsnQueue, room: int) -> int:
+        """Send the first of the pending LSPs; returns the room left."""
+        due = self._process.now + queue.circuit.settings.lsp_retransmit_interval
+        while queue.pending and room > 0:
+            lsp_id = next(iter(queue.pending))
+            del queue.pending[lsp_id]
+            entry = queue.database.get(lsp_id)
+            if entry is None:
+                continue
+            # too large for this circuit: SRM would stay set forever
+            if not self._transmitter.send_lsp(queue.circuit, queue.level, entry):
+                entry.srm.discard(queue.circuit.ifindex)
+                continue
+            room -= 1
+            self._process.counters.lsdb["flooded"] += 1
+            # §7.3.15.5: on a point-to-point circuit SRM stays until acknowledged, on a LAN it ends
+            if queue.reliable:
+                queue.unacknowledged[lsp_id] = due
+            else:
+                entry.srm.discard(queue.circuit.ifindex)
+        return room
+
+    def _entries_per_pdu(self, queue: SrmSsnQueue, header: int) -> int:
+        room = (
+            pdu_space(queue.circuit) - header - self._transmitter.authentication_size(queue.level)
+        )
+        full, rest = divmod(room, _TLV_HEADER + _ENTRY_SIZE * _ENTRIES_PER_TLV)
+        return max(1, full * _ENTRIES_PER_TLV + max(0, rest - _TLV_HEADER) // _ENTRY_SIZE)
+
+    def _send_csnp(self, queue: SrmSsnQueue, start: LspId) -> None:
+        """One PDU of a set; their ranges together cover every LSP id (§7.3.15.3, RFC 3719 §11)."""
+        limit = self._entries_per_pdu(queue, _CSNP_HEADER)
+        listed = queue.database.first(start, limit)
+        last = len(listed) < limit or listed[-1].lsp_id == LAST_LSP
+        end = LAST_LSP if last else listed[-1].lsp_id
+        queue.csnp_next = None if last else LspId(end + 1)
+        now = self._process.now
+        entries = [
+            LspEntry(e.lsp_id, e.sequence_number, e.remaining_lifetime(now), e.checksum)
+            for e in listed
+        ]
+        pdu = Csnp(int(queue.level), self._source_id, start, end, _tlvs(entries))
+        self._transmitter.send(queue.circuit, queue.level, pdu)
+
+    def _send_acks(self, queue: SrmSsnQueue) -> None:
+        """Send PSNPs with the LSPs whose SSN flag is set, and clear it (§7.3.15.4)."""
+        if not queue.acks:
+            queue.acks_due = math.inf
+            return
+        limit = self._entries_per_pdu(queue, _PSNP_HEADER)
+        now = self._process.now
+        while queue.acks and (now >= queue.acks_due or len(queue.acks) >= limit):
+            entries: list[LspEntry] = []
+            for lsp_id in list(queue.acks)[:limit]:
+                known = self._listed(queue, lsp_id, queue.acks.pop(lsp_id))
+                if known is not None:
+                    entries.append(known)
+            self._process.counters.lsdb["acks-sent"] += len(entries)
+            self._send_psnp(queue, entries)
+        if not queue.acks:
+            queue.acks_due = math.inf
+
+    def _listed(
+        self, queue: SrmSsnQueue, lsp_id: LspId, received: LspEntry | None
+    ) -> LspEntry | None:
+        """The entry of a PSNP: the stored LSP, else the one received; clears SSN."""
+        entry = queue.database.get(lsp_id)
+        if entry is None:
+            return received
+        entry.ssn.discard(queue.circuit.ifindex)
+        lifetime = entry.remaining_lifetime(self._process.now)
+        return LspEntry(lsp_id, entry.sequence_number, lifetime, entry.checksum)
+
+    def _send_requests(self, queue: SrmSsnQueue) -> None:
+        """Request LSPs that SNPs listed and that have not arrived (§7.3.15.4)."""
+        now = self._process.now
+        if not queue.requests:
+            queue.requests_due = math.inf
+        if now < queue.requests_due:
+            return
+        entries: list[LspEntry] = []
+        for lsp_id, asked in list(queue.requests.items()):
+            if asked + 1 >= MOST_REQUESTS_SENT:
+                del queue.requests[lsp_id]
+            else:
+                queue.requests[lsp_id] = asked + 1
+            # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
+            unknown = LspEntry(lsp_id, 0, 0, 0)
+            entries.append(self._listed(queue, lsp_id, unknown) or unknown)
+        self._process.counters.lsdb["requested"] += len(entries)
+        limit = self._entries_per_pdu(queue, _PSNP_HEADER)
+        for start in range(0, len(entries), limit):
+            self._send_psnp(queue, entries[start : start + limit])
+        interval = queue.circuit.settings.psnp_interval
+        queue.requests_due = now + interval if queue.requests else math.inf
+
+    def _send_psnp(self, queue: SrmSsnQueue, entries: list[LspEntry]) -> None:
+        if entries:
+            pdu = Psnp(int(queue.level), self._source_id, _tlvs(entries))
+            self._transmitter.send(queue.circuit, queue.level, pdu)
+
+    @property
+    def _source_id(self) -> int:
+        return self._instance.system_id << 8
+
+    def _arm(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
+        """Arm one timer for the next event of this circuit."""
+        wanted = min((self._next(tx, queue) for queue in queues), default=math.inf)
+        timer = tx.timer
+        if timer is not None and timer.active:
+            if timer.deadline == wanted:
+                return
+            self._process.timers.cancel(timer)
+        tx.timer = None
+        if wanted < math.inf:
+            tx.timer = self._process.timers.arm(wanted, partial(self.wake, tx))
+
+    def _next(self, tx: CircuitTx, queue: SrmSsnQueue) -> float:
+        csnp = queue.csnp_due if queue.csnp_next is None else tx.paced_until
+        wanted = min(queue.acks_due, queue.requests_due, csnp)
+        if queue.pending:
+            wanted = min(wanted, max(tx.paced_until, queue.held_until))
+        if queue.deferred:
+            wanted = min(wanted, queue.deferred_due)
+        return min(wanted, next(iter(queue.unacknowledged.values()), math.inf))
+
+
+def _crowded(queue: SrmSsnQueue) -> bool:
+    """Whether more LSPs were sent (on a LAN: are pending) than receive buffers may hold."""
+    return len(queue.unacknowledged if queue.reliable else queue.pending) >= WINDOW
+
+
+def _tlvs(entries: list[LspEntry]) -> tuple[LspEntries, ...]:
+    return tuple(
+        LspEntries(tuple(entries[start : start + _ENTRIES_PER_TLV]))
+        for start in range(0, len(entries), _ENTRIES_PER_TLV)
+    )

@@ -1,0 +1,131 @@
+"""Processes sequence numbers PDUs: LSPs that the neighbor has or lacks (§7.3.15.2)."""
+
+from __future__ import annotations
+
+import math
+
+from fared.isis.circuit import AdjacencyState, Circuit
+from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LspId, system_of
+from fared.isis.instance import Instance
+from fared.isis.lsdb import Order, compare
+from fared.isis.pdu.model import Csnp, Psnp
+from fared.isis.pdu.tlvs import LspEntries, LspEntry, of_type
+from fared.isis.update.circuit_tx import SrmSsnQueue
+from fared.isis.update.lsp_transmitter import LspTransmitter
+from fared.isis.update.sequence import OwnSequences
+
+LAN_JITTER = 0.02
+"""Seconds over which the routers of a LAN spread their answers to a CSNP, since one is enough."""
+_REQUEST_SOON = 0.005
+_EARLY = 1.0
+_MOST_EARLY = 256
+
+
+class EarlyCsnps:
+    """CSNPs of point-to-point neighbors whose adjacency is up on their side and not yet on ours.
+
+    Deviation: ISO 10589 §7.3.15.2 a) discards SNPs without an adjacency that is up. FRR sends its
+    set once, and the hello that brings our adjacency up 50 ms later. Without the set, the whole
+    database would be sent to a neighbor that has it. The set stays valid: while it keeps the
+    adjacency, a system never returns to an older LSP.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._process = instance.process
+        self._kept: dict[tuple[int, Level], list[tuple[float, Csnp]]] = {}
+
+    def keep(self, circuit: Circuit, csnp: Csnp) -> bool:
+        """Store a CSNP for a moment; False if the sender is no such neighbor."""
+        adjacency = circuit.adjacency
+        if (
+            circuit.broadcast
+            or adjacency is None
+            or adjacency.state is not AdjacencyState.INITIALIZING
+            or adjacency.system_id != csnp.source_id >> 8
+        ):
+            return False
+        kept = self._kept.setdefault((circuit.ifindex, Level(csnp.level)), [])
+        if csnp.start == FIRST_LSP or len(kept) >= _MOST_EARLY:
+            kept.clear()
+        kept.append((self._process.now, csnp))
+        return True
+
+    def take(self, circuit: Circuit, level: Level) -> list[Csnp]:
+        """Remove the CSNPs kept; return those that are not too old."""
+        kept = self._kept.pop((circuit.ifindex, level), [])
+        oldest = self._process.now - _EARLY
+        return [csnp for at, csnp in kept if at >= oldest]
+
+
+class SnpReader:
+    """Sets and clears flags according to received SNPs."""
+
+    def __init__(
+        self, instance: Instance, transmitter: LspTransmitter, sequences: OwnSequences
+    ) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._lsp_transmitter = transmitter
+        self._sequences = sequences
+
+    def read(self, queue: SrmSsnQueue, snp: Csnp | Psnp) -> None:
+        """Set and clear flags (ISO 10589 §7.3.15.2 b) and c))."""
+        waiting = len(queue.pending)
+        listed = {
+            entry.lsp_id: entry for tlv in of_type(snp.tlvs, LspEntries) for entry in tlv.entries
+        }
+        # b): each LSP listed
+        for entry in listed.values():
+            self._compare(queue, entry)
+        # c): each LSP in the range of a CSNP that it does not list
+        if isinstance(snp, Csnp):
+            self._unlisted(queue, snp, listed)
+            # the neighbor's set is complete: its database is known, and LSPs need not wait for it
+            if queue.reliable and snp.end == LAST_LSP:
+                queue.held_until = -math.inf
+            # on a LAN every system answers the CSNP; the first copy clears SRM at the others
+            elif not queue.reliable and queue.pending and not waiting:
+                queue.held_until = self._process.now + LAN_JITTER * self._process.rng.random()
+        self._lsp_transmitter.touch(queue)
+
+    def _compare(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
+        entry = queue.database.get(listed.lsp_id)
+        own = system_of(listed.lsp_id) == self._instance.system_id
+        # b) 5): an unknown LSP is requested only if all three fields are non-zero
+        if entry is None and not (
+            listed.sequence_number and listed.remaining_lifetime and listed.checksum
+        ):
+            return
+        order = compare(entry, listed)
+        # §7.3.16.1: of our own LSPs a newer instance is generated, or a purge; none is requested.
+        # A purge of a purged or unknown LSP of ours needs neither.
+        if own and order in (Order.NEWER, Order.CONFUSED):
+            if listed.remaining_lifetime or (entry is not None and not entry.purged):
+                self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
+            return
+        # b) 4), 5): request the newer, or missing, instance. SRM is cleared on a LAN as well: a
+        # copy of our older instance would serve no system there.
+        if order is Order.NEWER:
+            if entry is not None:
+                queue.clear_srm(entry)
+            self._request(queue, listed)
+        # b) 2): on a point-to-point circuit clear SRM: the neighbor has the LSP
+        elif entry is not None and order is Order.SAME:
+            if queue.reliable and queue.clear_srm(entry):
+                self._process.counters.lsdb["acked"] += 1
+        # b) 3): set SRM. Also for a confused LSP: its receiver compares and purges (§7.3.16.2).
+        elif entry is not None:
+            queue.repeat(entry, self._process.now)
+
+    def _request(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
+        # On a point-to-point circuit the neighbor has set SRM as well (§7.3.17 a)), and sends the
+        # LSP without a request; on a LAN it is sent on request only.
+        delay = queue.circuit.settings.psnp_interval if queue.reliable else _REQUEST_SOON
+        queue.request(listed.lsp_id, self._process.now + delay)
+
+    def _unlisted(self, queue: SrmSsnQueue, csnp: Csnp, listed: dict[LspId, LspEntry]) -> None:
+        # c): except those with zero remaining lifetime
+        now = self._process.now
+        for entry in queue.database.between(csnp.start, csnp.end):
+            if not entry.purged and entry.lsp_id not in listed:
+                queue.repeat(entry, now)

@@ -1,0 +1,196 @@
+"""Decodes dumps of the kernel: our objects, and foreign routes in our places.
+
+``KernelFib`` passes each entry to a ``FibReading``. The place of a route is its table, prefix, TOS
+and metric: the kernel keeps one route for each, and ``ip route replace`` of another program takes
+it over silently, with that program's protocol number. Malformed entries are ignored.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.fib.model import FibState, Member
+from fared.fib.settings import FibSettings
+from fared.kernel.netlink import Message, attributes, u32
+from fared.kernel.rtnetlink import (
+    AF,
+    BYTES,
+    FAMILY,
+    GROUP_TYPE_RESILIENT,
+    MEMBER,
+    NHA_GATEWAY,
+    NHA_GROUP,
+    NHA_GROUP_TYPE,
+    NHA_ID,
+    NHA_OIF,
+    NHMSG,
+    ROUTE4_DUMPED,
+    ROUTE6_DUMPED,
+    RTA_DST,
+    RTA_NH_ID,
+    RTA_PRIORITY,
+    RTA_TABLE,
+    RTM_DELROUTE,
+    RTM_GETNEXTHOP,
+    RTM_GETROUTE,
+    RTM_NEWNEXTHOP,
+    RTM_NEWROUTE,
+    RTMSG,
+    RTN_UNICAST,
+    RTNH_F_ONLINK,
+    delete_nexthop,
+    route_body,
+)
+
+_LAYOUT = (RTA_TABLE, RTA_DST, RTA_PRIORITY, RTA_NH_ID)
+
+
+class RoutePlace(msgspec.Struct, frozen=True):
+    """Place of our routes: routing table, protocol number, and metric by family."""
+
+    table: int
+    protocol: int
+    metrics: Mapping[int, int]
+
+
+def holder(body: bytes, place: RoutePlace) -> tuple[Prefix, int] | None:
+    """Return prefix and protocol number of a route (``body`` without header) in one of our places.
+
+    None for a route elsewhere, or a malformed one.
+    """
+    if len(body) < RTMSG.size:
+        return None
+    af, length, _, tos, table, protocol, _, _, _ = RTMSG.unpack_from(body)
+    family = FAMILY.get(af)
+    if family is None or tos or length > 8 * BYTES[family]:
+        return None
+    found = attributes(body, RTMSG.size)
+    # The header's table is a byte; RTA_TABLE has the whole number.
+    table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
+    metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
+    if (table, metric) != (place.table, place.metrics[family]):
+        return None
+    network = int.from_bytes(found.get(RTA_DST, b"")[: BYTES[family]], "big")
+    return Prefix(family, network, length), protocol
+
+
+class FibReading:
+    """One reading of the kernel: pass the answers to ``requests`` to ``take``, in order.
+
+    Then ``state`` holds our objects; ``leftovers`` deletes those with our protocol number in other
+    places. The reader sets ``whole`` if nothing changed while it read.
+    """
+
+    def __init__(
+        self, place: RoutePlace, settings: FibSettings, blocked: Collection[Prefix] = ()
+    ) -> None:
+        """``blocked``: prefixes whose places another route may hold."""
+        self.state = FibState()
+        self.leftovers: list[Message] = []
+        self.holders: dict[Prefix, int] = {}
+        self.whole = True
+        self._place = place
+        self._settings = settings
+        self.blocked = blocked
+
+    def requests(self) -> Iterator[tuple[int, bytes]]:
+        """Message type and body of the dumps to request."""
+        yield RTM_GETNEXTHOP, bytes(NHMSG.size)
+        # The kernel filters dumps by protocol and type, and zero is no filter: it is needed
+        # only to see whose routes are in blocked places.
+        protocol, kind = (0, 0) if self.blocked else (self._place.protocol, RTN_UNICAST)
+        for af in AF.values():
+            yield RTM_GETROUTE, RTMSG.pack(af, 0, 0, 0, 0, protocol, 0, kind, 0)
+
+    def take(self, kind: int, body: bytes) -> None:
+        """Process one entry."""
+        if kind == RTM_NEWROUTE:
+            if not self._take_plain_route(body):
+                self._take_route(body)
+        elif kind == RTM_NEWNEXTHOP:
+            self._take_nexthop(body)
+
+    def _take_nexthop(self, body: bytes) -> None:
+        if len(body) < NHMSG.size:
+            return
+        family, _, protocol, _, flags = NHMSG.unpack_from(body)
+        found = attributes(body, NHMSG.size)
+        nexthop_id = u32(found.get(NHA_ID, b""))
+        state = self.state
+        if not self._settings.owns(nexthop_id):
+            if protocol == self._place.protocol:  # of a run with another id range
+                self.leftovers.append(delete_nexthop(nexthop_id))
+            return
+        if protocol != self._place.protocol:  # another program uses an id of our range
+            state.reserved.add(nexthop_id)
+        elif NHA_GROUP in found:
+            members = found[NHA_GROUP]
+            # The kernel holds weights less one; the high byte is zero before Linux 6.12.
+            entire = len(members) - len(members) % MEMBER.size
+            state.groups[nexthop_id] = tuple(
+                Member(i, (low | high << 8) + 1)
+                for i, low, high, _ in MEMBER.iter_unpack(members[:entire])
+            )
+            if u32(found.get(NHA_GROUP_TYPE, b"\0\0")) == GROUP_TYPE_RESILIENT:
+                state.resilient.add(nexthop_id)
+        else:
+            gateway = int.from_bytes(found.get(NHA_GATEWAY, b""), "big")
+            ifindex = u32(found[NHA_OIF]) if NHA_OIF in found else 0
+            onlink = bool(flags & RTNH_F_ONLINK)
+            state.nexthops[nexthop_id] = (ifindex, FAMILY.get(family, 4), gateway, onlink)
+
+    def _take_plain_route(self, body: bytes) -> bool:
+        """Read a route in the form that ours have in dumps, five times faster; False: another."""
+        if len(body) == ROUTE4_DUMPED.size:
+            (af, length, _, _, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
+             _, kind3, metric, _, kind4, nexthop_id) = ROUTE4_DUMPED.unpack(body)  # fmt: skip
+            family = FAMILY_IPV4
+        elif len(body) == ROUTE6_DUMPED.size:
+            (af, length, _, _, _, protocol, _, _, _, _, kind1, table, _, kind2, network,
+             _, kind3, metric, _, kind4, nexthop_id, *_) = ROUTE6_DUMPED.unpack(body)  # fmt: skip
+            family = FAMILY_IPV6
+        else:
+            return False
+        place = self._place
+        if (
+            (kind1, kind2, kind3, kind4) != _LAYOUT
+            or (table, metric, protocol) != (place.table, place.metrics[family], place.protocol)
+            or af != AF[family]
+        ):
+            return False
+        if family == FAMILY_IPV4:
+            prefix = Prefix(FAMILY_IPV4, socket.ntohl(network), length)
+        else:
+            prefix = Prefix(FAMILY_IPV6, int.from_bytes(network, "big"), length)
+        self.state.routes[prefix] = nexthop_id
+        return True
+
+    def _take_route(self, body: bytes) -> None:
+        try:
+            af, length, _, tos, table, protocol, _, _, _ = RTMSG.unpack_from(body)
+        except struct.error:
+            return
+        place = self._place
+        if protocol != place.protocol:
+            held = holder(body, place) if self.blocked else None
+            if held is not None and held[0] in self.blocked:
+                self.holders[held[0]] = protocol
+            return
+        family = FAMILY.get(af)
+        if family is None or tos:
+            return
+        found = attributes(body, RTMSG.size)
+        table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
+        metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
+        prefix = Prefix(family, int.from_bytes(found.get(RTA_DST, b""), "big"), length)
+        if table == place.table and metric == place.metrics[family]:
+            self.state.routes[prefix] = u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0
+        else:
+            # Routes are deleted before next hops, which the kernel deletes together with routes.
+            stale = route_body(prefix, table, protocol, metric, None)
+            self.leftovers.insert(0, (RTM_DELROUTE, 0, stale))

@@ -1,0 +1,147 @@
+"""The sockets of a protocol, a few per interface: opening, reading, writing and closing.
+
+``IsisSockets`` and ``OspfSockets`` derive from ``PacketSockets``; the daemon opens and reads them
+for its engines. All are non-blocking; each wake-up reads many packets, which halves the cost of
+each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from typing import ClassVar
+
+from fared.core.igp import PacketReceived, SendPacket
+from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error
+from fared.kernel.errors import PrivilegeError
+from fared.kernel.readers import Readers
+from fared.kernel.reopening import Reopening, Report, ignore
+
+_SO_RCVBUFFORCE = 33
+PRIORITY_CONTROL = 7
+"""SO_PRIORITY of routing packets: sent before user traffic by a queue with priorities."""
+_BUFFER = 1 << 20
+
+Sockets = tuple[socket.socket, ...]
+PacketCallback = Callable[[PacketReceived], None]
+
+
+class PacketSockets(ABC):
+    """The sockets of a router in its network namespace; a subclass for each protocol opens them.
+
+    ``callback`` gets each packet. ``counters``: ``received``, ``sent``, ``malformed``,
+    ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU), ``receive-error-<ERRNO>``,
+    ``open-error-<ERRNO>``. ``report`` is called when a socket cannot be opened, and when a retry
+    succeeds.
+    """
+
+    purpose: ClassVar[str]
+    """The sockets' name in error messages."""
+
+    @abstractmethod
+    def _open(self, ifindex: int) -> Sockets:
+        """Open the sockets of an interface and join the groups. Raises OSError."""
+
+    @abstractmethod
+    def _send(self, sockets: Sockets, packet: SendPacket) -> None:
+        """Send one packet. Raises OSError."""
+
+    @abstractmethod
+    def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
+        """Strip the headers of a received packet; None if their lengths are inconsistent."""
+
+    def __init__(
+        self,
+        callback: PacketCallback,
+        loop: asyncio.AbstractEventLoop | None = None,
+        report: Report = ignore,
+        readers: Readers | None = None,
+    ) -> None:
+        self.counters: Counter[str] = Counter()
+        self._callback = callback
+        self._loop = loop or asyncio.get_running_loop()
+        self._readers = readers or self._loop
+        self._sockets: dict[int, Sockets] = {}
+        self._again = Reopening(self._loop, self.open, report)
+
+    def open(self, ifindex: int) -> None:
+        """Open the interface's sockets and join all groups of the protocol; idempotent.
+
+        The engine checks the destination group (RFC 2328 §8.2). A failure is counted, not raised,
+        and retried until it succeeds or ``close`` is called, unless it is permanent. Raises
+        PrivilegeError.
+        """
+        if ifindex in self._sockets:
+            return
+        try:
+            sockets = self._open(ifindex)
+        except PermissionError as error:
+            raise PrivilegeError("CAP_NET_RAW", f"open {self.purpose}") from error
+        except OSError as error:
+            count_error(self.counters, "open-error", error)
+            self._again.failed(ifindex, error)
+            return
+        self._sockets[ifindex] = sockets
+        self._again.opened(ifindex)
+        for sock in sockets:
+            self._readers.add_reader(sock, self._receive, ifindex, sock, 1)
+
+    def close(self, ifindex: int) -> None:
+        """Close the interface's sockets, if they are open; the kernel leaves the groups."""
+        self._again.forget(ifindex)
+        for sock in self._sockets.pop(ifindex, ()):
+            self._readers.remove_reader(sock)
+            sock.close()
+
+    def __contains__(self, ifindex: object) -> bool:
+        """Whether an interface's sockets are open."""
+        return ifindex in self._sockets
+
+    def close_all(self) -> None:
+        """Close all sockets."""
+        self._again.forget_all()
+        for ifindex in list(self._sockets):
+            self.close(ifindex)
+
+    def send(self, packet: SendPacket) -> None:
+        """Send one packet; a failure is counted, not raised: the protocol retransmits."""
+        sockets = self._sockets.get(packet.ifindex)
+        if sockets is None:
+            self.counters["send-error-ENOTCONN"] += 1
+            return
+        try:
+            self._send(sockets, packet)
+        except OSError as error:
+            count_error(self.counters, "send-error", error)
+        else:
+            self.counters["sent"] += 1
+
+    def receive_all(self) -> None:
+        """Call back for all packets queued in all sockets."""
+        for ifindex, sockets in list(self._sockets.items()):
+            for sock in sockets:
+                self._receive(ifindex, sock, WHOLE_QUEUE)
+
+    def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
+        if sock.fileno() < 0:
+            return
+        for data in arrived(sock, self.counters, most):
+            packet = self._packet(ifindex, data)
+            if packet is None:
+                self.counters["malformed"] += 1
+                continue
+            self.counters["received"] += 1
+            self._callback(packet)
+            if sock.fileno() < 0:
+                return  # the callback closed it
+
+
+def enlarge_buffer(sock: socket.socket) -> None:
+    """Enlarge the receive buffer for a burst, beyond the system limit if permitted."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)

@@ -1,0 +1,1 @@
+"""IS-IS from files: saved databases, "what if", captures, packets."""

@@ -1,0 +1,1 @@
+"""OSPF from files: saved databases, "what if", captures, packets."""

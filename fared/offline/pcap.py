@@ -1,0 +1,44 @@
+"""The frames of capture files (pcap or pcapng)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import dpkt
+
+ETHERNET: Final = 1
+VLAN_TAGS: Final = (0x8100, 0x88A8)
+COOKED: Final = {113: (14, 16), 276: (0, 20)}
+"""Linux cooked captures: offsets of the protocol and of the payload by link type."""
+
+
+class CaptureError(ValueError):
+    """The file is not a capture, or its link type is not supported."""
+
+
+class Captured(NamedTuple):
+    """A frame of a capture: ``number`` counts from 1, ``time`` is Unix time in seconds."""
+
+    number: int
+    time: float
+    link_type: int
+    data: bytes
+
+
+def frames(path: Path, link_types: Collection[int]) -> Iterator[Captured]:
+    """All frames of a capture, in order. Raises CaptureError."""
+    with path.open("rb") as file:
+        try:
+            reader = dpkt.pcap.UniversalReader(file)
+            link_type = reader.datalink()
+            if link_type not in link_types:
+                raise CaptureError(f"{path}: link type {link_type} is not supported")
+            for number, (time, data) in enumerate(reader, start=1):
+                yield Captured(number, float(time), link_type, bytes(data))
+        except (ValueError, dpkt.Error, struct.error) as error:
+            if isinstance(error, CaptureError):
+                raise
+            raise CaptureError(f"{path}: not a pcap or pcapng file ({error})") from error

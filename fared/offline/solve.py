@@ -1,0 +1,82 @@
+"""Computing routes from a saved database, with the solver and views of the daemon."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from fared.api.views import explain, graph, routes
+from fared.api.views.context import ViewContext
+from fared.config import Config
+from fared.core.ids import NodeId, format_node
+from fared.daemon.runtime import Runtime
+from fared.fib.model import FibState
+from fared.offline.ignored import Ignored
+from fared.offline.world import World
+from fared.rib.settings import SolverSettings
+from fared.router.router import Router
+
+Json = dict[str, Any]
+
+
+def solve(world: World, root: NodeId, settings: SolverSettings) -> ViewContext:
+    """Compute the routes of a router as its daemon does. The result is the context of the views."""
+    router = Router(world.router_settings(root, settings), random.Random(0), 0.0, lambda: 0.0)
+    for area, blocks in world.seen_from(root).items():
+        for node, block in blocks.items():
+            router.solver.put_block(area, node, block)
+        if root in blocks:
+            router.solver.set_local_links(area, world.local_links(area, root, blocks))
+    router.solver.solve()
+    return ViewContext(
+        router=router,
+        config=Config(),
+        runtime=Runtime(started_at=0.0, pid=0, config_file="", loaded_at=0.0),
+        now=0.0,
+        wall=0.0,
+        log=deque(),
+        dump=FibState,
+        links={},
+        counters=dict,
+        proto=next(iter(router.instances)),
+    )
+
+
+def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Json:
+    """``fared-routes/1`` with ``nodes`` and ``ignored``."""
+    context = solve(world, root, settings)
+    found = graph.spf(context)["nodes"]
+    document: Json = {**routes.routes(context)}
+    document["routes"] = list(document["routes"])
+    for route in document["routes"]:
+        _unname(route)
+    document["nodes"] = found
+    document["ignored"] = [
+        {"key": key, "reason": reason}
+        for key, reason in (*world.ignored, *_cut_off(context, found))
+    ]
+    return document
+
+
+def _cut_off(context: ViewContext, found: list[Any]) -> Iterator[Ignored]:
+    reached = {(node["area"], node["id"]) for node in found}
+    solver, proto = context.router.solver, context.instances[0].name
+    for area in solver.areas:
+        for node in solver.ted(area).blocks:
+            if (context.area_name(proto, area), format_node(node)) not in reached:
+                yield Ignored(format_node(node), "unreachable")
+
+
+def explain_document(world: World, root: NodeId, settings: SolverSettings, prefix: str) -> Json:
+    """``fared-explain/1``. Raises CommandError for an invalid prefix or one without a route."""
+    document: Json = {**explain.explain(solve(world, root, settings), prefix)}
+    _unname(document)
+    return document
+
+
+def _unname(route: Json) -> None:
+    """A link that is derived from the database has no interface name: show null."""
+    for hop in route["nexthops"]:
+        hop["interface"] = hop["interface"] or None

@@ -1,0 +1,222 @@
+"""The Hello protocol (RFC 2328 §9.5, §10.5).
+
+Hellos are sent periodically, and at once when a link comes up, when a neighbor appears, and when
+one no longer lists us. So an adjacency forms within a few round trips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fared.core.ids import dotted
+from fared.core.igp import PacketReceived
+from fared.ospf.adjacency.fsm import Adjacencies
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
+from fared.ospf.neighbor import NeighborEvent, NeighborState
+from fared.ospf.packet.packets import Hello, Options, Packet, PacketType
+from fared.ospf.processing.transmit import Transmitter
+
+_JITTER = 0.1
+"""Part of HelloInterval by which a hello may be early: at random, and to share a wakeup."""
+_TYPE, _ROUTER_ID = slice(1, 2), slice(4, 8)
+"""In the packet header (RFC 2328 §A.3.1)."""
+_HELLO = bytes((PacketType.HELLO,))
+_ALIVE_HELLOS = 2
+"""A neighbor with a hello within this many intervals is alive; no other replaces it."""
+
+
+class HelloProtocol:
+    """Sends and receives hellos on all interfaces.
+
+    ``interface_event`` is called with the interface events that hellos cause (RFC 2328 §9.2).
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        transmitter: Transmitter,
+        adjacency: Adjacencies,
+        interface_event: Callable[[Interface, InterfaceEvent], None],
+    ) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._transmitter = transmitter
+        self._adjacency = adjacency
+        self._interface_event = interface_event
+
+    def start(self, interface: Interface) -> None:
+        """Send the first hello now, then one every HelloInterval (§9.5), each a little early.
+
+        Hellos of all interfaces leave together, since a wakeup costs more than a hello.
+        """
+        interface.tx.hello()
+        self._arm(interface)
+
+    def stop(self, interface: Interface) -> None:
+        """Stop sending hellos."""
+        self._process.timers.cancel(interface.hello_timer)
+        interface.hello_timer = None
+
+    def _arm(self, interface: Interface) -> None:
+        now, interval = self._process.now, interface.settings.hello_interval
+        due = now + interval * (1 - _JITTER * self._process.rng.random())
+        tick = partial(self._tick, interface)
+        interface.hello_timer = self._process.timers.arm(due, tick, now + interval * (1 - _JITTER))
+
+    def _tick(self, interface: Interface) -> None:
+        interface.tx.hello()
+        self._arm(interface)
+
+    def repeated(self, received: PacketReceived) -> bool:
+        """Process a packet that equals the last hello of its neighbor; False: it does not.
+
+        While nothing else has changed, it passes the checks of §8.2, and only restarts the
+        inactivity timer (§10.5). Authenticated hellos are verified each time.
+        """
+        interface = self._instance.interfaces.get(received.ifindex)
+        if interface is None or received.payload[_TYPE] != _HELLO:
+            return False
+        router_id = int.from_bytes(received.payload[_ROUTER_ID], "big")
+        neighbor = interface.neighbors.get(interface.key(router_id, received.source))
+        if neighbor is None or neighbor.last_hello != _circumstances(neighbor, received):
+            return False
+        self._process.counters.packets["received", PacketType.HELLO.label] += 1
+        self._adjacency.restart_inactivity(neighbor)
+        return True
+
+    def receive(
+        self, interface: Interface, received: PacketReceived, packet: Packet, hello: Hello
+    ) -> None:
+        """Process a hello that passed the checks of §8.2 (§10.5)."""
+        source = received.source
+        # RFC 2328 §10.5: mask, intervals and E-bit must match
+        reason = self._mismatch(interface, hello)
+        if reason is not None:
+            self._reject(interface, source, packet.router_id, reason)
+            return
+        # §10.5: match the source to a neighbor, or create one in state Down
+        neighbor = self._identify(interface, source, packet.router_id)
+        if neighbor is None:
+            return
+        previous = neighbor.state
+        declared = _declared(neighbor)
+        # §10.5: HelloReceived restarts the inactivity timer
+        neighbor.fire(NeighborEvent.HELLO_RECEIVED)
+        neighbor.priority = hello.router_priority
+        neighbor.designated_router = hello.designated_router
+        neighbor.backup_designated_router = hello.backup_designated_router
+        # §10.5: 2-WayReceived if the neighbor lists this router, else 1-WayReceived
+        if self._instance.router_id in hello.neighbors:
+            neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)
+        else:
+            neighbor.fire(NeighborEvent.ONE_WAY_RECEIVED)
+        # Not in §9.5: a hello at once when the neighbor appears, and when it begins or ceases to
+        # list this router. The adjacency would otherwise wait for HelloInterval.
+        appeared = previous < NeighborState.INIT
+        restarted = previous >= NeighborState.TWO_WAY and neighbor.state is NeighborState.INIT
+        now_two_way = previous < NeighborState.TWO_WAY <= neighbor.state
+        if appeared or restarted or now_two_way:
+            interface.tx.hello()
+        # §10.5: after 1-WayReceived processing stops
+        if interface.broadcast and neighbor.state >= NeighborState.TWO_WAY:
+            self._follow_declarations(neighbor, declared)
+        authenticated = bool(interface.settings.authentication)
+        neighbor.last_hello = None if authenticated else _circumstances(neighbor, received)
+
+    def _follow_declarations(self, neighbor: Neighbor, before: tuple[int, bool, bool]) -> None:
+        """Fire BackupSeen or NeighborChange if a neighbor's priority, DR or BDR changed (§10.5)."""
+        interface = neighbor.interface
+        after = _declared(neighbor)
+        _, designated, backup = after
+        # RFC 2328 §10.5, Waiting: it declares itself BDR, or DR without a BDR
+        if interface.state is InterfaceState.WAITING:
+            if backup or (designated and neighbor.backup_designated_router == 0):
+                self._interface_event(interface, InterfaceEvent.BACKUP_SEEN)
+        # §10.5, otherwise: its priority changed, or it begins or ceases to declare itself DR or BDR
+        elif after != before:
+            self._interface_event(interface, InterfaceEvent.NEIGHBOR_CHANGE)
+
+    def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
+        """The field of a hello that does not match this interface (RFC 2328 §10.5), or None."""
+        # RFC 2328 §10.5: the mask is ignored on point-to-point networks
+        if interface.broadcast and hello.network_mask != interface.network_mask:
+            return "network-mask-mismatch"
+        if hello.hello_interval != interface.settings.hello_interval:
+            return "hello-interval-mismatch"
+        if hello.router_dead_interval != interface.settings.router_dead_interval:
+            return "dead-interval-mismatch"
+        # §10.5: the E-bit must match the area; all other options are ignored
+        ours = self._transmitter.area_options(interface)
+        if (hello.options ^ ours) & Options.E:
+            return "options-mismatch"
+        return None
+
+    def _identify(self, interface: Interface, source: int, router_id: int) -> Neighbor | None:
+        """Find the neighbor by router id (§10.5); a second one on the link is rejected.
+
+        A new router id at the known address, or a new address of the known router id, is a
+        restarted neighbor. It replaces the old one only when that is silent or no longer lists us.
+        This is stricter than §10.5, which adopts any new address: a stray hello must not end an
+        adjacency or move its next hop.
+        """
+        if interface.broadcast:
+            return self._identify_by_address(interface, source, router_id)
+        neighbor = interface.neighbors.get(router_id)
+        if neighbor is not None and neighbor.address == source:
+            return neighbor
+        for other in list(interface.neighbors.values()):
+            moved = other is neighbor
+            if self._is_alive(other) or not (moved or other.address == source):
+                reason = "neighbor-address" if moved else "second-neighbor"
+                self._reject(interface, source, router_id, reason)
+                return None
+            other.fire(NeighborEvent.KILL_NBR)
+        return self._adjacency.create(interface, router_id, source)
+
+    def _identify_by_address(self, interface: Interface, source: int, router_id: int) -> Neighbor:
+        """On broadcast networks, find the neighbor by address (§10.5).
+
+        §10.5 only stores a changed router id; here the neighbor is a new one, since the router
+        that the adjacency was formed with is gone.
+        """
+        neighbor = interface.neighbors.get(source)
+        if neighbor is not None and neighbor.router_id != router_id:
+            neighbor.fire(NeighborEvent.KILL_NBR)
+            neighbor = None
+        return neighbor or self._adjacency.create(interface, router_id, source)
+
+    def _reject(self, interface: Interface, source: int, router_id: int, reason: str) -> None:
+        self._process.reject(reason, source, interface=interface.name, router_id=dotted(router_id))
+
+    def _is_alive(self, neighbor: Neighbor) -> bool:
+        settings = neighbor.interface.settings
+        received_at = neighbor.dead_at - settings.router_dead_interval
+        silence = self._process.now - received_at
+        return (
+            neighbor.state >= NeighborState.TWO_WAY
+            and silence < _ALIVE_HELLOS * settings.hello_interval
+        )
+
+
+def _circumstances(neighbor: Neighbor, received: PacketReceived) -> tuple[object, ...]:
+    """The values that determine the effect of a hello from a known neighbor."""
+    interface = neighbor.interface
+    return (
+        received,
+        interface.link,
+        interface.settings,
+        interface.borrowable,
+        interface.state,
+        neighbor.state,
+    )
+
+
+def _declared(neighbor: Neighbor) -> tuple[int, bool, bool]:
+    """Priority, and whether the neighbor declares itself DR or BDR: changes count (§10.5)."""
+    return (
+        neighbor.priority,
+        neighbor.designated_router == neighbor.address,
+        neighbor.backup_designated_router == neighbor.address,
+    )

@@ -1,0 +1,190 @@
+"""LSAs in the databases: installation, refresh, aging, MaxAge, verification (RFC 2328 §13.2, §14).
+
+Each entry has one timer: that of a self-originated LSA expires at LSRefreshTime (§12.4 (1)), that
+of another at MaxAge (§14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from fared.ospf.instance import Instance
+from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.packet.body import LsaBody
+from fared.ospf.packet.lsa import (
+    LS_REFRESH_TIME,
+    LSA_HEADER_SIZE,
+    MAX_AGE,
+    Lsa,
+    lsa_checksum_ok,
+    with_age,
+)
+
+MIN_LS_ARRIVAL = 1.0
+"""Seconds (RFC 2328 appendix B): neighbors may discard an instance that follows within them."""
+ARRIVAL_MARGIN = 1.2
+"""Instances installed here within this many seconds may be within MinLSArrival elsewhere."""
+_REFRESH_JITTER = 0.05
+_CHECK_INTERVAL = 10.0
+_CHECK_EARLY = 0.2
+"""Part of the interval by which a check may be early, to share the wake-up of a hello."""
+_CHECK_ROUNDS = 30
+"""Checks in a round of 300 s, CheckAge (RFC 2328 §14)."""
+
+
+class DatabaseWatcher(msgspec.Struct, frozen=True):
+    """Callbacks for events of entries."""
+
+    changed: Callable[[LsaEntry], None]
+    """The contents of the LSA changed, or it is at MaxAge (§13.2)."""
+    expired: Callable[[LsaEntry], object]
+    """An LSA of another router has reached MaxAge and must be reflooded (§14)."""
+    refresh: Callable[[LsaEntry], None]
+    """A self-originated LSA has reached LSRefreshTime (§12.4 (1))."""
+    removed: Callable[[LsaEntry], None]
+    """A MaxAge LSA has left the database."""
+
+
+class _ChecksumPass(msgspec.Struct):
+    """Progress of the rolling checksum verification."""
+
+    pending: list[LsaEntry]
+    step: int = 1
+
+
+class Database:
+    """The operations on all databases of the instance."""
+
+    def __init__(self, instance: Instance, watcher: DatabaseWatcher) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._watcher = watcher
+        self._check = _ChecksumPass([])
+        self._checking = False
+
+    def install(
+        self, lsdb: Lsdb, lsa: Lsa, *, flooded_in: bool, body: LsaBody | None = None
+    ) -> LsaEntry:
+        """Install an LSA (RFC 2328 §13.2), with its body if decoded; the caller floods it."""
+        instance = self._instance
+        entry = LsaEntry(lsdb, lsa, instance.process.now, flooded_in=flooded_in)
+        entry.body = body
+        old = lsdb.entries.get(entry.key)
+        changed = True
+        if old is not None:
+            self._detach(old)
+            entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
+            changed = _contents_differ(old, entry, instance.process.now)
+        lsdb.entries[entry.key] = entry
+        lsdb.version += 1
+        # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
+        if entry.base_age >= MAX_AGE:
+            instance.maxage_list[entry] = None
+        else:
+            self._arm(entry)
+        self._start_checking()
+        # §13.2: only different contents cause a routing calculation
+        if changed:
+            self._watcher.changed(entry)
+        return entry
+
+    def age_out(self, entry: LsaEntry) -> LsaEntry:
+        """Premature aging (RFC 2328 §14.1): the same instance at MaxAge."""
+        return self.install(entry.lsdb, with_age(entry.lsa, MAX_AGE), flooded_in=False)
+
+    def sweep(self) -> None:
+        """Remove MaxAge LSAs from the databases (RFC 2328 §14)."""
+        instance = self._instance
+        # RFC 2328 §14 b): no neighbor is in state Exchange or Loading
+        if instance.exchanging or not instance.maxage_list:
+            return
+        for entry in list(instance.maxage_list):
+            # §14 a): it is on no retransmission list any more
+            if entry.retransmissions == 0:
+                self.remove(entry)
+
+    def remove(self, entry: LsaEntry) -> None:
+        """Take an entry out of its database."""
+        self._detach(entry)
+        del entry.lsdb.entries[entry.key]
+        entry.lsdb.version += 1
+        self._watcher.removed(entry)
+
+    def drop_all(self, lsdb: Lsdb) -> None:
+        """Empty a database whose scope no longer exists."""
+        for entry in list(lsdb):
+            self._detach(entry)
+        lsdb.entries.clear()
+        lsdb.version += 1
+
+    def _detach(self, entry: LsaEntry) -> None:
+        self._process.timers.cancel(entry.timer)
+        entry.timer = None
+        self._instance.maxage_list.pop(entry, None)
+
+    def _arm(self, entry: LsaEntry) -> None:
+        instance = self._instance
+        own = entry.lsa.header.advertising_router == instance.router_id
+        # RFC 2328 §12.4 (1): LSRefreshTime; jitter spreads the refreshes of a router
+        if own and not entry.flooded_in:
+            wait = LS_REFRESH_TIME * (1 - _REFRESH_JITTER * instance.process.rng.random())
+            action = partial(self._watcher.refresh, entry)
+        else:
+            wait = MAX_AGE
+            action = partial(self._expire, entry)
+        deadline = entry.installed_at + max(0.0, wait - entry.base_age)
+        entry.timer = instance.process.timers.arm(deadline, action)
+
+    def _expire(self, entry: LsaEntry) -> None:
+        # RFC 2328 §14: every router refloods an LSA that reaches MaxAge
+        self._instance.maxage_list[entry] = None
+        entry.base_age = MAX_AGE
+        self._watcher.changed(entry)
+        self._watcher.expired(entry)
+
+    def _start_checking(self) -> None:
+        if not self._checking:
+            self._checking = True
+            now = self._process.now
+            earliest = now + _CHECK_INTERVAL * (1 - _CHECK_EARLY)
+            self._process.timers.arm(now + _CHECK_INTERVAL, self._verify_some, earliest)
+
+    def _verify_some(self) -> None:
+        """Verify the checksums of some LSAs, of all once in CheckAge; stop while there are none.
+
+        §14 verifies an LSA whenever its age is a multiple of CheckAge, and restarts the router if
+        a checksum is wrong. Here one timer serves all LSAs, and an error is logged and counted:
+        the restart is left to the operator.
+        """
+        self._checking = False
+        check = self._check
+        if not check.pending:
+            check.pending = [entry for lsdb in self._databases() for entry in lsdb]
+            check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
+        batch, check.pending = check.pending[: check.step], check.pending[check.step :]
+        for entry in batch:
+            if entry.lsdb.get(entry.key) is entry and not lsa_checksum_ok(entry.lsa):
+                self._process.counters.errors["lsdb-checksum"] += 1
+                self._process.log("error", "ospf-lsdb-corrupt", lsa=str(entry.key))
+        if batch or check.pending:
+            self._start_checking()
+
+    def _databases(self) -> list[Lsdb]:
+        instance = self._instance
+        return [
+            *(area.lsdb for area in instance.areas.values()),
+            instance.as_scope,
+            *(interface.lsdb for interface in instance.interfaces.values()),
+        ]
+
+
+def _contents_differ(old: LsaEntry, new: LsaEntry, now: float) -> bool:
+    """RFC 2328 §13.2: MaxAge, options, length or body differ; a refresh changes none of them."""
+    return (
+        old.is_maxage(now) != new.is_maxage(now)
+        or old.lsa.header.options != new.lsa.header.options
+        or old.lsa.raw[LSA_HEADER_SIZE:] != new.lsa.raw[LSA_HEADER_SIZE:]
+    )

@@ -1,0 +1,151 @@
+"""Flood suppression: which neighbors get an LSA from its originator, so our copy can be deferred.
+
+A router floods its own LSAs to all its neighbors, and both ends of a failed link flood the loss. A
+neighbor of ours that is adjacent to the originator receives the LSA from there. Our copy stays on
+its retransmission list during the flood delay, as in ``core.reduction``. Most copies are never
+sent, since the neighbor's own copy or its acknowledgment arrives first. In a dense Clos nine of ten
+copies are saved, while every router repairs its routes. An area border router ignores summaries
+that others advertise into areas other than the backbone (RFC 2328 §16.2), so its copies are
+deferred as well.
+
+RFC 2328 §13.3 allows it: a router may decide not to flood out of an interface if the neighbors have
+probably received the LSA, as long as it is on their retransmission lists. Where the originator
+cannot flood, our copy is late by at most ``SUPPRESSION.delay``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Final
+
+from fared.core.ids import BACKBONE
+from fared.core.reduction import ReductionSettings
+from fared.ospf.lsdb import Scope
+from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.body import opaque_type
+from fared.ospf.packet.lsa import MAX_AGE, LsaKey, LsType
+from fared.ospf.packet.opaque import OpaqueType
+
+if TYPE_CHECKING:
+    from fared.ospf.lsdb import LsaEntry, Lsdb
+
+SUPPRESSION: Final = ReductionSettings(delay=0.1)
+"""The flood delay of a copy that the neighbor also receives from the originator, seconds."""
+
+_NO_ROUTER: Final[frozenset[int]] = frozenset()
+_P2P: Final = RouterLinkType.POINT_TO_POINT
+_SUMMARIES: Final = (LsType.SUMMARY_NETWORK, LsType.SUMMARY_ASBR)
+
+
+class _AnyRouter:
+    """Contains all router ids."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+_ANY_ROUTER: Final = _AnyRouter()
+
+
+class FloodSuppression:
+    """Decides for which neighbors the copies of a new instance are deferred."""
+
+    def __init__(self) -> None:
+        self._originator: RouterLsa | None = None
+        self._adjacent: frozenset[int] = _NO_ROUTER
+
+    def covered(self, area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
+        """Router ids of the routers that normally receive ``new`` without our copy.
+
+        ``area`` is the database of the area it came from, ``old`` the instance it replaces.
+        """
+        # RFC 5250 §3.1: a link-local LSA is flooded on its link only.
+        if new.lsdb.scope is Scope.LINK:
+            return _NO_ROUTER
+        key = new.key
+        if key.ls_type == LsType.ROUTER:
+            return _covered_by_router_lsa(area, old, new)
+        opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
+        # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link.
+        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.lsa.header.ls_age >= MAX_AGE:
+            return _ANY_ROUTER
+        originator = _router_lsa(area, key.advertising_router)
+        if originator is None:
+            return _NO_ROUTER
+        # RFC 2328 §16.2: area border routers examine backbone summaries only.
+        summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
+        if summary and originator.flags & B_BIT and area.area != BACKBONE:
+            return _AdjacentOrBorder(self._adjacent_to(originator), area)
+        return self._adjacent_to(originator)
+
+    def _adjacent_to(self, originator: RouterLsa) -> frozenset[int]:
+        """The neighbors of an originator, cached, since LSAs of one router arrive together."""
+        if originator is not self._originator:
+            self._originator, self._adjacent = originator, frozenset(_adjacent(originator))
+        return self._adjacent
+
+
+class _AdjacentOrBorder:
+    """Contains the neighbors of a border router, and the other border routers of its area."""
+
+    def __init__(self, adjacent: frozenset[int], area: Lsdb) -> None:
+        self._adjacent = adjacent
+        self._area = area
+
+    def __contains__(self, router_id: object) -> bool:
+        if router_id in self._adjacent:
+            return True
+        body = _router_lsa(self._area, router_id) if isinstance(router_id, int) else None
+        return body is not None and bool(body.flags & B_BIT)
+
+
+def _covered_by_router_lsa(area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
+    """The originator's neighbors, and those of the far ends of links that it has lost.
+
+    The far end of a lost link floods the loss to its own neighbors. Of several far ends only
+    the neighbors that all of them share are covered.
+    """
+    before = None if old is None else old.body
+    after = new.body
+    if not isinstance(after, RouterLsa):
+        return _NO_ROUTER
+    covered = _adjacent(after)
+    lost = _lost_neighbors(before, after) if isinstance(before, RouterLsa) else set()
+    far = [_router_lsa(area, router_id) for router_id in lost]
+    if far and all(body is not None for body in far):
+        sides = [_adjacent(body) for body in far if body is not None]
+        covered |= sides[0].intersection(*sides[1:])
+    return covered
+
+
+def _lost_neighbors(before: RouterLsa, after: RouterLsa) -> set[int]:
+    """Neighbors to which a link was lost, if nothing else changed; empty otherwise."""
+    if before.flags != after.flags or len(after.links) >= len(before.links):
+        return set()
+    kept = set(after.links)
+    gone = [link for link in before.links if link not in kept]
+    # More gone than the count fell by: links were added, or changed their metric.
+    if len(gone) != len(before.links) - len(after.links):
+        return set()
+    links = [link for link in gone if link.link_type == _P2P]
+    if not all(link in links or _subnet_of_one(link, links) for link in gone):
+        return set()
+    return {link.link_id for link in links}
+
+
+def _subnet_of_one(stub: RouterLink, links: list[RouterLink]) -> bool:
+    """Whether a lost stub is the network of a lost link (RFC 2328 §12.4.1.1, option 2)."""
+    return stub.link_type == RouterLinkType.STUB and any(
+        link.link_data & stub.link_data == stub.link_id for link in links
+    )
+
+
+def _adjacent(body: RouterLsa) -> set[int]:
+    """Router ids at the far ends of the point-to-point links of a router LSA."""
+    return {link.link_id for link in body.links if link.link_type == _P2P}
+
+
+def _router_lsa(area: Lsdb, router_id: int) -> RouterLsa | None:
+    entry = area.get(LsaKey(LsType.ROUTER, router_id, router_id))
+    body = None if entry is None or entry.base_age >= MAX_AGE else entry.body
+    return body if isinstance(body, RouterLsa) else None

@@ -1,0 +1,339 @@
+"""Area border routers: the summaries originated into each area (RFC 2328 §12.4.3, RFC 3509).
+
+``RoutesComputed`` brings the prefixes whose routes changed, and only their summaries are
+reconsidered. A path capacity is advertised again when it changes by the threshold. The networks of
+links have no hosts, so their changes are advertised later than others: when a link fails, every
+border router of its area has one, while all routers repair their routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import msgspec
+
+from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix, length_mask
+from fared.ospf.instance import Area, Instance
+from fared.ospf.interface import InterfaceState
+from fared.ospf.neighbor import NeighborState
+from fared.ospf.origination.originate import Originator
+from fared.ospf.origination.summary_ids import SummaryIds
+from fared.ospf.packet.bodies import SummaryLsa
+from fared.ospf.packet.body import encode_summary_lsa, opaque_link_state_id
+from fared.ospf.packet.extended_prefix import (
+    ExtendedPrefixLsa,
+    PrefixFacts,
+    RouteType,
+    capacity_sub_tlv,
+    encode_extended_prefix,
+)
+from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
+from fared.ospf.packet.opaque import OpaqueType
+from fared.ospf.settings import RangeSettings
+from fared.te.advertise import damped
+from fared.ted.events import AdvertisedRoute, RoutesComputed
+from fared.ted.model import PathType
+
+DEFAULT_ROUTE = Prefix(4, 0, 0)
+LINK_PREFIX_LENGTH = 31
+"""The length of a prefix with the two ends of a link only (RFC 3021)."""
+LINK_PREFIX_DELAY = 0.2
+"""Seconds for which the change of such a prefix is deferred."""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A summary to advertise: metric, and capacity in bytes/s (None: no capacity)."""
+
+    metric: int
+    capacity: float | None
+
+
+class _AreaAdvertisements(msgspec.Struct):
+    """The summaries advertised into one area at present."""
+
+    prefixes: dict[Prefix, Summary] = msgspec.field(default_factory=dict)
+    asbrs: dict[NodeId, int] = msgspec.field(default_factory=dict)
+    ids: SummaryIds = msgspec.field(default_factory=SummaryIds)
+
+
+RangeKey = tuple[AreaId, RangeSettings]
+
+
+class Border:
+    """Originates and flushes the summaries of this router, if it is an area border router."""
+
+    def __init__(self, instance: Instance, originator: Originator) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._originator = originator
+        self._routes: dict[Prefix, AdvertisedRoute] = {}
+        self._asbrs: dict[NodeId, AdvertisedRoute] = {}
+        self._components: dict[RangeKey, dict[Prefix, AdvertisedRoute]] = {}
+        self._advertised: dict[AreaId, _AreaAdvertisements] = {}
+        self._connected = False
+        self._attached: frozenset[AreaId] = frozenset()
+        self._deferred: dict[Prefix, None] = {}
+        self.stale = False
+        """Whether interfaces, neighbors or settings changed since the last ``settle``."""
+
+    # Events
+
+    def routes_computed(self, event: RoutesComputed) -> None:
+        """Process changes of the routing table (§12.4 (5), (6); §16.7)."""
+        ranges: dict[RangeKey, None] = {}
+        for prefix, route in event.changes.items():
+            ranges.update(dict.fromkeys(self._record(prefix, route)))
+        for key in ranges:
+            self._advertise_range(key)
+        for prefix in event.changes:
+            if prefix.length == LINK_PREFIX_LENGTH and self._is_advertised(prefix):
+                self._advertise_later(prefix)
+            else:
+                self._advertise(prefix)
+        gone = self._asbrs.keys() - event.asbrs.keys()
+        self._asbrs = dict(event.asbrs)
+        for node in sorted(gone | self._asbrs.keys()):
+            self._advertise_asbr(node)
+
+    def settle(self) -> None:
+        """Determine whether this router is an area border router, and act on a change."""
+        if not self.stale:
+            return
+        self.stale = False
+        instance = self._instance
+        # RFC 3509: actively attached areas have an interface that is not Down
+        attached = frozenset(
+            interface.settings.area
+            for interface in instance.interfaces.values()
+            if interface.state is not InterfaceState.DOWN
+        )
+        # RFC 3509: an active backbone connection needs a fully adjacent neighbor in area 0
+        connected = any(
+            neighbor.state is NeighborState.FULL
+            for interface in instance.area_interfaces(BACKBONE)
+            for neighbor in interface.neighbors.values()
+        )
+        # RFC 3509: attached to several areas, one of them the backbone
+        border = len(attached) > 1 and BACKBONE in attached
+        if border != instance.border:
+            instance.border = border
+            for area in instance.areas:
+                self._originator.router_changed(area)
+        if (attached, connected) != (self._attached, self._connected):
+            # §12.4 (7): newly attached to an area
+            self._attached, self._connected = attached, connected
+            self.everything_changed()
+
+    def everything_changed(self) -> None:
+        """Reconsider all areas, ranges and routes."""
+        known, self._routes, self._components = self._routes, {}, {}
+        self._deferred.clear()
+        for prefix, route in known.items():
+            self._record(prefix, route)
+        ranges = [
+            (area.area_id, item)
+            for area in self._instance.areas.values()
+            for item in area.settings.ranges
+        ]
+        for key in ranges:
+            self._advertise_range(key)
+        advertised = {prefix for area in self._advertised.values() for prefix in area.prefixes}
+        for prefix in [*self._routes, *sorted(advertised - self._routes.keys()), DEFAULT_ROUTE]:
+            self._advertise(prefix)
+        for node in sorted(self._asbrs):
+            self._advertise_asbr(node)
+
+    def _record(self, prefix: Prefix, route: AdvertisedRoute | None) -> Iterable[RangeKey]:
+        """Store a route under its range; return the ranges whose components changed."""
+        old = self._routes.pop(prefix, None)
+        if route is not None:
+            self._routes[prefix] = route
+        touched: dict[RangeKey, None] = {}
+        before = self._range_of(prefix, old)
+        if before is not None:
+            self._components.get(before, {}).pop(prefix, None)
+            touched[before] = None
+        after = self._range_of(prefix, route)
+        if after is not None and route is not None:
+            self._components.setdefault(after, {})[prefix] = route
+            touched[after] = None
+        return touched
+
+    def _range_of(self, prefix: Prefix, route: AdvertisedRoute | None) -> RangeKey | None:
+        """The longest range that contains an intra-area route (§3.5, §12.4.3)."""
+        if route is None or route.path_type is not PathType.INTRA_AREA:
+            return None
+        best: RangeKey | None = None
+        for area_id in map(AreaId, route.areas):
+            area = self._instance.areas.get(area_id)
+            for item in () if area is None else area.settings.ranges:
+                longer = best is None or item.prefix.length > best[1].prefix.length
+                if longer and item.prefix.covers(prefix):
+                    best = area_id, item
+        return best
+
+    # Summaries of each area
+
+    def _advertise(self, prefix: Prefix) -> None:
+        """Advertise a prefix into each area, or withdraw it."""
+        route = self._routes.get(prefix)
+        if self._active_range(prefix) is not None:
+            return  # §12.4.3: the range is advertised in its place
+        for area in self._instance.areas.values():
+            self._set_summary(area, prefix, self._summary_for(area, prefix, route))
+
+    def _is_advertised(self, prefix: Prefix) -> bool:
+        return any(prefix in advertised.prefixes for advertised in self._advertised.values())
+
+    def _advertise_later(self, prefix: Prefix) -> None:
+        """Advertise the change of a prefix after ``LINK_PREFIX_DELAY``."""
+        if not self._deferred:
+            self._process.timers.arm(
+                self._process.now + LINK_PREFIX_DELAY, self._advertise_deferred
+            )
+        self._deferred[prefix] = None
+
+    def _advertise_deferred(self) -> None:
+        prefixes, self._deferred = self._deferred, {}
+        for prefix in prefixes:
+            self._advertise(prefix)
+
+    def _summary_for(
+        self, area: Area, prefix: Prefix, route: AdvertisedRoute | None
+    ) -> Summary | None:
+        """The summary of a route to advertise into ``area`` (§12.4.3); None: none."""
+        settings = area.settings
+        # RFC 2328 §12.4.3.1: a default summary into stub areas; here only with an active backbone
+        # connection, since the traffic that it attracts would be dropped without one.
+        if settings.stub and prefix == DEFAULT_ROUTE:
+            own = self._instance.border and self._connected and area.area_id in self._attached
+            return Summary(settings.default_cost, None) if own else None
+        if route is None or not self._may_advertise(area, route):
+            return None
+        # §12.4.3.1: other summaries are optional; §12.4.3: not the components of a range
+        if settings.stub and not settings.summary:
+            return None
+        if route.path_type is PathType.INTRA_AREA and self._range_of(prefix, route) is not None:
+            return None
+        return Summary(route.metric, route.capacity)
+
+    def _may_advertise(self, area: Area, route: AdvertisedRoute) -> bool:
+        """Whether a route may be advertised into an area (§12.4.3).
+
+        Inter-area routes are advertised only if they were learned from the backbone. Since border
+        routers examine backbone summaries only (§16.2), routing between areas is loop-free.
+        """
+        if not self._instance.border or area.area_id not in self._attached:
+            return False
+        # §12.4.3: not into the area of its paths, nor with LSInfinity or more
+        if area.area_id in route.areas or route.metric >= LS_INFINITY:
+            return False
+        # §12.4.3: intra-area routes into all other areas; inter-area routes into all but the
+        # backbone; external routes never
+        if route.path_type is PathType.INTRA_AREA:
+            return True
+        return route.path_type is PathType.INTER_AREA and route.areas == (BACKBONE,)
+
+    def _active_range(self, prefix: Prefix) -> RangeKey | None:
+        """The active range that equals this prefix: it has components (§3.5)."""
+        for key, components in self._components.items():
+            if components and key[1].prefix == prefix:
+                return key
+        return None
+
+    def _advertise_range(self, key: RangeKey) -> None:
+        """Advertise a range: highest cost (§12.4.3) and lowest capacity of its components."""
+        home, item = key
+        components = list(self._components.get(key, {}).values())
+        # §12.4.3: one summary for a range with status Advertise; with DoNotAdvertise, none
+        for area in self._instance.areas.values():
+            summary = None
+            if components and item.advertise and area.area_id != home:
+                summary = self._range_summary(area, item, components)
+            self._set_summary(area, item.prefix, summary)
+        if not components:
+            self._advertise(item.prefix)
+
+    def _range_summary(
+        self, area: Area, item: RangeSettings, components: list[AdvertisedRoute]
+    ) -> Summary | None:
+        eligible = [route for route in components if self._may_advertise(area, route)]
+        if not eligible or (area.settings.stub and not area.settings.summary):
+            return None
+        capacities = [route.capacity for route in eligible if route.capacity is not None]
+        cost = max(route.metric for route in eligible) if item.cost is None else item.cost
+        return Summary(cost, min(capacities, default=None))
+
+    def _advertise_asbr(self, node: NodeId) -> None:
+        """Advertise an AS boundary router: a type 4 summary, not into stub areas (§12.4.3)."""
+        route = self._asbrs.get(node)
+        for area in self._instance.areas.values():
+            advertised = self._advertised.setdefault(area.area_id, _AreaAdvertisements())
+            metric = None
+            if route is not None and not area.settings.stub and self._may_advertise(area, route):
+                metric = route.metric
+            if advertised.asbrs.get(node) == metric:
+                continue
+            if metric is None:
+                del advertised.asbrs[node]
+            else:
+                advertised.asbrs[node] = metric
+            key = LsaKey(LsType.SUMMARY_ASBR, node, self._instance.router_id)
+            self._originator.request(area, key, partial(self._asbr_body, area.area_id, node))
+
+    def _set_summary(self, area: Area, prefix: Prefix, summary: Summary | None) -> None:
+        """Advertise a changed summary of a prefix into an area, or withdraw it (None)."""
+        advertised = self._advertised.setdefault(area.area_id, _AreaAdvertisements())
+        old = advertised.prefixes.get(prefix)
+        if summary is not None and old is not None:
+            summary = Summary(
+                summary.metric,
+                damped(old.capacity, summary.capacity, self._instance.settings.advertise.threshold),
+            )
+        if summary == old:
+            return
+        if summary is None:
+            del advertised.prefixes[prefix]
+            changed, number = advertised.ids.release(prefix)
+        else:
+            advertised.prefixes[prefix] = summary
+            changed, number = advertised.ids.assign(prefix)
+        own = self._instance.router_id
+        for link_state_id in changed:
+            key = LsaKey(LsType.SUMMARY_NETWORK, link_state_id, own)
+            self._request(area, key, self._summary_body, link_state_id)
+        opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number)
+        if (old and old.capacity) != (summary and summary.capacity):
+            key = LsaKey(LsType.OPAQUE_AREA, opaque, own)
+            self._request(area, key, self._capacity_body, number)
+
+    def _request(
+        self, area: Area, key: LsaKey, build: Callable[[AreaId, int], bytes | None], number: int
+    ) -> None:
+        self._originator.request(area, key, partial(build, area.area_id, number))
+
+    # Bodies
+
+    def _summary_body(self, area: AreaId, link_state_id: int) -> bytes | None:
+        advertised = self._advertised[area]
+        prefix = advertised.ids.prefix_of_id(link_state_id)
+        summary = None if prefix is None else advertised.prefixes.get(prefix)
+        if prefix is None or summary is None:
+            return None
+        return encode_summary_lsa(SummaryLsa(length_mask(prefix.length), summary.metric))
+
+    def _asbr_body(self, area: AreaId, node: NodeId) -> bytes | None:
+        metric = self._advertised[area].asbrs.get(node)
+        return None if metric is None else encode_summary_lsa(SummaryLsa(0, metric))
+
+    def _capacity_body(self, area: AreaId, number: int) -> bytes | None:
+        code_point = self._instance.settings.path_capacity_code
+        advertised = self._advertised[area]
+        prefix = advertised.ids.prefix_of_number(number)
+        summary = None if prefix is None else advertised.prefixes.get(prefix)
+        if prefix is None or summary is None or summary.capacity is None or code_point is None:
+            return None
+        sub_tlv = capacity_sub_tlv(summary.capacity, code_point)
+        attributes = PrefixFacts(RouteType.INTER_AREA, prefix, sub_tlvs=(sub_tlv,))
+        return encode_extended_prefix(ExtendedPrefixLsa((attributes,)))

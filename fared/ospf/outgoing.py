@@ -1,0 +1,76 @@
+"""Send queues of an interface, which ``transmit`` empties at the next drain.
+
+A queue holds one instance of each LSA, the newest. Link state retransmission lists belong to the
+neighbor (RFC 2328 §10) and are not here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+
+from fared.core.igp import SendPacket
+from fared.core.timers import Timer
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.lsa import LsaHeader, LsaKey
+from fared.ospf.packet.packets import PacketBody
+
+
+class SendQueue(msgspec.Struct, eq=False):
+    """LSAs and acknowledgments for one neighbor, or for all on an interface.
+
+    ``wake`` marks the interface for the next drain.
+    """
+
+    wake: Callable[[], None]
+    updates: dict[LsaKey, LsaEntry] = msgspec.field(default_factory=dict)
+    acks: dict[LsaKey, LsaHeader] = msgspec.field(default_factory=dict)
+
+    def update(self, entry: LsaEntry) -> None:
+        """Queue an LSA."""
+        self.updates[entry.key] = entry
+        self.wake()
+
+    def ack(self, header: LsaHeader) -> None:
+        """Queue an acknowledgment."""
+        self.acks[header.key] = header
+        self.wake()
+
+    def clear(self) -> None:
+        """Empty the queue."""
+        self.updates.clear()
+        self.acks.clear()
+
+
+class InterfaceTx(SendQueue, eq=False):
+    """The queue of an interface; ``updates`` and ``acks`` go to all routers on it.
+
+    ``packets``: packet bodies with their destinations. ``acks_ripe``: delayed acknowledgments are
+    due. ``paced_until``: floods are held until then. ``last_hello``: what the last hello was made
+    of, and the packet before it was signed.
+    """
+
+    hello_due: bool = False
+    packets: list[tuple[int, PacketBody]] = msgspec.field(default_factory=list)
+    acks_ripe: bool = False
+    paced_until: float = -math.inf
+    pacing_timer: Timer | None = None
+    last_hello: tuple[tuple[object, ...], SendPacket] | None = None
+
+    def hello(self) -> None:
+        """Queue a hello."""
+        self.hello_due = True
+        self.wake()
+
+    def packet(self, destination: int, body: PacketBody) -> None:
+        """Queue a packet."""
+        self.packets.append((destination, body))
+        self.wake()
+
+    def discard(self) -> None:
+        """Empty all queues: the interface is no longer active."""
+        self.hello_due = False
+        self.packets.clear()
+        self.clear()

@@ -1,0 +1,104 @@
+"""Checks of a received packet before it is processed (RFC 2328 §8.2).
+
+``authenticate`` verifies signatures. The checks here reject packets from beyond the link: routers
+do not forward multicasts to 224.0.0.5 and 224.0.0.6, and forwarding decrements the TTL of a
+unicast.
+"""
+
+from __future__ import annotations
+
+from fared.core.ids import length_mask
+from fared.core.igp import PacketReceived
+from fared.core.links import InterfaceAddress
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface, InterfaceState
+from fared.ospf.packet.packets import Hello, Packet
+from fared.ospf.processing.transmit import ALL_DR_ROUTERS, ALL_SPF_ROUTERS, LINK_TTL, SECURE_TTL
+from fared.ospf.settings import TtlSecurity
+
+SILENT = ("own-packet", "not-designated")
+"""Discarded without an error: our own packets, and packets for the DR and BDR only."""
+_HOST = 32
+
+
+def envelope_problem(interface: Interface | None, packet: PacketReceived) -> str | None:
+    """Check source, destination and TTL of a packet; return the problem, or None."""
+    if interface is None or not interface.is_active:
+        return "interface-not-running"
+    # RFC 2328 §8.2: locally originated packets, received back from a multicast
+    addresses = interface.link.ipv4()
+    own = {interface.address, *(address.address for address in addresses)}
+    if packet.source in own:
+        return "own-packet"
+    # §8.2: the destination is the interface address, AllSPFRouters or AllDRouters
+    problem = _destination_problem(interface, packet.destination, own)
+    if problem is not None:
+        return problem
+    # RFC 2328 appendix A.1: packets are sent with TTL 1; RFC 5082 §3: with TTL 255
+    if not _ttl_fits(interface.settings.ttl_security, packet.ttl):
+        return "ttl"
+    # RFC 2328 §8.2 (1): the source is on the network of the interface
+    return None if _on_link(interface, addresses, packet.source) else "source-network"
+
+
+def _destination_problem(interface: Interface, destination: int, own: set[int]) -> str | None:
+    """Check the destination of a packet (RFC 2328 §8.2); return the problem, or None."""
+    if destination == ALL_SPF_ROUTERS:
+        return None
+    # Stricter than §8.2, which accepts the interface address and AllDRouters on every network: on
+    # point-to-point networks routers send to AllSPFRouters only (§8.1), which no router forwards.
+    # A unicast there may come from beyond the link.
+    if not interface.broadcast:
+        return "unicast" if destination in own else "destination"
+    # §8.2: AllDRouters is for the DR and the BDR
+    if destination == ALL_DR_ROUTERS:
+        designated = interface.state in (InterfaceState.DR, InterfaceState.BACKUP)
+        return None if designated else "not-designated"
+    return None if destination in own else "destination"
+
+
+def _ttl_fits(security: TtlSecurity, ttl: int) -> bool:
+    """Whether the TTL is one of a packet sent on the link: 255 (RFC 5082), or 1 unless secured."""
+    return ttl == SECURE_TTL or (security is not TtlSecurity.ON and ttl == LINK_TTL)
+
+
+def _on_link(interface: Interface, addresses: tuple[InterfaceAddress, ...], source: int) -> bool:
+    """Whether the source is on a network of the interface.
+
+    RFC 2328 §8.2 (1) requires it on LANs only. FRR and BIRD check all links that have a network,
+    and so does fared; an unnumbered link, or one with host addresses only, has none.
+    """
+    if interface.broadcast:
+        return not (source ^ interface.address) & interface.network_mask
+    if interface.unnumbered:
+        return True
+    numbered = False
+    for address in addresses:
+        if address.prefix_length < _HOST or address.peer is not None:
+            numbered = True
+            network = address.address if address.peer is None else address.peer
+            if not (source ^ network) & length_mask(address.prefix_length):
+                return True
+    return not numbered
+
+
+def header_problem(
+    instance: Instance, interface: Interface, received: PacketReceived, packet: Packet
+) -> str | None:
+    """Check area id and router id of the OSPF header; return the problem, or None."""
+    # RFC 2328 §8.2 (1): the area of the interface. (2) is for virtual links, which fared lacks.
+    if packet.area_id != interface.settings.area:
+        return "area-mismatch"
+    # Not in §8.2, which drops our own packets by their source: here another router has our id.
+    if packet.router_id == instance.router_id:
+        return "duplicate-router-id"
+    if packet.router_id == 0:
+        return "router-id-zero"
+    if isinstance(packet.body, Hello):
+        # §9.5: hellos are sent to AllSPFRouters, on broadcast networks too
+        return None if received.destination == ALL_SPF_ROUTERS else "destination"
+    # §8.2: all other packets must match an active neighbor
+    neighbor = interface.neighbors.get(interface.key(packet.router_id, received.source))
+    if neighbor is None or neighbor.router_id != packet.router_id:
+        return "unknown-neighbor"
+    return None if neighbor.address == received.source else "neighbor-address"

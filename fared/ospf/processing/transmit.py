@@ -1,0 +1,274 @@
+"""Sending packets (RFC 2328 §8.1): each drain batches, encodes and addresses the packets queued.
+
+Hellos go first, since a neighbor accepts no other packet before them, then database descriptions
+and requests, then updates, then acknowledgments. A neighbor drops an update that arrives before
+the description that moves it to Exchange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from fared.core.ids import IPv4
+from fared.core.igp import SendPacket
+from fared.core.timers import Timer
+from fared.ospf.auth.signature import overhead
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface, InterfaceState, Neighbor
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.outgoing import InterfaceTx
+from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaHeader, LsaKey, with_age
+from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
+from fared.ospf.processing.authenticate import signed
+from fared.ospf.settings import TtlSecurity
+
+ALL_SPF_ROUTERS = IPv4(0xE0000005)
+ALL_DR_ROUTERS = IPv4(0xE0000006)
+LINK_TTL = 1
+"""Packets travel a single hop (RFC 2328 appendix A.1)."""
+SECURE_TTL = 255
+"""A packet that arrives with it has not been forwarded (RFC 5082)."""
+_IP_HEADER_SIZE = 20
+_UPDATE_COUNT_SIZE = 4
+_MIN_BODY = 512
+_LABELS = {kind.value: kind.label for kind in PacketType}
+
+
+def body_space(interface: Interface) -> int:
+    """The largest body of a packet that needs no IP fragmentation on this interface, in bytes."""
+    digest = overhead(interface.settings.authentication)
+    return max(_MIN_BODY, interface.link.mtu - _IP_HEADER_SIZE - PACKET_HEADER_SIZE - digest)
+
+
+class Transmitter:
+    """Turns the queues of all interfaces into SendPacket outputs."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._encoded: dict[tuple[object, ...], list[bytes]] = {}
+        self._ack_timer: Timer | None = None
+        self._ack_round: dict[int, InterfaceTx] = {}
+
+    def flush(self) -> None:
+        """Encode and emit all queues. A flood out of several interfaces is encoded once."""
+        queued = sorted(self._instance.unsent.items())
+        self._instance.unsent.clear()
+        for _, interface in queued:
+            self._flush_interface(interface)
+        self._encoded.clear()
+
+    def queue(self, neighbor: Neighbor, body: PacketBody) -> None:
+        """Send a packet to one neighbor with the next flush."""
+        neighbor.interface.tx.packet(_address_of(neighbor), body)
+
+    def unqueue(self, neighbor: Neighbor) -> None:
+        """Discard the packets queued for one neighbor: the exchange they belong to has ended."""
+        address, tx = _address_of(neighbor), neighbor.interface.tx
+        tx.packets = [queued for queued in tx.packets if queued[0] != address]
+
+    def hello(self, interface: Interface, neighbors: tuple[int, ...]) -> Hello:
+        """The hello of an interface that lists these router ids (RFC 2328 §9.5)."""
+        settings = interface.settings
+        return Hello(
+            network_mask=interface.network_mask,
+            hello_interval=settings.hello_interval,
+            options=self.area_options(interface),
+            router_priority=settings.router_priority,
+            router_dead_interval=settings.router_dead_interval,
+            designated_router=interface.designated_router,
+            backup_designated_router=interface.backup_designated_router,
+            neighbors=neighbors,
+        )
+
+    def area_options(self, interface: Interface) -> int:
+        """The E bit, off in stub areas (RFC 2328 §A.2)."""
+        return 0 if self._instance.areas[interface.settings.area].settings.stub else Options.E
+
+    def final_hello(self, interface: Interface) -> None:
+        """Emit the queues, then a final hello; it lists no neighbor: 1-WayReceived (§10.5)."""
+        interface.tx.hello_due = False
+        self._flush_interface(interface, force=True)
+        self._emit(interface, self._encode(interface, self.hello(interface, ())))
+
+    def _send_hello(self, interface: Interface) -> None:
+        """Emit a hello, which is encoded again only if something that it is made of has changed."""
+        listed = tuple(neighbor.router_id for neighbor in interface.neighbors.values())
+        made_of = (
+            listed,
+            interface.link,
+            interface.settings,
+            interface.borrowable,
+            interface.designated_router,
+            interface.backup_designated_router,
+            self._instance.areas[interface.settings.area].settings,
+        )
+        last = interface.tx.last_hello
+        if last is None or last[0] != made_of:
+            payload = self._encode(interface, self.hello(interface, listed))
+            last = interface.tx.last_hello = made_of, _addressed(interface, payload)
+        self._sign_and_emit(interface, last[1])
+
+    def _flush_interface(self, interface: Interface, *, force: bool = False) -> None:
+        tx = interface.tx
+        if not interface.is_active:
+            tx.discard()
+            return
+        if tx.hello_due:
+            tx.hello_due = False
+            self._send_hello(interface)
+        packets, tx.packets = tx.packets, []
+        for destination, body in packets:
+            self._emit(interface, self._encode(interface, body), destination)
+        updates: dict[LsaKey, LsaEntry] = {}
+        if force or not tx.updates or not self._paced(tx):
+            updates, tx.updates = tx.updates, {}
+        # §13.3 (5): new LSAs to all; §13.6, §13.5: retransmissions, direct acks to one neighbor
+        multicast = _flood_destination(interface)
+        self._send_updates(interface, updates.values(), multicast)
+        for neighbor in interface.neighbors.values():
+            if neighbor.tx.updates:
+                direct, neighbor.tx.updates = neighbor.tx.updates, {}
+                self._send_updates(
+                    interface,
+                    (entry for key, entry in direct.items() if key not in updates),
+                    _address_of(neighbor),
+                )
+            if neighbor.tx.acks:
+                acks, neighbor.tx.acks = neighbor.tx.acks, {}
+                self._send_acks(interface, tuple(acks.values()), _address_of(neighbor))
+        if tx.acks and (force or self._acks_ripe(interface)):
+            acks, tx.acks = tx.acks, {}
+            tx.acks_ripe = False
+            self._send_acks(interface, tuple(acks.values()), multicast)
+
+    def _paced(self, tx: InterfaceTx) -> bool:
+        """Whether floods must wait, so that a burst of LSAs is sent in full packets.
+
+        The first LSA of a burst is sent at once. In a dense fabric every LSA arrives over many
+        links within milliseconds; one that the neighbor floods to us meanwhile is not sent to it.
+        """
+        instance = self._instance
+        if instance.process.now >= tx.paced_until:
+            tx.paced_until = instance.process.now + instance.settings.flood_pacing
+            return False
+        timer = tx.pacing_timer
+        if timer is None or not timer.active:
+            tx.pacing_timer = instance.process.timers.arm(tx.paced_until, tx.wake)
+        return True
+
+    def _acks_ripe(self, interface: Interface) -> bool:
+        """Whether delayed acks are due (§13.5): a packet is full, or ``ack_delay`` has passed.
+
+        The delay ends for all interfaces at once: a flood in a dense fabric then takes one wakeup,
+        and one packet acknowledges the LSAs of both ends of a failed link.
+        """
+        if interface.tx.acks_ripe or len(interface.tx.acks) >= _acks_per_packet(interface):
+            return True
+        instance = self._instance
+        self._ack_round[interface.ifindex] = interface.tx
+        if self._ack_timer is None or not self._ack_timer.active:
+            due = instance.process.now + instance.settings.ack_delay
+            self._ack_timer = instance.process.timers.arm(due, self._end_ack_round)
+        return False
+
+    def _end_ack_round(self) -> None:
+        waiting, self._ack_round = self._ack_round, {}
+        for tx in waiting.values():
+            tx.acks_ripe = bool(tx.acks)
+            if tx.acks:
+                tx.wake()
+
+    def _send_updates(
+        self, interface: Interface, entries: Iterable[LsaEntry], destination: int
+    ) -> None:
+        # Instances replaced while they were queued are not sent.
+        chosen = tuple(entry for entry in entries if entry.lsdb.get(entry.key) is entry)
+        if not chosen:
+            return
+        space = body_space(interface)
+        delay = interface.settings.inf_trans_delay
+        memo = (interface.settings.area, space, delay, *(id(entry) for entry in chosen))
+        packets = self._encoded.get(memo)
+        if packets is None:
+            aged = (self._aged(entry, delay) for entry in chosen)
+            packets = [
+                self._encode(interface, LsUpdate(batch))
+                for batch in _batches(aged, space - _UPDATE_COUNT_SIZE)
+            ]
+            self._encoded[memo] = packets
+        self._process.counters.lsdb["flooded"] += len(chosen)
+        for packet in packets:
+            self._emit(interface, packet, destination)
+
+    def _aged(self, entry: LsaEntry, delay: int) -> Lsa:
+        """RFC 2328 §13.3 (5), §13.6: increment the age by InfTransDelay, up to MaxAge."""
+        return with_age(entry.lsa, min(MAX_AGE, entry.age(self._process.now) + delay))
+
+    def _send_acks(
+        self, interface: Interface, acks: tuple[LsaHeader, ...], destination: int
+    ) -> None:
+        step = _acks_per_packet(interface)
+        for start in range(0, len(acks), step):
+            body = LsAck(acks[start : start + step])
+            self._emit(interface, self._encode(interface, body), destination)
+
+    def _encode(self, interface: Interface, body: PacketBody) -> bytes:
+        return encode_packet(self._instance.router_id, interface.settings.area, body)
+
+    def _emit(
+        self, interface: Interface, payload: bytes, destination: int = ALL_SPF_ROUTERS
+    ) -> None:
+        self._sign_and_emit(interface, _addressed(interface, payload, destination))
+
+    def _sign_and_emit(self, interface: Interface, packet: SendPacket) -> None:
+        payload = signed(self._instance, interface, packet.payload)
+        if payload is None:
+            return
+        self._process.counters.packets["sent", _LABELS[payload[1]]] += 1
+        plain = payload is packet.payload
+        self._process.emit(packet if plain else replace(packet, payload=payload))
+
+
+def _addressed(
+    interface: Interface, payload: bytes, destination: int = ALL_SPF_ROUTERS
+) -> SendPacket:
+    # §8.1: on unnumbered links another address of this router; 0: the kernel takes the link's
+    source = interface.address if interface.unnumbered else 0
+    secure = interface.settings.ttl_security is not TtlSecurity.OFF
+    ttl = SECURE_TTL if secure else LINK_TTL
+    return SendPacket(interface.ifindex, destination, payload, source, ttl)
+
+
+def _address_of(neighbor: Neighbor) -> int:
+    """Where packets for one neighbor go (§8.1): on point-to-point links to AllSPFRouters."""
+    return neighbor.address if neighbor.interface.broadcast else ALL_SPF_ROUTERS
+
+
+def _acks_per_packet(interface: Interface) -> int:
+    return body_space(interface) // LSA_HEADER_SIZE
+
+
+def _flood_destination(interface: Interface) -> int:
+    """Where floods and delayed acks go (§13.3 (5), §13.5): to the DR and BDR, or to all."""
+    designated = (InterfaceState.DR, InterfaceState.BACKUP)
+    if interface.broadcast and interface.state not in designated:
+        return ALL_DR_ROUTERS
+    return ALL_SPF_ROUTERS
+
+
+def _batches(lsas: Iterable[Lsa], space: int) -> Iterator[tuple[Lsa, ...]]:
+    """Fill packets up to ``space`` bytes; a larger LSA has its own, which IP fragments (§A.1)."""
+    batch: list[Lsa] = []
+    used = 0
+    for lsa in lsas:
+        if batch and used + len(lsa.raw) > space:
+            yield tuple(batch)
+            batch, used = [], 0
+        batch.append(lsa)
+        used += len(lsa.raw)
+    if batch:
+        yield tuple(batch)

@@ -1,0 +1,188 @@
+"""The block of one router: the links of its router LSA as arrays, with TE LSAs matched to rows.
+
+Most TE LSAs identify one link by link id and local address, so a lookup finds its row. If that is
+ambiguous (unnumbered links to the same neighbor, addresses that are not in the router LSA), they
+are matched one by one, and as a last resort by order.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
+from fared.ospf.origination import contents
+from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.lsa import LsaKey
+from fared.ospf.packet.te_facts import TeFacts
+from fared.ted.model import NodeBlock, PrefixReachability
+
+_WORD = 0xFFFFFFFF
+_HIGHEST_INDEX = 0x00FFFFFF
+"""Link data below 1.0.0.0 is an interface index, not an address (RFC 2328 §12.4.1.1)."""
+_TO_VERTICES = (RouterLinkType.POINT_TO_POINT, RouterLinkType.TRANSIT)
+RowKey = tuple[int, int]
+
+
+class RouterFacts(msgspec.Struct):
+    """The LSAs of one router in one area, and the block made of them."""
+
+    node: NodeId
+    body: RouterLsa | None = None
+    hostname: str | None = None
+    hostname_key: LsaKey | None = None
+    te: dict[LsaKey, TeFacts] = msgspec.field(default_factory=dict)
+    named: dict[RowKey, LsaKey] | None = None
+    """TE links by link id and address; None after a link in ``te`` changed its identity."""
+    rows: dict[RowKey, int] = msgspec.field(default_factory=dict)
+    row_of: dict[LsaKey, int] = msgspec.field(default_factory=dict)
+    claimed: set[int] = msgspec.field(default_factory=set)
+    block: NodeBlock | None = None
+    emitted: NodeBlock | None = None
+    rebuild: bool = False
+    beyond: bool = False
+    """Whether its E-bit or its type 4 summaries may have changed."""
+    patched: dict[LsaKey, None] = msgspec.field(default_factory=dict)
+    cause: str | None = None
+    since: float = 0.0
+
+
+def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
+    """Match a new TE LSA to a row without one; return whether there is such a row."""
+    for local in link.locals:
+        row = router.rows.get((link.link_id, local))
+        if row is not None and row not in router.claimed:
+            router.row_of[key] = row
+            router.claimed.add(row)
+            return True
+    return False
+
+
+def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
+    """Make a block from the router LSA and match all TE links to its rows."""
+    # RFC 2328 §16.1 (2): links to routers and transit networks; stub networks are its prefixes
+    links = [k for k in body.links if k.link_type in _TO_VERTICES]
+    count = len(links)
+    kinds, ids, data, metrics = zip(*links, strict=True) if links else ((), (), (), ())
+    router.rows = dict(zip(zip(ids, data, strict=True), range(count), strict=True))
+    router.row_of = _look_up(router, links) or _match(router, links)
+    router.claimed = set(router.row_of.values())
+    neighbors = np.array(ids, dtype=np.int64)
+    # §16.1: the link id of a type 2 link is the vertex id of a network
+    if RouterLinkType.TRANSIT in kinds:
+        neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
+    block = NodeBlock(
+        node=router.node,
+        neighbors=neighbors,
+        metrics=np.array(metrics, dtype=np.int64),
+        capacities=np.full(count, np.nan),
+        availables=np.full(count, np.nan),
+        local_ids=np.array(data, dtype=np.int64),
+        remote_ids=np.zeros(count, dtype=np.int64),
+        prefixes=_prefixes(body.links),
+        # RFC 6987 §2: a stub router advertises MaxLinkMetric on all links but stub networks.
+        # Deviation: by RFC 2328 §16.1 alone, paths of that cost would remain as a last resort.
+        transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
+        hostname=router.hostname,
+    )
+    _fill(block.capacities, block.availables, block.remote_ids, router, router.row_of)
+    return block
+
+
+def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
+    """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs."""
+    capacities, availables = block.capacities.copy(), block.availables.copy()
+    remote_ids = block.remote_ids.copy()
+    rows = {key: router.row_of[key] for key in router.patched}
+    _fill(capacities, availables, remote_ids, router, rows)
+    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+
+
+def _fill(
+    capacities: NDArray[np.float64],
+    availables: NDArray[np.float64],
+    remote_ids: NDArray[np.int64],
+    router: RouterFacts,
+    rows: dict[LsaKey, int],
+) -> None:
+    """Fill the rows of TE LSAs with capacities and the remote address, or identifier."""
+    if not rows:
+        return
+    at = list(rows.values())
+    columns = list(zip(*(router.te[key] for key in rows), strict=True))
+    _, _, _, remote, _, identifier, capacity, available, _ = columns
+    capacities[at] = capacity
+    availables[at] = available
+    remote_ids[at] = [one or other for one, other in zip(remote, identifier, strict=True)]
+
+
+def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
+    """Find the row of each TE link by its only address; None if that is ambiguous."""
+    te, rows = router.te, router.rows
+    if router.named is None:
+        router.named = _names(te)
+    if len(router.named) < len(te) or len(rows) < len(links):
+        return None
+    found = {key: rows[name] for name, key in router.named.items() if name in rows}
+    left = len(found) < len(te)
+    if left and any(link.link_data <= _HIGHEST_INDEX for link in links):
+        return None
+    return found
+
+
+def _names(te: dict[LsaKey, TeFacts]) -> dict[RowKey, LsaKey]:
+    """TE links by link id and local address, those with exactly one address."""
+    return {
+        (link.link_id, link.local): key for key, link in te.items() if link.local and not link.more
+    }
+
+
+def _match(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int]:
+    """Find the row of each TE link: by address (RFC 3630 §2.5.3), by interface index, by order."""
+    matched: dict[LsaKey, int] = {}
+    taken: set[int] = set()
+    left: list[tuple[LsaKey, TeFacts]] = []
+    for key, te in sorted(router.te.items()):
+        candidates = [*te.locals, te.local_identifier]
+        found = (router.rows.get((te.link_id, local)) for local in candidates)
+        row = next((r for r in found if r is not None and r not in taken), None)
+        if row is None:
+            left.append((key, te))
+        else:
+            matched[key] = row
+            taken.add(row)
+    if left:
+        _match_by_order(left, links, matched, taken)
+    return matched
+
+
+def _match_by_order(
+    left: list[tuple[LsaKey, TeFacts]],
+    links: list[RouterLink],
+    matched: dict[LsaKey, int],
+    taken: set[int],
+) -> None:
+    """Match TE links without a matching address to unnumbered rows of the same neighbor."""
+    free: dict[int, list[int]] = {}
+    for row, link in enumerate(links):
+        if row not in taken and link.link_data <= _HIGHEST_INDEX:
+            free.setdefault(link.link_id, []).append(row)
+    for key, te in left:
+        rows = free.get(te.link_id)
+        if rows:
+            matched[key] = rows.pop(0)
+
+
+def _prefixes(links: tuple[RouterLink, ...]) -> tuple[PrefixReachability, ...]:
+    """The stub networks of a router LSA (RFC 2328 §16.1, second stage)."""
+    attachments = []
+    for link in links:
+        if link.link_type == RouterLinkType.STUB:
+            length = mask_length(link.link_data & _WORD)
+            if length is not None:
+                attachments.append(
+                    PrefixReachability(ipv4_prefix(link.link_id, length), link.metric)
+                )
+    return tuple(attachments)

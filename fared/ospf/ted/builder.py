@@ -1,0 +1,268 @@
+"""From the link state database to the TED: one ``NodeBlock`` for each router.
+
+A router with 512 links floods 512 TE LSAs, which arrive one at a time. So the values that routes
+need are read once and stored, and a TE LSA that matches one row patches a copy of the arrays. All
+rows are matched again only after a change of the router LSA, or of links matched by order.
+``blocks`` makes the arrays.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fared.core.ids import AreaId, NodeId, dotted
+from fared.core.wire import DecodeError
+from fared.ospf.instance import Instance
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.origination import contents
+from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
+from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
+from fared.ospf.packet.lsa import LsType
+from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
+from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
+from fared.ospf.ted.blocks import RouterFacts, build, fits, patch
+from fared.ospf.ted.networks import NetworkTable
+from fared.ospf.ted.reachability import Reachability
+from fared.ted.compare import same_block
+from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
+from fared.ted.model import LocalLink, NodeBlock
+
+_WORD = 0xFFFFFFFF
+_OPAQUE_ID = 0x00FFFFFF
+_BEYOND: dict[int, str] = {
+    LsType.SUMMARY_NETWORK: "summary-lsa",
+    LsType.SUMMARY_ASBR: "asbr-summary-lsa",
+    LsType.AS_EXTERNAL: "as-external-lsa",
+}
+
+
+class TedBuilder:
+    """Watches the area databases and emits TedUpdated and LocalLinksChanged at ``flush``."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._reachability = Reachability(instance)
+        self._routers: dict[tuple[AreaId, int], RouterFacts] = {}
+        self._networks = NetworkTable()
+        self._te_reader = TeReader()
+        self._dirty: dict[tuple[AreaId, int], RouterFacts] = {}
+        self._links_dirty: dict[AreaId, tuple[str, float]] = {}
+        self._links: dict[AreaId, tuple[LocalLink, ...]] = {}
+
+    def lsa_changed(self, entry: LsaEntry) -> None:
+        """Process an LSA that is new, changed, or at MaxAge."""
+        area = entry.lsdb.area
+        key = entry.key
+        if area is not None and key.ls_type == LsType.NETWORK:
+            body, now = self._body(entry), self._process.now
+            known = body if isinstance(body, NetworkLsa) else None
+            self._networks.put(area, key, known, cause=_describe(entry), now=now)
+        if Reachability.concerns(key):
+            self._beyond_changed(entry)
+            return
+        if area is None or key.ls_type not in (LsType.ROUTER, LsType.OPAQUE_AREA):
+            return
+        router = self._routers.get((area, key.advertising_router))
+        if router is None:
+            router = RouterFacts(NodeId(key.advertising_router))
+            self._routers[area, key.advertising_router] = router
+        if key.ls_type == LsType.ROUTER:
+            self._router_lsa(router, entry)
+        elif opaque_type(key.link_state_id) == OpaqueType.TRAFFIC_ENGINEERING:
+            if not self._te_lsa(router, entry):
+                self._prune(area, router)
+                return
+        elif not self._information(router, entry):
+            self._prune(area, router)
+            return
+        if router.cause is None:
+            router.cause, router.since = _describe(entry), self._process.now
+        self._dirty[area, key.advertising_router] = router
+
+    def _beyond_changed(self, entry: LsaEntry) -> None:
+        """Process an LSA that advertises prefixes beyond an area."""
+        own = entry.key.advertising_router == self._instance.router_id
+        if own and entry.key.ls_type != LsType.AS_EXTERNAL:
+            return  # RFC 2328 §16.2 (2): originated by the calculating router
+        area, cause = entry.lsdb.area, _describe(entry)
+        if not self._reachability.lsa_changed(entry, self._body(entry), cause) or area is None:
+            return
+        key = area, entry.key.advertising_router
+        router = self._routers.setdefault(key, RouterFacts(NodeId(key[1])))
+        router.beyond = True
+        if router.cause is None:
+            router.cause, router.since = cause, self._process.now
+        self._dirty[key] = router
+
+    def links_changed(self, area: AreaId, cause: str) -> None:
+        """The full adjacencies of an area may have changed."""
+        self._links_dirty.setdefault(area, (cause, self._process.now))
+
+    def all_links_changed(self, cause: str) -> None:
+        """The full adjacencies of all areas may have changed."""
+        for area in self._instance.areas:
+            self.links_changed(area, cause)
+
+    def flush(self) -> None:
+        """Emit the changes since the last call."""
+        dirty, self._dirty = self._dirty, {}
+        for (area, _), router in dirty.items():
+            self._emit(area, router)
+        for (area, router_id), found in self._reachability.take().items():
+            changes, cause = found.changes, found.cause
+            self._process.emit(
+                PrefixesUpdated(area, NodeId(router_id), changes, cause, found.since)
+            )
+        for update in self._networks.updates():
+            self._process.emit(update)
+        pending, self._links_dirty = self._links_dirty, {}
+        for area, (cause, since) in pending.items():
+            links = self._local_links(area)
+            if links != self._links.get(area, ()):
+                self._links[area] = links
+                self._process.emit(LocalLinksChanged(area, links, cause, since))
+
+    # LSAs
+
+    def _body(self, entry: LsaEntry) -> LsaBody | None:
+        """The decoded body; None at MaxAge, or if it cannot be decoded."""
+        # RFC 2328 §16: an LSA of age MaxAge is treated as if it were not found
+        if entry.is_maxage(self._process.now):
+            return None
+        if entry.body is None:
+            try:
+                entry.body = decode_body(entry.lsa)
+            except DecodeError as error:
+                self._unreadable(entry, error)
+        return entry.body
+
+    def _unreadable(self, entry: LsaEntry, error: DecodeError) -> None:
+        source = entry.key.advertising_router
+        self._process.reject("lsa-body", source, lsa=_describe(entry), what=str(error))
+
+    def _router_lsa(self, router: RouterFacts, entry: LsaEntry) -> None:
+        body = self._body(entry)
+        router.body = body if isinstance(body, RouterLsa) else None
+        router.rebuild = True
+
+    def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:
+        body = self._body(entry)
+        name = body.hostname if isinstance(body, RouterInformation) else None
+        if name is None and router.hostname_key != entry.key:
+            return False
+        if name == router.hostname:
+            return False
+        router.hostname = name
+        router.hostname_key = entry.key if name is not None else None
+        if router.block is not None:
+            router.block = replace(router.block, hostname=name)
+        return True
+
+    def _te_lsa(self, router: RouterFacts, entry: LsaEntry) -> bool:
+        """Store a TE LSA; return whether it describes a link."""
+        key = entry.key
+        old = router.te.get(key)
+        new = self._te_facts(entry)
+        if new is None and old is None:
+            return False
+        if new is None:
+            del router.te[key]
+        else:
+            router.te[key] = new
+        same = old is not None and new is not None and old.identity == new.identity
+        if not same:
+            router.named = None
+        patchable = (same and key in router.row_of) or (
+            old is None and new is not None and fits(router, key, new)
+        )
+        if patchable:
+            router.patched[key] = None
+        else:
+            router.rebuild = True
+        return True
+
+    def _te_facts(self, entry: LsaEntry) -> TeFacts | None:
+        """The values of a TE LSA that routes need, without storing its body; None as ``_body``."""
+        if entry.is_maxage(self._process.now):
+            return None
+        if entry.body is not None:
+            return facts_of(entry.body) if isinstance(entry.body, TeLink) else None
+        try:
+            return self._te_reader.read(entry.lsa.raw)
+        except DecodeError as error:
+            self._unreadable(entry, error)
+            return None
+
+    # Blocks
+
+    def _emit(self, area: AreaId, router: RouterFacts) -> None:
+        cause, since = router.cause or "", router.since
+        router.cause = None
+        if router.body is None:
+            router.block = None
+        elif router.rebuild or router.block is None:
+            router.block = build(router, router.body)
+            router.beyond = True
+        elif router.patched:
+            router.block = patch(router, router.block)
+        if router.beyond and router.block is not None:
+            router.block = self._with_beyond(area, router, router.block, cause)
+        router.beyond = False
+        router.rebuild = False
+        router.patched.clear()
+        before, router.emitted = router.emitted, router.block
+        self._prune(area, router)
+        if not same_block(before, router.block):
+            self._process.emit(TedUpdated(area, router.node, router.block, cause, since))
+
+    def _with_beyond(
+        self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str
+    ) -> NodeBlock:
+        """The block with its E-bit, and with the AS boundary routers that it advertises."""
+        # RFC 2328 §12.4.1, bit E
+        is_asbr = router.body is not None and bool(router.body.flags & E_BIT)
+        self._reachability.set_asbr(area, router.node, cause, is_asbr=is_asbr)
+        asbr_routes = self._reachability.asbr_routes(area, block.node)
+        if (block.is_asbr, block.asbr_routes) == (is_asbr, asbr_routes):
+            return block
+        return replace(block, is_asbr=is_asbr, asbr_routes=asbr_routes)
+
+    def _prune(self, area: AreaId, router: RouterFacts) -> None:
+        """Remove a router without LSAs."""
+        if router.body is None and not router.te and router.hostname is None:
+            self._routers.pop((area, router.node), None)
+
+    def _local_links(self, area: AreaId) -> tuple[LocalLink, ...]:
+        return tuple(
+            LocalLink(
+                ifindex=interface.ifindex,
+                interface=interface.name,
+                neighbor=NodeId(neighbor.router_id),
+                gateway=neighbor.address,
+                local_id=interface.link_data,
+                metric=contents.link_metric(self._instance, interface),
+                bandwidth=interface.bandwidth.capacity,
+                onlink=interface.unnumbered,
+            )
+            for interface in self._instance.area_interfaces(area)
+            for neighbor in contents.next_hop_neighbors(interface)
+        )
+
+
+def _describe(entry: LsaEntry) -> str:
+    """An LSA as the cause of a change: ``router-lsa 10.255.0.1 seq 0x80000005``."""
+    head = entry.lsa.header
+    number = f"seq {head.ls_sequence_number & _WORD:#010x}"
+    router = dotted(head.advertising_router)
+    if head.ls_type == LsType.ROUTER:
+        return f"router-lsa {router} {number}"
+    if head.ls_type == LsType.NETWORK:
+        return f"network-lsa {dotted(head.link_state_id)} {number}"
+    if Reachability.concerns(head.key):
+        kind = _BEYOND.get(head.ls_type, "extended-prefix-lsa")
+        return f"{kind} {router}/{dotted(head.link_state_id)} {number}"
+    kind = "te-link-lsa"
+    if opaque_type(head.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING:
+        kind = "opaque-lsa"
+    return f"{kind} {router}/{head.link_state_id & _OPAQUE_ID} {number}"

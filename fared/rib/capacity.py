@@ -1,0 +1,68 @@
+"""The baseline: next hops by capacity, computed beside a solver that follows load.
+
+Only a comparison with path capacities, load ignored, distinguishes a lost link from a loaded one:
+a loss takes effect at once, load is damped. Databases and plans are those of the main solver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from fared.rib.area import AreaSolver
+from fared.rib.join import join_areas
+from fared.weights.path_capacity import WeightMode
+
+if TYPE_CHECKING:
+    from fared.core.ids import NodeId
+    from fared.rib.facts import Egress
+    from fared.rib.model import NextHopSet
+    from fared.rib.settings import SolverSettings
+
+
+class CapacitySolver:
+    """Next-hop sets of one root by capacity, load ignored."""
+
+    def __init__(self, root: NodeId, settings: SolverSettings) -> None:
+        self._root = root
+        # Without ``flows``: the smoother applies the square-root rule.
+        self._settings = replace(settings, mode=WeightMode.CAPACITY, flows=None)
+        self._areas: dict[int, AreaSolver] = {}
+        self._joined: dict[tuple[tuple[int, NodeId], ...], NextHopSet | None] = {}
+
+    def update(self, area: int, solver: AreaSolver) -> bool:
+        """Solve an area again, after ``solver``, which follows load.
+
+        Returns whether a next-hop set may have changed.
+        """
+        if area not in self._areas:
+            self._areas[area] = AreaSolver(self._root)
+        own = self._areas[area]
+        own.ted, own.links = solver.ted, solver.links
+        plan = None if solver.solution is None else solver.solution.plan
+        changed = own.update(self._settings, plan) is not None
+        if changed:  # joined sets are made of the areas' rows
+            self._joined.clear()
+        return changed
+
+    def nexthops(self, egress: Egress) -> NextHopSet | None:
+        """Return the next-hop set of a route with this egress, advertised capacities ignored."""
+        if len(egress) == 1:
+            ((area, node, _),) = egress
+            index = self._areas[area].index(node)
+            return None if index is None else self._areas[area].set_of(index)
+        key = tuple([(area, node) for area, node, _ in egress])
+        if key not in self._joined:
+            self._joined[key] = self._join(egress)
+        return self._joined[key]
+
+    def _join(self, egress: Egress) -> NextHopSet | None:
+        by_area: dict[int, list[tuple[int, float]]] = {}
+        for area, node, _ in egress:
+            index = self._areas[area].index(node)
+            if index is None:
+                return None
+            by_area.setdefault(area, []).append((index, np.inf))
+        return join_areas(self._areas, by_area, self._settings)

@@ -1,0 +1,118 @@
+"""Make routes from a selection: next hops, metric and area of each prefix with an advertiser.
+
+Prefixes that one node serves share its next-hop set; those that several nodes serve share a set
+joined once for all prefixes with the same egress.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fared.rib.join import join_areas
+from fared.rib.model import Route
+from fared.rib.prefixes import ADVERTISER, METRIC, NONE, PATH_TYPE
+from fared.rib.selection import ANYCAST
+from fared.ted.model import PathType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId, Prefix
+    from fared.rib.area import AreaSolver
+    from fared.rib.model import NextHopSet
+    from fared.rib.prefixes import PrefixTable
+    from fared.rib.selection import EgressAdvertisers
+    from fared.rib.selector import PrefixSelector
+    from fared.rib.settings import SolverSettings
+
+_SPARE_SETS = 64
+
+
+class JoinedSets:
+    """Next-hop sets toward several egress nodes, or one that advertises a capacity."""
+
+    def __init__(self, areas: Mapping[int, AreaSolver], settings: SolverSettings) -> None:
+        self.areas = areas
+        self._settings = settings
+        self._sets: dict[EgressAdvertisers, NextHopSet | None] = {}
+
+    def get(self, table: PrefixTable, egress: EgressAdvertisers) -> NextHopSet | None:
+        """Return the set toward these egress nodes; None without a path."""
+        if egress in self._sets:
+            return self._sets[egress]
+        by_area: dict[int, list[tuple[int, float]]] = {}
+        for advertiser, capacity in egress:
+            area, node = table.advertisers[advertiser]
+            index = self.areas[area].index(node)
+            assert index is not None
+            by_area.setdefault(area, []).append((index, capacity))
+        found = join_areas(self.areas, by_area, self._settings)
+        self._sets[egress] = found
+        return found
+
+    def renew(self, selector: PrefixSelector, *, everything: bool) -> NDArray[np.int64]:
+        """Join all sets again after areas were computed; return prefixes with a new set object."""
+        egress = selector.selection.egress
+        # Joined sets depend on rows of areas: without a computed area they are as before.
+        if not everything:
+            if len(self._sets) > 2 * len(egress) + _SPARE_SETS:  # most sets have no prefix any more
+                used = set(egress.values())
+                self._sets = {known: hops for known, hops in self._sets.items() if known in used}
+            return np.empty(0, np.int64)
+        before, self._sets = self._sets, {}
+        table = selector.table
+        found = [n for n, ends in egress.items() if self.get(table, ends) is not before.get(ends)]
+        return np.array(found, np.int64)
+
+
+def make_routes(
+    numbers: NDArray[np.int64], selector: PrefixSelector, joined: JoinedSets
+) -> Iterator[tuple[Prefix, Route]]:
+    """Make the routes of these prefixes; a prefix without a route is skipped."""
+    table, selection, distances = selector.table, selector.selection, selector.distances
+    found = numbers[selection.advertiser[numbers] != NONE]
+    rows = selection.row[found]
+    advertiser, path_type = table.columns[ADVERTISER, rows], table.columns[PATH_TYPE, rows]
+    connected = distances.direct[advertiser]
+    # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
+    alone = connected | (path_type == int(PathType.EXTERNAL_2))
+    metric = table.columns[METRIC, rows] + np.where(alone, 0, distances.distance[advertiser])
+    sets: dict[int, NextHopSet | None] = {}
+    types = {int(item): item for item in PathType}
+    for number, several, end, total, kind, local in zip(
+        found.tolist(),
+        (selection.advertiser[found] == ANYCAST).tolist(),
+        advertiser.tolist(),
+        metric.tolist(),
+        path_type.tolist(),
+        connected.tolist(),
+        strict=True,
+    ):
+        prefix = table.prefixes[number]
+        area, node = table.advertisers[end]
+        if local:
+            yield prefix, Route(prefix, total, types[kind], area, None, (node,))
+        elif several:
+            egress = selection.egress[number]
+            hops = joined.get(table, egress)
+            if hops is not None:
+                at, nodes = _places(table, egress)
+                yield prefix, Route(prefix, total, types[kind], at, hops, nodes)
+        else:
+            if end not in sets:
+                sets[end] = joined.areas[area].set_of(int(distances.index[end]))
+            hops = sets[end]
+            if hops is not None:
+                yield prefix, Route(prefix, total, types[kind], area, hops, (node,))
+
+
+def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:
+    """Return the area of all egress nodes, None if there are several, and the nodes."""
+    places = [table.advertisers[advertiser] for advertiser, _ in egress]
+    areas = {area for area, _ in places}
+    area = areas.pop() if len(areas) == 1 else None
+    return area, tuple(sorted({node for _, node in places}))

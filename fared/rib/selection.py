@@ -1,0 +1,183 @@
+"""Select the node and area that serve each prefix: preference over arrays, not over objects.
+
+``choose`` compares all advertisements, or those of a few prefixes. ``Selection`` keeps the outcome
+and returns the prefixes for which it changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from fared.rib.distances import NO_ROUTE, AdvertiserDistances
+from fared.rib.prefixes import (
+    ADVERTISER,
+    ASBR,
+    KEY,
+    METRIC,
+    NONE,
+    PATH_TYPE,
+    PREFIX,
+    TYPE_SHIFT,
+    PrefixTable,
+)
+from fared.ted.model import PathType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ANYCAST = -2
+"""In place of an advertiser: several nodes serve the prefix, or one with an advertised capacity."""
+EgressAdvertisers = tuple[tuple[int, float], ...]
+"""(advertiser, its advertised capacity: bytes/s, infinite without) for each, ascending."""
+_OWN = 1 << 62
+_EXTERNAL = int(PathType.EXTERNAL_1) << TYPE_SHIFT
+_OWN_EXTERNAL = _EXTERNAL - (1 << 26)
+"""From here to _EXTERNAL: before the externals of others, after all routes inside the AS."""
+
+
+class Choice(msgspec.Struct, frozen=True, eq=False):
+    """The best advertisements of Q prefixes.
+
+    ``key`` (Q,) compares routes, NO_ROUTE without one. ``advertiser`` is the one node to route to,
+    NONE, or ANYCAST: then ``egress`` lists the nodes by prefix number. ``row`` is one of the best
+    rows, that of the highest advertiser.
+    """
+
+    key: NDArray[np.int64]
+    advertiser: NDArray[np.int64]
+    row: NDArray[np.int64]
+    egress: dict[int, EgressAdvertisers]
+
+
+class Selection(msgspec.Struct, eq=False):
+    """The choice for each prefix, by prefix number (P,); the fields are those of Choice."""
+
+    key: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
+    advertiser: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
+    row: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
+    egress: dict[int, EgressAdvertisers] = msgspec.field(default_factory=dict)
+
+    def take_all(self, choice: Choice) -> NDArray[np.int64]:
+        """Set the choice for all prefixes; return the numbers of those for which it changed."""
+        size = min(len(self.key), len(choice.key))
+        new = np.ones(len(choice.key), bool)
+        new[:size] = choice.key[:size] != self.key[:size]
+        new[:size] |= choice.advertiser[:size] != self.advertiser[:size]
+        self.key, self.advertiser, self.row = choice.key, choice.advertiser, choice.row
+        before, self.egress = self.egress, choice.egress
+        new[[at for at, egress in self.egress.items() if before.get(at) != egress]] = True
+        return new.nonzero()[0]
+
+    def take(self, numbers: NDArray[np.int64], choice: Choice, size: int) -> NDArray[np.int64]:
+        """Set the choice for the prefixes ``numbers``, of ``size`` in total."""
+        if size > len(self.key):
+            more = max(size, len(self.key) + (len(self.key) >> 1))
+            self.key = _grown(self.key, more, NO_ROUTE)
+            self.advertiser = _grown(self.advertiser, more, NONE)
+            self.row = _grown(self.row, more, NONE)
+        new = self.key[numbers] != choice.key
+        new |= self.advertiser[numbers] != choice.advertiser
+        self.key[numbers] = choice.key
+        self.advertiser[numbers] = choice.advertiser
+        self.row[numbers] = choice.row
+        before = {at: self.egress.pop(at) for at in numbers.tolist() if at in self.egress}
+        self.egress.update(choice.egress)
+        new |= [before.get(at) != choice.egress.get(at) for at in numbers.tolist()]
+        found: NDArray[np.int64] = numbers[new]
+        return found
+
+
+def _grown(values: NDArray[np.int64], size: int, fill: int) -> NDArray[np.int64]:
+    larger = np.full(size, fill, np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+def union(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the union of two sorted arrays of numbers; usually one is empty."""
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    present = np.zeros(1 + max(int(a.max()), int(b.max())), bool)
+    present[a] = present[b] = True
+    return present.nonzero()[0]
+
+
+def choose(
+    table: PrefixTable, distances: AdvertiserDistances, numbers: NDArray[np.int64] | None = None
+) -> Choice:
+    """Find the best advertisements of every prefix (RFC 2328 §11 and §16.4.1 order).
+
+    ``numbers``: of these prefixes, ascending; None: of all.
+    """
+    if numbers is None:
+        columns, capacity = table.columns[:, : table.size], table.capacity[: table.size]
+        rows = np.arange(table.size)
+        at, size = columns[PREFIX], len(table.prefixes)
+        numbers = np.arange(size)
+    else:
+        rows = table.rows_of(numbers.tolist())
+        columns, capacity = table.columns[:, rows], table.capacity[rows]
+        at, size = numbers.searchsorted(columns[PREFIX]), len(numbers)
+    key = _keys(columns, distances)
+    best = np.full(size, NO_ROUTE)
+    np.minimum.at(best, at, key)
+    # RFC 2328 §16.2 (7), §16.4 (6): paths of the same cost are added to the entry
+    chosen = ((key == best[at]) & (key != NO_ROUTE)).nonzero()[0]
+    prefix, server = at[chosen], columns[ADVERTISER, chosen]
+    advertiser, row = np.full((2, size), NONE)
+    advertiser[prefix], row[prefix] = server, rows[chosen]
+    several = np.bincount(prefix, minlength=size) > 1
+    equal = several[prefix].nonzero()[0]
+    # Rows are in order of arrival, which must not affect routes.
+    order = server[equal].argsort(kind="stable")
+    row[prefix[equal[order]]] = rows[chosen[equal[order]]]
+    # Externals of this router itself have no next hops to join.
+    several &= (best < _OWN_EXTERNAL) | (best >= _EXTERNAL)
+    # An advertised capacity is part of the next-hop set, which other prefixes do not share.
+    limited = np.isfinite(capacity[chosen]) & ~distances.direct[server]
+    several[prefix[limited]] = True
+    advertiser[several] = ANYCAST
+    egress: dict[int, dict[int, float]] = {}
+    for one in several[prefix].nonzero()[0].tolist():
+        mine, end = egress.setdefault(int(numbers[prefix[one]]), {}), int(server[one])
+        mine[end] = min(float(capacity[chosen[one]]), mine.get(end, np.inf))
+    found = {number: tuple(sorted(mine.items())) for number, mine in egress.items()}
+    return Choice(best, advertiser, row, found)
+
+
+def _keys(columns: NDArray[np.int64], distances: AdvertiserDistances) -> NDArray[np.int64]:
+    """Return one integer for each advertisement; the least is the best, equal ones share the load.
+
+    The order is by path type, then total metric; for external type 2 its own metric before the
+    distance. This router's own prefixes come before everything, those that it redistributes before
+    other externals; a summary that it only passes on from another area is no route.
+    """
+    advertiser, kinds = columns[ADVERTISER], columns[PATH_TYPE]
+    distance: NDArray[np.int64] = distances.distance[advertiser]
+    # §16.2 (4), §16.4 (3): no route to the border or AS boundary router: do nothing with the LSA
+    key: NDArray[np.int64] = np.where(distance != NO_ROUTE, columns[KEY] + distance, NO_ROUTE)
+    direct = distances.direct[advertiser].nonzero()[0]
+    kind = kinds[direct]
+    # Level 1 and 2, the last of all types, are as local as intra-area.
+    local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
+    mine = direct[local]
+    key[mine] = columns[METRIC, mine] + distance[mine] - _OWN
+    external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
+    own = distances.own[advertiser]
+    # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
+    mine = direct[external & own[direct]]
+    key[mine] = _OWN_EXTERNAL + 2 * columns[METRIC, mine] + kinds[mine] - int(PathType.EXTERNAL_1)
+    # RFC 2328 §16.2 (2): ignore summaries that the calculating router originates
+    key[direct[(kind == int(PathType.INTER_AREA)) & own[direct]]] = NO_ROUTE
+    far = columns[ASBR] != NONE
+    outside = (kinds == int(PathType.INTER_AREA)) | far
+    # §16.2: an area border router examines backbone summaries only
+    key[outside & ~distances.beyond[advertiser]] = NO_ROUTE
+    if bool(far.any()):
+        # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
+        inside = far & (distances.distance[columns[ASBR]] != NO_ROUTE)
+        key[inside | (far & own)] = NO_ROUTE
+    return key

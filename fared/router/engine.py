@@ -1,0 +1,80 @@
+"""The interface of an engine and its settings to the router, the same for any protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+from fared.core import igp
+from fared.core.ids import AreaId, Prefix
+from fared.core.process import ProtocolCounters
+from fared.ted import events as ted
+
+EngineInput = igp.Input[Any, Any] | ted.RoutesComputed
+EngineOutput = igp.Output | ted.Output
+
+
+class EngineSettings(Protocol):
+    """Settings of one engine that the router reads; the rest only the engine reads."""
+
+    @property
+    def hostname(self) -> str | None:
+        """The advertised hostname."""
+
+    @property
+    def epoch(self) -> float:
+        """Wall-clock time at ``now`` 0, seconds since 1970."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether this router is drained: no transit."""
+
+    def with_clock(self, epoch: float, boot_count: int) -> Self:
+        """The same with the clock offset, and the boot count of the router."""
+
+    def drain(self) -> Self:
+        """The same, drained: no transit."""
+
+
+class Engine(Protocol):
+    """A protocol without I/O: inputs go in, ``drain`` returns the outputs."""
+
+    settled: bool
+    """Whether ``drain`` has nothing to do."""
+
+    def handle(self, event: EngineInput, now: float) -> None:
+        """Process one input."""
+
+    def tick(self, now: float) -> None:
+        """Run what is due."""
+
+    def next_deadline(self) -> float | None:
+        """When to call ``tick`` at the latest."""
+
+    def drain(self) -> Sequence[EngineOutput]:
+        """Return all outputs, in order."""
+
+    def snapshot(self, now: float) -> Any:  # noqa: ANN401 - for views of its own protocol
+        """An immutable picture of the whole process."""
+
+    def adjacency_progress(self) -> tuple[int, int, int]:
+        """Interfaces that could have a full neighbor, those that have, neighbors still forming."""
+
+    def activity(self) -> int:
+        """A count of database events: constant in a quiet network."""
+
+    @property
+    def counters(self) -> ProtocolCounters:
+        """Running totals since the start."""
+
+    @property
+    def boot_count(self) -> int:
+        """The present boot count of sequence numbers; 0 without one."""
+
+    @property
+    def takes_routes(self) -> bool:
+        """Whether the engine takes ``RoutesComputed``."""
+
+    @property
+    def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
+        """The area ranges that this router advertises: each gets a discard route."""

@@ -1,0 +1,229 @@
+"""One routing protocol of a router: its engine, and the routes computed from its database.
+
+A router has one for each protocol. A protocol that routes two families has a solver for each:
+prefixes and next hops belong to one family, the topology may be shared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from fared.core.ids import NodeId, Prefix, format_node
+from fared.core.igp import LogRecord
+from fared.core.log_limit import LogRateLimiter, Verdict
+from fared.core.rng import Rng
+from fared.rib.adapted import AdaptedRoutes
+from fared.rib.solver import RibUpdate, RouteSolver, WeightMode
+from fared.router.engine import Engine, EngineSettings
+from fared.router.protocols import RoutingProtocol
+from fared.router.stages import AdjacencyProgress
+from fared.ted.change import ChangeKind
+from fared.ted.events import (
+    AdvertisedRoute,
+    LocalLinksChanged,
+    PrefixesUpdated,
+    RoutesComputed,
+    TedUpdated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fared.rib.model import Route, RouteDelta
+    from fared.rib.settings import SolverSettings
+    from fared.ted.model import LocalLink
+
+_TRICKLE = 1e-6
+"""Share of its capacity that a full link is assumed to have left, so that it stays a path."""
+
+
+class ProtocolInstance:
+    """Engine and solvers of one protocol."""
+
+    def __init__(
+        self,
+        protocol: RoutingProtocol,
+        engine_settings: EngineSettings,
+        rng: Rng,
+        settings: SolverSettings,
+    ) -> None:
+        started = protocol.start(engine_settings, rng)
+        self.protocol = protocol
+        self.engine: Engine = started.engine
+        self.root = root = started.root
+        self.solvers = {
+            family: RouteSolver(root, _unfloored(settings)) for family in started.families
+        }
+        self.dirty = True
+        """Whether anything changed since the solvers ran."""
+        self.adapted: dict[int, AdaptedRoutes] = {}
+        """By family, where weights follow load."""
+        self._all_changed = False
+        self._log_limiter = LogRateLimiter()
+        self._adapt(settings)
+        self._local_links: dict[tuple[int, int], tuple[LocalLink, ...]] = {}
+        self._advertised_asbrs: dict[NodeId, AdvertisedRoute] = {}
+
+    @property
+    def name(self) -> str:
+        """The protocol's name."""
+        return self.protocol.name
+
+    @property
+    def solver(self) -> RouteSolver:
+        """The solver of the first family."""
+        return next(iter(self.solvers.values()))
+
+    def solver_of(self, prefix: Prefix) -> RouteSolver | None:
+        """The solver of a prefix's family."""
+        return self.solvers.get(prefix.family)
+
+    def routes(self, family: int) -> Mapping[Prefix, Route]:
+        """The routes of a family to program."""
+        adapted = self.adapted.get(family)
+        return self.solvers[family].routes if adapted is None else adapted.routes
+
+    def progress(self) -> AdjacencyProgress:
+        """Interfaces without a neighbor, with one, and neighbors still forming."""
+        return AdjacencyProgress(*self.engine.adjacency_progress())
+
+    @property
+    def martians(self) -> int:
+        """Advertisements of all families rejected as martians."""
+        return sum(solver.martians.count for solver in self.solvers.values())
+
+    def take_martian_logs(self, now: float) -> Iterator[LogRecord]:
+        """Return log records of the routers that advertise new martians, at a limited rate."""
+        for solver in self.solvers.values():
+            for node, prefixes in solver.martians.take_new():
+                if self._log_limiter.judge(node, "martian", now) is not Verdict.SUPPRESS:
+                    fields: dict[str, object] = {
+                        "proto": self.name,
+                        "router": format_node(node),
+                        "prefix": str(prefixes[0]),
+                        "count": len(prefixes),
+                    }
+                    yield LogRecord("warning", "martian-prefixes-ignored", fields)
+
+    # Outputs of the engine
+
+    def ted_updated(self, update: TedUpdated) -> ChangeKind:
+        """Process a changed block; return how much the change matters."""
+        self.dirty = True
+        solver = self.solvers.get(update.family)
+        if solver is None:
+            return ChangeKind.NONE
+        return solver.put_block(update.area, update.node, update.block, update.changes)
+
+    def prefixes_updated(self, update: PrefixesUpdated) -> ChangeKind:
+        """Process changed prefixes of a router; return how much they matter."""
+        self.dirty = True
+        solver = self.solvers.get(update.family)
+        if solver is None:
+            return ChangeKind.NONE
+        return solver.put_prefixes(update.area, update.node, update.changes)
+
+    def local_links_changed(self, change: LocalLinksChanged) -> ChangeKind:
+        """Process this router's own adjacencies; return how much they matter."""
+        self.dirty = True
+        solver = self.solvers.get(change.family)
+        if solver is None:
+            return ChangeKind.NONE
+        key = (change.family, change.area)
+        before = self._local_links.get(key, ())
+        self._local_links[key] = change.links
+        solver.set_local_links(change.area, change.links)
+        return solver.ted(change.area).change_of_adjacencies(self.root, before, change.links)
+
+    # Computation
+
+    def solve(self) -> tuple[RouteDelta, list[RibUpdate]]:
+        """Compute all changes since the last run, for all families."""
+        self.dirty = False
+        self.solver.set_ranges(self.engine.ranges)
+        updates = [solver.solve() for solver in self.solvers.values()]
+        changed: RouteDelta = {}
+        for (family, solver), update in zip(self.solvers.items(), updates, strict=True):
+            # where adaptation began or ended, the next stage needs all routes, not only changes
+            news = {**solver.routes, **update.changed} if self._all_changed else update.changed
+            adapted = self.adapted.get(family)
+            if adapted is not None:
+                news = adapted.take(news, capacities_changed=update.capacities_changed)
+            changed.update(news)
+        self._all_changed = False
+        return changed, updates
+
+    def step(self, seconds: float, *, stale: bool) -> RouteDelta:
+        """Adapt weights to load over an interval; return the changed routes."""
+        changed: RouteDelta = {}
+        for adapted in self.adapted.values():
+            changed.update(adapted.step(seconds, stale=stale))
+        return changed
+
+    def _adapt(self, settings: SolverSettings) -> None:
+        """Start, restart (if its settings changed) or stop adaptation."""
+        if settings.mode is not WeightMode.AVAILABLE:
+            self._all_changed |= bool(self.adapted)
+            self.adapted = {}
+            return
+        for family, solver in self.solvers.items():
+            known = self.adapted.get(family)
+            wanted = (settings.adaptation, settings.flows)
+            if known is None or (known.settings, known.flows) != wanted:
+                self.adapted[family] = AdaptedRoutes(solver)
+                self._all_changed = True
+
+    def apply_settings(self, settings: SolverSettings) -> None:
+        """Use these settings from the next run on."""
+        self.dirty = True
+        for solver in self.solvers.values():
+            solver.apply_settings(_unfloored(settings))
+        self._adapt(settings)
+
+    def advertise_routes(self, now: float) -> bool:
+        """Pass changed routes to an engine that advertises them; return whether there were any.
+
+        It advertises them in other areas or levels (RFC 2328 §12.4.3, RFC 5302). This is the only
+        place where data flows back, and it ends there: an engine's own advertisements are no input
+        to its routes.
+        """
+        if not self.engine.takes_routes:
+            return False
+        changes: dict[Prefix, AdvertisedRoute | None] = {}
+        asbrs: dict[NodeId, AdvertisedRoute] = {}
+        for solver in self.solvers.values():
+            routes, boundaries = solver.take_advertisements()
+            changes.update(routes)
+            asbrs.update(boundaries)
+        if not changes and asbrs == self._advertised_asbrs:
+            return False
+        self._advertised_asbrs = asbrs
+        self.engine.handle(RoutesComputed(changes, asbrs), now)
+        return True
+
+    def confirmed(self) -> bool:
+        """Whether the database contains every full adjacency from both ends.
+
+        Right after a restart the LSAs of neighbors, and our own, may still be old: routes computed
+        from them would lack those links.
+        """
+        for (family, area), links in self._local_links.items():
+            solver = self.solvers[family]
+            graph = solver.ted(area).graph() if area in solver.areas else None
+            here = None if graph is None else graph.index(self.root)
+            if graph is None or here is None:
+                if links:
+                    return False
+                continue
+            ends = {graph.index(link.neighbor) for link in links}
+            if any(end is None or graph.way(here, end) is None for end in ends):
+                return False
+        return True
+
+
+def _unfloored(settings: SolverSettings) -> SolverSettings:
+    """Return settings without a floor: adaptation floors paths, a full link is shown as full."""
+    following = settings.mode is WeightMode.AVAILABLE
+    return replace(settings, floor=_TRICKLE) if following else settings

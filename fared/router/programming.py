@@ -1,0 +1,109 @@
+"""Passes the planner's operations to the kernel, and the kernel's answers back.
+
+While the FIB is frozen nothing is written: the routes adopted from a former process stay unchanged
+until start-up has the whole database. Nothing is written after a withdrawal either.
+"""
+
+from __future__ import annotations
+
+from fared.core import igp
+from fared.fib.model import FibOperation, FibState, OperationResult
+from fared.fib.planner import FibPlanner
+from fared.rib.model import RouteDelta
+from fared.router import events
+from fared.router.convergence import Journal
+
+
+class FibProgramming:
+    """Executes a planner; ``outputs`` receives the operations and log records."""
+
+    def __init__(self, planner: FibPlanner, journal: Journal, outputs: list[events.Output]) -> None:
+        self.frozen = False
+        self.withdrawn = False
+        self.unanswered = 0
+        """Batches that the kernel has not answered yet."""
+        self._planner = planner
+        self._journal = journal
+        self._outputs = outputs
+        self._lost_links: set[int] = set()
+
+    def adopt(self, state: FibState) -> None:
+        """Start from the objects that a former process left in the kernel."""
+        self._planner.adopt(state)
+        self.frozen = bool(state.routes)
+
+    def withdraw(self) -> None:
+        """Remove everything: a clean exit."""
+        self.withdrawn = True
+        self.apply(self._planner.withdraw(), "clean exit")
+
+    def tick(self, now: float) -> None:
+        """Retry refused operations, merge groups and remove unused objects."""
+        if not self.frozen and not self.withdrawn:
+            self.apply(self._planner.tick(now), "retry or housekeeping")
+
+    def next_deadline(self) -> float | None:
+        """When to call ``tick`` at the latest."""
+        return None if self.frozen or self.withdrawn else self._planner.next_deadline()
+
+    def link_state(self, ifindex: int, now: float, *, up: bool) -> None:
+        """Follow the next hops that the kernel removed with a link."""
+        if up == (ifindex not in self._lost_links):
+            return
+        if up:
+            self._lost_links.discard(ifindex)
+            self.apply(self._planner.link_restored(ifindex, now), "link restored")
+        else:
+            self._lost_links.add(ifindex)
+            self.apply(self._planner.link_lost(ifindex, now), "link lost")
+
+    def update(self, changed: RouteDelta, now: float, cause: str) -> None:
+        """Write changed routes, unless the FIB is frozen."""
+        if not self.frozen:
+            self.apply(self._planner.update(changed, now), cause)
+
+    def sweep(self, now: float) -> None:
+        """Remove adopted objects that nothing uses."""
+        self.apply(self._planner.sweep(now), "sweep of stale objects")
+
+    def apply(
+        self, operations: list[FibOperation], cause: str, change: events.PlannedChange | None = None
+    ) -> None:
+        """Have operations applied, as one batch."""
+        if operations:
+            self.unanswered += 1
+            self._outputs.append(events.ApplyFib(tuple(operations), cause, change))
+
+    def applied(self, event: events.FibApplied, now: float) -> None:
+        """Take the kernel's answers to a batch."""
+        self.unanswered -= 1
+        again = self._planner.results(event.results, now, self.unanswered)
+        self.apply(again, "retry after a refusal")
+        for result in self._planner.refusals:
+            self._log_refusal(result)
+        change = event.request.change
+        if change is None:
+            return
+        converged = change.done(len(event.request.operations), event.seconds, now)
+        self._journal.changes.append(converged)
+        self._outputs.append(events.Converged(converged))
+
+    def _log_refusal(self, result: OperationResult) -> None:
+        fields: dict[str, object] = {
+            "operation": str(result.operation),
+            "error": result.error,
+            "message": result.message,
+        }
+        self._outputs.append(igp.LogRecord("warning", "fib-operation-refused", fields))
+
+    def audit(self, state: FibState, now: float) -> None:
+        """Repair changes by others; a reading that a batch of ours overtakes is ignored."""
+        if self.withdrawn or self.unanswered:
+            return
+        drift, operations = self._planner.reconcile(state, now)
+        self._journal.counts["drift"] += drift
+        self._journal.counts["last-drift"] = drift
+        if drift:
+            fields: dict[str, object] = {"objects": drift}
+            self._outputs.append(igp.LogRecord("warning", "fib-drift-repaired", fields))
+        self.apply(operations, "repair of foreign changes")

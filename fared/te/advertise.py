@@ -1,0 +1,197 @@
+"""When to advertise a changed bandwidth of a link, and which (RFC 7471 §5, §6, RFC 8570 §5, §6).
+
+Load varies continuously, and each advertisement makes every router of the area compute, so small
+changes are not advertised. A decrease of available bandwidth is advertised at once, since others
+send too much until they learn of it; an increase may wait, which also damps oscillation. A changed
+capacity is advertised at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from fared.te.attributes import TeAttributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fared.core.links import Link
+    from fared.core.timers import Timer, TimerQueue
+
+_PRIORITIES = 8
+"""Priorities of reservations (RFC 3630 §2.5.8)."""
+
+
+class AdvertiseSettings(msgspec.Struct, frozen=True):
+    """When to advertise a change: ``threshold`` relative to link capacity, interval in seconds."""
+
+    threshold: float = 0.03
+    minimum_interval: float = 1.0
+
+
+DEFAULT_ADVERTISE = AdvertiseSettings()
+
+
+class Bandwidth(msgspec.Struct, frozen=True):
+    """Capacity and outbound load of one link, bytes/s; None: unknown."""
+
+    capacity: float | None
+    utilized: float | None = 0.0
+
+    @property
+    def available(self) -> float | None:
+        """Capacity minus load (RFC 7471 §4.6), at least zero.
+
+        While the load is unknown it is all of the capacity: an outdated load would divert traffic
+        forever.
+        """
+        if self.capacity is None:
+            return None
+        return max(0.0, self.capacity - (self.utilized or 0.0))
+
+    @property
+    def advertised(self) -> tuple[float | None, float | None]:
+        """Available and utilized bandwidth to advertise; None while the load is unknown."""
+        if self.utilized is None or self.capacity is None:
+            return None, None
+        return self.available, self.utilized
+
+
+class AdvertisedBandwidth(msgspec.Struct, frozen=True):
+    """The bandwidth advertised last, and when."""
+
+    bandwidth: Bandwidth
+    at: float
+
+
+def advertise_at(
+    advertised: AdvertisedBandwidth | None,
+    current: Bandwidth,
+    *,
+    threshold: float,
+    minimum_interval: float,
+    now: float,
+) -> float | None:
+    """Return when to advertise ``current``: ``now``, a later time, or None for not at all.
+
+    ``threshold`` is a fraction of the link's capacity; a change of the available bandwidth must
+    exceed it. ``minimum_interval`` (seconds) is the least time from the last advertisement to
+    one that raises the available bandwidth.
+    """
+    # A capacity is configured or of the hardware: it does not vary, and needs no damping.
+    if advertised is None or advertised.bandwidth.capacity != current.capacity:
+        return now
+    before, after = advertised.bandwidth.available, current.available
+    if before is None or after is None or current.capacity is None:
+        return None
+    change = after - before
+    # RFC 7471 §6, RFC 8570 §6: small changes are not advertised
+    if abs(change) <= threshold * current.capacity:
+        return None
+    return now if change < 0 else max(now, advertised.at + minimum_interval)
+
+
+def damped(advertised: float | None, current: float | None, threshold: float) -> float | None:
+    """Return the path capacity to advertise for a prefix: the last one, while the change is small.
+
+    ``threshold`` is a fraction of the capacity ``advertised``.
+    """
+    if advertised is None or current is None:
+        return current
+    return advertised if abs(current - advertised) <= threshold * advertised else current
+
+
+class LinkSettings(Protocol):
+    """Settings of a link, common to all protocols."""
+
+    @property
+    def capacity(self) -> float | None:
+        """The configured capacity, bytes/s; None: that of the kernel's link."""
+
+
+SettingsT = TypeVar("SettingsT", bound=LinkSettings)
+
+
+class AdvertisedLink(Generic[SettingsT]):
+    """A link that an engine runs on: present bandwidth, advertised bandwidth, timer.
+
+    ``utilized`` is its load, bytes/s, None while unknown.
+    """
+
+    def __init__(self, link: Link, settings: SettingsT) -> None:
+        self.link = link
+        self.settings = settings
+        self.utilized: float | None = 0.0
+        self.advertised: AdvertisedBandwidth | None = None
+        self.advertise_timer: Timer | None = None
+
+    @property
+    def ifindex(self) -> int:
+        """The kernel's index."""
+        return self.link.ifindex
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.link.name
+
+    @property
+    def bandwidth(self) -> Bandwidth:
+        """Capacity (configured, else the link's own) and load."""
+        capacity = self.settings.capacity
+        if capacity is None:
+            capacity = self.link.capacity
+        return Bandwidth(capacity, self.utilized)
+
+
+def advertise_if_due(
+    link: AdvertisedLink[Any],
+    settings: AdvertiseSettings,
+    timers: TimerQueue,
+    now: float,
+    again: Callable[[], None],
+) -> bool:
+    """Return whether to advertise the bandwidth of a link now; if so, record it as advertised.
+
+    If it has to wait, a timer calls ``again`` when it is due.
+    """
+    timers.cancel(link.advertise_timer)
+    link.advertise_timer = None
+    current = link.bandwidth
+    at = advertise_at(
+        link.advertised,
+        current,
+        threshold=settings.threshold,
+        minimum_interval=settings.minimum_interval,
+        now=now,
+    )
+    if at is None:
+        return False
+    if at > now:
+        link.advertise_timer = timers.arm(at, again)
+        return False
+    link.advertised = AdvertisedBandwidth(current, now)
+    return True
+
+
+def te_attributes(link: AdvertisedLink[Any], te_metric: int) -> TeAttributes:
+    """Return the attributes to advertise, with the bandwidth chosen last, not the present load.
+
+    This router makes no reservations: all of the capacity is reservable and unreserved.
+    """
+    bandwidth = link.advertised.bandwidth if link.advertised else link.bandwidth
+    capacity = bandwidth.capacity
+    if capacity is None:
+        return TeAttributes(te_metric=te_metric)
+    available, utilized = bandwidth.advertised
+    return TeAttributes(
+        te_metric=te_metric,
+        max_bandwidth=capacity,
+        max_reservable_bandwidth=capacity,
+        unreserved_bandwidth=(capacity,) * _PRIORITIES,
+        residual_bandwidth=capacity,
+        available_bandwidth=available,
+        utilized_bandwidth=utilized,
+    )

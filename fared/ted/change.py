@@ -1,0 +1,149 @@
+"""Kinds of changes of the database: a scale of what they can alter, from TED to SPF schedule.
+
+A link counts once both of its ends list it (the two-way check, RFC 2328 §16.1 (2)(b), ISO 10589
+§7.2.8.2). When a link comes up, the first end to list it changes no path yet; when it fails, the
+second end to drop it changes no path any more. Such a one-way change must not use up the immediate
+first SPF of the back-off (RFC 8405) just before the other end's LSA or LSP arrives.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from fared.core.ids import NodeId
+from fared.ted.compare import same_role
+from fared.ted.model import PathType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fared.ted.graph import Graph
+    from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+    from fared.ted.rows import LinkRows
+
+_Columns = list["NDArray[np.int64]"]
+_OUTSIDE = (
+    PathType.EXTERNAL_1,
+    PathType.EXTERNAL_2,
+    PathType.LEVEL_1_REDISTRIBUTED,
+    PathType.LEVEL_2_REDISTRIBUTED,
+)
+
+
+class ChangeKind(enum.IntEnum):
+    """What a change can alter, in ascending order; of several changes the greatest kind counts."""
+
+    NONE = 0
+    LOAD = 1
+    """Available bandwidth of links: weights that follow load."""
+    ADVERTISED = 2
+    """The capacity advertised with a prefix of another area or level: weights toward it."""
+    CAPACITY = 3
+    """Capacity of links: weights."""
+    PREFIX = 4
+    """Prefixes, or the role of a router: routes, but no path between routers."""
+    ONE_WAY = 5
+    """A link that its other end does not list: no path, but possibly prefixes."""
+    TOPOLOGY = 6
+    """Links or their metrics: paths."""
+    LOSS = 7
+    """A path, or the route to a prefix behind a router, is gone or longer: traffic may be lost."""
+
+
+class GraphDelta(NamedTuple):
+    """The present graph of an area, and how it differs from an earlier version of it.
+
+    ``kind`` is NONE, LOAD or CAPACITY if only values of the same graph changed, TOPOLOGY if the
+    graph is another object. ``cut``: the edges of the earlier graph (ascending) whose loss is the
+    only difference besides capacities; None if there are other differences.
+    """
+
+    graph: Graph
+    version: int
+    kind: ChangeKind
+    cut: tuple[int, ...] | None
+
+
+def change_of_links(
+    routers: Mapping[NodeId, LinkRows], old: NodeBlock, new: NodeBlock
+) -> ChangeKind:
+    """Compare two descriptions of one router, whose links may differ; capacities are ignored.
+
+    ``routers`` may hold the old or the new description of it.
+    """
+    before, after = _links(old), _links(new)
+    ends = _ends(before, after)
+    if not ends:
+        return ChangeKind.NONE if same_role(old, new) else ChangeKind.PREFIX
+    # RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2: the graph has no link that one end lists
+    if same_role(old, new) and not any(_lists(routers, end, new.node) for end in ends):
+        return ChangeKind.ONE_WAY
+    return ChangeKind.LOSS if len(after[0]) < len(before[0]) else ChangeKind.TOPOLOGY
+
+
+def change_of_adjacencies(
+    routers: Mapping[NodeId, LinkRows],
+    root: NodeId,
+    old: tuple[LocalLink, ...],
+    new: tuple[LocalLink, ...],
+) -> ChangeKind:
+    """Compare the full adjacencies of this router."""
+    if len(new) < len(old):
+        return ChangeKind.LOSS
+    ends = {link.neighbor for link in set(new) ^ set(old)}
+    listed = not routers or any(_lists(routers, end, root) for end in ends)
+    return ChangeKind.TOPOLOGY if listed else ChangeKind.ONE_WAY
+
+
+def _links(block: NodeBlock) -> _Columns:
+    """Return the links of a router: neighbor, metric, ids at both ends."""
+    return [block.neighbors, block.metrics, block.local_ids, block.remote_ids]
+
+
+def _ends(old: _Columns, new: _Columns) -> set[int]:
+    """Return the neighbors whose links differ."""
+    if abs(len(new[0]) - len(old[0])) == 1:  # usually one link failed or came up
+        more, less = (new, old) if len(new[0]) > len(old[0]) else (old, new)
+        place = _one_more(more, less)
+        if place is not None:
+            return {int(more[0][place])}
+    # Several differ: compare them as sets.
+    before, after = (set(zip(*(c.tolist() for c in links), strict=True)) for links in (old, new))
+    return {link[0] for link in before ^ after}
+
+
+def _one_more(more: _Columns, less: _Columns) -> int | None:
+    """Return the place of the one link that ``less`` lacks, None if there are other differences."""
+    others = (more[0][:-1] != less[0]).nonzero()[0]
+    place = int(others[0]) if len(others) else len(less[0])
+    for longer, shorter in zip(more, less, strict=True):
+        if longer[:place].tobytes() + longer[place + 1 :].tobytes() != shorter.tobytes():
+            return None
+    return place
+
+
+def _lists(routers: Mapping[NodeId, LinkRows], end: int, node: int) -> bool:
+    """Whether the router at the far end lists this one."""
+    rows = routers.get(NodeId(end))
+    return rows is not None and bool((rows.neighbors == node).any())
+
+
+def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | None) -> ChangeKind:
+    """Compare two advertisements of one prefix by one router; None: not advertised.
+
+    A lost external prefix is no LOSS: there may be too many of them to run at once for each.
+    """
+    if old is new or old == new:
+        return ChangeKind.NONE
+    if old is not None and new is not None and replace(old, capacity=new.capacity) == new:
+        return ChangeKind.ADVERTISED
+    if old is None or old.path_type in _OUTSIDE:
+        return ChangeKind.PREFIX
+    longer = new is None or new.prefix != old.prefix or new.metric > old.metric
+    return ChangeKind.LOSS if longer else ChangeKind.PREFIX

@@ -1,0 +1,29 @@
+"""Documents built from their schemas: all keys, each with a simple value of its type."""
+
+import types
+import typing
+from typing import Any
+
+_PLAIN: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, Any: None}
+
+
+def sample(hint: Any, **given: Any) -> Any:
+    """Return a value of a type of ``fared.api.schema``; ``given`` are keys of a TypedDict.
+
+    Raises KeyError for a key that is not in the schema.
+    """
+    if typing.is_typeddict(hint):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        if unknown := given.keys() - hints.keys():
+            raise KeyError(f"{hint.__name__} has no {', '.join(sorted(unknown))}")
+        return {
+            key: given[key] if key in given else sample(kind)
+            for key, kind in hints.items()
+            if key in given or typing.get_origin(kind) is not typing.NotRequired
+        }
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return None if type(None) in typing.get_args(hint) else sample(typing.get_args(hint)[0])
+    if origin is None:
+        return _PLAIN[hint]
+    return {} if origin is dict else []

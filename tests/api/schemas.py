@@ -1,0 +1,21 @@
+"""The types of the documents that views return; views import them for type checkers only."""
+
+import ast
+import inspect
+import sys
+import typing
+from typing import Any
+
+from fared.api.dispatch import view_of
+from fared.api.documents import Document
+
+
+def schema_of(entry: Document) -> Any:
+    """The TypedDict of a document."""
+    view = view_of(entry)
+    module = sys.modules[view.__module__]
+    names = dict(vars(module))
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            exec(compile(ast.Module(node.body, []), module.__name__, "exec"), names)
+    return typing.get_type_hints(view, names)["return"]

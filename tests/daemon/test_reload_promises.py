@@ -1,0 +1,432 @@
+"""What ``config diff`` promises of a change is what a reload does, for every setting there is.
+
+Two routers, A and B, run on a virtual clock, each from a configuration of its own. One setting
+of A changes, as a reload changes it, and B stays as it is:
+
+- UPDATE: the new value reaches the settings that A runs with, and no adjacency ends;
+- BOUNCE: an adjacency of A ends;
+- RESTART: A runs with what it had.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from fared.config import Config, ConfigErrors, Reload, diff, load_text, merged
+from fared.config.section import Section
+from fared.config.shapes import fields_of
+from fared.core.links import Link
+from fared.daemon.settings import circuit_settings, interface_settings, link_events, router_settings
+from fared.router import events
+from fared.router.settings import RouterSettings
+from fared.sim.network import Network, Node
+from fared.sim.port import Port
+
+Document = dict[str, Any]
+Path = tuple[Any, ...]
+
+AGREED = 40.0
+"""Seconds within which two routers that agree are neighbors, whatever was before."""
+REFUSED = 6.0
+"""Seconds after which a neighbor that does not agree any more is gone; dead interval: 4 s."""
+NOW = 1_800_000_000.0
+GBIT = 1e9 / 8
+KEYS = [
+    {"algorithm": "hmac-sha-256", "key-id": 1, "key": "sent"},
+    {
+        "algorithm": "hmac-sha-256",
+        "key-id": 2,
+        "key": "of the past",
+        "extended-sequence": True,
+        "send-start": "2019-01-01T00:00:00Z",
+        "send-end": "2020-01-01T00:00:00Z",
+        "accept-start": "2019-01-01T00:00:00Z",
+        "accept-end": "2020-01-01T00:00:00Z",
+    },
+]
+ISIS_KEYS = [{k: v for k, v in key.items() if k != "extended-sequence"} for key in KEYS]
+COMMON: Document = {
+    "router-id": "10.0.0.1",
+    "hostname": "a",
+    "interfaces": {"e*": {"bandwidth": "10G"}},
+    "adaptive": {"flows": 128, "metric": "available"},
+}
+SOURCES: Document = {
+    "connected": {"prefixes": ["10.1.0.0/16"]},
+    "static": {"prefixes": ["10.2.0.0/16"]},
+    "default": {},
+}
+BASES: dict[str, Document] = {
+    "ospf": {
+        **COMMON,
+        "ospf": {
+            "areas": {
+                "0.0.0.1": {
+                    "type": "stub",
+                    "ranges": {"10.9.0.0/16": {"cost": 5}},
+                    "interfaces": {"e*": {"authentication": {"keys": KEYS}}},
+                }
+            },
+            "redistribute": SOURCES,
+        },
+    },
+    "isis": {
+        **COMMON,
+        "isis": {
+            "net": "49.0001.0100.0000.0001.00",
+            "level": "level-1-2",
+            "interfaces": {"e*": {"authentication": {"keys": ISIS_KEYS}}},
+            "level-1": {"authentication": {"keys": ISIS_KEYS}},
+            "level-2": {"authentication": {"keys": ISIS_KEYS}},
+            "redistribute": SOURCES,
+        },
+    },
+}
+OTHER: dict[str, Any] = {
+    "net": "49.0002.0100.0000.0001.00",
+    "router-id": "10.0.0.9",
+    "bandwidth": "25G",
+    "http": "off",
+    "address-families": ["ipv4"],
+    "prefixes": ["10.3.0.0/16"],
+    "state-directory": "/var/lib/other",
+    "http-names": ["router.example.net"],
+    "algorithm": "hmac-sha-512",
+    "send-start": "2019-02-01T00:00:00Z",
+    "accept-start": "2019-02-01T00:00:00Z",
+    "send-end": "2020-02-01T00:00:00Z",
+    "accept-end": "2020-02-01T00:00:00Z",
+}
+"""Other values of what is neither a number, a duration, a percentage nor a choice."""
+TRIED = (
+    *("none", "leaf", "normal", "broadcast", "level-1", "capacity", "resilient", "check", "keep"),
+    *("debug", "json", "10ms", "60ms", "300ms", "600ms", "3s", "7%", "other", 100),
+)
+IN_THE_DAEMON = {("log", "level"), ("log", "format"), ("fib", "on-exit"), ("api", "http-names")}
+"""What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life``, and names
+are looked up for each request."""
+
+
+def config_of(document: Document) -> Config:
+    return load_text(yaml.safe_dump(document))
+
+
+def written_out(protocol: str) -> Document:
+    """The base with all defaults, keys as they stand in the file."""
+    document = config_of(BASES[protocol]).document()
+
+    def reveal(value: Any) -> Any:
+        if isinstance(value, list):
+            return [reveal(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        known = {key["key-id"]: key["key"] for key in KEYS}
+        return {k: known[value["key-id"]] if k == "key" else reveal(v) for k, v in value.items()}
+
+    return typing.cast("Document", reveal(document))
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Every setting below; of the keys only the second, which is not sent."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list) and path[-1] == "keys":
+        yield from leaves(value[1], (*path, 1))
+    else:
+        yield path
+
+
+def at(document: Document, path: Path) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def replaced(document: Document, path: Path, value: Any) -> Document:
+    changed = copy.deepcopy(document)
+    at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def changed_at(document: Document, path: Path) -> Document:
+    """The document with another value of one setting, the first that is valid there."""
+    old, before = at(document, path), config_of(document)
+    number = isinstance(old, int) and not isinstance(old, bool)
+    own = [OTHER.get(str(path[-1])), not old, *([old + 1, old - 1] if number else ())]
+    for value in (*own, *TRIED):
+        changed = replaced(document, path, value)
+        try:
+            if value is not None and config_of(changed) != before:
+                return changed
+        except ConfigErrors:
+            continue
+    raise AssertionError(f"no other value fits at {path}")
+
+
+class Pair:
+    """A and B on one link, with what A runs."""
+
+    def __init__(self, protocol: str) -> None:
+        self.document = written_out(protocol)
+        self.running = config_of(self.document)
+        other = replaced(self.document, ("router-id",), "10.0.0.2")
+        if protocol == "isis":
+            other = replaced(other, ("isis", "net"), "49.0001.0100.0000.0002.00")
+        else:
+            link = ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "ttl-security")
+            other = replaced(other, link, "tx-only")
+        self.net = Network()
+        ports = [self._add("a", self.running, 0), self._add("b", config_of(other), 1)]
+        self.net.connect(*ports)
+        self.net.start_all()
+        self.net.run_for(0.2)
+        self.await_neighbors()
+
+    def _add(self, name: str, config: Config, host: int) -> Port:
+        self.net.add_node(name, settings_of(config, host + 1))
+        return self.net.add_port(
+            name,
+            0x0A000000 + host,
+            31,
+            self._settings(config),
+            interface="e1",
+            capacity=10 * GBIT,
+        )
+
+    def _settings(self, config: Config) -> dict[str, object]:
+        """Of the interface, by protocol."""
+        found = {
+            "ospf": interface_settings(config, "e1"),
+            "isis": circuit_settings(config, "e1"),
+        }
+        return {proto: settings for proto, settings in found.items() if settings is not None}
+
+    @property
+    def a(self) -> Node:
+        return self.net.nodes["a"]
+
+    def link(self) -> Link:
+        return self.a.ports[1].link()
+
+    def neighbors(self) -> int:
+        """How many adjacencies A has."""
+        progress = self.a.running.progress()
+        return progress.full if not progress.forming else 0
+
+    def await_neighbors(self) -> None:
+        deadline = self.net.now + AGREED
+        while not self.neighbors():
+            assert self.net.now < deadline, "no adjacency"
+            self.net.run_for(0.1)
+
+    def ended(self) -> int:
+        """How often an adjacency of A has ended."""
+        instance = next(iter(self.a.running.instances.values()))
+        transitions = instance.engine.counters.transitions
+        return sum(n for (before, _), n in transitions.items() if before in ("Full", "Up"))
+
+    def reload(self, config: Config) -> None:
+        """What the daemon does with a file that was read."""
+        old, self.running = self.running, merged(self.running, config)
+        self.net.input("a", events.RouterSettingsApplied(settings_of(self.running, 1)))
+        port = self.a.ports[1]
+        port.settings = self._settings(self.running)
+        if link_events(old, self.link()) != link_events(self.running, self.link()):
+            self.net.input("a", *link_events(self.running, self.link()))
+
+    def effect(self, config: Config) -> tuple[bool, bool]:
+        """Reload: whether other settings run then, and whether an adjacency ends."""
+        before, ended = self.seen(), self.ended()
+        self.reload(config)
+        self.net.run_for(REFUSED)
+        return self.seen() != before, self.ended() > ended
+
+    def seen(self) -> tuple[RouterSettings, list[events.Input]]:
+        """What the engines run with."""
+        return self.a.running.settings, link_events(self.running, self.link())
+
+    def restore(self) -> None:
+        """Run the first configuration again, as neighbors."""
+        self.reload(config_of(self.document))
+        self.await_neighbors()
+
+
+def settings_of(config: Config, router_id: int) -> RouterSettings:
+    hostname = config.hostname or "system"
+    identity = config.router_id or router_id
+    return router_settings(config, identity, hostname).with_clock(NOW, 1)
+
+
+_pairs: dict[str, Pair] = {}
+
+
+@pytest.fixture
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    protocol = request.param
+    if protocol not in _pairs:
+        _pairs[protocol] = Pair(protocol)
+    pair = _pairs[protocol]
+    yield pair
+    pair.restore()
+
+
+SETTINGS = [
+    pytest.param(protocol, path, id=".".join(map(str, path)))
+    for protocol in BASES
+    for path in leaves(written_out(protocol))
+    if protocol == "ospf" or path[0] == "isis"
+]
+
+
+@pytest.mark.parametrize(("pair", "path"), SETTINGS, indirect=["pair"])
+def test_a_changed_setting_does_what_diff_says(pair: Pair, path: Path):
+    wanted = config_of(changed_at(pair.document, path))
+    (change,) = diff(pair.running, wanted)
+    assert change.path == tuple(map(str, path))
+    reached, ended = pair.effect(wanted)
+    if change.action is Reload.RESTART:
+        assert (reached, ended) == (False, False)
+        assert pair.running == config_of(pair.document)
+    else:
+        assert reached or path in IN_THE_DAEMON
+        assert pair.running == wanted
+        assert ended is (change.action is Reload.BOUNCE)
+
+
+def test_every_setting_was_tried():
+    """A new setting comes here by itself, with its default, or needs a value in the bases."""
+    tried = {_general(path) for protocol in BASES for path in leaves(written_out(protocol))}
+    known = {
+        path
+        for path in _model_leaves(Config)
+        # A key that stands alone has the leaves of one in a list; a file holds what `key` does.
+        if "authentication" not in path[:-1] or ("keys" in path and path[-1] != "key-file")
+    }
+    assert tried - known == set()
+    assert known - tried == {
+        path for path in known if path[-1] == "extended-sequence" and path[0] == "isis"
+    }
+
+
+def _general(path: Path) -> Path:
+    """A path with ``*`` in place of what an operator names."""
+    named = {"interfaces", "areas", "ranges", "keys"}
+    return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
+
+
+def _model_leaves(kind: type[Section], path: Path = ()) -> Iterator[Path]:
+    for field in fields_of(kind).values():
+        yield from _leaves_of(field.hint, (*path, field.key))
+
+
+def _leaves_of(kind: Any, path: Path) -> Iterator[Path]:
+    while typing.get_origin(kind) in (types.UnionType, typing.Union, typing.Annotated):
+        kind = next(part for part in typing.get_args(kind) if part is not type(None))
+    arguments = typing.get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Section):
+        yield from _model_leaves(kind, path)
+    elif typing.get_origin(kind) is dict:
+        yield from _leaves_of(arguments[1], (*path, "*"))
+    elif typing.get_origin(kind) is tuple and issubclass_of_section(arguments[0]):
+        yield from _leaves_of(arguments[0], (*path, "*"))
+    else:
+        yield path
+
+
+def issubclass_of_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Section)
+
+
+OSPF_ENTRY = ("ospf", "areas", "0.0.0.1", "interfaces")
+
+
+def _entries(protocol: str, interfaces: Document) -> Document:
+    path = OSPF_ENTRY if protocol == "ospf" else ("isis", "interfaces")
+    return replaced(written_out(protocol), path, interfaces)
+
+
+@pytest.mark.parametrize("pair", ["ospf", "isis"], indirect=True)
+@pytest.mark.parametrize(
+    ("entries", "action"),
+    [
+        ({}, Reload.BOUNCE),
+        ({"e*": {}, "e1": {}}, Reload.UPDATE),
+        ({"e*": {}, "e1": {"passive": True}}, Reload.BOUNCE),
+        ({"e*": {}, "e1": {"cost": 7}}, Reload.UPDATE),
+        ({"e*": {}, "e[1]": {"passive": True}}, Reload.BOUNCE),
+        ({"e*": {}, "e[1]": {"cost": 7}}, Reload.UPDATE),
+        ({"e*": {}, "f*": {"passive": True}}, Reload.UPDATE),
+        ({"e*": {}, "f*": {}}, Reload.UPDATE),
+        ({"e1": {}}, Reload.BOUNCE),
+    ],
+)
+def test_an_entry_that_comes_or_goes_does_what_diff_says(
+    pair: Pair, entries: Document, action: Reload
+):
+    """Another key may have counted before, or count now: what differs between them decides.
+
+    Of a glob that goes nobody knows what else it matched, so there diff warns of the worst.
+    """
+    protocol = "isis" if pair.running.isis else "ospf"
+    usual = at(pair.document, OSPF_ENTRY if protocol == "ospf" else ("isis", "interfaces"))["e*"]
+    cost = "metric" if protocol == "isis" else "cost"
+    wanted = config_of(
+        _entries(
+            protocol,
+            {
+                name: {**usual, **{cost if k == "cost" else k: v for k, v in own.items()}}
+                for name, own in entries.items()
+            },
+        )
+    )
+    assert max(
+        (change.action for change in diff(pair.running, wanted)), key=list(Reload).index
+    ) is (action)
+    _, ended = pair.effect(wanted)
+    if "e*" in entries or not entries:
+        assert ended is (action is Reload.BOUNCE)
+
+
+@pytest.mark.parametrize("pair", ["ospf"], indirect=True)
+def test_an_interface_that_moves_to_another_area_loses_its_adjacency(pair: Pair):
+    usual = at(pair.document, OSPF_ENTRY)["e*"]
+    moved = replaced(pair.document, OSPF_ENTRY, {"e*": usual})
+    moved["ospf"]["areas"]["0.0.0.2"] = {"type": "stub", "interfaces": {"e1": usual}}
+    wanted = config_of(moved)
+    (change,) = diff(pair.running, wanted)
+    assert (change.path[2], change.action) == ("0.0.0.2", Reload.BOUNCE)
+    assert pair.effect(wanted) == (True, True)
+
+
+def test_no_mapping_by_name_holds_what_needs_a_restart():
+    """``merged`` takes entries over as they are."""
+
+    def inside(kind: type[Section]) -> Iterator[Reload]:
+        for field in fields_of(kind).values():
+            yield field.reload
+            for part in _sections_in(field.hint):
+                yield from inside(part)
+
+    found = [
+        part
+        for section in Section.__subclasses__()
+        for field in fields_of(section).values()
+        if "dict[" in str(field.hint)
+        for part in _sections_in(field.hint)
+    ]
+    assert found
+    assert not [part for part in found if Reload.RESTART in inside(part)]
+
+
+def _sections_in(kind: Any) -> list[type[Section]]:
+    if issubclass_of_section(kind):
+        return [kind]
+    return [part for argument in typing.get_args(kind) for part in _sections_in(argument)]

@@ -1,0 +1,119 @@
+"""The pump and the clock: after a stop, a process reads queued packets before timers expire."""
+
+from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from fared.daemon import periodic
+from fared.daemon.runner import LATE
+from tests.daemon.pump import Pair
+
+DEAD = 4.0
+
+
+@pytest.fixture(params=["ospf", "isis"])
+def pair(request) -> Pair:
+    pair = Pair(request.param)
+    pair.await_up(15)
+    pair.run(3)
+    for process in (pair.left, pair.right):
+        process.changes.clear()
+    return pair
+
+
+def sleep(pair: Pair, seconds: float) -> None:
+    """Suspend the left process for some time, as SIGSTOP does."""
+    pair.left.asleep = True
+    pair.run(seconds)
+    pair.left.asleep = False
+
+
+def test_a_neighbor_whose_hellos_are_unread_is_kept(pair):
+    """The stop exceeds the own dead interval but not the neighbor's: the adjacency stays up."""
+    left, right = pair.left, pair.right
+    for _ in range(2000):  # until the right has received a hello clearly later than the left has
+        if right.dead_in() - left.dead_in() > LATE + 0.15:
+            break
+        pair.run(0.05)
+    sleep(pair, left.dead_in() + LATE + 0.05)
+    assert left.dead_in() < -LATE
+    assert right.up()
+    assert left.waiting
+    pair.run(10)
+    assert left.up()
+    assert left.changes == right.changes == []
+    assert left.said.count("loop-was-away") == 1
+
+
+def test_after_a_long_stop_the_neighbors_packets_decide_and_not_the_own_timer(pair):
+    """Queued hellos show that the neighbor ended the adjacency; it is up again in round trips."""
+    left, right = pair.left, pair.right
+    sleep(pair, 30)
+    assert not right.up()
+    pair.run(0.0)
+    assert "InactivityTimer" not in {reason for _, reason in left.changes}
+    assert "holding time expired" not in {reason for _, reason in left.changes}
+    assert pair.await_up(2.0) < 0.1
+
+
+def test_a_hello_that_says_nothing_new_is_processed_without_a_drain(monkeypatch):
+    pair = Pair("ospf")
+    pair.await_up(15)
+    pair.run(20)
+    left, drained = pair.left, []
+    drain = left.runner.router.drain
+    monkeypatch.setattr(left.runner.router, "drain", lambda: drained.append(1) or drain())
+    while not left.waiting:
+        pair.clock.now = min(process.loop.due() for process in (left, pair.right))
+        pair.right.loop.fire()
+        left.loop.fire()
+    drained.clear()
+    due = left.loop.due()
+    left.read()
+    assert drained == []
+    assert left.dead_in() == pytest.approx(DEAD)
+    assert left.loop.due() == due
+    pair.run(20)
+    assert drained
+    assert left.up()
+
+
+def test_a_quiet_router_has_ticks_for_its_hellos_only(pair, monkeypatch):
+    """Inactivity timers and holding times are checked with hellos."""
+    left, sent = pair.left, []
+    send = left.runner._io[left.protocol].send
+    io = SimpleNamespace(send=lambda packet: sent.append(pair.clock.now) or send(packet))
+    monkeypatch.setitem(left.runner._io, left.protocol, io)
+    ticks = []
+    left.runner.on_tick = lambda: ticks.append(pair.clock.now)
+    pair.run(60)
+    assert len(ticks) > 50
+    assert ticks == sent
+
+
+def test_periodic_jobs_share_the_wakeups_of_hellos(monkeypatch):
+    pair = Pair("ospf")
+    pair.await_up(15)
+    pair.run(20)
+    left, ran = pair.left, []
+    monkeypatch.setattr(periodic.asyncio, "get_running_loop", lambda: left.loop)
+    jobs = periodic.Periodic(lambda _: contextlib.nullcontext())
+    for name, interval in (("load", 1.0), ("lag", 1.0), ("speed", 5.0)):
+        jobs.every(interval, name, lambda: ran.append(pair.clock.now))
+    ticks = []
+    left.runner.on_tick = lambda: ticks.append(pair.clock.now) or jobs.share()
+    pair.run(15)  # the hello interval is shorter: their times meet
+    ran.clear()
+    pair.run(60)
+    assert len(ran) > 2 * 60
+    assert set(ran) <= set(ticks)
+
+
+def test_timers_a_little_late_are_no_gap(pair):
+    sleep(pair, 0.4)
+    pair.run(5)
+    assert "loop-was-away" not in pair.left.said
+    assert pair.left.changes == []

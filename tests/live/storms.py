@@ -1,0 +1,144 @@
+"""Storms of bad packets for a live daemon, no faster than it reads them, and their checks."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+from tests.live.daemons import LINKS, Live, Pair
+
+COUNTS = [20_000, pytest.param(50_000, marks=pytest.mark.soak)]
+IN_ITS_NAME = 10_000
+Shot = TypeVar("Shot")
+_WINDOW = 256
+"""Packets on their way at once: fewer than the receive buffer of the daemon's socket holds."""
+
+
+class Groups(NamedTuple):
+    """The names of a protocol's counter groups."""
+
+    sockets: str
+    errors: str
+    transitions: str
+
+
+OSPF = Groups("sockets", "packet-errors", "neighbor-transitions")
+ISIS = Groups("sockets", "pdu-errors", "adjacency-transitions")
+
+
+@dataclass
+class Storm:
+    """The figures of one storm."""
+
+    sent: int
+    received: int
+    seconds: float
+    grown: int
+    errors: Counter[str]
+    lines: int
+    transitions: int
+
+
+def heard_at_a_restart(
+    pair: Pair, ethertype: int, payload: Callable[[bytes], bytes | None]
+) -> list[bytes]:
+    """Packets on the first link while its right end restarts, but for None of ``payload``."""
+    netns = pair.right.netns
+    heard: set[bytes] = set()
+    with netns.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ethertype)) as ear:
+        ear.bind((LINKS[0], ethertype))
+        pair.right.terminate()
+        pair.right.start()
+        pair.await_routes()
+        ear.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found = payload(ear.recv(65536))
+                if found is not None:
+                    heard.add(found)
+    return sorted(heard)
+
+
+def mutate(rng: random.Random, corpus: list[bytes]) -> bytes:
+    """Change bytes, cut, extend, splice, or several of these."""
+    data = bytearray(rng.choice(corpus))
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        match rng.randrange(5):
+            case 0:
+                for _ in range(rng.choice((1, 2, 8))):
+                    data[rng.randrange(len(data))] = rng.randrange(256)
+            case 1:
+                del data[rng.randrange(1, len(data) + 1) :]
+            case 2:
+                data += rng.randbytes(rng.choice((1, 4, 20, 200)))
+            case 3:
+                other = rng.choice(corpus)
+                at = rng.randrange(len(data) + 1)
+                data[at:] = other[rng.randrange(len(other)) :]
+            case _:
+                offset = rng.randrange(0, len(data), 4)
+                data[offset : offset + 4] = rng.choice((bytes(4), b"\xff\xff\xff\xff", b"\0\0\0\1"))
+        data = data or bytearray(1)
+    return bytes(data[:1400])
+
+
+def fire(
+    victim: Live, groups: Groups, shots: Iterable[Shot], send: Callable[[Shot], object]
+) -> Storm:
+    """Send all packets, with no more unread than the daemon's socket holds."""
+    before = victim.counters()
+    memory, lines = victim.resident(), len(victim.records())
+    received = before[groups.sockets]["received"]
+    sent, begun = 0, time.monotonic()
+    for shot in shots:
+        send(shot)
+        sent += 1
+        if sent % _WINDOW == 0:
+            _await_taken(victim, groups, received + sent - _WINDOW)
+    _await_taken(victim, groups, received + sent - sent // 1000)
+    after = victim.counters()
+    return Storm(
+        sent,
+        after[groups.sockets]["received"] - received,
+        time.monotonic() - begun,
+        victim.resident() - memory,
+        Counter(after.get(groups.errors, {})) - Counter(before.get(groups.errors, {})),
+        len(victim.records()) - lines,
+        sum(after[groups.transitions].values()) - sum(before[groups.transitions].values()),
+    )
+
+
+def _await_taken(victim: Live, groups: Groups, count: int) -> None:
+    """Wait briefly until the daemon has read this many; the kernel may have dropped some."""
+    deadline = time.monotonic() + 0.1
+    while victim.counters()[groups.sockets]["received"] < count and time.monotonic() < deadline:
+        assert victim.alive()
+
+
+def report(name: str, storm: Storm) -> None:
+    """Print the figures of the storm."""
+    print(  # noqa: T201
+        f"\n{name}: {storm.received} of {storm.sent} received in {storm.seconds:.1f} s"
+        f" ({storm.received / storm.seconds:.0f}/s), {storm.lines} log lines,"
+        f" {storm.transitions} transitions, memory {storm.grown / 1e6:+.1f} MB\n"
+        f"  {dict(storm.errors.most_common())}",
+        file=sys.stderr,
+    )
+
+
+def assert_weathered(victim: Live, storm: Storm, memory: int) -> None:
+    """Assert that the daemon survived the storm; ``memory`` limits its growth in bytes."""
+    assert victim.alive()
+    assert victim.complaints() == []
+    assert storm.received >= 0.95 * storm.sent, "the daemon really got them"
+    assert storm.lines < storm.sent / 100
+    assert storm.grown < memory

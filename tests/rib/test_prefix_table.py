@@ -1,0 +1,96 @@
+"""The table of advertised prefixes: at any time its rows are the advertised prefixes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fared.core.ids import NodeId, ipv4_prefix
+from fared.rib.prefixes import ADVERTISER, ASBR, KEY, METRIC, NONE, PREFIX, PrefixTable
+from fared.ted.change import ChangeKind
+from fared.ted.model import PathType, PrefixReachability
+
+NODES = [NodeId(n) for n in (1, 2, 3)]
+PREFIXES = [ipv4_prefix((10 << 24) + (n << 8), 24) for n in range(3)]
+_TYPES = [PathType.INTRA_AREA, PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2]
+_ITEMS = [
+    PrefixReachability(prefix, metric, kind, capacity, asbr=asbr)
+    for prefix in PREFIXES
+    for metric, kind in zip((1, 2, 3, 4), _TYPES, strict=True)
+    for capacity in (None, 1e9)
+    for asbr in ((None, NodeId(9)) if kind >= PathType.EXTERNAL_1 else (None,))
+]
+_CHANGES = st.dictionaries(st.integers(0, 3), st.none() | st.sampled_from(_ITEMS), max_size=4)
+
+
+def rows(table: PrefixTable, at: np.ndarray) -> list[tuple]:
+    """Rows of the arrays in words, in an order of their own."""
+    found = []
+    for row in at.tolist():
+        column = table.columns[:, row].tolist()
+        asbr = None if column[ASBR] == NONE else table.advertisers[column[ASBR]]
+        prefix, node = table.prefixes[column[PREFIX]], table.advertisers[column[ADVERTISER]]
+        capacity = float(table.capacity[row])
+        found.append((prefix, node, *column[METRIC:KEY], column[KEY] >> 58, capacity, str(asbr)))
+    return sorted(found)
+
+
+def said(advertised: dict) -> list[tuple]:
+    """The same of what was put."""
+    return sorted(
+        (
+            item.prefix,
+            (0, node),
+            item.metric,
+            *(int(item.path_type),) * 2,
+            float("inf") if item.capacity is None else item.capacity,
+            str(None if item.asbr is None else (0, item.asbr)),
+        )
+        for (node, _), item in advertised.items()
+    )
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from(NODES), _CHANGES, st.booleans()), max_size=12))
+def test_rows_are_what_is_advertised_however_often_they_are_read(steps):
+    """Sources come, change their prefix and go; rows are freed and taken again before any look."""
+    table, advertised = PrefixTable(), {}
+    for node, changes, look in steps:
+        table.put(0, node, changes)
+        for source, item in changes.items():
+            advertised.pop((node, source), None)
+            if item is not None:
+                advertised[node, source] = item
+        if look:
+            assert len(table.columns[0]) >= table.size
+    everything = table.rows_of(list(range(len(table.prefixes))))
+    assert rows(table, everything) == said(advertised)
+    used = table.columns[ADVERTISER, : table.size].nonzero()[0]
+    assert sorted(used.tolist()) == sorted(everything.tolist())
+    told = {(node, source): item for (_, node), source, item in table.advertised()}
+    assert told == advertised
+
+
+@pytest.mark.parametrize("held", [10, 5000])
+def test_one_changed_capacity_writes_one_row_whatever_is_held(held, monkeypatch):
+    written: list[int] = []
+    real = PrefixTable._write_rows
+
+    def counted(self, batches):
+        written.append(sum(len(items) for _, items, *_ in batches))
+        real(self, batches)
+
+    table = PrefixTable()
+    items = {n: PrefixReachability(ipv4_prefix((20 << 24) + (n << 8), 24), 5) for n in range(held)}
+    assert table.put(0, NODES[0], items) is ChangeKind.PREFIX
+    monkeypatch.setattr(PrefixTable, "_write_rows", counted)
+    assert table.size == held
+    assert len(table.columns[0]) >= held
+    changed = PrefixReachability(items[3].prefix, 5, capacity=1e9)
+    assert table.put(0, NODES[0], {3: changed}) is ChangeKind.ADVERTISED
+    (row,) = table.rows_of([table.number(changed.prefix)]).tolist()
+    assert table.capacity[row] == 1e9
+    assert written == [held, 1]
+    assert table.size == held

@@ -1,0 +1,251 @@
+"""A minimal third protocol: an engine, its settings, and its advertisements.
+
+Every router floods one advertisement: its neighbors and one prefix. A packet is the id of its
+sender, followed by an advertisement, and is also a hello. No module of ``fared`` refers to this
+protocol.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from fared.core import igp
+from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
+from fared.core.links import Link
+from fared.core.process import Process, ProtocolCounters
+from fared.core.rng import Rng
+from fared.core.timers import Timer
+from fared.router.engine import EngineOutput
+from fared.router.protocols import RoutingProtocol, Started
+from fared.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
+from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+
+ALL_ROUTERS = 0xE000_0063
+HELLO, DEAD = 1.0, 3.5
+_HEADER = struct.Struct("!IIIII")
+"""Sender, advertising router, sequence number, prefix, number of neighbors."""
+
+
+@dataclass(frozen=True)
+class ToySettings:
+    """The settings that ``RouterSettings`` requires, and the /24 of the router."""
+
+    router_id: int
+    prefix: int
+    hostname: str | None = None
+    epoch: float = 0.0
+    drained: bool = False
+
+    def with_clock(self, epoch: float, boot_count: int) -> ToySettings:
+        del boot_count
+        return replace(self, epoch=epoch)
+
+    def drain(self) -> ToySettings:
+        return replace(self, drained=True)
+
+
+class Advertisement(NamedTuple):
+    """The only type of entry in the database."""
+
+    origin: int
+    sequence: int
+    prefix: int
+    neighbors: tuple[int, ...]
+
+    def encode(self, sender: int) -> bytes:
+        head = _HEADER.pack(sender, self.origin, self.sequence, self.prefix, len(self.neighbors))
+        return head + struct.pack(f"!{len(self.neighbors)}I", *self.neighbors)
+
+
+def decode(payload: bytes) -> tuple[int, Advertisement] | None:
+    """Return the sender and its advertisement; None if malformed."""
+    if len(payload) < _HEADER.size:
+        return None
+    sender, origin, sequence, prefix, count = _HEADER.unpack_from(payload)
+    if len(payload) != _HEADER.size + 4 * count:
+        return None
+    return sender, Advertisement(
+        origin, sequence, prefix, struct.unpack_from(f"!{count}I", payload, _HEADER.size)
+    )
+
+
+@dataclass
+class Neighbor:
+    router_id: int
+    address: int
+    dead: Timer
+
+
+class ToyEngine:
+    """Inputs in, outputs out, as of any engine (``fared.router.engine.Engine``)."""
+
+    settled = False
+    takes_routes = False
+    ranges: tuple[tuple[AreaId, Prefix], ...] = ()
+    boot_count = 0
+
+    def __init__(self, settings: ToySettings, rng: Rng) -> None:
+        self.settings = settings
+        self.process: Process[EngineOutput] = Process("toy", settings.epoch, rng, dotted)
+        self.links: dict[int, Link] = {}
+        self.neighbors: dict[int, Neighbor] = {}
+        """By ifindex: a link has two ends."""
+        self.database: dict[int, Advertisement] = {}
+        self._sequence = 0
+        self._hellos: dict[int, Timer] = {}
+
+    def handle(self, event: igp.Input[None, ToySettings] | RoutesComputed, now: float) -> None:
+        self.process.now = now
+        match event:
+            case igp.PacketReceived():
+                self._receive(event)
+            case igp.LinkChanged(link):
+                self._close(link.ifindex, "link changed")
+                if link.up and not link.loopback:
+                    self.links[link.ifindex] = link
+                    self.process.emit(igp.OpenInterface(link.ifindex))
+                self._originate()
+                self._hello(link.ifindex)
+            case igp.LinkRemoved(ifindex):
+                self._close(ifindex, "link removed")
+            case igp.ShutdownRequested():
+                self.process.timers.clear()
+            case _:
+                pass
+
+    def tick(self, now: float) -> None:
+        self.process.now = now
+        self.process.timers.fire(now)
+
+    def next_deadline(self) -> float | None:
+        return self.process.timers.next_deadline()
+
+    def drain(self) -> list[EngineOutput]:
+        return self.process.take_outputs()
+
+    def snapshot(self, now: float) -> dict[int, Advertisement]:
+        del now
+        return dict(self.database)
+
+    def adjacency_progress(self) -> tuple[int, int, int]:
+        return len(self.links), len(self.neighbors), 0
+
+    def activity(self) -> int:
+        return sum(self.process.counters.lsdb.values())
+
+    @property
+    def counters(self) -> ProtocolCounters:
+        return self.process.counters
+
+    def _receive(self, packet: igp.PacketReceived) -> None:
+        if packet.ifindex not in self.links:
+            return
+        found = decode(packet.payload)
+        if found is None:
+            self.process.reject("malformed", packet.source)
+            return
+        sender, heard = found
+        self.process.counters.packets["received", "advertisement"] += 1
+        self._hear(packet.ifindex, sender, packet.source)
+        known = self.database.get(heard.origin)
+        if known is None or heard.sequence > known.sequence:
+            self._install(heard, packet.ifindex)
+
+    def _hear(self, ifindex: int, sender: int, address: int) -> None:
+        neighbor = self.neighbors.get(ifindex)
+        dead = self.process.timers.arm(
+            self.process.now + DEAD, partial(self._lost, ifindex, "not heard of any more")
+        )
+        if neighbor is not None:
+            self.process.timers.cancel(neighbor.dead)
+            neighbor.dead = dead
+            return
+        self.neighbors[ifindex] = Neighbor(sender, address, dead)
+        self._changed(ifindex, sender, "Down", "Up", "heard")
+        for entry in list(self.database.values()):
+            self._send(ifindex, entry)
+
+    def _lost(self, ifindex: int, reason: str) -> None:
+        neighbor = self.neighbors.pop(ifindex, None)
+        if neighbor is not None:
+            self.process.timers.cancel(neighbor.dead)
+            self._changed(ifindex, neighbor.router_id, "Up", "Down", reason)
+
+    def _close(self, ifindex: int, reason: str) -> None:
+        self._lost(ifindex, reason)
+        self.process.timers.cancel(self._hellos.pop(ifindex, None))
+        if self.links.pop(ifindex, None) is not None:
+            self.process.emit(igp.CloseInterface(ifindex))
+
+    def _changed(self, ifindex: int, who: int, before: str, after: str, reason: str) -> None:
+        process, name = self.process, self.links[ifindex].name
+        process.counters.transitions[before, after] += 1
+        process.emit(
+            igp.AdjacencyChanged(
+                ifindex, name, NodeId(who), before, after, reason, gained_or_lost=True
+            )
+        )
+        links = tuple(
+            LocalLink(at, self.links[at].name, NodeId(n.router_id), n.address, at, 1, None)
+            for at, n in sorted(self.neighbors.items())
+        )
+        process.emit(LocalLinksChanged(0, links, reason, process.now))
+        self._originate()
+
+    def _originate(self) -> None:
+        self._sequence += 1
+        neighbors = tuple(neighbor.router_id for _, neighbor in sorted(self.neighbors.items()))
+        mine = self.settings
+        self._install(Advertisement(mine.router_id, self._sequence, mine.prefix, neighbors), None)
+
+    def _install(self, entry: Advertisement, came_from: int | None) -> None:
+        process = self.process
+        self.database[entry.origin] = entry
+        process.counters.lsdb["installed"] += 1
+        cause = f"advertisement of {dotted(entry.origin)}"
+        process.emit(TedUpdated(0, NodeId(entry.origin), block(entry), cause, process.now))
+        for ifindex in self.links:
+            if ifindex != came_from:
+                self._send(ifindex, entry)
+
+    def _hello(self, ifindex: int) -> None:
+        if ifindex in self.links:
+            self._send(ifindex, self.database[self.settings.router_id])
+            due = self.process.now + HELLO
+            self._hellos[ifindex] = self.process.timers.arm(due, partial(self._hello, ifindex))
+
+    def _send(self, ifindex: int, entry: Advertisement) -> None:
+        self.process.counters.packets["sent", "advertisement"] += 1
+        payload = entry.encode(self.settings.router_id)
+        self.process.emit(igp.SendPacket(ifindex, ALL_ROUTERS, payload))
+
+
+def block(entry: Advertisement) -> NodeBlock:
+    """The TED block of a router: every link has cost 1 and unknown capacity."""
+    count = len(entry.neighbors)
+    unknown = np.full(count, np.nan)
+    return NodeBlock(
+        node=NodeId(entry.origin),
+        neighbors=np.array(entry.neighbors, np.int64),
+        metrics=np.ones(count, np.int64),
+        capacities=unknown,
+        availables=unknown,
+        local_ids=np.zeros(count, np.int64),
+        remote_ids=np.zeros(count, np.int64),
+        prefixes=(PrefixReachability(ipv4_prefix(entry.prefix, 24), 0),),
+    )
+
+
+def _start(settings: ToySettings, rng: Rng) -> Started:
+    return Started(ToyEngine(settings, rng), NodeId(settings.router_id), (4,))
+
+
+TOY = RoutingProtocol(
+    "toy", "Toy", "packet", "neighbor", "advertisement", 90, lambda area: f"net-{area}", _start
+)

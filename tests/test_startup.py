@@ -1,0 +1,126 @@
+"""Start-up of the Python process: lazy and hidden packages, the allocator, the collector."""
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+
+def answer(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+def test_only_the_needed_modules_of_pyroute2_are_imported():
+    """pyroute2's databases, conntrack, WireGuard, queues and ethtool would double the cost."""
+    code = "import sys, fared.kernel.monitor; print(*sys.modules)"
+    loaded = answer(code).split()
+    assert "pyroute2.netlink.rtnl.ifaddrmsg" in loaded
+    costly = ("ndb", "ipdb", "conntrack", "netlink.generic", "netlink.rtnl.tcmsg", "requests")
+    assert not {f"pyroute2.{name}" for name in costly} & set(loaded)
+
+
+def test_names_of_a_lazy_package_are_available():
+    code = (
+        "import fared.kernel.monitor, pyroute2; from pyroute2 import IPRoute, netns;"
+        "print(IPRoute.__name__, netns.__name__, pyroute2.NDB.__name__, hasattr(pyroute2, 'nil'))"
+    )
+    assert answer(code) == "IPRoute pyroute2.netns NDB False"
+
+
+def test_a_module_is_executed_when_a_name_of_it_is_used():
+    code = (
+        "import sys; from fared.startup import import_when_needed\n"
+        "for name in ('hashlib', 'hmac'): import_when_needed(name)\n"
+        "import hashlib, hmac; print('_hashlib' in sys.modules, end=' ')\n"
+        "print(hmac.new(b'k', b'm', 'md5').digest_size, '_hashlib' in sys.modules)"
+    )
+    assert answer(code) == "False 16 True"
+
+
+def test_a_package_imported_before_is_not_replaced():
+    code = (
+        "import pyroute2; whole = pyroute2; import fared.kernel.monitor, pyroute2;"
+        "print(pyroute2 is whole)"
+    )
+    assert answer(code) == "True"
+
+
+def test_a_package_that_does_not_exist_fails_when_it_is_imported():
+    code = (
+        "from fared.startup import import_when_needed; import_when_needed('no_such_package')\n"
+        "try: import no_such_package\n"
+        "except ModuleNotFoundError: print('missing')"
+    )
+    assert answer(code) == "missing"
+
+
+def test_a_hidden_package_is_hidden_only_within_the_block():
+    code = (
+        "import sys; from fared.startup import without\n"
+        "with without('json'):\n"
+        "    try: import json\n"
+        "    except ImportError: print('hidden', end=' ')\n"
+        "import json; print(json.__name__)"
+    )
+    assert answer(code) == "hidden json"
+
+
+def test_a_package_that_is_loaded_is_not_hidden():
+    code = (
+        "import json; from fared.startup import without\n"
+        "with without('json'): import json; print(1)"
+    )
+    assert answer(code) == "1"
+
+
+@pytest.mark.parametrize("program", ["fared.daemon.main", "fared.cli.main"])
+def test_a_program_relaxes_the_collector_before_it_imports_anything(program):
+    code = (
+        "import gc, importlib, sys; relaxed = []\n"
+        "class Finder:\n"
+        "    def find_spec(name, path, target=None):\n"
+        "        if name == 'click': relaxed.append(gc.get_threshold()[0] > 10_000)\n"
+        "sys.meta_path.insert(0, Finder)\n"
+        f"importlib.import_module('{program}'); print(*relaxed)"
+    )
+    assert answer(code) == "True"
+
+
+def test_frozen_objects_are_not_examined_again():
+    code = "import gc; from fared import startup; startup.set_aside(); print(len(gc.get_objects()))"
+    assert int(answer(code)) < 200
+
+
+def test_no_garbage_is_collected_while_a_large_file_is_read():
+    code = (
+        "import gc; from fared import startup\n"
+        "with startup.collector_paused(): print(gc.isenabled(), end=' ')\n"
+        "print(gc.isenabled())"
+    )
+    assert answer(code) == "False True"
+
+
+REUSE = """
+import resource, sys
+from fared.startup import keep_freed
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def turn():
+    blocks = [b"x" * 100_000 for _ in range(80)]
+keep_freed(KEPT)
+turn()
+before = faults()
+for _ in range(20): turn()
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="it is a property of glibc")
+def test_memory_that_is_freed_stays_with_the_process():
+    """Otherwise each new allocation of 8 MB costs 2,000 page faults."""
+    given_back, kept = (int(answer(REUSE.replace("KEPT", size))) for size in ("0", "16 << 20"))
+    assert given_back > 10_000
+    assert kept < 1000
