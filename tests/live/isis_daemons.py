@@ -55,12 +55,16 @@ class IsisPair(Pair):
         return [f"addr del 10.129.{i}.{number}/31 dev {link}" for i, link in enumerate(LINKS)]
 
     def await_routes(self, seconds: float = 20) -> None:
-        """Wait until both adjacencies are up at both ends and the kernel has the routes."""
+        """Wait until both adjacencies are up at both ends and the kernel routes over both links.
+
+        IPv6 comes later: a hello carries a link-local address once duplicate address detection is
+        done with it.
+        """
         for daemon in (self.left, self.right):
             wait_for(lambda d=daemon: adjacencies(d) == len(LINKS), seconds, "up")
             wait_for(daemon.settled, seconds, "the kernel holds what was computed")
         for prefix in STUBS:
-            wait_for(lambda p=prefix: self.used(p), seconds, f"a route to {prefix}")
+            wait_for(lambda p=prefix: self.used(p) == set(LINKS), seconds, f"links to {prefix}")
 
 
 def adjacencies(daemon: Live) -> int:
