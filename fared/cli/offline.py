@@ -60,7 +60,13 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 @click.option("--all", "every", is_flag=True, help="Compute as every router.")
 @click.option("--area", metavar="A", help="Use one area only (OSPF).")
 @click.option("--level", type=click.IntRange(1, 2), help="Use one level only (IS-IS).")
-@click.option("--af", type=click.Choice(["ipv4", "ipv6"]), default="ipv4", show_default=True)
+@click.option(
+    "--af",
+    type=click.Choice(["ipv4", "ipv6"]),
+    default="ipv4",
+    show_default=True,
+    help="Address family of the routes.",
+)
 @click.option(
     "--max-paths",
     type=click.IntRange(1, 1024),

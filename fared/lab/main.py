@@ -240,7 +240,13 @@ _size = click.IntRange(min=1, max=100)
 
 
 @generate.command()
-@click.option("--pods", type=click.IntRange(2, 100), default=Clos5.pods, show_default=True)
+@click.option(
+    "--pods",
+    type=click.IntRange(2, 100),
+    default=Clos5.pods,
+    show_default=True,
+    help="Number of PoDs.",
+)
 @click.option(
     "--spines", type=_size, default=Clos5.spines, show_default=True, help="Per PoD; also planes."
 )

@@ -38,7 +38,9 @@ class _TrafficGroup(click.Group):
     show_default=True,
     help="Number of flows, each with its own five-tuple.",
 )
-@click.option("--packets-per-flow", default=1, show_default=True)
+@click.option(
+    "--packets-per-flow", default=1, show_default=True, help="Packets of one source port."
+)
 @click.option(
     "--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets per second."
 )

@@ -92,7 +92,13 @@ def collective_commands() -> Iterator[click.Command]:
     help="Interval between samples of the links.",
 )
 @click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
-@click.option("--timeout", default=DEFAULT_TIMEOUT, show_default=True, metavar="SECONDS")
+@click.option(
+    "--timeout",
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up after this time.",
+)
 @click.option(
     "--draw",
     "pictures",

@@ -290,7 +290,7 @@ def test_validate_sees_an_adjacency_that_is_not_up(isis):
     context.isis = replace(context.isis, circuits=(*circuits[:2], broken, *circuits[3:]))
     found = system.validate(context)
     assert not found["ok"]
-    assert found["checks"][0]["detail"] == "1 neighbors are still forming an adjacency"
+    assert found["checks"][0]["detail"] == "1 neighbor is forming an adjacency"
 
 
 def test_timers_and_counters_show_their_protocol(both):

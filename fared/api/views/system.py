@@ -231,11 +231,8 @@ def _adjacencies(context: ViewContext) -> list[schema.SelfCheck]:
 
 
 def _forming(name: str, count: int) -> schema.SelfCheck:
-    return {
-        "name": name,
-        "ok": not count,
-        "detail": f"{count} neighbors are still forming an adjacency",
-    }
+    who = "neighbor is" if count == 1 else "neighbors are"
+    return {"name": name, "ok": not count, "detail": f"{count} {who} forming an adjacency"}
 
 
 def _named(count: str, names: list[str]) -> str:
