@@ -26,10 +26,10 @@ from tests.waiting import wait_for
 _MESSAGE = re.compile(r"Message Type: ([A-Z][A-Za-z ]+?)(?: Packet)? \(")
 _FLAW = re.compile(r"incorrect|Malformed|Expert Info \((Warning|Error)")
 _FRR_HARMLESS = re.compile(
-    # FRR's own start-up order, and that it warns of router LSAs beyond one packet, its own too;
-    # adjacency changes are no complaints, but are printed with them
+    # FRR's own start-up order, what its daemons tell each other of interfaces, and that it warns of
+    # router LSAs beyond one packet, its own too; adjacency changes are printed with complaints
     r"Disabling MPLS support|Common origination for AREA|Missing Link ID|oversized LSA encountered"
-    r"|AdjChg"
+    r"|: Cannot find IF \d+ in VRF|AdjChg"
 )
 _FRR_COMPLAINT = re.compile(
     r"\[EC \d+\]|malform|checksum|mismatch|invalid|unknown|too (short|small|large|big)"
