@@ -48,6 +48,8 @@ Speaker = OspfSpeaker | IsisSpeaker
 class Device:
     """One daemon with its neighbors. ``kind``: frr, bird or fared; ``protocol``: ospf or isis."""
 
+    hello, dead = HELLO, DEAD
+
     def __init__(self, kind: str, protocol: str, fabric: Fabric, directory: Path) -> None:
         self.kind, self.protocol, self.fabric = kind, protocol, fabric
         self.name = f"{kind}-{protocol}" + ("-te" if fabric.te and kind != "fared" else "")
@@ -97,7 +99,7 @@ class Device:
         serves = spine == 0
         speaker: Speaker
         if self.protocol == "ospf":
-            sock = _ospf_socket(ifindex)
+            sock = ospf_socket(ifindex)
             speaker = OspfSpeaker(router, _ospf_sender(sock), fabric.lsas, serves=serves)
         else:
             sock = _isis_socket(f"d{spine}")
@@ -138,7 +140,7 @@ class Device:
         """Write the configuration and start the daemon."""
         for name, text in _files(self).items():
             (self.directory / name).write_text(text)
-        for arguments, ready in _commands(self):
+        for arguments, ready in self.commands():
             process = self.inside.start(arguments, self.directory / "log")
             self.processes.append(process)
             deadline = time.monotonic() + READY
@@ -147,6 +149,14 @@ class Device:
                     log = (self.directory / "log").read_text(errors="replace")
                     raise RuntimeError(f"{self.name} did not start: {log[-2000:]}")
                 time.sleep(0.02)
+
+    def commands(self) -> list[tuple[list[str], Path]]:
+        """Return the command of each process, and the file that exists once it has started."""
+        return list(_commands(self))
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the configuration of fared."""
+        return _fared(self)
 
     def stop(self) -> None:
         """Stop the processes of the daemon."""
@@ -250,7 +260,7 @@ def _duration(text: str) -> float | None:
     return None
 
 
-def _ospf_socket(ifindex: int) -> socket.socket:
+def ospf_socket(ifindex: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 89)
     sock.setsockopt(socket.SOL_SOCKET, 62, ifindex)  # SO_BINDTOIFINDEX
     group = socket.inet_aton("224.0.0.5")
@@ -293,7 +303,7 @@ def _isis_sender(sock: socket.socket) -> Any:  # noqa: ANN401
 
 def _files(device: Device) -> dict[str, str]:
     if device.kind == "fared":
-        return {"fared.yaml": json.dumps(_fared(device))}
+        return {"fared.yaml": json.dumps(device.configuration())}
     if device.kind == "bird":
         return {"bird.conf": "\n".join(_bird(device)) + "\n"}
     lines = _ospfd(device) if device.protocol == "ospf" else _isisd(device)
@@ -349,8 +359,8 @@ def _ospfd(device: Device) -> Iterator[str]:
         yield " ip ospf area 0"
         yield " ip ospf cost 10"
         yield " ip ospf network point-to-point"
-        yield f" ip ospf hello-interval {HELLO}"
-        yield f" ip ospf dead-interval {DEAD}"
+        yield f" ip ospf hello-interval {device.hello}"
+        yield f" ip ospf dead-interval {device.dead}"
         yield " ip ospf retransmit-interval 1"
     yield "interface lo"
     yield " ip ospf area 0"
@@ -383,7 +393,7 @@ def _isisd(device: Device) -> Iterator[str]:
         yield " isis network point-to-point"
         yield " isis metric 10"
         yield " isis circuit-type level-2-only"
-        yield f" isis hello-interval {HELLO}"
+        yield f" isis hello-interval {device.hello}"
         yield " isis hello-multiplier 4"
     yield "interface lo"
     yield " ip router isis fab"
@@ -403,7 +413,8 @@ def _bird(device: Device) -> Iterator[str]:
     yield f"  ecmp yes limit {paths}; tick 1;"
     yield "  ipv4 { import all; export none; };"
     yield "  area 0 {"
-    timers = f"hello {HELLO}; dead count {DEAD // HELLO}; retransmit 2; rx buffer 65535;"
+    dead = device.dead // device.hello
+    timers = f"hello {device.hello}; dead count {dead}; retransmit 2; rx buffer 65535;"
     for spine in range(device.fabric.spines):
         yield f'    interface "s{spine}" {{ type ptp; cost 10; check link yes; {timers} }};'
     yield '    interface "lo" { stub yes; };'
@@ -424,8 +435,8 @@ def _fared(device: Device) -> dict[str, Any]:
         point = {
             "network-type": "point-to-point",
             "cost": 10,
-            "hello-interval": HELLO,
-            "dead-interval": DEAD,
+            "hello-interval": device.hello,
+            "dead-interval": device.dead,
         }
         interfaces = {"lo": {"passive": True}, **dict.fromkeys(ports, point)}
         config["ospf"] = {
@@ -437,7 +448,7 @@ def _fared(device: Device) -> dict[str, Any]:
             "network-type": "point-to-point",
             "level": "level-2",
             "metric": 10,
-            "hello-interval": HELLO,
+            "hello-interval": device.hello,
             "hello-multiplier": 4,
         }
         config["isis"] = {

@@ -1,0 +1,368 @@
+"""One daemon in a fabric of 64 spines and 512 leaves: joining it, a lost link, changed bandwidths.
+
+The daemon under test, fared or FRR, is leaf 0 in a network namespace, on one core; one process on
+another core emulates all of its spines (``scale_speaker``), which offer the whole database, each
+of them, and flood every announcement over every link. So everything is as in a fabric of that size,
+except that the other routers cost nothing here.
+
+Measured: *joined*, from the first hello of the neighbors until all adjacencies are full, the
+database is loaded and the kernel has every route over every path; a distant link lost: time to the
+last route in the kernel, and CPU; then, for each rate of changed available bandwidths: CPU, which
+part of the LSAs was acknowledged within a second (of each to each neighbor), adjacencies lost, the
+longest time between hellos, how long the loop was held (fared), memory.
+
+``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row;
+``--profile FILE`` writes a profile (pstats) of the last phase, or of ``--phase join|lost|rate``.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - bench is found by the path set below
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import msgspec
+
+from bench.beside_fabric import Fabric
+from bench.scale_device import SCRIPT_CORE, Scaled
+
+PATIENCE = 240.0
+RESULTS = ROOT / "build" / "bench" / "scale.json"
+_ROUTES_SEEN = 0.5
+_SPACING = 2.2
+"""Longer than the hold-down of the SPF back-off (RFC 8405): at most two seconds here."""
+_REACTION = 30.0
+_QUIET = 0.5
+Json = dict[str, Any]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run."""
+
+    daemon: str = "fared"
+    spines: int = 64
+    leaves: int = 512
+    te: bool = False
+    rates: tuple[float, ...] = ()
+    seconds: float = 10.0
+    events: int = 3
+    hello: int = 1
+    pace: float = 0.01
+    spread: float = 0.001
+    metric: str = "available"
+    profile: str | None = None
+    phase: str = ""
+
+
+class Run:
+    """One daemon, through all phases of a case."""
+
+    def __init__(self, case: Case, directory: Path) -> None:
+        self.case = case
+        fabric = Fabric(case.spines, case.leaves, te=case.te)
+        profile = Path(case.profile).absolute() if case.profile else None
+        self.device = Scaled(
+            case.daemon,
+            fabric,
+            directory,
+            hello=case.hello,
+            spread=case.spread,
+            metric=case.metric,
+            profile=profile,
+        )
+        self.script = self.device.script
+        self.kernel = self.device.kernel
+        self.found: Json = {"case": msgspec.to_builtins(case)}
+
+    def run(self) -> Json:
+        """Run all phases; return what was measured."""
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        os.sched_setaffinity(0, {SCRIPT_CORE} & os.sched_getaffinity(0) or {0})
+        with self._phase("join"):
+            self.join()
+        if not self.found["joined"]:
+            return self.found
+        self._idle()
+        if self.case.events:
+            with self._phase("lost"):
+                self.found["lost"] = self.lose()
+        self.found["rates"] = {}
+        for rate in self.case.rates:
+            with self._phase("rate"):
+                self.found["rates"][f"{rate:g}"] = measured = self.announce(rate)
+            print(f"{self.case.daemon} {rate:g}/s: {_shown(measured)}", flush=True)
+        return self.found
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Profile a phase, if it is the one."""
+        wanted = self.case.phase or ("rate" if self.case.rates else "join")
+        if name == "join" and name == wanted and self.case.profile:
+            self.device.start()
+            self.device.profiled(on=True)
+        elif name == wanted:
+            self.device.profiled(on=True)
+        yield
+        if name == wanted:
+            self.device.profiled(on=False)
+            self.device.serve(1.0)
+
+    # Joining
+
+    def join(self) -> None:
+        """Start the daemon; bring up all adjacencies at once."""
+        device, script = self.device, self.script
+        script.offer()
+        if not device.processes:
+            device.start()
+        neighbors = script.neighbors
+        if not device.serve(30.0, lambda: all(each.heard_at for each in neighbors)):
+            raise RuntimeError(f"no hello on each link: {device.diagnosis()}")
+        device.serve(0.5)
+        began, cpu = time.monotonic(), device.cpu()
+        script.reset()
+        full = loaded = routes = 0.0
+
+        def complete() -> bool:
+            nonlocal full, loaded, routes
+            now = time.monotonic()
+            full = (full or now) if script.links == len(neighbors) else 0.0
+            if not script.missing:
+                loaded = loaded or now
+            if full and loaded and (not routes or now < self.kernel.changed_at + _ROUTES_SEEN):
+                routes = self.kernel.changed_at if self._every_route() else 0.0
+            return bool(routes) and now > self.kernel.changed_at + _ROUTES_SEEN
+
+        for neighbor in neighbors:
+            neighbor.silent = False
+            neighbor.hello()
+        joined = device.serve(PATIENCE, complete)
+        self.found["joined"] = max(full, loaded, routes) - began if joined else None
+        self.found["join"] = {
+            "full": full - began if full else None,
+            "loaded": loaded - began if loaded else None,
+            "routes": routes - began if routes else None,
+            "cpu": device.cpu() - cpu,
+            "links": script.links,
+            "missing": len(script.missing),
+            "lost": script.lost,
+            "lapse": script.lapse,
+            "turn": device.late,
+            "packets": script.received,
+            "memory": device.resident(),
+        }
+        print(f"{self.case.daemon}: joined {self.found['joined']} {_shown(self.found['join'])}")
+        sys.stdout.flush()
+
+    def _every_route(self) -> bool:
+        """Whether the kernel has all routes, those to leaves over all spines."""
+        fabric, width = self.device.fabric, self.kernel.width
+        paths = min(fabric.spines, 64 if self.case.daemon == "frr" else fabric.spines)
+        return all(
+            width(fabric.leaf(leaf), 32) == paths and width(fabric.host_network(leaf), 24) == paths
+            for leaf in range(1, fabric.leaves)
+        ) and all(width(fabric.spine(spine), 32) == 1 for spine in range(fabric.spines))
+
+    def _idle(self) -> None:
+        """Wait until the daemon is idle; note what it costs then."""
+        device = self.device
+        for _ in range(60):
+            before = device.cpu()
+            device.serve(1.0)
+            self.found["idle"] = device.cpu() - before
+            if self.found["idle"] < 0.1:
+                break
+        self.found["memory"] = device.resident()
+
+    # A lost link
+
+    def lose(self) -> Json:
+        """Cut distant links, one after another, and restore them."""
+        times, costs = [], []
+        fabric, contents = self.device.fabric, self.device.contents
+        for event in range(self.case.events):
+            link = (1 + event * 5 % (fabric.spines - 1), 1 + event * 37 % (fabric.leaves - 1))
+            took, cpu = self._event(contents.cut(link))
+            self._check(link[1], fabric.spines - 1)
+            times.append(took * 1e3)
+            costs.append(cpu * 1e3)
+            self.device.serve(_SPACING)
+            self._event(contents.restore(link))
+            self._check(link[1], fabric.spines)
+            self.device.serve(_SPACING)
+        found = {"last": statistics.median(times), "cpu": statistics.median(costs), "all": times}
+        print(f"{self.case.daemon}: link lost {_shown(found)}", flush=True)
+        return found
+
+    def _event(self, lsas: list[bytes]) -> tuple[float, float]:
+        """Send LSAs from all neighbors; return the seconds to the last route, and of CPU."""
+        device, kernel = self.device, self.kernel
+        kernel.read()
+        before, cpu = kernel.changes, device.cpu()
+        began = time.monotonic()
+        self.script.announce(lsas, began)
+        device.serve(
+            _REACTION,
+            lambda: kernel.changes > before and time.monotonic() > kernel.changed_at + _QUIET,
+        )
+        if kernel.changes == before:
+            raise RuntimeError(f"no reaction to a changed link: {device.diagnosis()}")
+        idle = self.found["idle"] * (time.monotonic() - began)
+        return kernel.changed_at - began, device.cpu() - cpu - idle
+
+    def _check(self, leaf: int, paths: int) -> None:
+        """Check that the kernel has this many paths to a leaf. Raises RuntimeError."""
+        found = self.kernel.width(self.device.fabric.host_network(leaf), 24)
+        most = 64 if self.case.daemon == "frr" else paths
+        if found != min(paths, most):
+            raise RuntimeError(f"{found} paths to leaf {leaf} instead of {paths}")
+
+    # Changed bandwidths
+
+    def announce(self, rate: float) -> Json:
+        """Announce changed bandwidths, so many a second."""
+        device, script = self.device, self.script
+        device.serve(1.0)
+        script.reset()
+        device.late = 0.0
+        if device.lag is not None:
+            device.lag.longest = 0.0
+        memory = device.resident()
+        began, cpu, own = time.monotonic(), device.cpu(), time.process_time()
+        announcer = Announcer(device, rate, self.case)
+        device.announcer = announcer.turn
+        device.serve(self.case.seconds)
+        device.announcer = None
+        used, taken = device.cpu() - cpu, time.monotonic() - began
+        scripted = time.process_time() - own
+        changes = self.kernel.changes
+        device.serve(1.1)
+        return {
+            "announced": announcer.done / taken,
+            "cpu": 100 * used / taken,
+            "acknowledged": 100 * script.in_time / max(1, script.copies),
+            "copies": script.copies / max(1, announcer.done),
+            "lag": device.lag.longest * 1e3 if device.lag else None,
+            "lost": script.lost,
+            "lapse": script.lapse,
+            "memory": device.resident(),
+            "growth": device.resident() - memory,
+            "script": 100 * scripted / taken,
+            "turn": device.late * 1e3,
+            "retransmitted": script.retransmitted,
+            "packets": script.received / taken,
+            "changes": changes,
+        }
+
+
+class Announcer:
+    """Announces changed bandwidths at a steady rate, in one update for all that are due."""
+
+    def __init__(self, device: Scaled, rate: float, case: Case) -> None:
+        self.done = 0
+        self._device, self._rate, self._pace = device, rate, case.pace
+        self._count = round(rate * case.seconds)
+        self._began = self._due = time.monotonic()
+
+    def turn(self, now: float) -> float:
+        """Announce what is due; return when to be called again."""
+        if now >= self._due:
+            wanted = min(self._count, int((now - self._began) * self._rate) + 1)
+            lsas = [self._device.contents.announcement() for _ in range(wanted - self.done)]
+            if lsas:
+                self._device.script.announce(lsas, now)
+            self.done = wanted
+            self._due = max(now + self._pace, self._began + wanted / self._rate)
+        return self._due
+
+
+def _shown(found: Json) -> str:
+    def one(value: object) -> str:
+        return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(f"{name} {one(value)}" for name, value in found.items())
+
+
+def measure(cases: Sequence[Case]) -> list[Json]:
+    """Run cases one after another, each in a sandbox of its own."""
+    from fared.lab import sandbox
+
+    found = []
+    for case in cases:
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        RESULTS.unlink(missing_ok=True)
+        sandbox.run(lambda case=case: _one(case))  # type: ignore[misc]
+        if RESULTS.exists():
+            found.append(json.loads(RESULTS.read_text()))
+    return found
+
+
+def _one(case: Case) -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o777)
+        run = Run(case, Path(directory))
+        try:
+            RESULTS.write_text(json.dumps(run.run()))
+        finally:
+            run.device.stop()
+    return 0
+
+
+def main() -> int:
+    """Run what the arguments select."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--daemon", default="fared,frr", help="fared, frr or both")
+    parser.add_argument("--fabric", default="64x512", help="spines x leaves")
+    parser.add_argument("--spines", type=int)
+    parser.add_argument("--leaves", type=int)
+    parser.add_argument("--te", action="store_true", help="with a TE LSA for each link end")
+    parser.add_argument("--rate", default="", help="changed bandwidths a second: 50,200")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each rate")
+    parser.add_argument("--events", type=int, default=3, help="lost links")
+    parser.add_argument("--hello", type=int, default=1, help="hello interval; dead: four times")
+    parser.add_argument("--pace", type=float, default=0.01, help="seconds between updates")
+    parser.add_argument("--spread", type=float, default=0.001, help="first to last copy, seconds")
+    parser.add_argument("--metric", default="available", choices=("available", "capacity", "off"))
+    parser.add_argument("--profile", help="file for the profile of fared")
+    parser.add_argument("--phase", default="", choices=("", "join", "lost", "rate"))
+    given = parser.parse_args()
+    spines, leaves = map(int, given.fabric.split("x"))
+    rates = tuple(float(rate) for rate in given.rate.split(",") if rate)
+    cases = [
+        Case(
+            daemon=daemon,
+            spines=given.spines or spines,
+            leaves=given.leaves or leaves,
+            te=given.te or bool(rates),
+            rates=rates,
+            seconds=given.seconds,
+            events=given.events,
+            hello=given.hello,
+            spread=given.spread,
+            pace=given.pace,
+            metric=given.metric,
+            profile=given.profile,
+            phase=given.phase,
+        )
+        for daemon in given.daemon.split(",")
+    ]
+    return 0 if len(measure(cases)) == len(cases) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

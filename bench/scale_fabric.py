@@ -1,0 +1,156 @@
+"""What the routers of a large fabric advertise, as bytes ready to send: the contents for ``scale``.
+
+The device under test is leaf 0. All packets of the scripted neighbors are made of parts that are
+encoded once: a packet for another neighbor differs in its router id and checksum only. So 64
+neighbors that offer a database of 66,000 LSAs cost less than the one router that learns it.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from bench.beside_fabric import RATE, Fabric, Link
+from fared.core.checksum import fletcher16
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
+from fared.ospf.packet.packets import DdFlags, Options, PacketType
+from fared.ospf.packet.te import LinkSubTlv
+
+MTU = 9000
+_HEADERS = 20 + 24
+_ONES = 0xFFFF
+_HEAD = struct.Struct(">BBHIIHHQ")
+_DESCRIPTION = struct.Struct(">HBBI")
+_COUNT = struct.Struct(">I")
+_REQUEST = 12
+_AVAILABLE = struct.pack(">HH", LinkSubTlv.AVAILABLE_BANDWIDTH, 4)
+_UTILIZED = struct.pack(">HH", LinkSubTlv.UTILIZED_BANDWIDTH, 4)
+_FLOAT = struct.Struct(">f")
+_SEQUENCE = struct.Struct(">i")
+
+
+class Content(NamedTuple):
+    """A packet without its header; ``total`` is what it adds to the sum of the packet."""
+
+    kind: int
+    data: bytes
+    total: int
+
+
+def content(kind: int, data: bytes) -> Content:
+    """Prepare a packet that several neighbors send."""
+    return Content(kind, data, int.from_bytes(data, "big") % _ONES)
+
+
+def packet(router_id: int, body: Content) -> bytes:
+    """Encode a packet of area 0, without authentication."""
+    kind, data, total = body
+    length = 24 + len(data)
+    total += (0x0200 | kind) + length + (router_id >> 16) + (router_id & _ONES)
+    checksum = _ONES - (total % _ONES or _ONES)
+    return _HEAD.pack(2, kind, length, router_id, 0, checksum, 0, 0) + data
+
+
+def key_of(header: bytes) -> bytes:
+    """Return the key of an LSA as link state requests write it (RFC 2328 §A.3.4)."""
+    return b"\0\0\0" + header[3:12]
+
+
+def updates(lsas: Iterable[bytes]) -> Iterator[Content]:
+    """Pack LSAs into as few update packets as the MTU allows."""
+    batch: list[bytes] = []
+    room = MTU - _HEADERS - _COUNT.size
+    used = 0
+    for raw in lsas:
+        if batch and used + len(raw) > room:
+            yield _update(batch)
+            batch, used = [], 0
+        batch.append(raw)
+        used += len(raw)
+    if batch:
+        yield _update(batch)
+
+
+def _update(batch: list[bytes]) -> Content:
+    return content(PacketType.LS_UPDATE, b"".join((_COUNT.pack(len(batch)), *batch)))
+
+
+class Contents:
+    """The database that all neighbors offer, and its changes."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        fabric.originate()
+        self.fabric = fabric
+        self.lsas = {key_of(lsa.raw): lsa.raw for lsa in fabric.lsas.values()}
+        self._ends = [key for key in fabric.lsas if key.ls_type == LsType.OPAQUE_AREA]
+        self._dice = random.Random(19)
+        self._dice.shuffle(self._ends)
+        self._next = 0
+
+    def descriptions(self) -> list[bytes]:
+        """The headers of all LSAs, a part for each description packet."""
+        headers = b"".join(raw[:LSA_HEADER_SIZE] for raw in self.lsas.values())
+        step = (MTU - _HEADERS - _DESCRIPTION.size) // LSA_HEADER_SIZE * LSA_HEADER_SIZE
+        return [headers[at : at + step] for at in range(0, len(headers), step)]
+
+    def requested(self, keys: bytes) -> Iterator[Content]:
+        """The LSAs of a request that are in the database, as updates."""
+        found = (self.lsas.get(keys[at : at + _REQUEST]) for at in range(0, len(keys), _REQUEST))
+        yield from updates(raw for raw in found if raw is not None)
+
+    def announcement(self) -> bytes:
+        """The next instance of a TE LSA, with another available bandwidth.
+
+        Link ends take turns in random order; each changes by a tenth of its capacity at least.
+        """
+        key = self._ends[self._next % len(self._ends)]
+        self._next += 1
+        wire = struct.pack(">III", *key)
+        raw = self.lsas[wire] = announced(self.lsas[wire], self._dice)
+        return raw
+
+    def is_newest(self, raw: bytes) -> bool:
+        """Whether an LSA has not been replaced by a later instance."""
+        return self.lsas[key_of(raw)] == raw
+
+    def cut(self, link: Link) -> list[bytes]:
+        """Take a link out of the router LSAs of both of its ends."""
+        self.fabric.cut.add(link)
+        return self._reissued(link)
+
+    def restore(self, link: Link) -> list[bytes]:
+        """Put it back."""
+        self.fabric.cut.discard(link)
+        return self._reissued(link)
+
+    def _reissued(self, link: Link) -> list[bytes]:
+        lsas = [
+            self.fabric.router_lsa(router)
+            for router in (self.fabric.leaf(link[1]), self.fabric.spine(link[0]))
+        ]
+        self.lsas.update((key_of(lsa.raw), lsa.raw) for lsa in lsas)
+        return [lsa.raw for lsa in lsas]
+
+
+def announced(raw: bytes, dice: random.Random) -> bytes:
+    """The next instance of a TE LSA: available and utilized bandwidth differ, age is 1."""
+    lsa = bytearray(raw)
+    at, used = (raw.index(mark, LSA_HEADER_SIZE) + 4 for mark in (_AVAILABLE, _UTILIZED))
+    (before,) = _FLOAT.unpack_from(raw, at)
+    available = (before + RATE * dice.uniform(0.1, 0.4)) % (RATE / 2) + RATE / 2
+    _FLOAT.pack_into(lsa, at, available)
+    _FLOAT.pack_into(lsa, used, RATE - available)
+    (sequence,) = _SEQUENCE.unpack_from(raw, 12)
+    _SEQUENCE.pack_into(lsa, 12, sequence + 1)
+    lsa[0:2] = b"\0\1"
+    lsa[16:18] = fletcher16(bytes(lsa[2:]), 14).to_bytes(2, "big")
+    return bytes(lsa)
+
+
+def description(sequence: int, headers: bytes, *, more: bool) -> Content:
+    """Encode a database description of the slave (RFC 2328 §10.8)."""
+    flags = DdFlags.M if more else 0
+    fixed = _DESCRIPTION.pack(MTU, Options.E | Options.O, flags, sequence)
+    return content(PacketType.DATABASE_DESCRIPTION, fixed + headers)
