@@ -162,7 +162,7 @@ Protocol = TypeVar("Protocol", Ospf, Isis)
 class Adaptive(Section, frozen=True):
     """Weights of next hops. Times in seconds, ``time_constant`` 0 undamped; thresholds 0..1.
 
-    ``flows`` None: many flows, proportional weights.
+    ``flows`` None: many flows, proportional weights. ``announce_budget``: of an area or level.
     """
 
     enabled: bool = True
@@ -171,6 +171,7 @@ class Adaptive(Section, frozen=True):
     measure_period: values.Period = 1.0
     time_constant: values.Duration = 20.0
     announce_threshold: values.Ratio = 0.03
+    announce_budget: values.Rate = 500.0
     dead_band: values.Ratio = 0.05
     floor: values.Ratio = 0.02
 

@@ -140,6 +140,21 @@ def _show_ratio(value: float) -> str:
     return f"{round(value * 100, 7):g}%"
 
 
+def _parse_rate(value: str | float) -> float:
+    if isinstance(value, str):
+        number, slash, unit = value.partition("/")
+        if slash and unit.strip() != "s":
+            raise ValueError
+        value = float(number)
+    if not 1 <= value <= 1_000_000:
+        raise ValueError
+    return float(value)
+
+
+def _show_rate(value: float) -> str:
+    return f"{value:g}/s" if value < 1e5 else f"{value:.0f}/s"
+
+
 def _parse_table(value: str | float) -> int:
     table = _TABLES.get(value) if isinstance(value, str) else value
     if not isinstance(table, int) or not 1 <= table <= _MAX_U32 or table == _LOCAL_TABLE:
@@ -332,6 +347,16 @@ Ratio = Annotated[
     ),
 ]
 """0..1."""
+Rate = Annotated[
+    float,
+    _written(
+        _parse_rate,
+        "a number a second such as 500/s, 1 to 1000000",
+        {"type": ["string", "number"], "examples": ["500/s", 500]},
+        show=_show_rate,
+    ),
+]
+"""Events a second."""
 RouteTable = Annotated[
     int,
     _written(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from fared.config import Config
 from fared.config.isis import Isis, keys_of_levels
 from fared.config.model import Ospf
@@ -93,8 +95,10 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
 def advertise_settings(config: Config) -> AdvertiseSettings:
     """Return when to advertise the load of a link."""
     if weight_mode(config) is not WeightMode.AVAILABLE:
-        return COARSE
-    return AdvertiseSettings(threshold=config.adaptive.announce_threshold)
+        return replace(COARSE, budget=config.adaptive.announce_budget)
+    return AdvertiseSettings(
+        threshold=config.adaptive.announce_threshold, budget=config.adaptive.announce_budget
+    )
 
 
 def fib_settings(config: Config) -> FibSettings:

@@ -63,7 +63,7 @@ class IsisEngine:
             instance,
             transmitter,
             DatabaseWatcher(
-                changed=lambda *change: self._ted.lsp_changed(*change),
+                changed=self._lsp_changed,
                 removed=self._lsp_removed,
                 own_received=lambda level, lsp_id, _: self._originator.renew(level, lsp_id),
                 own_refresh=lambda level, lsp_id: self._originator.renew(level, lsp_id),
@@ -265,6 +265,10 @@ class IsisEngine:
         only = None if circuit.loopback else circuit.ifindex
         self._ted.links_changed(f"{circuit.name} changed", ifindex=only)
 
+    def _lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
+        self._ted.lsp_changed(level, entry, previous)
+        self._originator.lsp_changed(level, entry)
+
     def _lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         self._ted.lsp_removed(level, entry)
         if entry.own:
@@ -285,8 +289,7 @@ class IsisEngine:
     def _load_measured(self, event: LoadMeasured) -> None:
         circuit = self._instance.circuits.get(event.ifindex)
         if circuit is not None:
-            circuit.utilized = event.utilized
-            self._originator.bandwidth_changed(circuit)
+            self._originator.load_measured(circuit, event.utilized)
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""

@@ -13,11 +13,14 @@ from fared.isis.ids import Level, format_snpa
 from fared.isis.lsdb import Lsdb
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fared.core.ids import SystemId
     from fared.core.rng import Rng
     from fared.isis.circuit import Circuit
     from fared.isis.events import Output
     from fared.isis.settings import IsisSettings
+    from fared.te.budget import AnnounceBudget
 
 _JITTER = 0.25
 
@@ -32,6 +35,8 @@ class Instance:
         """By ifindex."""
         self.borrowed: frozenset[int] = frozenset()
         """IPv4 addresses of loopbacks, which unnumbered links borrow."""
+        self.budgets: Mapping[Level, AnnounceBudget] = {}
+        """The budgets of announcements by level, of ``origination.originate``."""
         self.databases: dict[Level, Lsdb] = {level: Lsdb(level) for level in settings.levels.levels}
 
     @property

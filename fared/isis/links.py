@@ -108,7 +108,6 @@ class CircuitManager:
         if circuit.is_active:
             self._silence(circuit, reason)
         circuit.up = False
-        self._process.timers.cancel(circuit.advertise_timer)
         del self._instance.circuits[circuit.ifindex]
         if circuit.loopback:
             self._hello.loopback_changed()

@@ -289,8 +289,9 @@ class OspfEngine:
     # Events for several parts
 
     def _lsa_changed(self, entry: LsaEntry) -> None:
-        """Update the TED, and the externals of other AS boundary routers."""
+        """Update the TED, the budget, and the externals of other AS boundary routers."""
         self._ted.lsa_changed(entry)
+        self._originator.lsa_changed(entry)
         if entry.key.ls_type == LsType.AS_EXTERNAL:
             gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)

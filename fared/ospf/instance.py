@@ -14,11 +14,14 @@ from fared.ospf.auth.sequence import AuthSequences
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fared.core.ids import AreaId
     from fared.core.rng import Rng
     from fared.ospf.events import Output
     from fared.ospf.interface import Interface
     from fared.ospf.settings import AreaSettings, OspfSettings
+    from fared.te.budget import AnnounceBudget
 
 
 class Area:
@@ -50,6 +53,8 @@ class Instance:
         """MaxAge LSAs that are still in the databases (§14)."""
         self.border = False
         """Whether this is an area border router (RFC 3509), set by ``origination.border``."""
+        self.budgets: Mapping[AreaId, AnnounceBudget] = {}
+        """The budgets of announcements by area, of ``origination.originate``."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
 
     @property

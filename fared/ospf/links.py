@@ -123,15 +123,10 @@ class LinkManager:
     def load_measured(self, ifindex: int, utilized: float | None) -> bool:
         """Store the outbound load of a link, bytes/s; None: unknown.
 
-        Return whether it is advertised, or a timer of that has changed.
+        Return whether it may have to be advertised.
         """
         interface = self._instance.interfaces.get(ifindex)
-        if interface is None:
-            return False
-        interface.utilized = utilized
-        advertised, timer = interface.advertised, interface.advertise_timer
-        self._originator.bandwidth_changed(interface)
-        return interface.advertised is not advertised or interface.advertise_timer is not timer
+        return interface is not None and self._originator.load_measured(interface, utilized)
 
     def _add(self, link: Link, settings: InterfaceSettings) -> None:
         self.ensure_area(settings.area)
@@ -150,7 +145,6 @@ class LinkManager:
             self._originator.remove_network(interface)
             self._transmitter.final_hello(interface)
         self.fire(interface, InterfaceEvent.INTERFACE_DOWN)
-        self._process.timers.cancel(interface.advertise_timer)
         self._instance.remove_interface(interface.ifindex)
         self._originator.remove_interface(interface)
         self._update_unnumbered(interface)

@@ -3,7 +3,8 @@
 Load varies continuously, and each advertisement makes every router of the area compute, so small
 changes are not advertised. A decrease of available bandwidth is advertised at once, since others
 send too much until they learn of it; an increase may wait, which also damps oscillation. A changed
-capacity is advertised at once.
+capacity is advertised at once. How many changes of load the routers of an area advertise together
+is limited: ``te.announcer``.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from fared.te.attributes import TeAttributes
+from fared.te.budget import average
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fared.core.links import Link
-    from fared.core.timers import Timer, TimerQueue
 
 _PRIORITIES = 8
 """Priorities of reservations (RFC 3630 §2.5.8)."""
 
 
 class AdvertiseSettings(msgspec.Struct, frozen=True):
-    """When to advertise a change: ``threshold`` relative to link capacity, interval in seconds."""
+    """When to advertise a change: ``threshold`` relative to link capacity, interval in seconds.
+
+    ``budget``: changes that all routers of an area together may advertise in a second
+    (``te.budget``).
+    """
 
     threshold: float = 0.03
     minimum_interval: float = 1.0
+    budget: float = 500.0
 
 
 DEFAULT_ADVERTISE = AdvertiseSettings()
@@ -115,17 +119,19 @@ SettingsT = TypeVar("SettingsT", bound=LinkSettings)
 
 
 class AdvertisedLink(Generic[SettingsT]):
-    """A link that an engine runs on: present bandwidth, advertised bandwidth, timer.
+    """A link that an engine runs on: present bandwidth, advertised bandwidth.
 
-    ``utilized`` is its load, bytes/s, None while unknown.
+    ``utilized`` is the load measured last, bytes/s, None while unknown; ``averaged`` the one to
+    advertise, the same unless the budget of the area is short (``te.budget``).
     """
 
     def __init__(self, link: Link, settings: SettingsT) -> None:
         self.link = link
         self.settings = settings
         self.utilized: float | None = 0.0
+        self.averaged: float | None = 0.0
         self.advertised: AdvertisedBandwidth | None = None
-        self.advertise_timer: Timer | None = None
+        self._measured_at = 0.0
 
     @property
     def ifindex(self) -> int:
@@ -139,41 +145,31 @@ class AdvertisedLink(Generic[SettingsT]):
 
     @property
     def bandwidth(self) -> Bandwidth:
-        """Capacity (configured, else the link's own) and load."""
+        """Capacity (configured, else the link's own) and load to advertise."""
         capacity = self.settings.capacity
         if capacity is None:
             capacity = self.link.capacity
-        return Bandwidth(capacity, self.utilized)
+        return Bandwidth(capacity, self.averaged)
 
+    def measured(self, utilized: float | None, averaging: float, now: float) -> None:
+        """Store a measured load, and average it over ``averaging`` seconds."""
+        since, self._measured_at = now - self._measured_at, now
+        self.averaged = average(self.averaged, utilized, since, averaging)
+        self.utilized = utilized
 
-def advertise_if_due(
-    link: AdvertisedLink[Any],
-    settings: AdvertiseSettings,
-    timers: TimerQueue,
-    now: float,
-    again: Callable[[], None],
-) -> bool:
-    """Return whether to advertise the bandwidth of a link now; if so, record it as advertised.
+    @property
+    def urgent(self) -> bool:
+        """Whether the capacity is not the advertised one, or none is advertised yet."""
+        last = self.advertised
+        return last is None or last.bandwidth.capacity != self.bandwidth.capacity
 
-    If it has to wait, a timer calls ``again`` when it is due.
-    """
-    timers.cancel(link.advertise_timer)
-    link.advertise_timer = None
-    current = link.bandwidth
-    at = advertise_at(
-        link.advertised,
-        current,
-        threshold=settings.threshold,
-        minimum_interval=settings.minimum_interval,
-        now=now,
-    )
-    if at is None:
-        return False
-    if at > now:
-        link.advertise_timer = timers.arm(at, again)
-        return False
-    link.advertised = AdvertisedBandwidth(current, now)
-    return True
+    @property
+    def change(self) -> float:
+        """Available bandwidth minus the advertised one, as part of the capacity."""
+        current = self.bandwidth
+        if self.advertised is None or current.available is None or not current.capacity:
+            return 0.0
+        return (current.available - (self.advertised.bandwidth.available or 0.0)) / current.capacity
 
 
 def te_attributes(link: AdvertisedLink[Any], te_metric: int) -> TeAttributes:

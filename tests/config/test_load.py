@@ -271,6 +271,8 @@ adaptive: {metric: speed, floor: 200%}
         ("hostname: 5", "hostname", "text"),
         ("state-directory: state", "state-directory", "absolute path"),
         ("adaptive: {announce-threshold: 3}", "adaptive.announce-threshold", "3%"),
+        ("adaptive: {announce-budget: 0}", "adaptive.announce-budget", "500/s"),
+        ("adaptive: {announce-budget: 500/min}", "adaptive.announce-budget", "500/s"),
         ("adaptive: 5", "adaptive", "a mapping"),
         ("- 1", "", "a mapping"),
         ("fib: {5: 1}", "fib[5]", "one of buckets, group-type"),

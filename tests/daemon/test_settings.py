@@ -66,6 +66,14 @@ def test_weights_lean_only_where_the_file_says_for_how_many_flows():
         load_text(text % "flows: 0")
 
 
+@pytest.mark.parametrize("metric", ["capacity", "available", "equalise"])
+@pytest.mark.parametrize("written", ["200/s", "200"])
+def test_the_budget_of_announcements_holds_with_every_metric(metric, written):
+    text = OSPF + f"\nadaptive: {{metric: {metric}, announce-budget: {written}}}"
+    protocols = router_settings(load_text(text), 1, "leaf1").protocols
+    assert [engine.advertise.budget for engine in protocols.values()] == [200.0]
+
+
 def test_equalising_is_another_rule_for_available_bandwidth():
     """Its dead zone is the announce threshold: smaller differences are not advertised."""
     text = OSPF + "\nadaptive: {metric: %s, announce-threshold: 4%%}"

@@ -18,6 +18,7 @@ from fared.isis.instance import Instance
 from fared.isis.neighbors import neighbors, topology_of
 from fared.isis.origination.fragments import MAX_VALUE, Item, ItemKey, TlvKind, keyed
 from fared.isis.pdu.codec import entry_size
+from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import (
     FLAG_NODE,
     MT_IPV4,
@@ -29,12 +30,14 @@ from fared.isis.pdu.tlvs import (
     InterfaceAddresses,
     IpReach,
     IsNeighbor,
+    IsReachability,
     LspBufferSize,
     MultiTopology,
     ProtocolsSupported,
     TeRouterId,
     Tlv,
     Topology,
+    of_type,
 )
 from fared.isis.settings import DEFAULT_LSP_MTU
 from fared.te.attributes import NO_ATTRIBUTES
@@ -164,3 +167,12 @@ def prefix_item(instance: Instance, reach: IpReach, group: int) -> Item:
         reach = replace(reach, tags=(), unknown=())
         size = entry_size(reach)
     return Item(kind, reach, size, group)
+
+
+def link_ends(lsp: Lsp) -> int:
+    """Count the entries of an LSP that carry a bandwidth."""
+    return sum(
+        neighbor.attributes.capacity is not None
+        for tlv in of_type(lsp.tlvs, IsReachability)
+        for neighbor in tlv.neighbors
+    )

@@ -220,6 +220,10 @@ class FragmentTable:
             return (*self._header, *found)
         return tuple(found) or None
 
+    def number_of(self, key: ItemKey) -> int | None:
+        """The fragment of an entry; None: it has no place yet."""
+        return self._where.get(key)
+
     def numbers(self) -> list[int]:
         """The existing fragments, ascending."""
         return sorted({0} | {n for n, fragment in self._fragments.items() if fragment.bins})

@@ -16,6 +16,7 @@ from fared.isis.addresses import borrowed_addresses
 from fared.isis.circuit import Circuit
 from fared.isis.ids import Level, LspId, fragment_of, lsp_id, pseudonode_of
 from fared.isis.instance import Instance
+from fared.isis.lsdb import StoredLsp
 from fared.isis.neighbors import runs_level
 from fared.isis.origination import contents
 from fared.isis.origination.fragments import ALONE, FragmentTable, Item, ItemKey
@@ -24,7 +25,7 @@ from fared.isis.pdu.auth import keyring_size
 from fared.isis.pdu.codec import tlvs_size
 from fared.isis.pdu.tlvs import IpReach
 from fared.isis.update.flooding import Flooding
-from fared.te.advertise import advertise_if_due
+from fared.te.announcer import Announcer, Carrier
 
 _LSP_HEADER = 27
 _ROUTER = 0
@@ -58,6 +59,12 @@ class Originator:
         self._routers = {
             level: _LevelAdvertisements(self._room(level)) for level in instance.databases
         }
+        self._announcer: Announcer[Circuit, Level] = Announcer(
+            instance.process.timers,
+            lambda: instance.settings.advertise,
+            self._announced_in,
+        )
+        instance.budgets = self._announcer.budgets
         self._networks: dict[tuple[Level, int], FragmentTable] = {}
         """By level and pseudonode number."""
         self._network_of: dict[tuple[Level, int], int] = {}
@@ -147,8 +154,7 @@ class Originator:
 
     def circuit_removed(self, circuit: Circuit) -> None:
         """A circuit was removed."""
-        self._process.timers.cancel(circuit.advertise_timer)
-        circuit.advertise_timer = None
+        self._announcer.forget(circuit)
         self.circuit_changed(circuit)
 
     def everything_changed(self) -> None:
@@ -161,17 +167,32 @@ class Originator:
             self._refresh_prefixes(router, router.all_prefixes())
 
     def bandwidth_changed(self, circuit: Circuit) -> None:
-        """Advertise a changed capacity or load of a link if due (``te.advertise``)."""
-        instance, again = self._instance, partial(self.bandwidth_changed, circuit)
-        if advertise_if_due(
-            circuit,
-            instance.settings.advertise,
-            instance.process.timers,
-            instance.process.now,
-            again,
-        ):
-            for level in self._routers:
-                self._dirty[level, circuit.ifindex] = None
+        """Advertise a changed capacity or load of a link if due (``te.announcer``)."""
+        self._announcer.offer(circuit, self._process.now)
+
+    def load_measured(self, circuit: Circuit, utilized: float | None) -> None:
+        """Store the load of a link, bytes/s; None: unknown."""
+        now = self._process.now
+        circuit.measured(utilized, self._announcer.averaging(circuit, now), now)
+        self.bandwidth_changed(circuit)
+
+    def lsp_changed(self, level: Level, entry: StoredLsp) -> None:
+        """Count the link ends that are advertised in a level, for its budget."""
+        ends = 0 if entry.purged else contents.link_ends(entry.lsp)
+        known = self._announcer.budget(level).ends
+        known.put(entry.lsp_id, ends, self._process.now, own=entry.own)
+
+    def _announced_in(self, circuit: Circuit) -> list[Carrier[Level]]:
+        """The levels and fragments in which the bandwidth of a link is advertised."""
+        carriers: list[Carrier[Level]] = []
+        for level, router in self._routers.items():
+            keys = router.circuits.get(circuit.ifindex, ())
+            carriers += [
+                Carrier(level, number)
+                for number in {router.table.number_of(key) for key in keys}
+                if number is not None
+            ]
+        return carriers
 
     def leak(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
         """Advertise a prefix of the other level in this one, or withdraw it (RFC 5302)."""
@@ -207,6 +228,9 @@ class Originator:
 
     def settle(self) -> None:
         """Bring our LSPs up to date as far as throttles allow."""
+        for circuit in self._announcer.settle(self._process.now):
+            for level in self._routers:
+                self._dirty[level, circuit.ifindex] = None
         dirty, self._dirty = self._dirty, {}
         for level, ifindex in dirty:
             self._update_circuit(level, ifindex)

@@ -30,7 +30,7 @@ from fared.ospf.packet.lsa import (
 )
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.packets import Options
-from fared.te.advertise import advertise_if_due
+from fared.te.announcer import Announcer, Carrier
 
 _OPAQUE_ID = 0xFFFFFF
 
@@ -93,6 +93,12 @@ class Originator:
         self._self_lsas: dict[SelfLsaKey, SelfLsa] = {}
         self._marked: dict[SelfLsaKey, SelfLsa] = {}
         self._networks: dict[int, SelfLsaKey] = {}
+        self._announcer: Announcer[Interface, AreaId] = Announcer(
+            instance.process.timers,
+            lambda: instance.settings.advertise,
+            self._announced_in,
+        )
+        instance.budgets = self._announcer.budgets
 
     # The LSAs
 
@@ -132,6 +138,7 @@ class Originator:
 
     def remove_interface(self, interface: Interface) -> None:
         """Flush and remove the TE LSA of a removed interface."""
+        self._announcer.forget(interface)
         self._remove((interface.settings.area, self._te_key(interface.ifindex)))
 
     def _remove(self, key_in_area: SelfLsaKey) -> None:
@@ -225,16 +232,36 @@ class Originator:
             own.throttle.configure(self._instance.settings.throttle)
             self._mark(own)
 
-    def bandwidth_changed(self, interface: Interface) -> None:
-        """Advertise a changed capacity or load of a link if due (``te.advertise``)."""
-        instance, again = self._instance, partial(self.bandwidth_changed, interface)
-        if advertise_if_due(
-            interface,
-            instance.settings.advertise,
-            instance.process.timers,
-            instance.process.now,
-            again,
-        ):
+    def bandwidth_changed(self, interface: Interface) -> bool:
+        """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
+        return self._announcer.offer(interface, self._process.now)
+
+    def load_measured(self, interface: Interface, utilized: float | None) -> bool:
+        """Store the load of a link, bytes/s; None: unknown. Return whether to ``settle``."""
+        now = self._process.now
+        interface.measured(utilized, self._announcer.averaging(interface, now), now)
+        return self.bandwidth_changed(interface)
+
+    def lsa_changed(self, entry: LsaEntry) -> None:
+        """Count the link ends that are advertised in an area, for its budget."""
+        key, area = entry.key, entry.lsdb.area
+        if area is None or not _is_te_link(key):
+            return
+        process, instance = self._process, self._instance
+        ends = 0 if entry.is_maxage(process.now) else 1
+        self._announcer.budget(area).ends.put(
+            key, ends, process.now, own=key.advertising_router == instance.router_id
+        )
+
+    def _announced_in(self, interface: Interface) -> list[Carrier[AreaId]]:
+        """The area and the TE LSA in which the bandwidth of a link is advertised, if it is."""
+        area, key = interface.settings.area, self._te_key(interface.ifindex)
+        entry = self._instance.areas[area].lsdb.get(key)
+        alive = entry is not None and not entry.is_maxage(self._process.now)
+        return [Carrier(area, key)] if alive else []
+
+    def _announce(self) -> None:
+        for interface in self._announcer.settle(self._process.now):
             self._mark_key((interface.settings.area, self._te_key(interface.ifindex)))
 
     def self_originated_received(self, entry: LsaEntry) -> None:
@@ -282,6 +309,7 @@ class Originator:
 
     def settle(self) -> None:
         """Originate every marked LSA whose throttle allows it; arm timers for the others."""
+        self._announce()
         now = self._process.now
         for key_in_area, own in list(self._marked.items()):
             assert own.requested_at is not None
@@ -374,6 +402,16 @@ class Originator:
 def _options(area: Area) -> int:
     """The E bit, off in stub areas (RFC 2328 §12.1.2)."""
     return 0 if area.settings.stub else int(Options.E)
+
+
+def _is_te_link(key: LsaKey) -> bool:
+    """Whether an LSA describes a link: a TE LSA other than that of the router address."""
+    kind, instance_id = divmod(key.link_state_id, _OPAQUE_ID + 1)
+    return (
+        key.ls_type == LsType.OPAQUE_AREA
+        and kind == OpaqueType.TRAFFIC_ENGINEERING
+        and instance_id != 0
+    )
 
 
 def _wake() -> None:

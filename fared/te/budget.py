@@ -1,0 +1,147 @@
+"""A budget for the announcements of an area: how many changed bandwidths its routers may advertise.
+
+Every router of an area processes every announcement, so what counts is their sum. A router knows
+the number of link ends advertised in its database (``LinkEnds``); its own part of them is its share
+of the budget (``AnnounceBudget``). Databases are equal, so the shares add up to the budget, and no
+router needs to know the demand of another. In any ten seconds a router announces no more than ten
+seconds of its share, except changes of capacity, which are not load.
+
+While the share is too small, a router averages loads over a longer time and raises the threshold:
+jobs that send and pause then cost few announcements, and the average is what weights need, as they
+are damped. The largest changes go first.
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+WINDOW = 10.0
+"""Seconds in which a router announces no more than ten seconds of its share, or one change."""
+LONGEST_AVERAGE = 60.0
+"""Loads are averaged over at most this time, seconds."""
+_BURST = 2.0
+"""Seconds of its share that a router may save up."""
+_REFILL = 1.0 - _BURST / WINDOW
+"""With the full bucket, the refills of a window are the share of the window."""
+_JOINING = 0.01
+"""Part of the budget that a router may use while its database is still growing."""
+_GROWTH = 1.125
+"""A smaller growth is a link or a router that came up, not a database that is being learned."""
+_RELAX = 0.1
+"""Seconds by which the averaging time decreases each second while the share suffices."""
+_STEEPNESS = 20.0
+"""Averaging time, seconds, at which the threshold has doubled."""
+
+
+class LinkEnds:
+    """The link ends advertised in one area or level, by the LSA or LSP that carries them."""
+
+    __slots__ = ("_ends", "_grown_at", "_level", "own", "total")
+
+    def __init__(self) -> None:
+        self._ends: dict[Hashable, int] = {}
+        self.own = 0
+        """Those of this router."""
+        self.total = 0
+        self._level = 0.0
+        self._grown_at: float | None = None
+
+    def put(self, key: Hashable, ends: int, now: float, *, own: bool) -> None:
+        """An LSA or LSP carries this number of ends from now on; 0: it is gone, or has none."""
+        change = ends - self._ends.get(key, 0)
+        if not change:
+            return
+        if ends:
+            self._ends[key] = ends
+        else:
+            del self._ends[key]
+        self.total += change
+        if own:
+            self.own += change
+        elif self.total > self._level:
+            self._level, self._grown_at = self.total * _GROWTH, now
+
+    def joining(self, now: float) -> bool:
+        """Whether the database is still being learned: the number of ends grew a moment ago."""
+        return self._grown_at is None or now < self._grown_at + WINDOW
+
+    def part(self, now: float) -> float:
+        """Return the part of the budget that is our own, 0..1."""
+        part = self.own / self.total if self.total else 0.0
+        return min(part, _JOINING) if self.joining(now) else part
+
+
+class AnnounceBudget:
+    """The share of this router in the budget of one area, as a token bucket.
+
+    ``averaging`` (seconds) is the time over which loads are averaged: the time that the deferred
+    changes need to be announced. It increases by a second each second, so that an average begins
+    with the first change that was deferred. ``waiting`` is their number, set by ``Announcer``.
+    """
+
+    __slots__ = ("_at", "_tokens", "averaging", "budget", "ends", "spent", "waiting")
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        """Announcements a second of the whole area."""
+        self.ends = LinkEnds()
+        self.averaging = 0.0
+        self.waiting = 0
+        self.spent = 0
+        """Announcements so far."""
+        self._tokens = 0.0
+        self._at: float | None = None
+
+    def share(self, now: float) -> float:
+        """Return how many announcements a second this router may make."""
+        return self.budget * self.ends.part(now)
+
+    def advance(self, now: float) -> None:
+        """Credit the share of the time since the last call, and adapt the averaging time."""
+        if self._at is not None and now <= self._at:
+            return
+        rate = self.share(now) * _REFILL
+        most = max(1.0, rate / _REFILL * _BURST)
+        if self._at is None:
+            self._at, self._tokens = now, most
+            return
+        since, self._at = now - self._at, now
+        self._tokens = min(most, self._tokens + since * rate)
+        backlog = min(LONGEST_AVERAGE, self.waiting / rate) if rate else LONGEST_AVERAGE
+        if self.waiting and backlog > self.averaging:
+            self.averaging = min(backlog, self.averaging + since)
+        else:
+            self.averaging = max(0.0, self.averaging - since * _RELAX)
+
+    def threshold(self, least: float) -> float:
+        """Return the change to announce, as part of the capacity; ``least`` is configured."""
+        return least * (1.0 + self.averaging / _STEEPNESS)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the share permits one more announcement."""
+        return self._tokens >= 1.0
+
+    def ready_at(self, now: float) -> float | None:
+        """Return when it will; None: never, as no end of ours is advertised."""
+        rate = self.share(now) * _REFILL
+        if not rate:
+            return None
+        # The margin: rounding must not end a wait just before the token is there.
+        return now + max(0.0, 1.0 - self._tokens) / rate + 1e-6
+
+    def spend(self) -> None:
+        """Pay for an announcement. One that cannot wait may be owed, until the bucket is at -1."""
+        self._tokens = max(self._tokens - 1.0, -1.0)
+        self.spent += 1
+
+
+def average(before: float | None, load: float | None, since: float, over: float) -> float | None:
+    """Return a load averaged exponentially over a time, ``since`` seconds after the last one."""
+    if before is None or load is None or over <= 0.0:
+        return load
+    return before + (load - before) * (1.0 - exp(-since / over))
