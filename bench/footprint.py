@@ -29,8 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 if TYPE_CHECKING:
-    from fared.lab.fabric import Fabric, NodeProcess
+    from fared.lab.fabric import Fabric
     from fared.lab.kernel_view import KernelView
+    from fared.lab.processes import NodeProcess
 
 STARTING = '"starting"'
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"

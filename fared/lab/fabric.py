@@ -7,7 +7,7 @@ process holds.
 
 from __future__ import annotations
 
-import contextlib
+import compileall
 import json
 import os
 import shutil
@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import fared
 from fared.core.units import BytesPerSecond
 from fared.lab import sandbox, topology
 from fared.lab.addressing import AddressPlan, NodePlan, PortAddresses, make_plan
@@ -29,48 +30,13 @@ from fared.lab.kinds import NodeKind, kind_of
 from fared.lab.kinds.base import Command
 from fared.lab.namespaces import Netns
 from fared.lab.node import configure_interfaces
+from fared.lab.processes import NodeProcess, end, send_signal, start_in_turn
 from fared.lab.shaping import shape_command
 
 STATE_FILE = "state.json"
 STATE_FORMAT = "fared-lab/1"
 _START_DEADLINE = 60.0
 _START_DEADLINE_A_NODE = 1.0
-_STOP_DEADLINE = 5.0
-_POLL = 0.005
-
-
-@dataclass
-class NodeProcess:
-    """A program the lab started in a node."""
-
-    name: str
-    pid: int
-    log: Path
-    handle: subprocess.Popen[bytes] | None = None
-
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        if self.handle is not None:
-            return self.handle.poll() is None
-        try:
-            state = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
-        except OSError:
-            return False
-        return state != "Z"
-
-    def resident_bytes(self) -> int:
-        """Its resident memory, bytes; 0 when it has ended."""
-        try:
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
-        except OSError:
-            return 0
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
-    def last_words(self, lines: int = 8) -> str:
-        """The end of its output, for error messages."""
-        with contextlib.suppress(OSError):
-            return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-lines:])
-        return ""
 
 
 @dataclass
@@ -213,6 +179,8 @@ class Fabric:
 
     def start(self) -> None:
         """Write the configurations and start all daemons. Raises LabError."""
+        if any(node.plan.node.kind == "fared" for node in self.nodes.values()):
+            _compile()
         self._start(list(self.nodes.values()))
 
     def start_node(self, name: str) -> None:
@@ -224,8 +192,8 @@ class Fabric:
         node = self.node(name)
         if kill:
             for process in node.processes:
-                _signal(process, signal.SIGKILL)
-        _end(node.processes)
+                send_signal(process, signal.SIGKILL)
+        end(node.processes)
         node.processes.clear()
 
     def _start(self, nodes: Sequence[RunningNode], *, write: bool = True) -> None:
@@ -240,9 +208,7 @@ class Fabric:
         deadline = time.monotonic() + _START_DEADLINE + _START_DEADLINE_A_NODE * len(nodes)
         while any(queues.values()):
             step = [(self.nodes[name], queue.pop(0)) for name, queue in queues.items() if queue]
-            started = [(node, command, _start(node, command)) for node, command in step]
-            for node, command, process in started:
-                _await_ready(node, command, process, deadline)
+            start_in_turn(step, deadline)
 
     def stop(self) -> None:
         """Stop the daemons, first by SIGTERM, then by SIGKILL, and delete the namespaces."""
@@ -250,7 +216,7 @@ class Fabric:
             view.close()
         self._views.clear()
         processes = [process for node in self.nodes.values() for process in node.processes]
-        _end(processes)
+        end(processes)
         for node in self.nodes.values():
             node.processes.clear()
         for node in self._built:
@@ -323,54 +289,10 @@ class Fabric:
         return self._rates.get((port.node, port.name), port.rate)
 
 
-def _start(node: RunningNode, command: Command) -> NodeProcess:
-    if command.ready is not None:
-        command.ready.unlink(missing_ok=True)
-    log = node.directory / f"{command.name}.log"
-    try:
-        handle = node.netns.start(command.arguments, log)
-    except OSError as error:
-        raise LabError(f"{node.name}: cannot start {command.arguments[0]}: {error}") from error
-    process = NodeProcess(command.name, handle.pid, log, handle)
-    node.processes.append(process)
-    return process
+def _compile() -> None:
+    """Compile our modules where that has not been done, once for all daemons.
 
-
-def _await_ready(
-    node: RunningNode, command: Command, process: NodeProcess, deadline: float
-) -> None:
-    while True:
-        ended = None if process.handle is None else process.handle.poll()
-        if not command.lasting and ended == 0:
-            node.processes.remove(process)
-            return
-        if ended is not None:
-            raise LabError(
-                f"{node.name}: {command.name} ended with code {ended}:\n{process.last_words()}"
-            )
-        if command.lasting and (command.ready is None or command.ready.exists()):
-            return
-        if time.monotonic() > deadline:
-            raise LabError(
-                f"{node.name}: {command.name} is not ready in time:\n{process.last_words()}"
-            )
-        time.sleep(_POLL)
-
-
-def _end(processes: Sequence[NodeProcess]) -> None:
-    for process in processes:
-        _signal(process, signal.SIGTERM)
-    deadline = time.monotonic() + _STOP_DEADLINE
-    while any(process.alive() for process in processes) and time.monotonic() < deadline:
-        time.sleep(_POLL)
-    for process in processes:
-        if process.alive():
-            _signal(process, signal.SIGKILL)
-        if process.handle is not None:
-            process.handle.wait()
-
-
-def _signal(process: NodeProcess, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        if process.alive():
-            os.kill(process.pid, number)
+    A source tree that was edited, or is run with PYTHONDONTWRITEBYTECODE, costs each daemon 200 ms
+    otherwise. Where it cannot be written to, nothing happens.
+    """
+    compileall.compile_dir(str(Path(fared.__file__).parent), quiet=2)

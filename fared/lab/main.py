@@ -222,7 +222,8 @@ main.add_command(traffic)
 @_as_kind
 def demo(file: Path, as_kind: str | None) -> None:
     """Demonstrate the daemon on the fabric of FILE. Removes everything at the end."""
-    from fared.lab.demo import run_demo  # noqa: PLC0415 - the other commands need no networkx
+    # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
+    from fared.lab.demo import run_demo  # noqa: PLC0415
 
     source = topology.load(file)
     problem = sandbox.problem()
@@ -260,7 +261,8 @@ def clos5(
 ) -> None:
     """Write a five-stage fabric. --pods 8 --supers 4 is all of the draft's Figure 2.
 
-    Large fabrics on few cores require a longer hello interval, or starting daemons miss hellos.
+    Large fabrics whose containers all start at once, on few cores, require a longer hello interval,
+    or starting daemons miss hellos.
     """
     try:
         parse_bandwidth(rate)

@@ -1,0 +1,49 @@
+"""Figure 2 of the draft as a fabric of 80 daemons, on the cores of one machine."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from fared.api.client import ControlClient
+from fared.lab import topology
+from fared.lab.fabric import Fabric, RunningNode
+from fared.lab.generate import Clos5
+from fared.lab.waiting import has_all_paths, wait_until
+
+START = 180.0
+WATCHED = 60.0
+"""Seconds for the start, and seconds observed after it."""
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone, pytest.mark.soak]
+
+
+def losses(node: RunningNode) -> Iterator[str]:
+    """Log lines about neighbors that were full, and are not any more."""
+    (process,) = node.processes
+    for line in process.log.read_text("utf-8").splitlines():
+        record = json.loads(line)
+        if record["event"] == "neighbor-changed" and record["previous"] == "Full":
+            yield line
+
+
+def test_80_daemons_start_with_a_hello_a_second_and_lose_no_neighbor(tmp_path):
+    """On two cores; nor do they in the minute after, in which every kernel keeps every path."""
+    file = tmp_path / "figure2.clab.yml"
+    file.write_text(Clos5(pods=8, supers=4, hello=1, name="figure2").text())
+    with Fabric.from_topology(topology.load(file), directory=tmp_path / "state") as fabric:
+        routers = fabric.plan.routers
+        assert len(routers) == 80
+        views = fabric.views(routers)
+        assert wait_until(views, has_all_paths(fabric), START, quiet=WATCHED) is not None
+        nodes = [fabric.node(plan.name) for plan in routers]
+        assert list(itertools.chain.from_iterable(map(losses, nodes))) == []
+        for plan, node in zip(routers, nodes, strict=True):
+            client = ControlClient(str(node.directory / "fared.sock"))
+            neighbors = client.request("show neighbors")["neighbors"]
+            assert {row["state"] for row in neighbors} == {"Full"}, plan.name
+            assert {row["flaps"] for row in neighbors} == {0}, plan.name
+            assert len(neighbors) == len(plan.fabric_ports)
