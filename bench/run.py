@@ -53,6 +53,7 @@ SECTIONS = {
     "fib": "FIB: routes and weights into the kernel",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
+    "starting": "Start of a fabric: from the first daemon to the last route",
     "measuring": "Measuring: what it costs to know the load of every link",
     "adaptation": "Adaptation: weights that follow load",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
