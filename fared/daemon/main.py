@@ -16,7 +16,7 @@ import click
 
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
-from fared.startup import without
+from fared.startup import collector_paused, without
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -57,8 +57,8 @@ def main(path: str, *, check: bool, schema: bool) -> None:
 
 def load_daemon() -> ModuleType:
     """Import the daemon, which ``--check`` does not need, and asyncio with it, without TLS."""
-    with without("ssl"):
-        from fared.daemon import daemon  # noqa: PLC0415
+    with without("ssl"), collector_paused():
+        from fared.daemon import daemon  # noqa: PLC0415 - more than half of the start-up
 
     return daemon
 
