@@ -13,6 +13,7 @@ import fared
 from fared.api.documents import DOCUMENTS
 from fared.cli.session import Json, Session, output_options, socket_option
 from fared.cli.show import lazy_command, show
+from fared.cli.support import gather
 from fared.cli.words import Lazy, Words, imported
 
 _OFFLINE = ("decode", "spf", "lsdb")
@@ -75,8 +76,6 @@ def undrain(session: Session) -> None:
 @click.pass_obj
 def tech_support(session: Session) -> None:
     """Print every document of the daemon as one JSON document."""
-    from fared.cli.support import gather  # noqa: PLC0415 - rarely used
-
     document: Json = gather(session)
     session.as_json = True
     session.print(document)

@@ -10,12 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from fared.api.client import ControlClient
+from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
 
 Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,12 +43,6 @@ class Session:
     @contextmanager
     def _client(self) -> Iterator[ControlClient]:
         """Convert errors of the client into Failure and Unreachable."""
-        from fared.api.client import (  # noqa: PLC0415 - sockets are of no use to --help
-            ControlClient,
-            DaemonRefusedError,
-            DaemonUnreachableError,
-        )
-
         try:
             yield ControlClient(self.socket)
         except DaemonUnreachableError as error:
@@ -134,8 +127,8 @@ class Unreachable(Failure):
 
 def render(document: Json) -> str:
     """Format a document as a table, as wide as the terminal, with colours only there."""
-    from fared.cli.render import console  # noqa: PLC0415 - rich only when it is needed
-    from fared.cli.tables import write  # noqa: PLC0415
+    from fared.cli.render import console  # noqa: PLC0415 - rich: 25 ms that --json saves
+    from fared.cli.tables import write  # noqa: PLC0415 - as above
 
     target = console(None if sys.stdout.isatty() else _PIPE_WIDTH)
     with target.capture() as captured:

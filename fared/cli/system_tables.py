@@ -231,7 +231,7 @@ def _log(document: Json, out: Console, _now: float) -> None:
 
 
 def _config(document: Json, out: Console, _now: float) -> None:
-    import yaml  # noqa: PLC0415 - for this table only
+    import yaml  # noqa: PLC0415 - 10 ms, for this table only
 
     out.print(Text(f"# {document['file']}, with all defaults", style="dim"))
     text = yaml.safe_dump(document["config"], sort_keys=False, default_flow_style=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -41,8 +42,6 @@ def complete(word: str, known: Sequence[str], what: str) -> str:
         return matches[0]
     if matches:
         raise click.UsageError(f"{what} {word!r} is ambiguous: {', '.join(matches)}")
-    import difflib  # noqa: PLC0415 - only after a mistake
-
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
     raise click.UsageError(f"no {what} {word!r}; {hint}")

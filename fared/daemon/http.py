@@ -106,7 +106,8 @@ class HttpPort:
     async def _serve(self, listener: ClientListener) -> None:
         for name in _SERVER:
             await asyncio.to_thread(importlib.import_module, name)
-        from fared.api.http import App  # noqa: PLC0415 - loaded by now
+        # Loaded by now, in a thread: a daemon that nobody asks over HTTP does not need them.
+        from fared.api.http import App  # noqa: PLC0415
         from fared.api.http_server import HttpServer  # noqa: PLC0415
         from fared.api.metrics import Metrics  # noqa: PLC0415
 

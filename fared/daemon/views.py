@@ -47,7 +47,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
         """Answer a command of the registry. Raises CommandError."""
-        from fared.api.dispatch import run_view  # noqa: PLC0415 - for those who ask
+        from fared.api.dispatch import run_view  # noqa: PLC0415 - 20 ms that READY does not need
 
         return run_view(self.context(), command, args)
 

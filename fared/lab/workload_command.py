@@ -139,7 +139,8 @@ def _workload(
     job = Job(collective, (), size, elephants, iterations, seconds, period, duty)
 
     def play(fabric: Fabric) -> int:
-        # The other lab commands need neither networkx nor matplotlib.
+        # networkx and matplotlib: 100 ms, which the other commands, each node in a container
+        # among them, need not pay.
         from fared.lab import plots, workload_tables  # noqa: PLC0415
         from fared.lab.workload import run  # noqa: PLC0415
 
