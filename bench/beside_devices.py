@@ -102,7 +102,7 @@ class Device:
             sock = ospf_socket(ifindex)
             speaker = OspfSpeaker(router, _ospf_sender(sock), fabric.lsas, serves=serves)
         else:
-            sock = _isis_socket(f"d{spine}")
+            sock = isis_socket(f"d{spine}")
             speaker = IsisSpeaker(
                 fabric.system(router),
                 fabric.addresses((spine, 0))[0],
@@ -284,7 +284,7 @@ def _ospf_sender(sock: socket.socket) -> Any:  # noqa: ANN401
     return lambda payload: sock.sendto(payload, ("224.0.0.5", 0))
 
 
-def _isis_socket(name: str) -> socket.socket:
+def isis_socket(name: str) -> socket.socket:
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK
     sock = socket.socket(socket.AF_PACKET, kind, 0)
     sock.setsockopt(263, 23, 1)  # PACKET_IGNORE_OUTGOING

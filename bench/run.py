@@ -49,6 +49,7 @@ SECTIONS = {
     "prefixes": "Prefixes: one that changes, however many are held, and all of a fabric at start",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
+    "scale": "Scale of one daemon: 64 neighbors of a large fabric, changed bandwidths",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",

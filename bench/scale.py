@@ -11,8 +11,9 @@ last route in the kernel, and CPU; then, for each rate of changed available band
 part of the LSAs was acknowledged within a second (of each to each neighbor), adjacencies lost, the
 longest time between hellos, how long the loop was held (fared), memory.
 
-``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row;
-``--profile FILE`` writes a profile (pstats) of the last phase, or of ``--phase join|lost|rate``.
+``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row,
+``--protocol isis`` the same over IS-IS; ``--profile FILE`` writes a profile (pstats) of the rates,
+or of ``--phase join|lost``; ``--table`` runs all cases, also those too long for ``make bench``.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import argparse
 import gc
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +41,10 @@ import msgspec
 
 from bench.beside_fabric import Fabric
 from bench.scale_device import SCRIPT_CORE, Scaled
+from bench.scale_report import rows_of, table
 
-PATIENCE = 240.0
+PATIENCE = 60.0
+"""Seconds to join."""
 RESULTS = ROOT / "build" / "bench" / "scale.json"
 _ROUTES_SEEN = 0.5
 _SPACING = 2.2
@@ -53,6 +58,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """What to run."""
 
     daemon: str = "fared"
+    protocol: str = "ospf"
     spines: int = 64
     leaves: int = 512
     te: bool = False
@@ -63,8 +69,28 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     pace: float = 0.01
     spread: float = 0.001
     metric: str = "available"
+    patience: float = PATIENCE
     profile: str | None = None
     phase: str = ""
+
+
+CASES = (
+    Case(events=2),
+    Case(spines=16, leaves=64, te=True, rates=(50, 200, 1000), seconds=3, events=0),
+    Case(te=True, rates=(50, 200, 1000), seconds=4, events=0),
+    Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 100, 500), seconds=3, events=1),
+)
+"""What ``make bench`` runs, with fared and with FRR."""
+TABLE = (
+    Case(),
+    Case(spines=256, leaves=256, patience=240),
+    Case(te=True, rates=(50, 200, 1000, 4000), patience=120),
+    Case(spines=16, leaves=64, te=True, rates=(50, 200, 1000)),
+    Case(protocol="isis", patience=120),
+    Case(protocol="isis", te=True, rates=(20, 100, 500), patience=120),
+    Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 100, 500)),
+)
+"""What ``--table`` runs: a quarter of an hour."""
 
 
 class Run:
@@ -76,6 +102,7 @@ class Run:
         profile = Path(case.profile).absolute() if case.profile else None
         self.device = Scaled(
             case.daemon,
+            case.protocol,
             fabric,
             directory,
             hello=case.hello,
@@ -151,7 +178,7 @@ class Run:
         for neighbor in neighbors:
             neighbor.silent = False
             neighbor.hello()
-        joined = device.serve(PATIENCE, complete)
+        joined = device.serve(self.case.patience, complete)
         self.found["joined"] = max(full, loaded, routes) - began if joined else None
         self.found["join"] = {
             "full": full - began if full else None,
@@ -299,14 +326,14 @@ def _shown(found: Json) -> str:
 
 
 def measure(cases: Sequence[Case]) -> list[Json]:
-    """Run cases one after another, each in a sandbox of its own."""
+    """Run cases one after another, each in a sandbox of its own; those that fail are left out."""
     from fared.lab import sandbox
 
     found = []
     for case in cases:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.unlink(missing_ok=True)
-        sandbox.run(lambda case=case: _one(case))  # type: ignore[misc]
+        sandbox.run(partial(_one, case))
         if RESULTS.exists():
             found.append(json.loads(RESULTS.read_text()))
     return found
@@ -323,10 +350,26 @@ def _one(case: Case) -> int:
     return 0
 
 
+def both(cases: Sequence[Case]) -> list[Case]:
+    """Each case with fared, and with FRR if it is installed."""
+    daemons = ("fared", "frr") if shutil.which("/usr/lib/frr/zebra") else ("fared",)
+    return [msgspec.structs.replace(case, daemon=daemon) for case in cases for daemon in daemons]
+
+
+def rows() -> list[Json]:
+    """The report's rows; none if no sandbox can be made."""
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None:
+        return []
+    return rows_of(measure(both(CASES)))
+
+
 def main() -> int:
     """Run what the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--daemon", default="fared,frr", help="fared, frr or both")
+    parser.add_argument("--protocol", default="ospf", choices=("ospf", "isis"))
     parser.add_argument("--fabric", default="64x512", help="spines x leaves")
     parser.add_argument("--spines", type=int)
     parser.add_argument("--leaves", type=int)
@@ -340,12 +383,14 @@ def main() -> int:
     parser.add_argument("--metric", default="available", choices=("available", "capacity", "off"))
     parser.add_argument("--profile", help="file for the profile of fared")
     parser.add_argument("--phase", default="", choices=("", "join", "lost", "rate"))
+    parser.add_argument("--table", action="store_true", help="all cases, large ones too")
     given = parser.parse_args()
     spines, leaves = map(int, given.fabric.split("x"))
     rates = tuple(float(rate) for rate in given.rate.split(",") if rate)
     cases = [
         Case(
             daemon=daemon,
+            protocol=given.protocol,
             spines=given.spines or spines,
             leaves=given.leaves or leaves,
             te=given.te or bool(rates),
@@ -361,7 +406,11 @@ def main() -> int:
         )
         for daemon in given.daemon.split(",")
     ]
-    return 0 if len(measure(cases)) == len(cases) else 1
+    if given.table:
+        cases = [case for case in both(TABLE) if case.daemon in given.daemon.split(",")]
+    found = measure(cases)
+    print("\n".join(table(found)))
+    return 0 if len(found) == len(cases) else 1
 
 
 if __name__ == "__main__":

@@ -13,11 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.beside_devices import Device, ospf_socket
+from bench.beside_devices import Device, isis_socket, ospf_socket
 from bench.beside_fabric import Fabric
-from bench.scale_fabric import Contents
+from bench.scale_fabric import LsaContents
+from bench.scale_isis import Adjacencies, IsisNeighbor
 from bench.scale_kernel import KernelRoutes
-from bench.scale_speaker import Neighbor, Script
+from bench.scale_lsps import LspContents
+from bench.scale_script import Contents, Neighbor, Script
+from bench.scale_speaker import OspfNeighbor
 
 DUT_CORE, SCRIPT_CORE = 0, 1
 _PROFILED = Path(__file__).with_name("scale_profiled.py")
@@ -62,6 +65,7 @@ class Scaled(Device):
     def __init__(
         self,
         kind: str,
+        protocol: str,
         fabric: Fabric,
         directory: Path,
         *,
@@ -72,9 +76,14 @@ class Scaled(Device):
     ) -> None:
         self.hello, self.dead = hello, 4 * hello
         self.metric, self.profile = metric, profile
-        self.contents = Contents(fabric)
-        self.script = Script(self.contents, fabric.leaf(0), hello, spread)
-        super().__init__(kind, "ospf", fabric, directory)
+        self.contents: Contents
+        if protocol == "ospf":
+            device, self.contents = fabric.leaf(0), LsaContents(fabric)
+        else:
+            device, self.contents = fabric.system(fabric.leaf(0)), LspContents(fabric)
+        self._adjacencies = Adjacencies()
+        self.script = Script(self.contents, device, hello, spread)
+        super().__init__(kind, protocol, fabric, directory)
         self.monitor.close()
         self.kernel = KernelRoutes(self.inside.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
         self.lag: Lag | None = None
@@ -93,8 +102,24 @@ class Scaled(Device):
         """Called in every turn with the time; returns when it is to be called again."""
 
     def _speak(self, spine: int, ifindex: int) -> None:
-        sock = ospf_socket(ifindex)
-        neighbor = Neighbor(self.script, self.fabric.spine(spine), sock)
+        neighbor: Neighbor
+        router = self.fabric.spine(spine)
+        contents = self.contents
+        if isinstance(contents, LsaContents):
+            sock = ospf_socket(ifindex)
+            neighbor = OspfNeighbor(self.script, contents, router, sock)
+        else:
+            sock = isis_socket(f"d{spine}")
+            assert isinstance(contents, LspContents)
+            neighbor = IsisNeighbor(
+                self.script,
+                contents,
+                self._adjacencies,
+                sock,
+                system=self.fabric.system(router),
+                address=self.fabric.addresses((spine, 0))[0],
+                circuit=ifindex,
+            )
         self.sockets[sock.fileno()] = sock
         if not spine:
             self._neighbors: dict[int, Neighbor] = {}

@@ -77,7 +77,7 @@ def _update(batch: list[bytes]) -> Content:
     return content(PacketType.LS_UPDATE, b"".join((_COUNT.pack(len(batch)), *batch)))
 
 
-class Contents:
+class LsaContents:
     """The database that all neighbors offer, and its changes."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -88,9 +88,22 @@ class Contents:
         self._dice = random.Random(19)
         self._dice.shuffle(self._ends)
         self._next = 0
-
-    def descriptions(self) -> list[bytes]:
+        self.descriptions = self._described()
         """The headers of all LSAs, a part for each description packet."""
+
+    def instances(self) -> set[bytes]:
+        """Identify the present instance of each LSA."""
+        return {self.instance(raw) for raw in self.lsas.values()}
+
+    def instance(self, raw: bytes) -> bytes:
+        """Identify an instance: its header without the age."""
+        return raw[2:LSA_HEADER_SIZE]
+
+    def packed(self, lsas: Iterable[bytes]) -> list[Content]:
+        """Pack LSAs into updates."""
+        return list(updates(lsas))
+
+    def _described(self) -> list[bytes]:
         headers = b"".join(raw[:LSA_HEADER_SIZE] for raw in self.lsas.values())
         step = (MTU - _HEADERS - _DESCRIPTION.size) // LSA_HEADER_SIZE * LSA_HEADER_SIZE
         return [headers[at : at + step] for at in range(0, len(headers), step)]

@@ -10,21 +10,17 @@ nothing, and never flaps.
 from __future__ import annotations
 
 import contextlib
-import random
 import socket
 import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from bench.scale_fabric import Content, Contents, content, description, packet, updates
+from bench.scale_fabric import Content, LsaContents, content, description, packet
+from bench.scale_script import Script
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
 from fared.ospf.packet.packets import Options, PacketType
 
-IN_TIME = 1.0
-"""Seconds for an acknowledgment to be in time."""
-RETRANSMIT = 5.0
-"""RxmtInterval (RFC 2328 §C.3)."""
 _HELLO = struct.Struct(">IHBBIII")
 _INSTANCES = struct.Struct("2x18s")
 _WORD = struct.Struct(">I")
@@ -32,147 +28,14 @@ _LINK = struct.Struct(">IIBBH")
 _BURST = 64
 
 
-class Sent:
-    """One LSA that the neighbors announce, and since when.
-
-    ``due``, ``waiting``: bits of those that still have to send it, or await an acknowledgment.
-    """
-
-    __slots__ = ("at", "due", "raw", "waiting")
-
-    def __init__(self, raw: bytes, at: float, due: int) -> None:
-        self.raw, self.at, self.due, self.waiting = raw, at, due, 0
-
-
-class Wave:
-    """LSAs announced together: neighbors send them one after another, each a little later."""
-
-    def __init__(self, sent: list[Sent], order: list[Neighbor], at: float, spread: float) -> None:
-        self._sent, self._order = sent, order
-        self._at, self._step = at, spread / len(order)
-        self._done = 0
-        self._whole = list(updates(one.raw for one in sent))
-
-    def turn(self, now: float) -> bool:
-        """Send as far as it is time; return whether all neighbors have sent."""
-        order = self._order
-        while self._done < len(order) and now >= self._at + self._done * self._step:
-            self._send(order[self._done])
-            self._done += 1
-        return self._done == len(order)
-
-    def _send(self, neighbor: Neighbor) -> None:
-        """Send all but those that the device has sent to this neighbor (RFC 2328 §13.3 (1))."""
-        bit = neighbor.bit
-        due = [one for one in self._sent if one.due & bit]
-        for one in due:
-            one.due &= ~bit
-            one.waiting |= bit
-        neighbor.script.copies += len(due)
-        whole = len(due) == len(self._sent)
-        for body in self._whole if whole else updates(one.raw for one in due):
-            neighbor.say(body)
-
-
-class Script:
-    """What all neighbors of the device have in common: the database, and what was announced."""
-
-    def __init__(self, contents: Contents, device: int, hello: int, spread: float) -> None:
-        self.contents = contents
-        self.spread = spread
-        """Seconds from the first copy of an announcement to the last."""
-        self.device = device
-        self.hello = hello
-        self.neighbors: list[Neighbor] = []
-        self.descriptions: list[bytes] = []
-        self.missing: set[bytes] = set()
-        """Instances that the device has neither acknowledged nor flooded."""
-        self.sent: dict[bytes, Sent] = {}
-        self.copies = 0
-        self.in_time = 0
-        """Acknowledgments of announced LSAs that came in time, one for each LSA and neighbor."""
-        self.retransmitted = 0
-        self.links = 0
-        """Point-to-point links in the router LSA of the device: its full adjacencies."""
-        self.lost = 0
-        """Adjacencies that the device gave up."""
-        self.lapse = 0.0
-        """The longest time between two hellos of the device on one link, seconds."""
-        self.received = 0
-        self._retransmit_at = 0.0
-        self._waves: list[Wave] = []
-        self._dice = random.Random(64)
-
-    def offer(self) -> None:
-        """Prepare what the neighbors offer to the device."""
-        self.descriptions = self.contents.descriptions()
-        self.missing = {raw[2:LSA_HEADER_SIZE] for raw in self.contents.lsas.values()}
-
-    def announce(self, lsas: list[bytes], now: float) -> None:
-        """Send new instances over every link."""
-        everyone = (1 << len(self.neighbors)) - 1
-        sent = [Sent(raw, now, everyone) for raw in lsas]
-        self.sent.update((one.raw[2:LSA_HEADER_SIZE], one) for one in sent)
-        order = self._dice.sample(self.neighbors, len(self.neighbors))
-        self._waves.append(Wave(sent, order, now, self.spread))
-        self.turn(now)
-
-    def turn(self, now: float) -> bool:
-        """Send what is due of all announcements; return whether all has been sent."""
-        self._waves = [wave for wave in self._waves if not wave.turn(now)]
-        return not self._waves
-
-    def acknowledged(self, instance: bytes, bit: int) -> bool:
-        """Record that the device has an instance; return whether a neighbor awaited this."""
-        self.missing.discard(instance)
-        found = self.sent.get(instance)
-        if found is None:
-            return False
-        found.due &= ~bit
-        if not found.waiting & bit:
-            return False
-        found.waiting &= ~bit
-        if time.monotonic() - found.at <= IN_TIME:
-            self.in_time += 1
-        if not found.waiting and not found.due:
-            del self.sent[instance]
-        return True
-
-    def retransmit(self, now: float) -> None:
-        """Send again what has not been acknowledged in time; to be called often."""
-        if now < self._retransmit_at:
-            return
-        self._retransmit_at = now + 0.5
-        due: dict[int, list[bytes]] = {}
-        for instance, sent in list(self.sent.items()):
-            if now - sent.at < RETRANSMIT:
-                break
-            del self.sent[instance]
-            if self.contents.is_newest(sent.raw):
-                sent.at = now
-                self.sent[instance] = sent  # at the end: the order is that of time
-                for number in range(sent.waiting.bit_length()):
-                    if sent.waiting >> number & 1:
-                        due.setdefault(number, []).append(sent.raw)
-        for number, lsas in due.items():
-            self.retransmitted += len(lsas)
-            self.neighbors[number].queue(updates(lsas))
-
-    def reset(self) -> None:
-        """Begin a measurement."""
-        now = time.monotonic()
-        self.sent.clear()
-        self.copies = self.in_time = self.retransmitted = self.lost = self.received = 0
-        self.lapse = 0.0
-        for neighbor in self.neighbors:
-            neighbor.heard_at = max(neighbor.heard_at, now - self.hello)
-
-
-class Neighbor:
+class OspfNeighbor:
     """A spine on one link; its router id is lower than the device's, so it is the slave."""
 
-    def __init__(self, script: Script, router_id: int, sock: socket.socket) -> None:
+    def __init__(
+        self, script: Script, contents: LsaContents, router_id: int, sock: socket.socket
+    ) -> None:
         self.script = script
+        self._contents = contents
         self.router_id = router_id
         self.bit = 1 << len(script.neighbors)
         self.silent = True
@@ -259,7 +122,7 @@ class Neighbor:
             return
         if flags & 4:
             self._part = 0
-        parts = self.script.descriptions
+        parts = self._contents.descriptions
         headers = parts[self._part] if self._part < len(parts) else b""
         self._part += 1
         self._sequence = sequence
@@ -282,7 +145,7 @@ class Neighbor:
             self.say(content(PacketType.LS_REQUEST, b"".join(keys)))
 
     def _serve(self, body: bytes) -> None:
-        self.queue(self.script.contents.requested(body))
+        self.queue(self._contents.requested(body))
 
     def _update(self, body: bytes) -> None:
         """Acknowledge what is not itself an acknowledgment (RFC 2328 §13.5)."""

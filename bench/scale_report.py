@@ -1,0 +1,97 @@
+"""Results of ``scale`` as rows of the benchmark report, and as one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.rows import compared
+
+JOIN_SECONDS = 8.0
+LOST_MS = 15.0
+CPU_PERCENT = 50.0
+ACKNOWLEDGED = 99.9
+LAG_MS = 50.0
+RATE_OF_GOALS = "1000"
+LARGE = "64x512"
+Json = dict[str, Any]
+
+
+def title(case: Json) -> str:
+    """Name a case, whatever the daemon."""
+    te = " with TE" if case["te"] else ""
+    name = "OSPF" if case["protocol"] == "ospf" else "IS-IS"
+    return f"{name} {case['spines']}x{case['leaves']}{te}"
+
+
+def rows_of(results: list[Json]) -> list[Json]:
+    """Compare fared with FRR, case by case."""
+    pairs: dict[str, dict[str, Json]] = {}
+    for found in results:
+        pairs.setdefault(title(found["case"]), {})[found["case"]["daemon"]] = found
+    return [row for name, pair in pairs.items() for row in _case(name, pair)]
+
+
+def _case(name: str, pair: dict[str, Json]) -> list[Json]:
+    ours, other = pair.get("fared", {}), pair.get("frr", {})
+    joined = compared(f"{name}: joined", ours.get("joined"), other.get("joined"), "s")
+    if LARGE in name and "TE" in name:
+        joined |= _goal(f"<= {JOIN_SECONDS:g} s", ours.get("joined"), JOIN_SECONDS)
+    rows = [joined]
+    rows.append(compared(f"{name}: memory", ours.get("memory"), other.get("memory"), "MiB"))
+    if ours.get("lost") or other.get("lost"):
+        lost, theirs = ours.get("lost") or {}, other.get("lost") or {}
+        last = compared(
+            f"{name}: link lost, last route", lost.get("last"), theirs.get("last"), "ms"
+        )
+        if LARGE in name:
+            last |= _goal(f"<= {LOST_MS:g} ms", lost.get("last"), LOST_MS)
+        rows.append(last)
+        rows.append(compared(f"{name}: link lost, CPU", lost.get("cpu"), theirs.get("cpu"), "ms"))
+    for rate in {**ours.get("rates", {}), **other.get("rates", {})}:
+        mine = ours.get("rates", {}).get(rate)
+        rows += _rate(f"{name}: {rate}/s", rate, mine, other.get("rates", {}).get(rate))
+    return rows
+
+
+def _rate(name: str, rate: str, ours: Json | None, other: Json | None) -> list[Json]:
+    """CPU at a rate of changed bandwidths, and what was acknowledged within a second."""
+    mine, theirs = ours or {}, other or {}
+    cpu = compared(f"{name}, CPU", mine.get("cpu"), theirs.get("cpu"), "% of a core")
+    acked = compared(
+        f"{name}, acknowledged within 1 s",
+        mine.get("acknowledged"),
+        theirs.get("acknowledged"),
+        "%",
+        more_is_better=True,
+    )
+    if mine:
+        parts = f"loop held {mine['lag']:.0f} ms at most, " if mine["lag"] is not None else ""
+        acked["note"] = (
+            f"{name}: fared: {parts}hellos at most {mine['lapse']:.2f} s apart, {mine['lost']}"
+            f" adjacencies lost, memory {mine['growth']:+.1f} MiB; the script took"
+            f" {mine['script']:.0f} % of its core"
+        )
+    if rate == RATE_OF_GOALS and LARGE in name:
+        cpu |= _goal(f"<= {CPU_PERCENT:g} %", mine.get("cpu"), CPU_PERCENT)
+        good = bool(mine) and mine["acknowledged"] >= ACKNOWLEDGED and not mine["lost"]
+        acked |= {"goal": "all, no adjacency lost", "met": good}
+        held = compared(f"{name}, loop held", mine.get("lag"), None, "ms")
+        return [cpu, acked, held | _goal(f"<= {LAG_MS:g} ms", mine.get("lag"), LAG_MS)]
+    return [cpu, acked]
+
+
+def _goal(text: str, value: float | None, most: float) -> Json:
+    return {"goal": text, "met": value is not None and value <= most}
+
+
+def table(results: list[Json]) -> list[str]:
+    """One line for each figure, fared beside FRR."""
+    lines = ["| what | fared | FRR | unit |", "|---|---|---|---|"]
+    for row in rows_of(results):
+        cells = (_number(row.get(key)) for key in ("ours", "other"))
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | {row['unit']} |")
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"

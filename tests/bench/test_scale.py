@@ -1,0 +1,152 @@
+"""The scripted fabric of ``scale``: what it sends is what routers of that fabric would send."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from bench.beside_fabric import Fabric
+from bench.scale_fabric import LsaContents, packet
+from bench.scale_lsps import LspContents, csnp, entries_of, entry_of, psnp
+from bench.scale_report import rows_of
+from bench.scale_script import Script
+from fared.core.wire import Reader
+from fared.isis.pdu.codec import checksum_ok, decode_pdu
+from fared.isis.pdu.model import Csnp, Psnp
+from fared.isis.pdu.tlvs import IsReachability, LspEntries, of_type
+from fared.ospf.packet.body import decode_body
+from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
+from fared.te.attributes import TeAttributes
+
+
+def lsas() -> LsaContents:
+    return LsaContents(Fabric(3, 5, te=True))
+
+
+def lsps() -> LspContents:
+    return LspContents(Fabric(3, 5, te=True))
+
+
+def bandwidths(contents: LsaContents | LspContents, raw: bytes) -> list[TeAttributes]:
+    if isinstance(contents, LsaContents):
+        return [decode_body(decode_lsa(Reader(raw))).attributes]
+    tlvs = of_type(decode_pdu(raw).tlvs, IsReachability)
+    return [neighbor.attributes for tlv in tlvs for neighbor in tlv.neighbors]
+
+
+class FakeNeighbor:
+    def __init__(self, script: Script) -> None:
+        self.script, self.bit = script, 1 << len(script.neighbors)
+        self.heard_at = 0.0
+        self.said = []
+        self.queued = []
+        script.neighbors.append(self)
+
+    def say(self, body) -> None:
+        self.said.append(body)
+
+    def queue(self, bodies) -> None:
+        self.queued.extend(bodies)
+
+
+def test_an_update_of_shared_parts_is_a_correct_packet_of_each_neighbor():
+    contents = lsas()
+    (body,) = contents.packed(list(contents.lsas.values())[:7])
+    for router in (0x0AFE0001, 0xFFFFFFFF, 1):
+        found = decode_packet(packet(router, body))
+        assert found.router_id == router
+        assert [lsa.raw for lsa in found.body.lsas] == list(contents.lsas.values())[:7]
+
+
+def test_requests_are_answered_with_the_lsas_of_the_database():
+    contents = lsas()
+    wanted = list(contents.lsas)[3:9]
+    (body,) = contents.requested(b"".join([*wanted, bytes(12)]))
+    found = decode_packet(packet(1, body)).body.lsas
+    assert [lsa.raw for lsa in found] == [contents.lsas[key] for key in wanted]
+
+
+@pytest.mark.parametrize("make", [lsas, lsps])
+def test_an_announcement_changes_one_available_bandwidth_and_is_newer(make):
+    contents = make()
+    known = dict(contents.lsas if isinstance(contents, LsaContents) else contents.lsps)
+    identity = (lambda raw: raw[3:12]) if make is lsas else (lambda raw: raw[12:20])
+    latest = {identity(raw): raw for raw in known.values()}
+    for _ in range(20):
+        raw = contents.announcement()
+        before, latest[identity(raw)] = latest[identity(raw)], raw
+        assert contents.is_newest(raw)
+        assert not contents.is_newest(before)
+        ends = zip(bandwidths(contents, before), bandwidths(contents, raw), strict=True)
+        (changed,) = [(old, new) for old, new in ends if old != new]
+        old, new = changed
+        assert abs(old.available_bandwidth - new.available_bandwidth) > 0.03 * new.capacity
+        assert new.available_bandwidth + new.utilized_bandwidth == pytest.approx(new.capacity)
+        if make is lsas:
+            assert lsa_checksum_ok(decode_lsa(Reader(raw)))
+        else:
+            assert checksum_ok(raw)
+
+
+def test_sequence_numbers_pdus_decode_to_their_entries():
+    contents = lsps()
+    whole = [decode_pdu(raw) for raw in contents.csnps(7)]
+    assert all(isinstance(pdu, Csnp) for pdu in whole)
+    assert whole[0].start == 0
+    assert whole[-1].end == 0xFFFFFFFFFFFFFFFF
+    assert all(after.start == before.end + 1 for before, after in pairwise(whole))
+    listed = [
+        entry.lsp_id
+        for pdu in whole
+        for tlv in of_type(pdu.tlvs, LspEntries)
+        for entry in tlv.entries
+    ]
+    assert listed == sorted(contents.lsps)
+    entries = [entry_of(raw) for raw in contents.lsps.values()]
+    (raw,) = psnp(7, entries)
+    assert isinstance(decode_pdu(raw), Psnp)
+    assert entries_of(raw, 17) == b"".join(entries)
+    assert entries_of(csnp(7, 0, 9, entries), 33) == b"".join(entries)
+
+
+def script(spread: float) -> tuple[Script, list[FakeNeighbor]]:
+    made = Script(lsas(), 1, 1, spread)
+    return made, [FakeNeighbor(made) for _ in range(4)]
+
+
+def test_what_the_device_has_sent_to_a_neighbor_that_neighbor_does_not_send():
+    made, neighbors = script(1.0)
+    raws = [made.contents.announcement() for _ in range(2)]
+    made.announce(raws, 100.0)
+    last = next(n for n in neighbors if not n.said and n is made._waves[0]._order[-1])
+    made.acknowledged(made.contents.instance(raws[0]), last.bit)
+    assert made.turn(102.0)
+    sent = [
+        [lsa.raw for body in n.said for lsa in decode_packet(packet(1, body)).body.lsas]
+        for n in neighbors
+    ]
+    assert sorted(map(len, sent)) == [1, 2, 2, 2]
+    assert made.copies == 7
+
+
+def test_an_acknowledgment_counts_once_and_a_missing_one_is_followed_by_the_lsa_again():
+    made, neighbors = script(0.0)
+    raw = made.contents.announcement()
+    made.announce([raw], random.Random(1).random())
+    instance = made.contents.instance(raw)
+    for neighbor in neighbors[1:]:
+        assert made.acknowledged(instance, neighbor.bit)
+        assert not made.acknowledged(instance, neighbor.bit)
+    made.retransmit(50.0)
+    assert [len(neighbor.queued) for neighbor in neighbors] == [1, 0, 0, 0]
+    assert made.acknowledged(instance, neighbors[0].bit)
+    made.retransmit(100.0)
+    assert len(neighbors[0].queued) == 1
+
+
+def test_a_case_that_failed_is_a_missed_goal():
+    case = {"daemon": "frr", "protocol": "ospf", "spines": 64, "leaves": 512, "te": True}
+    (joined, memory) = rows_of([{"case": case, "joined": 20.0, "memory": 3000.0, "rates": {}}])
+    assert joined["met"] is False
+    assert memory["ours"] is None
