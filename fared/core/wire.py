@@ -30,6 +30,11 @@ class Reader:
 
     __slots__ = ("_data", "end", "offset")
 
+    @property
+    def data(self) -> bytes:
+        """The whole packet, for a decoder that checks its reads against ``end`` itself."""
+        return self._data
+
     def __init__(self, data: bytes, offset: int = 0, end: int | None = None) -> None:
         self._data = data
         self.offset = offset

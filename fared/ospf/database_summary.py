@@ -13,7 +13,7 @@ import weakref
 import msgspec
 
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE
+from fared.ospf.packet.lsa import MAX_AGE
 
 FRESH = 1.0
 """Seconds for which a page may be reused: LS ages count in seconds."""
@@ -54,7 +54,7 @@ class DatabaseSummary(msgspec.Struct, weakref=True):
             at += 1
             age = entry.base_age + int(now - entry.installed_at)
             if age < MAX_AGE and entry.lsdb.entries.get(entry.key) is entry:
-                headers.append(_AGE.pack(age) + entry.lsa.raw[2:LSA_HEADER_SIZE])
+                headers.append(_AGE.pack(age) + entry.instance)
         page = self.pages[start, room] = _Page(b"".join(headers), at, now, versions)
         return page.packed, page.end
 

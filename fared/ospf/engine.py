@@ -104,7 +104,7 @@ class OspfEngine:
     def _database_watcher(self) -> DatabaseWatcher:
         return DatabaseWatcher(
             changed=self._lsa_changed,
-            expired=lambda entry: self._flooding.flood(entry, None),
+            expired=lambda entry: self._flooding.flood(entry),
             refresh=lambda entry: self._originator.refresh(entry),
             removed=lambda entry: self._originator.removed(entry),
         )
@@ -244,7 +244,7 @@ class OspfEngine:
             )
             return
         try:
-            packet = decode_packet(event.payload)
+            packet = decode_packet(event.payload, packed=True)
         except DecodeError as error:
             instance.process.reject(
                 error.code, event.source, interface=interface.name, what=str(error)
@@ -312,6 +312,7 @@ class OspfEngine:
         """Apply new settings, except the router id: changing that requires a restart."""
         instance = self._instance
         instance.apply(settings)
+        instance.participants.changed()
         for area_settings in settings.areas:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)

@@ -12,6 +12,8 @@ from fared.core.ids import dotted
 from fared.core.process import Process
 from fared.ospf.auth.sequence import AuthSequences
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.ospf.outbox import Outbox
+from fared.ospf.participants import Participants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +53,10 @@ class Instance:
         """Neighbors in state Exchange or Loading: while there are any, MaxAge LSAs stay (§14)."""
         self.maxage_list: dict[LsaEntry, None] = {}
         """MaxAge LSAs that are still in the databases (§14)."""
+        self.maxage_acknowledged: list[LsaEntry] = []
+        """Those that may be removed, once no neighbor is in state Exchange or Loading."""
+        self.participants = Participants()
+        self.outbox = Outbox(self.participants)
         self.border = False
         """Whether this is an area border router (RFC 3509), set by ``origination.border``."""
         self.budgets: Mapping[AreaId, AnnounceBudget] = {}

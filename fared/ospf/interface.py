@@ -9,8 +9,6 @@ import enum
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from fared.core.fsm import Row, TransitionTable
 from fared.core.ids import length_mask
 from fared.core.links import InterfaceAddress, Link
@@ -18,10 +16,10 @@ from fared.core.reduction import FloodDelay
 from fared.core.timers import Timer
 from fared.ospf.auth.memory import InterfaceAuthentication
 from fared.ospf.database_summary import SummaryList
-from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.outgoing import InterfaceTx, SendQueue
-from fared.ospf.packet.lsa import LsaHeader, LsaKey
+from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.packets import DatabaseDescription, Options
 from fared.ospf.settings import InterfaceSettings, NetworkType
 from fared.te.advertise import AdvertisedLink
@@ -160,24 +158,15 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         return length_mask(addresses[0].prefix_length) if addresses else 0
 
 
-class Retransmission(msgspec.Struct):
-    """One LSA on a retransmission list, and when to send it next.
-
-    ``deferred``: not sent yet, since the neighbor may receive the LSA from another router.
-    """
-
-    entry: LsaEntry
-    due: float
-    deferred: bool = False
-
-
 class Neighbor:
     """The neighbor data structure (RFC 2328 §10).
 
     ``master``: *this* router is the master of the exchange. ``last_dd``: flags, options and
     sequence number of the last description received; ``mtu``: its interface MTU, 0 before the
-    first. ``dd_kept_until``: until when the slave resends ``sent_dd`` (§10.8). ``outstanding``: the
-    LSAs in the last request (§10.9). ``sent_back``: when an LSA was last sent back (§13 (8)).
+    first. ``dd_kept_until``: until when the slave resends ``sent_dd`` (§10.8). ``requests``: link
+    state request list, headers by ``name_of``; ``outstanding``: those in the last request (§10.9).
+    ``bit``: its bit in bitmaps (``participants``), 0 below Exchange. ``sent_back``: when an LSA was
+    last sent back (§13 (8)).
     """
 
     def __init__(
@@ -207,11 +196,10 @@ class Neighbor:
         self.dd_kept_until = 0.0
         self.mtu = 0
         self.summaries = SummaryList()
-        self.requests: dict[LsaKey, LsaHeader] = {}
-        self.outstanding: dict[LsaKey, None] = {}
+        self.requests: dict[bytes, bytes] = {}
+        self.outstanding: dict[bytes, None] = {}
         self.request_timer: Timer | None = None
-        self.retransmissions: dict[LsaKey, Retransmission] = {}
-        self.retransmission_timer: Timer | None = None
+        self.bit = 0
         self.flood_delay = FloodDelay()
         self.sent_back: dict[LsaKey, float] = {}
         self.tx = SendQueue(interface.tx.wake)

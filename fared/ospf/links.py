@@ -84,6 +84,7 @@ class LinkManager:
 
     def changed(self, link: Link, settings: InterfaceSettings | None) -> None:
         """Process a new or changed link, or new settings; ``settings`` None: OSPF is off on it."""
+        self._instance.participants.changed()
         interface = self._instance.interfaces.get(link.ifindex)
         if settings is None:
             if interface is not None:
@@ -100,6 +101,7 @@ class LinkManager:
 
     def removed(self, ifindex: int) -> None:
         """Process the removal of a link."""
+        self._instance.participants.changed()
         interface = self._instance.interfaces.get(ifindex)
         if interface is not None:
             self._drop(interface, polite=False)

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from fared.core.ids import AreaId
 from fared.core.timers import Timer
 from fared.ospf.packet.body import LsaBody
-from fared.ospf.packet.lsa import MAX_AGE, MAX_AGE_DIFF, Lsa, LsaHeader, LsaKey, LsType
+from fared.ospf.packet.lsa import (
+    MAX_AGE,
+    MAX_AGE_DIFF,
+    Lsa,
+    LsaHeader,
+    LsaKey,
+    LsType,
+    decode_header,
+    instance_of,
+)
 
 
 class Scope(enum.Enum):
@@ -34,40 +43,64 @@ SCOPES: dict[int, Scope] = {
     LsType.OPAQUE_AS: Scope.AS,
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_GENERATION = 2048
 
 
 class LsaEntry:
-    """One LSA in a database.
+    """One LSA in a database: the bytes received, decoded at first use.
 
-    ``retransmissions`` counts the neighbors whose retransmission list holds this instance.
+    ``unacknowledged``: the neighbors whose link state retransmission list holds this instance
+    (``participants``); ``deferred``: those of them that it has not been sent to yet. Its place in
+    the order of retransmissions is ``wave``. ``current``: it has not been replaced or removed.
     ``flooded_in``: received from a neighbor. ``within_min_ls_arrival``: it follows its predecessor
-    so soon that neighbors may discard it (§13 (5)(a)). ``body`` is decoded at first use.
+    so soon that neighbors may discard it (§13 (5)(a)).
     """
 
     __slots__ = (
         "base_age",
         "body",
+        "current",
+        "deferred",
         "flooded_in",
         "installed_at",
         "key",
-        "lsa",
         "lsdb",
-        "retransmissions",
+        "raw",
         "timer",
+        "unacknowledged",
+        "wave",
         "within_min_ls_arrival",
     )
 
-    def __init__(self, lsdb: Lsdb, lsa: Lsa, now: float, *, flooded_in: bool) -> None:
+    def __init__(self, lsdb: Lsdb, key: LsaKey, raw: bytes, now: float) -> None:
         self.lsdb = lsdb
-        self.lsa = lsa
-        self.key: LsaKey = lsa.header.key
-        self.base_age = min(lsa.header.ls_age, MAX_AGE)
+        self.raw = raw
+        self.key = key
+        self.base_age = min(int.from_bytes(raw[:2], "big"), MAX_AGE)
         self.installed_at = now
-        self.flooded_in = flooded_in
+        self.current = True
+        self.flooded_in = False
         self.within_min_ls_arrival = False
-        self.retransmissions = 0
+        self.unacknowledged = 0
+        self.deferred = 0
+        self.wave: object | None = None
         self.timer: Timer | None = None
         self.body: LsaBody | None = None
+
+    @property
+    def instance(self) -> bytes:
+        """All fields of the header but the age."""
+        return instance_of(self.raw)
+
+    @property
+    def sequence_number(self) -> int:
+        """The LS sequence number, signed (§12.1.6)."""
+        return decode_header(self.raw).ls_sequence_number
+
+    @property
+    def lsa(self) -> Lsa:
+        """The LSA as installed."""
+        return Lsa(decode_header(self.raw), self.raw)
 
     def age(self, now: float) -> int:
         """LS age in seconds at ``now``, at most MaxAge."""
@@ -79,26 +112,46 @@ class LsaEntry:
 
     def header(self, now: float) -> LsaHeader:
         """The header with the age at ``now``."""
-        head = self.lsa.header
-        return LsaHeader(
-            self.age(now),
-            head.options,
-            head.ls_type,
-            head.link_state_id,
-            head.advertising_router,
-            head.ls_sequence_number,
-            head.ls_checksum,
-            head.length,
-        )
+        return decode_header(self.aged(self.age(now)))
+
+    def aged(self, age: int) -> bytes:
+        """The LSA with its age updated."""
+        return age.to_bytes(2, "big") + self.raw[2:]
+
+
+class RecentInstances:
+    """LSAs installed recently, by instance: most copies of a flood arrive soon after the first.
+
+    Two generations of at most ``_GENERATION`` LSAs each. They may hold LSAs that are not
+    ``current`` any more.
+    """
+
+    __slots__ = ("_new", "_old")
+
+    def __init__(self) -> None:
+        self._new: dict[bytes, LsaEntry] = {}
+        self._old: dict[bytes, LsaEntry] = {}
+
+    def add(self, entry: LsaEntry) -> None:
+        """Add an LSA."""
+        if len(self._new) >= _GENERATION:
+            self._old, self._new = self._new, {}
+        self._new[entry.instance] = entry
+
+    def get(self, instance: bytes) -> LsaEntry | None:
+        """Look up an instance."""
+        found = self._new.get(instance)
+        return found if found is not None else self._old.get(instance)
 
 
 class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
-    ``version`` counts installations and removals.
+    ``version`` counts installations and removals. ``listed``: the LSAs on any link state
+    retransmission list, by instance. ``recent``: those installed last, likewise.
     """
 
-    __slots__ = ("area", "entries", "ifindex", "scope", "version")
+    __slots__ = ("area", "entries", "ifindex", "listed", "recent", "scope", "version")
 
     def __init__(
         self, scope: Scope, area: AreaId | None = None, ifindex: int | None = None
@@ -107,6 +160,8 @@ class Lsdb:
         self.area = area
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
+        self.listed: dict[bytes, LsaEntry] = {}
+        self.recent = RecentInstances()
         self.version = 0
 
     def __len__(self) -> int:

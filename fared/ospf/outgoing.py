@@ -1,7 +1,7 @@
 """Send queues of an interface, which ``transmit`` empties at the next drain.
 
-A queue holds one instance of each LSA, the newest. Link state retransmission lists belong to the
-neighbor (RFC 2328 §10) and are not here.
+A queue holds one instance of each LSA, the newest. LSAs for point-to-point links are in the
+``Outbox`` of the router instead. Link state retransmission lists are in the database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from fared.core.igp import SendPacket
 from fared.core.timers import Timer
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.lsa import LsaHeader, LsaKey
+from fared.ospf.packet.lsa import LsaKey, instance_of
 from fared.ospf.packet.packets import PacketBody
 
 
@@ -26,16 +26,16 @@ class SendQueue(msgspec.Struct, eq=False):
 
     wake: Callable[[], None]
     updates: dict[LsaKey, LsaEntry] = msgspec.field(default_factory=dict)
-    acks: dict[LsaKey, LsaHeader] = msgspec.field(default_factory=dict)
+    acks: dict[bytes, bytes] = msgspec.field(default_factory=dict)
 
     def update(self, entry: LsaEntry) -> None:
         """Queue an LSA."""
         self.updates[entry.key] = entry
         self.wake()
 
-    def ack(self, header: LsaHeader) -> None:
-        """Queue an acknowledgment."""
-        self.acks[header.key] = header
+    def ack(self, header: bytes) -> None:
+        """Queue an acknowledgment: the header of an LSA as received."""
+        self.acks[instance_of(header)] = header
         self.wake()
 
     def clear(self) -> None:
@@ -45,7 +45,7 @@ class SendQueue(msgspec.Struct, eq=False):
 
 
 class InterfaceTx(SendQueue, eq=False):
-    """The queue of an interface; ``updates`` and ``acks`` go to all routers on it.
+    """The queue of an interface; ``updates`` (on a LAN) and ``acks`` go to all routers on it.
 
     ``packets``: packet bodies with their destinations. ``acks_ripe``: delayed acknowledgments are
     due. ``paced_until``: floods are held until then. ``last_hello``: what the last hello was made

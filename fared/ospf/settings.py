@@ -114,6 +114,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     flood_pacing: float = 0.005
     """Least gap between two floods out of one interface, in seconds; the first is immediate."""
+    bandwidth_pacing: float = 0.1
+    """The same for LSAs that only announce another available or unreserved bandwidth."""
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()

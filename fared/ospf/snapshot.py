@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from fared.core.ids import AreaId
@@ -119,12 +121,13 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
 def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
     """Copy the visible state of the live engine."""
     interfaces = [interface for _, interface in sorted(instance.interfaces.items())]
+    listed = _listed(instance)
     return OspfSnapshot(
         router_id=instance.router_id,
         hostname=instance.settings.hostname,
         stub_router=instance.settings.stub_router,
         reduction=instance.settings.reduction,
-        interfaces=tuple(_interface(instance, i, now) for i in interfaces),
+        interfaces=tuple(_interface(instance, i, listed, now) for i in interfaces),
         databases=(
             *(_area(area, now) for _, area in sorted(instance.areas.items())),
             _database(instance.as_scope, now),
@@ -135,7 +138,19 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
     )
 
 
-def _interface(instance: Instance, interface: Interface, now: float) -> InterfaceView:
+def _listed(instance: Instance) -> Counter[int]:
+    """How many LSAs each set of neighbors has not acknowledged."""
+    databases = [
+        *(area.lsdb for area in instance.areas.values()),
+        instance.as_scope,
+        *(interface.lsdb for interface in instance.interfaces.values()),
+    ]
+    return Counter(entry.unacknowledged for lsdb in databases for entry in lsdb.listed.values())
+
+
+def _interface(
+    instance: Instance, interface: Interface, listed: Counter[int], now: float
+) -> InterfaceView:
     settings = interface.settings
     advertised = interface.advertised.bandwidth if interface.advertised else None
     hops = next_hop_neighbors(interface)
@@ -166,7 +181,8 @@ def _interface(instance: Instance, interface: Interface, now: float) -> Interfac
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
         authentication=_authentication(instance, interface, now),
         neighbors=tuple(
-            _neighbor(n, now, next_hop=n in hops) for _, n in sorted(interface.neighbors.items())
+            _neighbor(n, listed, now, next_hop=n in hops)
+            for _, n in sorted(interface.neighbors.items())
         ),
     )
 
@@ -177,7 +193,9 @@ def _authentication(instance: Instance, interface: Interface, now: float) -> Key
     return keyring_view(interface.settings.authentication, chosen, wall)
 
 
-def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView:
+def _neighbor(
+    neighbor: Neighbor, listed: Counter[int], now: float, *, next_hop: bool
+) -> NeighborView:
     interface = neighbor.interface
     return NeighborView(
         router_id=neighbor.router_id,
@@ -191,7 +209,7 @@ def _neighbor(neighbor: Neighbor, now: float, *, next_hop: bool) -> NeighborView
         priority=neighbor.priority,
         options=neighbor.options,
         master=neighbor.master,
-        retransmissions=len(neighbor.retransmissions),
+        retransmissions=sum(n for bitmap, n in listed.items() if bitmap & neighbor.bit),
         requests=len(neighbor.requests),
         summaries=len(neighbor.summaries),
         flaps=interface.flaps.get(neighbor.router_id, 0),
@@ -222,5 +240,5 @@ def _database(lsdb: Lsdb, now: float, *, stub: bool = False) -> DatabaseView:
         ifindex=lsdb.ifindex,
         stub=stub,
         lsas=tuple(LsaView(entry.lsa, entry.age(now)) for entry in lsdb),
-        checksum=sum(entry.lsa.header.ls_checksum for entry in lsdb),
+        checksum=sum(int.from_bytes(entry.raw[16:18], "big") for entry in lsdb),
     )

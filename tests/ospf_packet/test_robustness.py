@@ -11,7 +11,7 @@ from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError, Reader
 from fared.ospf.auth.signature import read_auth, verify
 from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.lsa import (
     Lsa,
     LsaHeader,
@@ -36,12 +36,31 @@ def use(packet: Packet) -> None:
             attempt(decode_body, lsa)
 
 
+def as_decoded(payload: bytes) -> object:
+    """What a packet is encoded to again, or why it cannot be decoded."""
+    return encoded_again(payload, packed=False)
+
+
+def as_packed(payload: bytes) -> object:
+    """The same by way of LSAs and headers that remain bytes."""
+    return encoded_again(payload, packed=True)
+
+
+def encoded_again(payload: bytes, *, packed: bool) -> object:
+    try:
+        body = decode_packet(payload, verify_checksum=False, packed=packed).body
+    except DecodeError as error:
+        return error.code, error.offset, error.what
+    return encode_packet(1, 2, body)
+
+
 def exercise(payload: bytes) -> None:
     """All decoders over the same bytes."""
     packet = attempt(decode_packet, payload, verify_checksum=False)
     if packet is not None:
         use(packet)
     attempt(decode_packet, payload)
+    assert as_packed(payload) == as_decoded(payload)
     attempt(read_auth, payload)
     for key in KEYS:
         attempt(verify, payload, key)

@@ -129,12 +129,12 @@ def build_blocks(
         instance.areas[contents.area] = area
         blocks[contents.area] = {}
         for key, stored in contents.lsas.items():
-            entry = LsaEntry(area.lsdb, stored.lsa, instance.process.now, flooded_in=True)
+            entry = LsaEntry(area.lsdb, key, stored.lsa.raw, instance.process.now)
             entry.body = stored.body
             area.lsdb.entries[key] = entry
             builder.lsa_changed(entry)
     for key, stored in (as_scope.lsas if as_scope is not None else {}).items():
-        entry = LsaEntry(instance.as_scope, stored.lsa, instance.process.now, flooded_in=True)
+        entry = LsaEntry(instance.as_scope, key, stored.lsa.raw, instance.process.now)
         entry.body = stored.body
         instance.as_scope.entries[key] = entry
         builder.lsa_changed(entry)

@@ -6,6 +6,7 @@ still arrive (§10.10 permits it). Timers only retransmit lost packets.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 from msgspec.structs import replace
@@ -17,7 +18,13 @@ from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare, same_age
 from fared.ospf.neighbor import NeighborEvent, NeighborState
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsaHeader
+from fared.ospf.packet.lsa import (
+    LSA_HEADER_SIZE,
+    decode_header,
+    key_of,
+    name_of,
+    split_headers,
+)
 from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, Options
 from fared.ospf.processing.transmit import Transmitter, body_space
 
@@ -70,9 +77,10 @@ class Exchange:
         opaque = neighbor.opaque_capable
         neighbor.summaries = SummaryList(self._summary_cache.of(databases, opaque=opaque))
         # §10.3: MaxAge LSAs go on the retransmission list instead; the first copy is sent now
+        instance.participants.admit(neighbor)
         for entry in instance.maxage_list:
             if entry.lsdb in databases and (opaque or entry.key.ls_type not in OPAQUE_TYPES):
-                self._retransmitter.enlist(neighbor, entry)
+                self._retransmitter.enlist(entry, neighbor.bit)
                 self._flooding.send_direct(neighbor, entry)
 
     def finish(self, neighbor: Neighbor) -> NeighborState:
@@ -158,7 +166,7 @@ class Exchange:
         """ExStart: the router with the larger router id becomes master (§10.6)."""
         larger = neighbor.router_id > self._instance.router_id
         # RFC 2328 §10.6: I, M and MS set, empty, from a larger router id: this router is the slave
-        if dd.flags & _INITIAL == _INITIAL and not dd.lsa_headers and larger:
+        if dd.flags & _INITIAL == _INITIAL and not dd.packed and larger:
             neighbor.master = False
             neighbor.dd_sequence_number = dd.dd_sequence_number
             # §10.8: the slave sends only in response, never by timer
@@ -216,7 +224,7 @@ class Exchange:
     def _accept(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """Process a description that is next in sequence, then answer it (§10.6)."""
         # RFC 2328 §10.6: an unknown LS type, or an AS-external LSA in a stub area
-        if not all(self._consider(neighbor, header) for header in dd.lsa_headers):
+        if not self._consider(neighbor, dd.packed):
             neighbor.fire(NeighborEvent.SEQ_NUMBER_MISMATCH)
             return
         if neighbor.requests and not neighbor.outstanding:
@@ -238,19 +246,27 @@ class Exchange:
         if not more_from_peer and not more_from_us:
             neighbor.fire(NeighborEvent.EXCHANGE_DONE)
 
-    def _consider(self, neighbor: Neighbor, header: LsaHeader) -> bool:
-        """Put a newer LSA on the request list; False if its type is not allowed in this area."""
-        lsdb = self._flooding.lsdb_for(header.ls_type, neighbor.interface)
-        if lsdb is None:
-            return False
-        key = header.key
-        entry = lsdb.get(key)
-        now = self._process.now
-        if entry is not None and _is_same_instance(entry, header, now):
-            return True
-        # RFC 2328 §10.6: no database copy, or a less recent one
-        if entry is None or compare(header, entry.header(now)) > 0:
-            neighbor.requests[key] = header
+    def _consider(self, neighbor: Neighbor, headers: bytes) -> bool:
+        """Put newer LSAs on the request list; False if a type is not allowed in this area."""
+        now, requests = self._process.now, neighbor.requests
+        databases: dict[int, Lsdb | None] = {}
+        for age, instance in split_headers(headers):
+            ls_type = instance[1]
+            if ls_type not in databases:
+                databases[ls_type] = self._flooding.lsdb_for(ls_type, neighbor.interface)
+            lsdb = databases[ls_type]
+            if lsdb is None:
+                return False
+            header = age.to_bytes(2, "big") + instance
+            entry = lsdb.get(key_of(header))
+            # RFC 2328 §10.6: no database copy, or a less recent one
+            if entry is None:
+                requests[name_of(header)] = header
+            # The same instance, as are most LSAs described (§13.1)
+            elif entry.instance == instance and same_age(entry.age(now), age):
+                continue
+            elif compare(decode_header(header), entry.header(now)) > 0:
+                requests[name_of(header)] = header
         return True
 
     def _send_next(self, neighbor: Neighbor) -> bool:
@@ -294,23 +310,13 @@ class Exchange:
     def _request(self, neighbor: Neighbor) -> None:
         """Send the beginning of the request list in one packet, again each RxmtInterval (§10.9)."""
         room = body_space(neighbor.interface) // _REQUEST_SIZE
-        keys = tuple(key for key, _ in zip(neighbor.requests, range(room), strict=False))
-        neighbor.outstanding = dict.fromkeys(keys)
-        self._transmitter.queue(neighbor, LsRequest(keys))
+        headers = tuple(itertools.islice(neighbor.requests.values(), room))
+        neighbor.outstanding = dict.fromkeys(map(name_of, headers))
+        self._transmitter.queue(neighbor, LsRequest(tuple(map(key_of, headers))))
         timers = self._process.timers
         timers.cancel(neighbor.request_timer)
         due = self._process.now + neighbor.interface.settings.rxmt_interval
         neighbor.request_timer = timers.arm(due, partial(self._request, neighbor))
-
-
-def _is_same_instance(entry: LsaEntry, header: LsaHeader, now: float) -> bool:
-    """Whether a header is of the instance we have (§13.1), as with most LSAs described."""
-    mine = entry.lsa.header
-    return (
-        mine.ls_sequence_number == header.ls_sequence_number
-        and mine.ls_checksum == header.ls_checksum
-        and same_age(entry.age(now), header.ls_age)
-    )
 
 
 def _identity(dd: DatabaseDescription) -> tuple[int, int, int]:

@@ -78,6 +78,7 @@ class Adjacencies:
         neighbor.state = state
         neighbor.since = instance.process.now
         instance.exchanging += neighbor.exchanging
+        instance.participants.changed()
         instance.process.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:
             del interface.neighbors[neighbor.key]

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from fared.ospf.interface import InterfaceState, Neighbor, Retransmission
+from fared.ospf.instance import Instance
+from fared.ospf.interface import InterfaceState, Neighbor
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.packet.lsa import LsaHeader
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE
 
 
-def acknowledge(neighbor: Neighbor, header: LsaHeader) -> None:
-    """Acknowledge to all routers on the link, delayed."""
+def acknowledge(neighbor: Neighbor, lsa: bytes) -> None:
+    """Acknowledge an LSA to all routers on the link, delayed."""
     interface = neighbor.interface
     # RFC 2328 table 19: the BDR acknowledges only LSAs received from the DR
     backup = interface.state is InterfaceState.BACKUP
     if backup and neighbor.address != interface.designated_router:
         return
-    interface.tx.ack(header)
+    interface.tx.ack(lsa[:LSA_HEADER_SIZE])
 
 
-def acknowledge_directly(neighbor: Neighbor, header: LsaHeader) -> None:
+def acknowledge_directly(neighbor: Neighbor, lsa: bytes) -> None:
     """Acknowledge to the sender; on a point-to-point link with the delayed acknowledgments."""
     if neighbor.interface.broadcast:
-        neighbor.tx.ack(header)
+        neighbor.tx.ack(lsa[:LSA_HEADER_SIZE])
     else:
         # RFC 2328 §13.5 sends it immediately. But it has the same receiver as a delayed one, with
         # which it shares packets, and ``ack_delay`` is well below RxmtInterval.
-        acknowledge(neighbor, header)
+        acknowledge(neighbor, lsa)
 
 
 def acknowledge_duplicate(
-    neighbor: Neighbor, entry: LsaEntry, header: LsaHeader, listed: Retransmission | None
+    instance: Instance, neighbor: Neighbor, entry: LsaEntry, lsa: bytes, *, implied: bool
 ) -> None:
-    """Acknowledge a duplicate: RFC 2328 §13 (7)(b). ``listed``: what (7)(a) took off the list."""
-    # RFC 2328 table 19: a direct acknowledgment, unless the duplicate is an implied one. It is not
-    # if it was not listed, or if our copy was deferred and not sent.
-    if listed is None or listed.deferred:
-        acknowledge_directly(neighbor, header)
+    """Acknowledge a duplicate: RFC 2328 §13 (7)(b).
+
+    ``implied``: it was an implied acknowledgment of a copy that we have sent, or queued.
+    """
+    # RFC 2328 table 19: a direct acknowledgment, unless the duplicate is an implied one
+    if not implied:
+        acknowledge_directly(neighbor, lsa)
     # table 19: after an implied acknowledgment, only the BDR acknowledges
     elif neighbor.interface.broadcast:
         if neighbor.interface.state is InterfaceState.BACKUP:
-            acknowledge(neighbor, header)
-    elif neighbor.interface.tx.updates.get(entry.key) is entry:
-        # Our copy is still queued for this neighbor, the only one here, and is not needed. But it
+            acknowledge(neighbor, lsa)
+    elif instance.outbox.take_back(entry, neighbor.bit):
+        # Our copy was still queued for this neighbor, the only one here, and is not needed. But it
         # would have acknowledged the neighbor's copy, so an acknowledgment takes its place.
-        del neighbor.interface.tx.updates[entry.key]
-        acknowledge(neighbor, header)
+        acknowledge(neighbor, lsa)

@@ -12,15 +12,14 @@ from functools import partial
 import msgspec
 
 from fared.ospf.instance import Instance
-from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
     LS_REFRESH_TIME,
     LSA_HEADER_SIZE,
     MAX_AGE,
-    Lsa,
-    lsa_checksum_ok,
-    with_age,
+    LsaKey,
+    raw_checksum_ok,
 )
 
 MIN_LS_ARRIVAL = 1.0
@@ -66,23 +65,32 @@ class Database:
         self._checking = False
 
     def install(
-        self, lsdb: Lsdb, lsa: Lsa, *, flooded_in: bool, body: LsaBody | None = None
+        self,
+        lsdb: Lsdb,
+        key: LsaKey,
+        raw: bytes,
+        *,
+        flooded_in: bool,
+        body: LsaBody | None = None,
     ) -> LsaEntry:
         """Install an LSA (RFC 2328 §13.2), with its body if decoded; the caller floods it."""
         instance = self._instance
-        entry = LsaEntry(lsdb, lsa, instance.process.now, flooded_in=flooded_in)
+        old = lsdb.entries.get(key)
+        # The key of the old instance is kept, so that one object serves the dictionary and both.
+        entry = LsaEntry(lsdb, key if old is None else old.key, raw, instance.process.now)
+        entry.flooded_in = flooded_in
         entry.body = body
-        old = lsdb.entries.get(entry.key)
         changed = True
         if old is not None:
             self._detach(old)
             entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
             changed = _contents_differ(old, entry, instance.process.now)
         lsdb.entries[entry.key] = entry
+        lsdb.recent.add(entry)
         lsdb.version += 1
         # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
         if entry.base_age >= MAX_AGE:
-            instance.maxage_list[entry] = None
+            self._await_removal(entry)
         else:
             self._arm(entry)
         self._start_checking()
@@ -93,17 +101,18 @@ class Database:
 
     def age_out(self, entry: LsaEntry) -> LsaEntry:
         """Premature aging (RFC 2328 §14.1): the same instance at MaxAge."""
-        return self.install(entry.lsdb, with_age(entry.lsa, MAX_AGE), flooded_in=False)
+        return self.install(entry.lsdb, entry.key, entry.aged(MAX_AGE), flooded_in=False)
 
     def sweep(self) -> None:
         """Remove MaxAge LSAs from the databases (RFC 2328 §14)."""
         instance = self._instance
         # RFC 2328 §14 b): no neighbor is in state Exchange or Loading
-        if instance.exchanging or not instance.maxage_list:
+        if instance.exchanging or not instance.maxage_acknowledged:
             return
-        for entry in list(instance.maxage_list):
-            # §14 a): it is on no retransmission list any more
-            if entry.retransmissions == 0:
+        # §14 a): on no retransmission list; the retransmitter adds those that leave the last one
+        acknowledged, instance.maxage_acknowledged = instance.maxage_acknowledged, []
+        for entry in acknowledged:
+            if entry.current and entry.unacknowledged == 0:
                 self.remove(entry)
 
     def remove(self, entry: LsaEntry) -> None:
@@ -118,16 +127,22 @@ class Database:
         for entry in list(lsdb):
             self._detach(entry)
         lsdb.entries.clear()
+        lsdb.recent = RecentInstances()
         lsdb.version += 1
 
     def _detach(self, entry: LsaEntry) -> None:
+        entry.current = False
         self._process.timers.cancel(entry.timer)
         entry.timer = None
         self._instance.maxage_list.pop(entry, None)
 
+    def _await_removal(self, entry: LsaEntry) -> None:
+        self._instance.maxage_list[entry] = None
+        self._instance.maxage_acknowledged.append(entry)
+
     def _arm(self, entry: LsaEntry) -> None:
         instance = self._instance
-        own = entry.lsa.header.advertising_router == instance.router_id
+        own = entry.key.advertising_router == instance.router_id
         # RFC 2328 §12.4 (1): LSRefreshTime; jitter spreads the refreshes of a router
         if own and not entry.flooded_in:
             wait = LS_REFRESH_TIME * (1 - _REFRESH_JITTER * instance.process.rng.random())
@@ -140,8 +155,8 @@ class Database:
 
     def _expire(self, entry: LsaEntry) -> None:
         # RFC 2328 §14: every router refloods an LSA that reaches MaxAge
-        self._instance.maxage_list[entry] = None
         entry.base_age = MAX_AGE
+        self._await_removal(entry)
         self._watcher.changed(entry)
         self._watcher.expired(entry)
 
@@ -166,7 +181,7 @@ class Database:
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
         batch, check.pending = check.pending[: check.step], check.pending[check.step :]
         for entry in batch:
-            if entry.lsdb.get(entry.key) is entry and not lsa_checksum_ok(entry.lsa):
+            if entry.lsdb.get(entry.key) is entry and not raw_checksum_ok(entry.raw):
                 self._process.counters.errors["lsdb-checksum"] += 1
                 self._process.log("error", "ospf-lsdb-corrupt", lsa=str(entry.key))
         if batch or check.pending:
@@ -185,6 +200,6 @@ def _contents_differ(old: LsaEntry, new: LsaEntry, now: float) -> bool:
     """RFC 2328 §13.2: MaxAge, options, length or body differ; a refresh changes none of them."""
     return (
         old.is_maxage(now) != new.is_maxage(now)
-        or old.lsa.header.options != new.lsa.header.options
-        or old.lsa.raw[LSA_HEADER_SIZE:] != new.lsa.raw[LSA_HEADER_SIZE:]
+        or old.raw[2] != new.raw[2]  # options
+        or old.raw[LSA_HEADER_SIZE:] != new.raw[LSA_HEADER_SIZE:]
     )

@@ -1,34 +1,50 @@
-"""The flooding procedure (RFC 2328 §13): receiving updates and acks, flooding newer LSAs."""
+"""The flooding procedure (RFC 2328 §13): receiving updates and acks, flooding newer LSAs.
+
+In a dense fabric most LSAs and acknowledgments received are of instances that the database has, or
+waits for. These are recognized by the bytes of their headers; only new LSAs are decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 
-from fared.core.ids import AreaId, dotted
+from fared.core.ids import dotted
 from fared.core.wire import DecodeError
 from fared.ospf.flooding.acknowledge import (
     acknowledge,
     acknowledge_directly,
     acknowledge_duplicate,
 )
+from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
+from fared.ospf.flooding.flood import Flooder
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Interface, InterfaceState, Neighbor
+from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare, same_age
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
+    LS_TYPE_OFFSET,
+    LSA_HEADER_SIZE,
     MAX_AGE,
+    MAX_AGE_DIFF,
     MAX_SEQUENCE_NUMBER,
     Lsa,
     LsaHeader,
+    LsaKey,
     LsType,
-    lsa_checksum_ok,
+    decode_header,
+    instance_of,
+    key_of,
+    name_of,
+    raw_checksum_ok,
+    split_headers,
 )
 from fared.ospf.packet.packets import LsAck, LsUpdate
 
+_AS_TYPES = (LsType.AS_EXTERNAL, LsType.OPAQUE_AS)
 _SENT_BACK_KEPT = 1024
 
 
@@ -54,6 +70,8 @@ class Flooding:
         self._self_originated_received = self_originated_received
         self._requests_served = requests_served
         self._suppression = FloodSuppression()
+        self._bandwidths = BandwidthChanges()
+        self._flooder = Flooder(instance, retransmitter, requests_served)
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
         """The database of an LS type; None: unknown, or flooded in the AS, to a stub area."""
@@ -73,8 +91,24 @@ class Flooding:
         if neighbor.state < NeighborState.EXCHANGE:
             self._process.counters.errors["update-before-exchange"] += 1
             return
-        for lsa in update.lsas:
-            if not self._receive(neighbor, lsa):
+        area = self._instance.areas[neighbor.interface.settings.area]
+        recent = area.lsdb.recent
+        beyond = recent if area.settings.stub else self._instance.as_scope.recent
+        for raw in update.packed:
+            # A copy equal to the database copy byte for byte has a checksum that was verified. The
+            # same age is the same instance (§13.1): (6) and (7)
+            of = beyond if raw[LS_TYPE_OFFSET] in _AS_TYPES else recent
+            entry = of.get(instance_of(raw))
+            if (
+                entry is not None
+                and entry.current
+                and entry.raw[LSA_HEADER_SIZE:] == raw[LSA_HEADER_SIZE:]
+                and same_age(int.from_bytes(raw[:2], "big"), entry.age(self._process.now))
+            ):
+                goes_on = self._decline(neighbor, entry, raw, 0)
+            else:
+                goes_on = self._receive(neighbor, raw)
+            if not goes_on:
                 break
         self._requests_served(neighbor)
 
@@ -83,19 +117,27 @@ class Flooding:
         # RFC 2328 §13.7: discarded from a neighbor in a lesser state than Exchange
         if neighbor.state < NeighborState.EXCHANGE:
             return
-        now = self._process.now
-        for header in ack.lsa_headers:
-            listed = neighbor.retransmissions.get(header.key)
-            if listed is None:
-                continue
+        now, bit = self._process.now, neighbor.bit
+        area = self._instance.areas[neighbor.interface.settings.area].lsdb.listed
+        beyond = self._instance.as_scope.listed
+        link = neighbor.interface.lsdb.listed
+        for age, instance in split_headers(ack.packed):
+            entry = area.get(instance) or beyond.get(instance) or link.get(instance)
             # §13.7: only of the listed instance; others are not logged, since they are frequent
-            if compare(listed.entry.header(now), header) == 0:
-                self._retransmitter.delist(neighbor, header.key)
+            if entry is None or not entry.unacknowledged & bit:
+                continue
+            # §13.1: instances with equal fields are the same if neither is old, as nearly always
+            if age > MAX_AGE_DIFF or entry.base_age + now - entry.installed_at > MAX_AGE_DIFF:
+                acknowledged = decode_header(age.to_bytes(2, "big") + instance)
+                if compare(entry.header(now), acknowledged) != 0:
+                    continue
+            self._retransmitter.acknowledged(entry, neighbor)
 
     def install_and_flood(
         self,
         lsdb: Lsdb,
-        lsa: Lsa,
+        key: LsaKey,
+        raw: bytes,
         *,
         sender: Neighbor | None = None,
         body: LsaBody | None = None,
@@ -104,24 +146,22 @@ class Flooding:
 
         Returns the entry, and whether it is flooded back out of the receiving interface.
         """
-        old = lsdb.get(lsa.header.key)
+        old = lsdb.get(key)
         # RFC 2328 §13 (5)(c): remove the replaced instance from all retransmission lists
         if old is not None:
             self._retransmitter.delist_everywhere(old)
         # §13 (5)(d) before (b): updates are encoded from the database
-        entry = self._database.install(lsdb, lsa, flooded_in=sender is not None, body=body)
-        covered: Container[int] = ()
-        if sender is not None:
-            area = self._instance.areas[sender.interface.settings.area]
-            covered = self._suppression.covered(area.lsdb, old, entry)
+        entry = self._database.install(lsdb, key, raw, flooded_in=sender is not None, body=body)
+        covered = 0 if sender is None else self._covered(sender, old, entry)
+        bandwidth = old is not None and self._bandwidths.only(key, old.raw, raw)
         # §13 (5)(b)
-        return entry, self.flood(entry, sender, covered)
+        return entry, self._flooder.flood(entry, sender, covered, bandwidth=bandwidth)
 
     def flush(self, entry: LsaEntry) -> LsaEntry:
         """Premature aging (§14.1): flood the database copy at MaxAge."""
         self._retransmitter.delist_everywhere(entry)
         aged = self._database.age_out(entry)
-        self.flood(aged, None)
+        self.flood(aged)
         return aged
 
     def drop(self, entry: LsaEntry) -> None:
@@ -129,120 +169,52 @@ class Flooding:
         self._retransmitter.delist_everywhere(entry)
         self._database.remove(entry)
 
-    def flood(self, entry: LsaEntry, sender: Neighbor | None, covered: Container[int] = ()) -> bool:
-        """Queue an LSA on each eligible interface where a neighbor needs it (§13.3).
-
-        ``covered``: routers that receive it from its originator (``suppression``). Returns
-        whether it is flooded back out of the receiving interface.
-        """
-        back = False
-        for interface in self._eligible(entry):
-            if not interface.neighbors:
-                continue
-            # RFC 2328 §13.3 (1): examine each neighbor of this interface
-            listed = False
-            for neighbor in list(interface.neighbors.values()):
-                if not self._needs(neighbor, entry, sender):
-                    continue
-                if sender is not None and self._is_deferrable(neighbor, covered):
-                    # §13.3 (1)(d) without (5): on the list, but sent later or not at all
-                    self._retransmitter.defer(neighbor, entry)
-                    continue
-                # §13.3 (1)(d)
-                self._retransmitter.enlist(neighbor, entry)
-                listed = True
-            # §13.3 (2): added to no retransmission list; (3), (4)
-            if not listed or (sender is not None and _designated_floods(interface, sender)):
-                continue
-            # §13.3 (5)
-            back = back or (sender is not None and sender.interface is interface)
-            interface.tx.update(entry)
-        return back
+    def flood(self, entry: LsaEntry) -> None:
+        """Flood an LSA to all neighbors (§13.3)."""
+        self._flooder.flood(entry, None)
 
     def send_direct(self, neighbor: Neighbor, entry: LsaEntry) -> None:
         """Queue an LSA for one neighbor, without adding it to the retransmission list."""
-        neighbor.tx.update(entry)
+        self._instance.outbox.direct(entry, neighbor.bit)
 
-    def _eligible(self, entry: LsaEntry) -> list[Interface]:
-        """The eligible interfaces of an LSA (RFC 2328 §13.3), by its scope (RFC 5250 §3.1)."""
-        instance = self._instance
-        lsdb = entry.lsdb
-        if lsdb.scope is Scope.LINK:
-            interface = instance.interfaces.get(lsdb.ifindex or 0)
-            return [interface] if interface is not None else []
-        if lsdb.scope is Scope.AREA:
-            return instance.area_interfaces(lsdb.area or AreaId(0))
-        return [
-            interface
-            for area in instance.areas.values()
-            if not area.settings.stub
-            for interface in instance.area_interfaces(area.area_id)
-        ]
+    def _covered(self, sender: Neighbor, old: LsaEntry | None, entry: LsaEntry) -> int:
+        """The neighbors that will probably receive an LSA from others.
 
-    def _needs(self, neighbor: Neighbor, entry: LsaEntry, sender: Neighbor | None) -> bool:
-        """Whether a neighbor must receive this instance: RFC 2328 §13.3 (1)."""
-        # §13.3 (1)(a): it does not participate in flooding
-        if neighbor.state < NeighborState.EXCHANGE:
-            return False
-        # §13.3 (1)(b): an instance on the request list is one that the neighbor has
-        if neighbor.exchanging:
-            requested = neighbor.requests.get(entry.key)
-            if requested is not None:
-                order = compare(entry.header(self._process.now), requested)
-                if order < 0:
-                    return False
-                del neighbor.requests[entry.key]
-                neighbor.outstanding.pop(entry.key, None)
-                if neighbor is not sender:
-                    self._requests_served(neighbor)
-                if order == 0:
-                    return False
-        # §13.3 (1)(c)
-        if neighbor is sender:
-            return False
-        # RFC 5250 §3.1: opaque LSAs are flooded to opaque-capable neighbors only
-        return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
-
-    def _is_deferrable(self, neighbor: Neighbor, covered: Container[int]) -> bool:
-        """Whether others will probably flood to a neighbor (``core.reduction``, ``suppression``).
-
-        Not to one in Exchange or Loading, nor on a LAN, where the DR floods (§13.3 (3), (4)).
+        ``core.reduction``, ``suppression``: Full and on point-to-point links, not on a LAN, where
+        the DR floods (§13.3 (3), (4)).
         """
-        return (
-            (neighbor.router_id in covered or self._instance.settings.reduction.active)
-            and neighbor.state is NeighborState.FULL
-            and not neighbor.interface.broadcast
-        )
+        group = self._flooder.group(entry.lsdb)
+        if self._instance.settings.reduction.active:
+            return group.full
+        area = self._instance.areas[sender.interface.settings.area]
+        return self._suppression.covered(area.lsdb, old, entry, group)
 
-    def _receive(self, neighbor: Neighbor, lsa: Lsa) -> bool:
+    def _receive(self, neighbor: Neighbor, raw: bytes) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""
-        lsdb = self.lsdb_for(lsa.header.ls_type, neighbor.interface)
-        entry = lsdb.get(lsa.header.key) if lsdb is not None else None
-        # A copy equal to the database copy byte for byte has a checksum that was verified.
-        known = entry is not None and entry.lsa.raw[2:] == lsa.raw[2:]
+        key = key_of(raw)
+        lsdb = self.lsdb_for(key.ls_type, neighbor.interface)
+        entry = lsdb.get(key) if lsdb is not None else None
+        known = entry is not None and entry.raw[2:] == raw[2:]
         # RFC 2328 §13 (1): the LS checksum
-        if not known and not lsa_checksum_ok(lsa):
-            self._reject(neighbor, "lsa-checksum", lsa)
+        if not known and not raw_checksum_ok(raw):
+            self._reject(neighbor, "lsa-checksum", key)
             return True
         # §13 (2), (3): an unknown LS type, or an AS-external LSA in a stub area
         if lsdb is None:
-            self._reject(neighbor, "lsa-type", lsa)
+            self._reject(neighbor, "lsa-type", key)
             return True
-        header = lsa.header
+        header = decode_header(raw)
         # §13 (4): MaxAge, no database copy, and no neighbor in Exchange or Loading
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
-            acknowledge_directly(neighbor, header)
+            acknowledge_directly(neighbor, raw)
             return True
-        # The same bytes and age are the same instance (§13.1): (6) and (7)
-        if known and entry is not None and same_age(header.ls_age, entry.age(self._process.now)):
-            return self._decline(neighbor, entry, lsa, 0)
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
         if order > 0:
-            self._accept(neighbor, lsdb, entry, lsa)
+            self._accept(neighbor, lsdb, entry, Lsa(header, raw))
             return True
         assert entry is not None
-        return self._decline(neighbor, entry, lsa, order)
+        return self._decline(neighbor, entry, raw, order)
 
     def _accept(self, neighbor: Neighbor, lsdb: Lsdb, entry: LsaEntry | None, lsa: Lsa) -> None:
         """RFC 2328 §13 (5): there is no database copy, or it is less recent."""
@@ -255,37 +227,41 @@ class Flooding:
         ):
             self._process.counters.lsdb["too-soon"] += 1
             return
+        key = lsa.header.key
         try:
             body = _routing_body(lsa)
         except DecodeError:
-            self._reject(neighbor, "lsa-body", lsa)
+            self._reject(neighbor, "lsa-body", key)
             return
         # §13 (5)(b), (c), (d)
-        installed, back = self.install_and_flood(lsdb, lsa, sender=neighbor, body=body)
+        installed, back = self.install_and_flood(lsdb, key, lsa.raw, sender=neighbor, body=body)
         # §13 (5)(e): no acknowledgment if it was flooded back out of this interface (table 19)
         if not back:
-            acknowledge(neighbor, lsa.header)
+            acknowledge(neighbor, lsa.raw)
         # §13 (5)(f)
         if self._is_self_originated(lsa.header):
             self._self_originated_received(installed)
 
-    def _decline(self, neighbor: Neighbor, entry: LsaEntry, lsa: Lsa, order: int) -> bool:
+    def _decline(self, neighbor: Neighbor, entry: LsaEntry, raw: bytes, order: int) -> bool:
         """RFC 2328 §13 (6) to (8): the received instance is not newer than the database copy."""
         # §13 (6): an instance is on the request list, so the neighbor described a newer one
-        if lsa.header.key in neighbor.requests:
+        if neighbor.requests and name_of(raw) in neighbor.requests:
             neighbor.fire(NeighborEvent.BAD_LS_REQ)
             return False
-        # §13 (7): the same instance. (a): an implied acknowledgment if it is listed
+        # §13 (7): the same instance. (a): an implied acknowledgment if it is listed, unless our
+        # copy was deferred and not sent
         if order == 0:
             self._process.counters.lsdb["duplicate"] += 1
-            listed = self._retransmitter.delist(neighbor, entry.key)
-            acknowledge_duplicate(neighbor, entry, lsa.header, listed)
+            implied = bool(entry.unacknowledged & ~entry.deferred & neighbor.bit)
+            if entry.unacknowledged & neighbor.bit:
+                self._retransmitter.acknowledged(entry, neighbor)
+            acknowledge_duplicate(self._instance, neighbor, entry, raw, implied=implied)
             return True
         # §13 (8): send the database copy back, unless its sequence number is wrapping, at most once
         # in MinLSArrival. §13 counts every update with it; here only copies sent back to this
         # neighbor count, since others may not have reached it. A full table is cleared.
         now = self._process.now
-        if entry.is_maxage(now) and entry.lsa.header.ls_sequence_number == MAX_SEQUENCE_NUMBER:
+        if entry.is_maxage(now) and entry.sequence_number == MAX_SEQUENCE_NUMBER:
             return True
         last = neighbor.sent_back.get(entry.key)
         if last is None or now - last >= MIN_LS_ARRIVAL:
@@ -305,26 +281,15 @@ class Flooding:
             for address in interface.link.ipv4()
         )
 
-    def _reject(self, neighbor: Neighbor, reason: str, lsa: Lsa) -> None:
+    def _reject(self, neighbor: Neighbor, reason: str, key: LsaKey) -> None:
         self._process.reject(
             reason,
             neighbor.address,
             interface=neighbor.interface.name,
-            ls_type=lsa.header.ls_type,
-            link_state_id=dotted(lsa.header.link_state_id),
-            advertising_router=dotted(lsa.header.advertising_router),
+            ls_type=key.ls_type,
+            link_state_id=dotted(key.link_state_id),
+            advertising_router=dotted(key.advertising_router),
         )
-
-
-def _designated_floods(interface: Interface, sender: Neighbor) -> bool:
-    """Whether the DR floods on the receiving network: RFC 2328 §13.3 (3) and (4)."""
-    if sender.interface is not interface or not interface.broadcast:
-        return False
-    # §13.3 (4): this router is the BDR; (3): it was received from the DR or the BDR
-    return interface.state is InterfaceState.BACKUP or sender.address in (
-        interface.designated_router,
-        interface.backup_designated_router,
-    )
 
 
 def _routing_body(lsa: Lsa) -> LsaBody | None:

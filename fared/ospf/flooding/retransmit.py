@@ -1,17 +1,26 @@
-"""Link state retransmission lists: LSAs flooded to a neighbor and not acknowledged (§13.6)."""
+"""Link state retransmission lists: LSAs flooded to neighbors and not acknowledged (§13.6).
+
+The lists of all neighbors are one bitmap for each LSA. What is sent to many neighbors together is
+due again together: it forms a wave, which is examined when it is due, so an acknowledgment only
+clears a bit.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+import heapq
+from collections.abc import Iterator
 
-from fared.core.reduction import FloodDelay
+import msgspec
+
+from fared.core.reduction import FloodDelay, ReductionSettings
+from fared.core.timers import Timer
 from fared.ospf.flooding.database import ARRIVAL_MARGIN, MIN_LS_ARRIVAL
 from fared.ospf.flooding.suppression import SUPPRESSION
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Neighbor, Retransmission
-from fared.ospf.lsdb import LsaEntry
+from fared.ospf.interface import Neighbor
+from fared.ospf.lsdb import LsaEntry, Lsdb
 from fared.ospf.neighbor import NeighborState
-from fared.ospf.packet.lsa import LsaKey
+from fared.ospf.packet.lsa import MAX_AGE
 
 _BATCH = 512
 _BATCH_GAP = 0.05
@@ -19,118 +28,224 @@ _BATCH_GAP = 0.05
 _SLACK = 0.1
 """Part of RxmtInterval by which a retransmission may be early, to share packets with others."""
 _AFTER_MIN_LS_ARRIVAL = MIN_LS_ARRIVAL * 1.1
+_DEFERRED = 0.0
+"""In place of RxmtInterval: a wave of copies that have not been sent yet."""
+
+
+class Wave(msgspec.Struct, eq=False):
+    """LSAs that are due at the same time, with the neighbors that they are due for."""
+
+    due: float
+    interval: float
+    entries: dict[LsaEntry, int] = msgspec.field(default_factory=dict)
+
+
+class _Intervals(msgspec.Struct):
+    """Participants by RxmtInterval, and those that may have received a predecessor just now."""
+
+    version: int = -1
+    by_interval: dict[float, int] = msgspec.field(default_factory=dict)
+    at: float = -1.0
+    new: int = 0
 
 
 class Retransmitter:
-    """Keeps the lists of all neighbors, one timer each."""
+    """Keeps the bitmaps and the waves, with one timer."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._process = instance.process
         self._flood_delay = FloodDelay()
+        self._bulk_delay = FloodDelay()
+        self._waves: dict[tuple[float, float], Wave] = {}
+        self._order: list[tuple[float, float]] = []
+        self._timer: Timer | None = None
+        self._intervals = _Intervals()
 
-    def enlist(self, neighbor: Neighbor, entry: LsaEntry) -> None:
-        """Put ``entry`` on the retransmission list: §13.3 (1)(d).
+    def enlist(self, entry: LsaEntry, neighbors: int) -> None:
+        """Put ``entry`` on the retransmission lists of neighbors: §13.3 (1)(d).
 
         A neighbor with MinLSArrival (§13 (5)(a)) discards an instance that follows its predecessor
         within a second. Such an instance is first retransmitted shortly after that second, if
         RxmtInterval is longer.
         """
-        self._list(neighbor, Retransmission(entry, self._first_retransmission(neighbor, entry)))
+        self._list(entry, neighbors)
+        entry.deferred &= ~neighbors
+        self._schedule(entry, neighbors)
 
-    def defer(self, neighbor: Neighbor, entry: LsaEntry) -> None:
-        """Put ``entry`` on the list and send it after the flood delay, unless it is off by then.
+    def defer(self, entry: LsaEntry, neighbors: int, *, paced: float = 0.0) -> None:
+        """Put ``entry`` on the lists and send it after the flood delay, unless it is off by then.
 
         Flood suppression draws one delay for all neighbors, so that one wakeup serves them all;
-        flooding reduction draws one for each.
+        flooding reduction draws one for each. ``paced``: seconds for which others may hold it back.
         """
+        self._list(entry, neighbors)
+        entry.deferred |= neighbors
         instance = self._instance
-        reduction = instance.settings.reduction
+        now, rng, reduction = self._process.now, self._process.rng, instance.settings.reduction
         if reduction.active:
-            due = neighbor.flood_delay.due(reduction, instance.process.now, instance.process.rng)
+            for neighbor in instance.participants.of(neighbors):
+                due = neighbor.flood_delay.due(reduction, now, rng) + paced
+                self._add(entry, neighbor.bit, due, _DEFERRED)
+        elif paced:
+            # Copies of several turns share their packets, as the copies sent at once do.
+            settings = ReductionSettings(delay=SUPPRESSION.delay + paced)
+            due = self._bulk_delay.due(settings, now, rng) + paced
+            self._add(entry, neighbors, due, _DEFERRED)
         else:
-            due = self._flood_delay.due(SUPPRESSION, instance.process.now, instance.process.rng)
-        self._list(neighbor, Retransmission(entry, due, deferred=True))
-        instance.process.counters.lsdb["deferred"] += 1
+            due = self._flood_delay.due(SUPPRESSION, now, rng)
+            self._add(entry, neighbors, due, _DEFERRED)
+        self._process.counters.lsdb["deferred"] += neighbors.bit_count()
 
-    def delist(self, neighbor: Neighbor, key: LsaKey) -> Retransmission | None:
-        """Take an LSA off the list (§13.7, §13 (7)(a)); return the item, if it was listed."""
-        listed = neighbor.retransmissions.pop(key, None)
-        if listed is not None:
-            listed.entry.retransmissions -= 1
-            if not neighbor.retransmissions:
-                self._process.timers.cancel(neighbor.retransmission_timer)
-                neighbor.retransmission_timer = None
-        return listed
+    def acknowledged(self, entry: LsaEntry, neighbor: Neighbor) -> None:
+        """Take a listed LSA off the list of a neighbor (§13.7, §13 (7)(a))."""
+        entry.unacknowledged &= ~neighbor.bit
+        entry.deferred &= ~neighbor.bit
+        if not entry.unacknowledged:
+            self._done(entry)
 
     def delist_everywhere(self, entry: LsaEntry) -> None:
         """Take a replaced instance off all lists: RFC 2328 §13 (5)(c)."""
-        if entry.retransmissions == 0:
-            return
-        for interface in self._instance.interfaces.values():
-            for neighbor in interface.neighbors.values():
-                listed = neighbor.retransmissions.get(entry.key)
-                if listed is not None and listed.entry is entry:
-                    self.delist(neighbor, entry.key)
+        if entry.unacknowledged:
+            entry.unacknowledged = entry.deferred = 0
+            self._done(entry)
 
     def clear(self, neighbor: Neighbor) -> None:
         """Clear the list of a neighbor whose adjacency is destroyed (§10.3, §13.6)."""
-        for key in list(neighbor.retransmissions):
-            self.delist(neighbor, key)
+        if not neighbor.bit:
+            return
+        for lsdb in self._databases():
+            for entry in list(lsdb.listed.values()):
+                if entry.unacknowledged & neighbor.bit:
+                    self.acknowledged(entry, neighbor)
+        # The bit may soon be that of another neighbor.
+        for wave in self._waves.values():
+            for entry in wave.entries:
+                wave.entries[entry] &= ~neighbor.bit
+        self._instance.outbox.forget(neighbor.bit)
+        self._instance.participants.dismiss(neighbor)
 
-    def _list(self, neighbor: Neighbor, item: Retransmission) -> None:
-        self.delist(neighbor, item.entry.key)
-        neighbor.retransmissions[item.entry.key] = item
-        item.entry.retransmissions += 1
-        self._arm(neighbor, item.due)
+    def _databases(self) -> Iterator[Lsdb]:
+        instance = self._instance
+        yield from (area.lsdb for area in instance.areas.values())
+        yield instance.as_scope
+        yield from (interface.lsdb for interface in instance.interfaces.values())
 
-    def _first_retransmission(self, neighbor: Neighbor, entry: LsaEntry) -> float:
-        wait = neighbor.interface.settings.rxmt_interval
-        if entry.within_min_ls_arrival or self._newly_full(neighbor):
-            wait = min(wait, _AFTER_MIN_LS_ARRIVAL)
-        return self._process.now + wait
+    def _list(self, entry: LsaEntry, neighbors: int) -> None:
+        if not entry.unacknowledged:
+            entry.lsdb.listed[entry.instance] = entry
+        entry.unacknowledged |= neighbors
 
-    def _newly_full(self, neighbor: Neighbor) -> bool:
-        """Whether the neighbor may have received the predecessor just now, by requesting it."""
-        return (
-            neighbor.state < NeighborState.FULL
-            or self._process.now - neighbor.since < ARRIVAL_MARGIN
-        )
+    def _done(self, entry: LsaEntry) -> None:
+        """All neighbors have acknowledged an LSA."""
+        entry.lsdb.listed.pop(entry.instance, None)
+        if entry.base_age >= MAX_AGE:
+            self._instance.maxage_acknowledged.append(entry)
+        wave, entry.wave = entry.wave, None
+        if isinstance(wave, Wave):
+            wave.entries.pop(entry, None)
+            if not wave.entries:
+                self._drop(wave)
 
-    def _arm(self, neighbor: Neighbor, due: float) -> None:
-        timer = neighbor.retransmission_timer
+    def _drop(self, wave: Wave) -> None:
+        """Drop a wave without LSAs; without any wave there is nothing to wait for."""
+        self._waves.pop((wave.due, wave.interval), None)
+        if not self._waves:
+            self._order.clear()
+            self._process.timers.cancel(self._timer)
+
+    # When
+
+    def _schedule(self, entry: LsaEntry, neighbors: int) -> None:
+        now = self._process.now
+        new = self._newly_full()
+        for interval, some in self._by_interval().items():
+            group = some & neighbors
+            early = group if entry.within_min_ls_arrival else group & new
+            if early:
+                wait = min(interval, _AFTER_MIN_LS_ARRIVAL)
+                self._add(entry, early, now + wait, interval)
+            if group != early:
+                self._add(entry, group & ~early, now + interval, interval)
+
+    def _by_interval(self) -> dict[float, int]:
+        known, participants = self._intervals, self._instance.participants
+        if known.version != participants.version:
+            found: dict[float, int] = {}
+            for neighbor in participants:
+                interval = neighbor.interface.settings.rxmt_interval
+                found[interval] = found.get(interval, 0) | neighbor.bit
+            self._intervals = known = _Intervals(participants.version, found)
+        return known.by_interval
+
+    def _newly_full(self) -> int:
+        """Neighbors that may have received the predecessor just now, by requesting it."""
+        self._by_interval()
+        known, now = self._intervals, self._process.now
+        if known.at != now:
+            known.at, known.new = now, 0
+            for neighbor in self._instance.participants:
+                full = neighbor.state is NeighborState.FULL
+                if not full or now - neighbor.since < ARRIVAL_MARGIN:
+                    known.new |= neighbor.bit
+        return known.new
+
+    def _add(self, entry: LsaEntry, neighbors: int, due: float, interval: float) -> None:
+        wave = self._waves.get((due, interval))
+        if wave is None:
+            wave = self._waves[due, interval] = Wave(due, interval)
+            heapq.heappush(self._order, (due, interval))
+            self._arm()
+        wave.entries[entry] = wave.entries.get(entry, 0) | neighbors
+        entry.wave = wave
+
+    def _arm(self) -> None:
+        while self._order and self._order[0] not in self._waves:
+            heapq.heappop(self._order)
+        if not self._order:
+            return
+        due = self._order[0][0]
+        timer = self._timer
         if timer is not None and timer.active:
             if timer.deadline <= due:
                 return
             self._process.timers.cancel(timer)
-        neighbor.retransmission_timer = self._process.timers.arm(due, partial(self._fire, neighbor))
+        self._timer = self._process.timers.arm(due, self._fire)
 
-    def _fire(self, neighbor: Neighbor) -> None:
-        """Send the LSAs that are due, directly to the neighbor (§13.6).
+    def _fire(self) -> None:
+        """Send the LSAs that are due, directly to the neighbors (§13.6).
 
         §13.6 sends one packet of them for each acknowledgment or RxmtInterval. Here up to
         ``_BATCH`` LSAs are sent, and the next batch follows ``_BATCH_GAP`` later: with tens of
         thousands of LSAs on the list, one packet in five seconds would take hours.
         """
         now = self._process.now
-        interval = neighbor.interface.settings.rxmt_interval
-        horizon = now + interval * _SLACK
-        ready = [
-            item
-            for item in neighbor.retransmissions.values()
-            if item.due <= (now if item.deferred else horizon)
-        ]
+        room = _BATCH
+        for key in sorted(self._waves):
+            wave = self._waves[key]
+            if wave.due - wave.interval * _SLACK > now:
+                continue
+            del self._waves[key]
+            left = list(wave.entries.items())
+            for entry, neighbors in left[:room]:
+                self._send(entry, neighbors, wave.interval)
+            for entry, neighbors in left[room:]:
+                self._add(entry, neighbors, now + _BATCH_GAP, wave.interval)
+            room = max(0, room - len(left))
+        self._arm()
+
+    def _send(self, entry: LsaEntry, neighbors: int, interval: float) -> None:
         counters = self._process.counters.lsdb
-        for item in ready[:_BATCH]:
-            if item.deferred:
-                item.deferred = False
-                item.due = self._first_retransmission(neighbor, item.entry)
-                counters["deferred-sent"] += 1
-            else:
-                item.due = now + interval
-                counters["retransmitted"] += 1
-            neighbor.tx.update(item.entry)
-        if len(ready) > _BATCH:
-            self._arm(neighbor, now + _BATCH_GAP)
-        elif neighbor.retransmissions:
-            self._arm(neighbor, min(item.due for item in neighbor.retransmissions.values()))
+        if interval == _DEFERRED:
+            due = neighbors & entry.deferred
+            if due:
+                entry.deferred &= ~due
+                self._schedule(entry, due)
+                counters["deferred-sent"] += due.bit_count()
+        else:
+            due = neighbors & entry.unacknowledged & ~entry.deferred
+            if due:
+                self._add(entry, due, self._process.now + interval, interval)
+                counters["retransmitted"] += due.bit_count()
+        if due:
+            self._instance.outbox.direct(entry, due)

@@ -18,8 +18,11 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
-from fared.core.ids import BACKBONE
+import msgspec
+
+from fared.core.ids import BACKBONE, AreaId
 from fared.core.reduction import ReductionSettings
+from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.lsdb import Scope
 from fared.ospf.packet.bodies import B_BIT, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import opaque_type
@@ -33,62 +36,66 @@ SUPPRESSION: Final = ReductionSettings(delay=0.1)
 """The flood delay of a copy that the neighbor also receives from the originator, seconds."""
 
 _NO_ROUTER: Final[frozenset[int]] = frozenset()
+_KEPT: Final = 4096
 _P2P: Final = RouterLinkType.POINT_TO_POINT
 _SUMMARIES: Final = (LsType.SUMMARY_NETWORK, LsType.SUMMARY_ASBR)
 
 
-class _AnyRouter:
-    """Contains all router ids."""
+class _Adjacent(msgspec.Struct):
+    """The neighbors of an originator among ours, and what they were derived from."""
 
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-_ANY_ROUTER: Final = _AnyRouter()
+    body: RouterLsa
+    group: FloodGroup
+    neighbors: int
 
 
 class FloodSuppression:
     """Decides for which neighbors the copies of a new instance are deferred."""
 
     def __init__(self) -> None:
-        self._originator: RouterLsa | None = None
-        self._adjacent: frozenset[int] = _NO_ROUTER
+        self._adjacent: dict[tuple[AreaId | None, int], _Adjacent] = {}
 
-    def covered(self, area: Lsdb, old: LsaEntry | None, new: LsaEntry) -> Container[int]:
-        """Router ids of the routers that normally receive ``new`` without our copy.
+    def covered(self, area: Lsdb, old: LsaEntry | None, new: LsaEntry, group: FloodGroup) -> int:
+        """The neighbors of ``group`` that normally receive ``new`` without our copy.
 
         ``area`` is the database of the area it came from, ``old`` the instance it replaces.
         """
         # RFC 5250 §3.1: a link-local LSA is flooded on its link only.
         if new.lsdb.scope is Scope.LINK:
-            return _NO_ROUTER
+            return 0
         key = new.key
         if key.ls_type == LsType.ROUTER:
-            return _covered_by_router_lsa(area, old, new)
+            return group.among(_covered_by_router_lsa(area, old, new))
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
         # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link.
-        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.lsa.header.ls_age >= MAX_AGE:
-            return _ANY_ROUTER
+        if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.base_age >= MAX_AGE:
+            return group.full
         originator = _router_lsa(area, key.advertising_router)
         if originator is None:
-            return _NO_ROUTER
+            return 0
         # RFC 2328 §16.2: area border routers examine backbone summaries only.
         summary = key.ls_type in _SUMMARIES or opaque == OpaqueType.EXTENDED_PREFIX
         if summary and originator.flags & B_BIT and area.area != BACKBONE:
-            return _AdjacentOrBorder(self._adjacent_to(originator), area)
-        return self._adjacent_to(originator)
+            return group.among(_AdjacentOrBorder(_adjacent(originator), area))
+        return self._adjacent_to(area.area, key.advertising_router, originator, group)
 
-    def _adjacent_to(self, originator: RouterLsa) -> frozenset[int]:
-        """The neighbors of an originator, cached, since LSAs of one router arrive together."""
-        if originator is not self._originator:
-            self._originator, self._adjacent = originator, frozenset(_adjacent(originator))
-        return self._adjacent
+    def _adjacent_to(
+        self, area: AreaId | None, router_id: int, originator: RouterLsa, group: FloodGroup
+    ) -> int:
+        """The neighbors of an originator, cached, since a router originates many LSAs."""
+        known = self._adjacent.get((area, router_id))
+        if known is None or known.body is not originator or known.group is not group:
+            neighbors = group.among(_adjacent(originator))
+            known = self._adjacent[area, router_id] = _Adjacent(originator, group, neighbors)
+            if len(self._adjacent) > _KEPT:
+                del self._adjacent[next(iter(self._adjacent))]
+        return known.neighbors
 
 
 class _AdjacentOrBorder:
     """Contains the neighbors of a border router, and the other border routers of its area."""
 
-    def __init__(self, adjacent: frozenset[int], area: Lsdb) -> None:
+    def __init__(self, adjacent: set[int], area: Lsdb) -> None:
         self._adjacent = adjacent
         self._area = area
 

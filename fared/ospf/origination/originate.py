@@ -269,7 +269,7 @@ class Originator:
         own = self._self_lsa_of(entry)
         if own is not None:
             # A MaxAge entry may be removed before the throttle expires: keep its sequence number.
-            received = entry.lsa.header.ls_sequence_number
+            received = entry.sequence_number
             last = own.last_sequence_number
             own.last_sequence_number = received if last is None else max(last, received)
         # §13.4: originate an instance with a higher sequence number
@@ -339,7 +339,7 @@ class Originator:
             return False
         # §12.4: a new instance only if options or body differ, or if forced, by (1) or §13.4
         if entry is not None and alive and not own.forced:
-            same = entry.lsa.raw[LSA_HEADER_SIZE:] == body
+            same = entry.raw[LSA_HEADER_SIZE:] == body
             if same and entry.lsa.header.options == own.options:
                 return False
         # §12.1.6: the next sequence number; None while it wraps
@@ -357,14 +357,14 @@ class Originator:
             body=body,
         )
         self._process.counters.lsdb["originated"] += 1
-        self._flooding.install_and_flood(own.lsdb, lsa)
+        self._flooding.install_and_flood(own.lsdb, own.key, lsa.raw)
         return True
 
     def _next_sequence_number(self, own: SelfLsa, entry: LsaEntry | None) -> int | None:
         """The next sequence number (§12.1.6); None while MaxSequenceNumber is being flushed."""
         last = own.last_sequence_number
         if entry is not None:
-            last = entry.lsa.header.ls_sequence_number
+            last = entry.sequence_number
             if last == MAX_SEQUENCE_NUMBER:
                 self._wraps.hold(entry)
                 return None

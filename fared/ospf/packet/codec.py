@@ -2,7 +2,8 @@
 
 ``decode_packet`` checks version, type, lengths, packet checksum and the format of the body, which
 needs neither neighbor nor key. LSAs in an update are not decoded; the flooding procedure verifies
-their checksums (§13 (1)).
+their checksums (§13 (1)). Packed, LSAs and headers remain bytes: most of those that a router
+receives are copies of what it has, which is recognized without an object for each.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import Final
 
 from fared.core.checksum import internet_checksum
 from fared.core.wire import DecodeError, Reader
-from fared.ospf.packet.lsa import LsaKey, decode_headers, decode_lsa, encode_header
+from fared.ospf.packet.lsa import (
+    LSA_HEADER_SIZE,
+    LsaKey,
+    decode_headers,
+    decode_lsa,
+    encode_header,
+    packed_headers,
+)
 from fared.ospf.packet.packets import (
     AuType,
     DatabaseDescription,
@@ -63,11 +71,12 @@ def packet_checksum(packet: bytes) -> int:
     return internet_checksum(packet[: _AUTHENTICATION.start] + packet[_AUTHENTICATION.stop :])
 
 
-def decode_packet(payload: bytes, *, verify_checksum: bool = True) -> Packet:
+def decode_packet(payload: bytes, *, verify_checksum: bool = True, packed: bool = False) -> Packet:
     """Decode the payload of one IP datagram.
 
     Bytes after the length of the header are ignored (authentication data). The checksum is
     verified unless the authentication type replaces it (2 and 3) or ``verify_checksum`` is false.
+    ``packed``: LSAs and their headers stay in the ``packed`` field of the body.
     Raises only DecodeError, codes truncated, version, type, length, auth (unknown authentication
     type) and checksum.
     """
@@ -81,6 +90,8 @@ def decode_packet(payload: bytes, *, verify_checksum: bool = True) -> Packet:
         raise DecodeError("auth", 14, f"unknown authentication type {au_type}")
     if verify_checksum and au_type in _CHECKSUMMED and packet_checksum(packet):
         raise DecodeError("checksum", 12, "wrong packet checksum")
+    if packed:
+        decoder = _PACKED_DECODERS.get(type_number, decoder)
     body = decoder(Reader(packet, PACKET_HEADER_SIZE))
     return Packet(PacketType(type_number), router_id, area_id, au_type, authentication, body)
 
@@ -139,6 +150,11 @@ def _decode_dd(reader: Reader) -> DatabaseDescription:
     return DatabaseDescription(mtu, options, flags, sequence, decode_headers(reader))
 
 
+def _decode_packed_dd(reader: Reader) -> DatabaseDescription:
+    mtu, options, flags, sequence = _DD.unpack(reader.take(_DD.size, "database description"))
+    return DatabaseDescription(mtu, options, flags, sequence, (), packed_headers(reader))
+
+
 def _decode_request(reader: Reader) -> LsRequest:
     """RFC 2328 §A.3.4."""
     if reader.remaining % _REQUEST.size:
@@ -160,9 +176,33 @@ def _decode_update(reader: Reader) -> LsUpdate:
     return LsUpdate(lsas)
 
 
+def _decode_packed_update(reader: Reader) -> LsUpdate:
+    """Split an update into its LSAs; the errors are those of ``_decode_update``."""
+    start = reader.offset
+    count = reader.u32("number of LSAs")
+    data, end = reader.data, reader.end
+    at = reader.offset
+    lsas: list[bytes] = []
+    if count * LSA_HEADER_SIZE <= reader.remaining:
+        for _ in range(count):
+            beyond = at + int.from_bytes(data[at + 18 : at + 20], "big")
+            if beyond < at + LSA_HEADER_SIZE or beyond > end:
+                break
+            lsas.append(data[at:beyond])
+            at = beyond
+    if len(lsas) == count and at == end:
+        return LsUpdate((), tuple(lsas))
+    reader.offset = start
+    return _decode_update(reader)
+
+
 def _decode_ack(reader: Reader) -> LsAck:
     """RFC 2328 §A.3.6."""
     return LsAck(decode_headers(reader))
+
+
+def _decode_packed_ack(reader: Reader) -> LsAck:
+    return LsAck((), packed_headers(reader))
 
 
 _DECODERS: dict[int, Callable[[Reader], PacketBody]] = {
@@ -171,6 +211,11 @@ _DECODERS: dict[int, Callable[[Reader], PacketBody]] = {
     PacketType.LS_REQUEST: _decode_request,
     PacketType.LS_UPDATE: _decode_update,
     PacketType.LS_ACK: _decode_ack,
+}
+_PACKED_DECODERS: dict[int, Callable[[Reader], PacketBody]] = {
+    PacketType.DATABASE_DESCRIPTION: _decode_packed_dd,
+    PacketType.LS_UPDATE: _decode_packed_update,
+    PacketType.LS_ACK: _decode_packed_ack,
 }
 
 
@@ -185,10 +230,10 @@ def _encode_body(body: PacketBody) -> tuple[PacketType, bytes]:
         case LsRequest():
             return PacketType.LS_REQUEST, b"".join(_REQUEST.pack(*key) for key in body.requests)
         case LsUpdate():
-            lsas = b"".join(lsa.raw for lsa in body.lsas)
-            return PacketType.LS_UPDATE, _COUNT.pack(len(body.lsas)) + lsas
+            lsas = (*(lsa.raw for lsa in body.lsas), *body.packed)
+            return PacketType.LS_UPDATE, _COUNT.pack(len(lsas)) + b"".join(lsas)
         case LsAck():
-            return PacketType.LS_ACK, b"".join(map(encode_header, body.lsa_headers))
+            return PacketType.LS_ACK, b"".join(map(encode_header, body.lsa_headers)) + body.packed
 
 
 def _encode_hello(hello: Hello) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -26,9 +27,12 @@ LS_REFRESH_TIME: Final = 1800
 LS_INFINITY: Final = 0xFFFFFF
 
 LSA_HEADER_SIZE: Final = 20
+LS_TYPE_OFFSET: Final = 3
 _CHECKSUM_OFFSET: Final = 16
 _MAX_LENGTH: Final = 0xFFFF
 _HEADER = struct.Struct(">HBBIIiHH")
+_AGE_AND_INSTANCE = struct.Struct(">H18s")
+_KEY = struct.Struct(">3xBII")
 _U16 = struct.Struct(">H")
 
 
@@ -88,13 +92,46 @@ def decode_headers(reader: Reader) -> tuple[LsaHeader, ...]:
 
     Raises DecodeError ``length`` if the slice does not end with a whole header.
     """
+    return tuple(LsaHeader(*fields) for fields in _HEADER.iter_unpack(packed_headers(reader)))
+
+
+def packed_headers(reader: Reader) -> bytes:
+    """Like ``decode_headers``, as bytes."""
     if reader.remaining % LSA_HEADER_SIZE:
         raise DecodeError(
             "length",
             reader.offset,
             f"{reader.remaining} bytes of LSA headers, not a multiple of 20",
         )
-    return tuple(LsaHeader(*fields) for fields in _HEADER.iter_unpack(reader.rest()))
+    return reader.rest()
+
+
+def split_headers(packed: bytes) -> Iterator[tuple[int, bytes]]:
+    """Age and instance (``instance_of``) of each header."""
+    return _AGE_AND_INSTANCE.iter_unpack(packed)
+
+
+def instance_of(raw: bytes) -> bytes:
+    """The instance of an LSA or header: all fields of the header but the age.
+
+    Equal instances are the same one (§13.1) unless their ages tell them apart.
+    """
+    return raw[2:LSA_HEADER_SIZE]
+
+
+def name_of(raw: bytes) -> bytes:
+    """The key of an LSA or header as bytes: LS type, link state id, advertising router."""
+    return raw[3:12]
+
+
+def decode_header(raw: bytes) -> LsaHeader:
+    """The header at the beginning of an LSA."""
+    return LsaHeader(*_HEADER.unpack_from(raw))
+
+
+def key_of(raw: bytes) -> LsaKey:
+    """The key of an LSA or header."""
+    return LsaKey(*_KEY.unpack_from(raw))
 
 
 def encode_header(header: LsaHeader) -> bytes:
@@ -175,4 +212,10 @@ def with_age(lsa: Lsa, age: int) -> Lsa:
 
 def lsa_checksum_ok(lsa: Lsa) -> bool:
     """Whether the Fletcher checksum is correct; zero is not valid (RFC 2328 §12.1.7)."""
-    return lsa.header.ls_checksum != 0 and fletcher_ok(lsa.raw[2:])
+    return raw_checksum_ok(lsa.raw)
+
+
+def raw_checksum_ok(raw: bytes) -> bool:
+    """The same of an LSA as bytes."""
+    checksum = raw[_CHECKSUM_OFFSET : _CHECKSUM_OFFSET + 2]
+    return checksum != b"\0\0" and fletcher_ok(raw[2:])

@@ -71,7 +71,7 @@ class Hello(msgspec.Struct, frozen=True):
 class DatabaseDescription(msgspec.Struct, frozen=True):
     """Database description packet (RFC 2328 §A.3.3).
 
-    ``packed``: encoded headers that follow ``lsa_headers``, of descriptions to be sent.
+    ``packed``: encoded headers that follow ``lsa_headers``.
     """
 
     interface_mtu: int
@@ -89,15 +89,20 @@ class LsRequest(msgspec.Struct, frozen=True):
 
 
 class LsUpdate(msgspec.Struct, frozen=True):
-    """Link state update packet (RFC 2328 §A.3.5)."""
+    """Link state update packet (RFC 2328 §A.3.5). ``packed``: LSAs as bytes, after ``lsas``."""
 
     lsas: tuple[Lsa, ...]
+    packed: tuple[bytes, ...] = ()
 
 
 class LsAck(msgspec.Struct, frozen=True):
-    """Link state acknowledgment packet (RFC 2328 §A.3.6)."""
+    """Link state acknowledgment packet (RFC 2328 §A.3.6).
+
+    ``packed``: encoded headers that follow ``lsa_headers``.
+    """
 
     lsa_headers: tuple[LsaHeader, ...]
+    packed: bytes = b""
 
 
 PacketBody = Hello | DatabaseDescription | LsRequest | LsUpdate | LsAck

@@ -20,9 +20,10 @@ from fared.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.outgoing import InterfaceTx
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
-from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, Lsa, LsaHeader, LsaKey, with_age
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
 from fared.ospf.processing.authenticate import signed
+from fared.ospf.processing.pacing import Pacing
 from fared.ospf.settings import TtlSecurity
 
 ALL_SPF_ROUTERS = IPv4(0xE0000005)
@@ -50,16 +51,26 @@ class Transmitter:
         self._instance = instance
         self._process = instance.process
         self._encoded: dict[tuple[object, ...], list[bytes]] = {}
+        self._aged: dict[tuple[LsaEntry, int], bytes] = {}
+        self._pacing = Pacing(instance)
         self._ack_timer: Timer | None = None
         self._ack_round: dict[int, InterfaceTx] = {}
 
     def flush(self) -> None:
         """Encode and emit all queues. A flood out of several interfaces is encoded once."""
-        queued = sorted(self._instance.unsent.items())
-        self._instance.unsent.clear()
+        instance = self._instance
+        ready = self._pacing.take()
+        receivers = 0
+        for neighbors in ready.values():
+            receivers |= neighbors
+        for neighbor in instance.participants.of(receivers):
+            instance.unsent[neighbor.interface.ifindex] = neighbor.interface
+        queued = sorted(instance.unsent.items())
+        instance.unsent.clear()
         for _, interface in queued:
-            self._flush_interface(interface)
+            self._flush_interface(interface, ready)
         self._encoded.clear()
+        self._aged.clear()
 
     def queue(self, neighbor: Neighbor, body: PacketBody) -> None:
         """Send a packet to one neighbor with the next flush."""
@@ -91,7 +102,7 @@ class Transmitter:
     def final_hello(self, interface: Interface) -> None:
         """Emit the queues, then a final hello; it lists no neighbor: 1-WayReceived (§10.5)."""
         interface.tx.hello_due = False
-        self._flush_interface(interface, force=True)
+        self._flush_interface(interface, self._pacing.take_for(interface), force=True)
         self._emit(interface, self._encode(interface, self.hello(interface, ())))
 
     def _send_hello(self, interface: Interface) -> None:
@@ -112,7 +123,9 @@ class Transmitter:
             last = interface.tx.last_hello = made_of, _addressed(interface, payload)
         self._sign_and_emit(interface, last[1])
 
-    def _flush_interface(self, interface: Interface, *, force: bool = False) -> None:
+    def _flush_interface(
+        self, interface: Interface, ready: dict[LsaEntry, int], *, force: bool = False
+    ) -> None:
         tx = interface.tx
         if not interface.is_active:
             tx.discard()
@@ -130,6 +143,10 @@ class Transmitter:
         multicast = _flood_destination(interface)
         self._send_updates(interface, updates.values(), multicast)
         for neighbor in interface.neighbors.values():
+            if ready and not interface.broadcast:
+                bit = neighbor.bit
+                chosen = [entry for entry, neighbors in ready.items() if neighbors & bit]
+                self._send_updates(interface, chosen, multicast)
             if neighbor.tx.updates:
                 direct, neighbor.tx.updates = neighbor.tx.updates, {}
                 self._send_updates(
@@ -139,18 +156,14 @@ class Transmitter:
                 )
             if neighbor.tx.acks:
                 acks, neighbor.tx.acks = neighbor.tx.acks, {}
-                self._send_acks(interface, tuple(acks.values()), _address_of(neighbor))
+                self._send_acks(interface, list(acks.values()), _address_of(neighbor))
         if tx.acks and (force or self._acks_ripe(interface)):
             acks, tx.acks = tx.acks, {}
             tx.acks_ripe = False
-            self._send_acks(interface, tuple(acks.values()), multicast)
+            self._send_acks(interface, list(acks.values()), multicast)
 
     def _paced(self, tx: InterfaceTx) -> bool:
-        """Whether floods must wait, so that a burst of LSAs is sent in full packets.
-
-        The first LSA of a burst is sent at once. In a dense fabric every LSA arrives over many
-        links within milliseconds; one that the neighbor floods to us meanwhile is not sent to it.
-        """
+        """Whether floods on a LAN must wait, as those in the ``Outbox`` (``pacing``)."""
         instance = self._instance
         if instance.process.now >= tx.paced_until:
             tx.paced_until = instance.process.now + instance.settings.flood_pacing
@@ -186,34 +199,35 @@ class Transmitter:
         self, interface: Interface, entries: Iterable[LsaEntry], destination: int
     ) -> None:
         # Instances replaced while they were queued are not sent.
-        chosen = tuple(entry for entry in entries if entry.lsdb.get(entry.key) is entry)
+        chosen = tuple(entry for entry in entries if entry.current)
         if not chosen:
             return
         space = body_space(interface)
         delay = interface.settings.inf_trans_delay
-        memo = (interface.settings.area, space, delay, *(id(entry) for entry in chosen))
+        memo = (interface.settings.area, space, delay, chosen)
         packets = self._encoded.get(memo)
         if packets is None:
-            aged = (self._aged(entry, delay) for entry in chosen)
-            packets = [
-                self._encode(interface, LsUpdate(batch))
+            aged = [self._aged_by(entry, delay) for entry in chosen]
+            packets = self._encoded[memo] = [
+                self._encode(interface, LsUpdate((), batch))
                 for batch in _batches(aged, space - _UPDATE_COUNT_SIZE)
             ]
-            self._encoded[memo] = packets
         self._process.counters.lsdb["flooded"] += len(chosen)
         for packet in packets:
             self._emit(interface, packet, destination)
 
-    def _aged(self, entry: LsaEntry, delay: int) -> Lsa:
+    def _aged_by(self, entry: LsaEntry, delay: int) -> bytes:
         """RFC 2328 §13.3 (5), §13.6: increment the age by InfTransDelay, up to MaxAge."""
-        return with_age(entry.lsa, min(MAX_AGE, entry.age(self._process.now) + delay))
+        aged = self._aged.get((entry, delay))
+        if aged is None:
+            age = min(MAX_AGE, entry.age(self._process.now) + delay)
+            aged = self._aged[entry, delay] = entry.aged(age)
+        return aged
 
-    def _send_acks(
-        self, interface: Interface, acks: tuple[LsaHeader, ...], destination: int
-    ) -> None:
+    def _send_acks(self, interface: Interface, acks: list[bytes], destination: int) -> None:
         step = _acks_per_packet(interface)
         for start in range(0, len(acks), step):
-            body = LsAck(acks[start : start + step])
+            body = LsAck((), b"".join(acks[start : start + step]))
             self._emit(interface, self._encode(interface, body), destination)
 
     def _encode(self, interface: Interface, body: PacketBody) -> bytes:
@@ -260,15 +274,16 @@ def _flood_destination(interface: Interface) -> int:
     return ALL_SPF_ROUTERS
 
 
-def _batches(lsas: Iterable[Lsa], space: int) -> Iterator[tuple[Lsa, ...]]:
+def _batches(lsas: Iterable[bytes], space: int) -> Iterator[tuple[bytes, ...]]:
     """Fill packets up to ``space`` bytes; a larger LSA has its own, which IP fragments (§A.1)."""
-    batch: list[Lsa] = []
+    batch: list[bytes] = []
     used = 0
     for lsa in lsas:
-        if batch and used + len(lsa.raw) > space:
+        size = len(lsa)
+        if batch and used + size > space:
             yield tuple(batch)
             batch, used = [], 0
         batch.append(lsa)
-        used += len(lsa.raw)
+        used += size
     if batch:
         yield tuple(batch)

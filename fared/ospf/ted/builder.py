@@ -189,7 +189,7 @@ class TedBuilder:
         if entry.body is not None:
             return facts_of(entry.body) if isinstance(entry.body, TeLink) else None
         try:
-            return self._te_reader.read(entry.lsa.raw)
+            return self._te_reader.read(entry.raw)
         except DecodeError as error:
             self._unreadable(entry, error)
             return None

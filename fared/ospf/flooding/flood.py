@@ -1,0 +1,155 @@
+"""Flooding a new instance (RFC 2328 §13.3): who receives it, at once or later, or not at all.
+
+Most neighbors of a fabric's router are Full and on point-to-point links. They are handled as one
+bitmap, all others one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fared.core.ids import AreaId
+from fared.ospf.flooding.group import FloodGroup
+from fared.ospf.flooding.retransmit import Retransmitter
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface, InterfaceState, Neighbor
+from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, Scope, compare
+from fared.ospf.neighbor import NeighborState
+from fared.ospf.packet.lsa import decode_header, name_of
+
+
+class Flooder:
+    """Fills retransmission lists and send queues."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        retransmitter: Retransmitter,
+        requests_served: Callable[[Neighbor], None],
+    ) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._retransmitter = retransmitter
+        self._requests_served = requests_served
+        self._groups: dict[Lsdb, FloodGroup] = {}
+
+    def group(self, lsdb: Lsdb) -> FloodGroup:
+        """The neighbors that LSAs of a database are flooded to."""
+        version = self._instance.participants.version
+        group = self._groups.get(lsdb)
+        if group is None or group.version != version:
+            group = FloodGroup(version)
+            for interface in self._eligible(lsdb):
+                group.add(interface)
+            if lsdb.scope is Scope.LINK:
+                return group
+            self._groups[lsdb] = group
+        return group
+
+    def flood(
+        self,
+        entry: LsaEntry,
+        sender: Neighbor | None,
+        covered: int = 0,
+        *,
+        bandwidth: bool = False,
+    ) -> bool:
+        """Queue an LSA for each neighbor that needs it (§13.3).
+
+        ``covered``: neighbors that receive it from its originator (``suppression``).
+        ``bandwidth``: it differs from its predecessor in available bandwidth only. Returns whether
+        it is flooded back out of the receiving interface.
+        """
+        group = self.group(entry.lsdb)
+        opaque = entry.key.ls_type in OPAQUE_TYPES
+        # RFC 2328 §13.3 (1)(a), (d); RFC 5250 §3.1: opaque LSAs to opaque-capable neighbors only
+        neighbors = group.opaque if opaque else group.full
+        # §13.3 (1)(c)
+        if sender is not None:
+            neighbors &= ~sender.bit
+            self._flood_later(entry, neighbors & covered, bandwidth=bandwidth)
+            neighbors &= ~covered
+        if neighbors:
+            self._retransmitter.enlist(entry, neighbors)
+            self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
+        back = False
+        for interface in group.others:
+            if self._flood_out_of(interface, entry, sender):
+                back = back or (sender is not None and sender.interface is interface)
+        return back
+
+    def _flood_later(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
+        """§13.3 (1)(d) without (5): on the list, but sent later or not at all."""
+        if neighbors:
+            paced = self._instance.settings.bandwidth_pacing if bandwidth else 0.0
+            self._retransmitter.defer(entry, neighbors, paced=paced)
+
+    def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:
+        """Flood out of an interface with neighbors in Exchange or Loading, or on a LAN."""
+        # RFC 2328 §13.3 (1): examine each neighbor of this interface
+        listed = 0
+        for neighbor in list(interface.neighbors.values()):
+            if self._needs(neighbor, entry, sender):
+                # §13.3 (1)(d)
+                self._retransmitter.enlist(entry, neighbor.bit)
+                listed |= neighbor.bit
+        # §13.3 (2): added to no retransmission list; (3), (4)
+        if not listed or (sender is not None and _designated_floods(interface, sender)):
+            return False
+        # §13.3 (5)
+        if interface.broadcast:
+            interface.tx.update(entry)
+        else:
+            self._instance.outbox.flood(entry, listed, bandwidth=False)
+        return True
+
+    def _eligible(self, lsdb: Lsdb) -> list[Interface]:
+        """The eligible interfaces of an LSA (RFC 2328 §13.3), by its scope (RFC 5250 §3.1)."""
+        instance = self._instance
+        if lsdb.scope is Scope.LINK:
+            interface = instance.interfaces.get(lsdb.ifindex or 0)
+            return [interface] if interface is not None else []
+        if lsdb.scope is Scope.AREA:
+            return instance.area_interfaces(lsdb.area or AreaId(0))
+        return [
+            interface
+            for area in instance.areas.values()
+            if not area.settings.stub
+            for interface in instance.area_interfaces(area.area_id)
+        ]
+
+    def _needs(self, neighbor: Neighbor, entry: LsaEntry, sender: Neighbor | None) -> bool:
+        """Whether a neighbor must receive this instance: RFC 2328 §13.3 (1)."""
+        # §13.3 (1)(a): it does not participate in flooding
+        if neighbor.state < NeighborState.EXCHANGE:
+            return False
+        # §13.3 (1)(b): an instance on the request list is one that the neighbor has
+        if neighbor.exchanging:
+            name = name_of(entry.raw)
+            requested = neighbor.requests.get(name)
+            if requested is not None:
+                order = compare(entry.header(self._process.now), decode_header(requested))
+                if order < 0:
+                    return False
+                del neighbor.requests[name]
+                neighbor.outstanding.pop(name, None)
+                if neighbor is not sender:
+                    self._requests_served(neighbor)
+                if order == 0:
+                    return False
+        # §13.3 (1)(c)
+        if neighbor is sender:
+            return False
+        # RFC 5250 §3.1: opaque LSAs are flooded to opaque-capable neighbors only
+        return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
+
+
+def _designated_floods(interface: Interface, sender: Neighbor) -> bool:
+    """Whether the DR floods on the receiving network: RFC 2328 §13.3 (3) and (4)."""
+    if sender.interface is not interface or not interface.broadcast:
+        return False
+    # §13.3 (4): this router is the BDR; (3): it was received from the DR or the BDR
+    return interface.state is InterfaceState.BACKUP or sender.address in (
+        interface.designated_router,
+        interface.backup_designated_router,
+    )

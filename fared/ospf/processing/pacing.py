@@ -1,0 +1,79 @@
+"""When the LSAs of the ``Outbox`` are sent: what changes the topology soon, bandwidths in groups.
+
+The first LSA after a quiet time is sent at once, the ones that follow wait for each other, so that
+a burst is sent in full packets. In a dense fabric every LSA arrives over many links within
+milliseconds; one that a neighbor floods to us meanwhile is not sent to it. LSAs that only announce
+what a link has left (``flooding.bandwidth``) wait longer: in a fabric that adapts to load they are
+nearly all of a router's work, and that is in proportion to the packets.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fared.core.timers import Timer
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
+from fared.ospf.lsdb import LsaEntry
+
+
+class _Gate:
+    """Lets something pass at most once in a while; the first one passes at once."""
+
+    __slots__ = ("_closed_until", "_instance", "_timer")
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._closed_until = -math.inf
+        self._timer: Timer | None = None
+
+    def passes(self, gap: float) -> bool:
+        """Whether it is open; if so, it closes for ``gap`` seconds, else a timer awaits its end."""
+        process = self._instance.process
+        if process.now >= self._closed_until:
+            self._closed_until = process.now + gap
+            return True
+        if self._timer is None or not self._timer.active:
+            self._timer = process.timers.arm(self._closed_until, _wake)
+        return False
+
+
+class Pacing:
+    """Empties the ``Outbox`` when its LSAs are due."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._floods = _Gate(instance)
+        self._bandwidths = _Gate(instance)
+
+    def take(self) -> dict[LsaEntry, int]:
+        """The LSAs to send now, with their neighbors."""
+        outbox, settings = self._instance.outbox, self._instance.settings
+        ready, outbox.due = outbox.due, {}
+        floods: list[dict[LsaEntry, int]] = []
+        if outbox.floods and self._floods.passes(settings.flood_pacing):
+            floods.append(outbox.floods)
+            outbox.floods = {}
+        if outbox.bandwidths and self._bandwidths.passes(settings.bandwidth_pacing):
+            floods.append(outbox.bandwidths)
+            outbox.bandwidths = {}
+        for queue in floods:
+            for entry, neighbors in queue.items():
+                ready[entry] = ready.get(entry, 0) | neighbors
+        return ready
+
+    def take_for(self, interface: Interface) -> dict[LsaEntry, int]:
+        """All LSAs for the neighbors of an interface, regardless of their time."""
+        outbox = self._instance.outbox
+        ready: dict[LsaEntry, int] = {}
+        for neighbor in interface.neighbors.values():
+            for queue in (outbox.floods, outbox.bandwidths, outbox.due):
+                for entry, neighbors in queue.items():
+                    if neighbors & neighbor.bit:
+                        ready[entry] = ready.get(entry, 0) | neighbor.bit
+                        queue[entry] &= ~neighbor.bit
+        return ready
+
+
+def _wake() -> None:
+    """Wake the engine: the next drain takes what is due."""

@@ -1,0 +1,87 @@
+"""One engine with several point-to-point links, and a scripted neighbor on each."""
+
+from __future__ import annotations
+
+import random
+
+from fared.core.igp import LinkChanged, PacketReceived, SendPacket
+from fared.ospf.engine import OspfEngine
+from fared.ospf.packet.codec import decode_packet, encode_packet
+from fared.ospf.packet.packets import DdFlags, Hello, LsUpdate
+from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
+from tests.ospf.scripted import ALL_SPF, OURS, E, dd
+
+
+class Star:
+    """Engine 10.255.0.5; its neighbors, from 0 on, are 10.255.0.100 and the next ones."""
+
+    def __init__(
+        self, neighbors: int, settings: InterfaceSettings = FAST, **engine_settings
+    ) -> None:
+        self.now = 0.0
+        self.me = router_id(5)
+        self.settings = settings
+        areas = (AreaSettings(BACKBONE),)
+        self.engine = OspfEngine(
+            OspfSettings(router_id=self.me, areas=areas, **engine_settings), random.Random(7)
+        )
+        self.sent: list[tuple[float, int, SendPacket]] = []
+        """Time, neighbor and packet."""
+        for number in range(neighbors):
+            self.engine.handle(LinkChanged(make_link(number + 2, OURS + 2 * number), settings), 0.0)
+        self.drain()
+        for number in range(neighbors):
+            self.to_full(number)
+
+    def drain(self) -> None:
+        for output in self.engine.drain():
+            if isinstance(output, SendPacket):
+                self.sent.append((self.now, output.ifindex - 2, output))
+
+    def send(self, number: int, *bodies) -> None:
+        """Packets of a neighbor, which arrive together."""
+        for body in bodies:
+            payload = encode_packet(router_id(100 + number), 0, body)
+            source = OURS + 2 * number + 1
+            packet = PacketReceived(number + 2, source, ALL_SPF, payload, 1)
+            self.engine.handle(packet, self.now)
+        self.drain()
+
+    def greet(self, number: int, *heard: int) -> None:
+        interval, dead = self.settings.hello_interval, self.settings.router_dead_interval
+        self.send(number, Hello(0xFFFFFFFE, interval, E, 1, dead, 0, 0, heard))
+
+    def to_full(self, number: int) -> None:
+        """Complete the exchange as master, with an empty database."""
+        self.greet(number, self.me)
+        self.send(number, dd(DdFlags.I | DdFlags.M | DdFlags.MS, 1000))
+        sequence = 1000
+        while self.view(number).state != "Full":
+            sequence += 1
+            self.send(number, dd(DdFlags.MS, sequence))
+
+    def at(self, now: float) -> None:
+        """Advance the clock, with a tick at each deadline."""
+        while (due := self.engine.next_deadline()) is not None and due <= now:
+            self.now = max(self.now, due)
+            self.engine.tick(self.now)
+            self.drain()
+        self.now = now
+
+    def view(self, number: int):
+        """The view of a neighbor."""
+        return next(n for n in self.engine.snapshot(self.now).neighbors if n.ifindex == number + 2)
+
+    def updates(self) -> list[tuple[int, LsUpdate]]:
+        """The updates sent since the last call, with their neighbors."""
+        taken, self.sent = self.sent, []
+        bodies = ((number, decode_packet(packet.payload).body) for _, number, packet in taken)
+        return [(number, body) for number, body in bodies if isinstance(body, LsUpdate)]
+
+    def received(self) -> dict[int, list]:
+        """The LSAs that each neighbor was sent since the last call."""
+        found: dict[int, list] = {}
+        for number, body in self.updates():
+            found.setdefault(number, []).extend(body.lsas)
+        return found
