@@ -14,6 +14,12 @@ from fared.core.links import Link
 from fared.sim.wire import Cable, End, Frame, VirtualWire
 
 
+def drained(engine: Any) -> Iterator[Any]:
+    """All outputs of an engine, in order."""
+    while outputs := engine.drain():
+        yield from outputs
+
+
 @dataclass
 class Node:
     """One engine and all its outputs."""
@@ -100,7 +106,7 @@ class EngineNetwork(VirtualWire[Frame]):
         self._drain(node)
 
     def _drain(self, node: Node) -> None:
-        for output in node.engine.drain():
+        for output in drained(node.engine):
             node.outputs.append((self.now, output))
             if isinstance(output, self.send_event):
                 self.sent[output.payload[self.kind_at] & self.kind_mask] += 1

@@ -2,8 +2,9 @@
 
 The router decides, and this module executes. Everything runs on one thread in one event loop: a
 packet, the operations on the kernel that follow from it, and their answers are processed within one
-callback. An unexpected exception is contained where it is raised (``defence``): one output or one
-input is lost, but an operation on the kernel is always answered.
+callback. Packets and operations on the kernel come before reports (log, metrics, systemd), which
+are due once the router has no more outputs. An unexpected exception is contained where it is raised
+(``defence``): one output or one input is lost, but an operation on the kernel is always answered.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class Runner:
         self._guard_apply = self.defence.guard("apply")
         self.counts: Counter[str] = Counter()
         self.observers: list[Observer] = []
+        """They are passed all reports: outputs that are neither sent nor applied."""
         self._table = table
         self._io = io
         self._log = log
@@ -123,14 +125,19 @@ class Runner:
             self.defence.router_worked()
             return
         self._flushing = True
+        reports: list[events.Output] = []
         try:
             with self._guards["drain"]:
                 while outputs := self.router.drain():
                     for output in outputs:
                         with self._guard_output:
-                            self._carry_out(output)
+                            if not self._carry_out(output):
+                                reports.append(output)
         finally:
             self._flushing = False
+            for output in reports:
+                with self._guard_output:
+                    self._report(output)
         self._begun = True
         if not self._failed:
             self.defence.router_worked()
@@ -149,30 +156,32 @@ class Runner:
             raise error
         self.defence.caught("output", error)
 
-    def _carry_out(self, output: events.Output) -> None:
+    def _carry_out(self, output: events.Output) -> bool:
+        """Execute an output that the network waits for; False: it is a report."""
         match output:
             case events.From(proto, igp.SendPacket() as packet):
                 self._io[proto].send(packet)
             case events.ApplyFib():
                 self._apply(output)
-            case _:
-                self._follow(output)
-        for observer in self.observers:
-            observer(output)
-
-    def _follow(self, output: events.Output) -> None:
-        """Execute rare outputs: sockets, and log lines."""
-        match output:
             case events.From(proto, igp.OpenInterface(ifindex)):
                 self._io[proto].open(ifindex)
             case events.From(proto, igp.CloseInterface(ifindex)):
                 self._io[proto].close(ifindex)
+            case _:
+                return False
+        return True
+
+    def _report(self, output: events.Output) -> None:
+        """Log an output, and pass it to the observers."""
+        match output:
             case events.From(proto, igp.AdjacencyChanged() as change):
                 self._log_neighbor(proto, change)
             case igp.LogRecord(level, event, fields):
                 getattr(self._log, level)(event, **fields)
             case events.StageReached(stage, seconds):
                 self._log.info("stage-reached", stage=stage, seconds=round(seconds, 3))
+        for observer in self.observers:
+            observer(output)
 
     def _apply(self, request: events.ApplyFib) -> None:
         started = time.perf_counter()

@@ -9,7 +9,9 @@ vector, shared by all routes that have it. The rules of identity:
   former process are matched by content and keep their ids, so that a restart into an unchanged
   network writes nothing.
 * All users of a group change to the same new vector: one atomic replace, no route is written.
-  That is every change of capacity, and most failures.
+  That is every change of capacity, and most failures in large networks.
+* Few users (``plan.FEW_USERS``) leave a group that loses next hops, for one that holds the new
+  vector: writing a few routes is faster than a replace, for which the kernel waits.
 * The users diverge: the largest part keeps the group (at a tie the part without a change),
   the others move to a group that already holds their vector, or to a new one, created before
   the routes point at it.

@@ -114,7 +114,11 @@ class IsisEngine:
         return self._process.timers.next_deadline()
 
     def drain(self) -> list[Output]:
-        """Complete the work of handle and tick, and return all outputs, in order."""
+        """Complete the work of handle and tick; call until nothing is returned.
+
+        What is to be sent is returned first, changes of the TED by the next call: neighbors work
+        meanwhile.
+        """
         if self.settled:
             return []
         if not self._stopped:
@@ -123,6 +127,8 @@ class IsisEngine:
             self._external.settle()
             self._originator.settle()
             self._flooding.flush()
+            if outputs := self._process.take_outputs():
+                return outputs
             self._ted.flush()
         outputs = self._process.take_outputs()
         self.settled = not outputs

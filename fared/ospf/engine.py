@@ -2,7 +2,8 @@
 
 The engine connects the parts and dispatches to them. Work that is done once for several inputs
 (originating, encoding floods, TED blocks) happens in ``drain``; so call ``drain`` after each
-``handle`` and ``tick``, or after a batch of them, and read ``next_deadline`` after that.
+``handle`` and ``tick``, or after a batch of them, until it returns nothing, and read
+``next_deadline`` after that.
 """
 
 from __future__ import annotations
@@ -157,7 +158,11 @@ class OspfEngine:
         return self._process.timers.next_deadline()
 
     def drain(self) -> list[Output]:
-        """Complete the work of ``handle`` and ``tick``; return all outputs in order."""
+        """Complete the work of ``handle`` and ``tick``; call until nothing is returned.
+
+        What is to be sent is returned first, changes of the TED by the next call: neighbors work
+        meanwhile.
+        """
         if self.settled:
             return []
         if not self._stopped:
@@ -168,6 +173,8 @@ class OspfEngine:
             self._database.sweep()
             self._originator.settle()
             self._transmitter.flush()
+            if outputs := self._process.take_outputs():
+                return outputs
             self._ted.flush()
         outputs = self._process.take_outputs()
         self.settled = not outputs

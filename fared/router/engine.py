@@ -52,7 +52,7 @@ class Engine(Protocol):
         """When to call ``tick`` at the latest."""
 
     def drain(self) -> Sequence[EngineOutput]:
-        """Return all outputs, in order."""
+        """Return outputs, what is to be sent first; call until nothing is returned."""
 
     def snapshot(self, now: float) -> Any:  # noqa: ANN401 - for views of its own protocol
         """An immutable picture of the whole process."""

@@ -66,7 +66,7 @@ class Router:
         self._stopwatch = stopwatch
         self._outputs: list[events.Output] = []
         self._pending = PendingChange()
-        self._detected = self._engine_seconds = 0.0
+        self._detected = self._engine_seconds = self._flood_seconds = 0.0
         self._handed_out: float | None = None
         for instance in self.instances.values():
             for solver in instance.solvers.values():
@@ -159,15 +159,15 @@ class Router:
         returned.
         """
         if self._handed_out is not None:
-            self._pending.flooded += self._stopwatch() - self._handed_out
+            self._flood_seconds += self._stopwatch() - self._handed_out
             self._handed_out = None
-        self._process(self._now)
+        computes_later = self._process(self._now)
         outputs = self._outputs.copy()
         self._outputs.clear()
         if not outputs:
-            self._detected = self._engine_seconds = 0.0
+            self._detected = self._engine_seconds = self._flood_seconds = 0.0
             self.settled = self.startup.ready and self._engines_settled()
-        elif self._pending.causes:
+        elif computes_later:
             self._handed_out = self._stopwatch()
         return outputs
 
@@ -176,7 +176,8 @@ class Router:
 
     # -- the turn ---------------------------------------------------------------------------
 
-    def _process(self, now: float) -> None:
+    def _process(self, now: float) -> bool:
+        """Do what is due; return whether computing waits until the outputs are handed out."""
         started = self._stopwatch()
         for instance in self.instances.values():
             self._drain_engine(instance, now)
@@ -184,15 +185,17 @@ class Router:
         if self._pending.causes:
             self._pending.detected += self._detected
             self._pending.originated += self._engine_seconds
-            self._detected = self._engine_seconds = 0.0
+            self._pending.flooded += self._flood_seconds
+            self._detected = self._engine_seconds = self._flood_seconds = 0.0
         if self._fib.withdrawn or self._outputs:
-            return
+            return bool(self._outputs)
         if self.schedule.due(now):
             self._compute(now)
         if self.adaptation.due(now):
             self._adapt(now)
         if not self.startup.ready:
             self._advance(now)
+        return False
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
         for output in instance.engine.drain():

@@ -112,6 +112,22 @@ def test_periodic_jobs_share_the_wakeups_of_hellos(monkeypatch):
     assert set(ran) <= set(ticks)
 
 
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+def test_reports_come_after_packets_and_operations_on_the_kernel(protocol):
+    """The log of a neighbor does not delay the packets and routes of the same turn."""
+    pair, turns = Pair(protocol), []
+    runner = pair.left.runner
+    flush, send, apply = runner.flush, runner._io[protocol].send, runner._table.apply
+    runner.flush = lambda: turns.append([]) or flush()
+    runner._io[protocol].send = lambda packet: turns[-1].append("now") or send(packet)
+    runner._table.apply = lambda operations: turns[-1].append("now") or apply(operations)
+    runner.observers.append(lambda _: turns[-1].append("report"))
+    pair.await_up(15)
+    pair.run(3)
+    assert any({"now", "report"} <= set(turn) for turn in turns)
+    assert all(turn == sorted(turn) for turn in turns)
+
+
 def test_timers_a_little_late_are_no_gap(pair):
     sleep(pair, 0.4)
     pair.run(5)

@@ -119,6 +119,26 @@ def test_four_one_four_next_hops_never_touches_a_route():
     assert kinds(done)["PutGroup"] == 2
 
 
+def test_few_routes_leave_a_group_instead_of_waiting_for_its_replacement():
+    """Only a change of weights is written into it."""
+    bench = Bench()
+    bench.put(range(3), {1: 1, 2: 1, 3: 1, 4: 1})
+    done = bench.put(range(3), {1: 1, 2: 1, 3: 1})
+    assert kinds(done) == {"PutGroup": 1, "PutRoute": 3}
+    assert not done[0].replace
+    assert kinds(bench.put(range(3), {1: 1, 2: 1, 3: 1, 4: 1})) == {"PutRoute": 3}
+    done = bench.put(range(3), {1: 2, 2: 1, 3: 1, 4: 1})
+    assert kinds(done) == {"PutGroup": 1}
+    assert done[0].replace
+    assert kinds(bench.wait(5.1)) == {"DeleteGroup": 1}
+
+
+def test_few_routes_stay_in_a_resilient_group_which_keeps_their_flows():
+    bench = Bench(resilient=True)
+    bench.put(range(3), {1: 1, 2: 1, 3: 1})
+    assert kinds(bench.put(range(3), {1: 1, 2: 1})) == {"PutGroup": 1}
+
+
 def test_routes_that_discard_share_one_object_and_a_successor_adopts_it():
     """A discard route has interface 0; the loss of no link removes it."""
     bench = Bench()

@@ -22,6 +22,7 @@ from fared.ospf.packet.packets import (
     LsUpdate,
 )
 from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from tests.engines import drained
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 
 E = 0x02
@@ -61,7 +62,7 @@ class Scripted:
         self.drain()
 
     def drain(self) -> None:
-        for output in self.engine.drain():
+        for output in drained(self.engine):
             self.outputs.append(output)
             if isinstance(output, SendPacket):
                 self._inbox.append(decode_packet(output.payload).body)

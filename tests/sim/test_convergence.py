@@ -7,6 +7,7 @@ from fared.router import events
 from fared.sim.fabric import Fabric, clos3
 from fared.sim.levels import clos3_isis
 from fared.sim.network import Network, link_events
+from fared.ted.events import LocalLinksChanged, TedUpdated
 
 SETTLED = 3.0
 PROTOCOLS = {"ospf": clos3, "isis": clos3_isis}
@@ -83,6 +84,20 @@ def test_whoever_loses_a_link_tells_the_others_before_computing(fabric):
     assert igp.SendPacket in kinds[0]
     assert events.Computed not in kinds[0]
     assert events.Computed in kinds[1]
+
+
+def test_the_ted_is_updated_after_packets_are_handed_out(fabric):
+    """The packets of a lost link do not wait for the own description of the router."""
+    network = fabric.network
+    port, node = network.find_port("S1", "L1"), network.nodes["S1"]
+    port.admin_up = False
+    (instance,) = node.running.instances.values()
+    for event in link_events(node, port):
+        node.running.handle(event, network.now)
+    first, second = (list(map(type, instance.engine.drain())) for _ in range(2))
+    assert igp.SendPacket in first
+    assert not {TedUpdated, LocalLinksChanged} & set(first)
+    assert {TedUpdated, LocalLinksChanged} <= set(second)
 
 
 def test_what_both_ends_told_is_left_alone_by_the_second(fabric):

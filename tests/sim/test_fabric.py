@@ -112,6 +112,7 @@ def test_a_dead_link_is_left_at_once_and_used_again_after_it_heals(shared):
 def test_a_killed_router_leaves_its_routes_and_adopts_them_unchanged_when_it_returns():
     fabric = started()
     network = fabric.network
+    network.run_for(6.0)  # after which unused groups are gone
     network.kill("L1")
     network.run_for(1.0)
     before = network.nodes["L1"].kernel.dump()
