@@ -33,7 +33,8 @@ class Adjacency(msgspec.Struct, eq=False):
     ``levels`` are those in use. ``ipv4`` and ``ipv6`` are the addresses of its hellos (IPv6:
     link-local ones), the next hops. ``extended_circuit_id`` is the neighbor's own (RFC 5303), None
     if it sends none. ``lan_id`` is that of its LAN hellos (system id << 8 | pn). ``circuit_type``
-    holds the levels in its hellos, ``last_hello`` the time of the last one.
+    holds the levels in its hellos, ``last_hello`` the time of the last one. ``settled_by``: the
+    last hello and what its effect depends on, if it would only restart the holding time again.
     """
 
     circuit: Circuit
@@ -56,6 +57,7 @@ class Adjacency(msgspec.Struct, eq=False):
     flaps: int = 0
     circuit_type: LevelSet = LevelSet.NONE
     last_hello: float = 0.0
+    settled_by: tuple[object, ...] | None = None
 
     @property
     def up(self) -> bool:

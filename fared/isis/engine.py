@@ -83,8 +83,18 @@ class IsisEngine:
         if self._stopped:
             return
         self._process.now = now
-        self.settled = False
-        self._originator.begin()
+        match event:
+            case PacketReceived() if self._hello.repeated(event):
+                pass
+            case LoadMeasured():
+                if self._load_measured(event):
+                    self.settled = False
+            case _:
+                self.settled = False
+                self._originator.begin()
+                self._process_input(event)
+
+    def _process_input(self, event: Input) -> None:
         match event:
             case PacketReceived():
                 self._receive(event)
@@ -92,8 +102,6 @@ class IsisEngine:
                 self._circuits.changed(event.link, event.settings)
             case LinkRemoved():
                 self._circuits.removed(event.ifindex)
-            case LoadMeasured():
-                self._load_measured(event)
             case SettingsApplied():
                 self._apply(event.settings)
             case ShutdownRequested():
@@ -196,7 +204,7 @@ class IsisEngine:
         if event.source and event.source == circuit.link.hardware_address:
             return
         try:
-            kind = self._take(circuit, event.source, event.payload)
+            kind = self._take(circuit, event)
         except DecodeError as error:
             instance.process.reject(
                 error.code, event.source, interface=circuit.name, what=str(error)
@@ -204,11 +212,12 @@ class IsisEngine:
         else:
             instance.process.counters.packets["received", kind.label] += 1
 
-    def _take(self, circuit: Circuit, source: int, data: bytes) -> PduType:
+    def _take(self, circuit: Circuit, event: PacketReceived) -> PduType:
         """Decode, verify and dispatch; return the type. Raises DecodeError.
 
         LSPs go to the update process undecoded: it recognizes most of them as copies.
         """
+        source, data = event.source, event.payload
         # §7.3.15.1: LSPs
         kind = peek_type(data)
         if kind in LSPS:
@@ -220,9 +229,9 @@ class IsisEngine:
         verify(raw, pdu, self._keys(circuit, raw.kind), self._process.wall)
         match pdu:
             case P2pHello():
-                self._hello.receive_p2p(circuit, source, pdu)
+                self._hello.receive_p2p(circuit, event, pdu)
             case LanHello():
-                self._hello.receive_lan(circuit, source, pdu)
+                self._hello.receive_lan(circuit, event, pdu)
             case Csnp():
                 self._flooding.receive_csnp(circuit, source, pdu)
             case Psnp():
@@ -292,10 +301,14 @@ class IsisEngine:
         self._originator.set_attached(attached=attached)
         self._ted.follow_attached(follow=not attached)
 
-    def _load_measured(self, event: LoadMeasured) -> None:
+    def _load_measured(self, event: LoadMeasured) -> bool:
+        """Store a load; return whether it is advertised, or a timer of that has changed."""
         circuit = self._instance.circuits.get(event.ifindex)
-        if circuit is not None:
-            self._originator.load_measured(circuit, event.utilized)
+        if circuit is None:
+            return False
+        advertised, timer = circuit.advertised, circuit.advertise_timer
+        self._originator.load_measured(circuit, event.utilized)
+        return circuit.advertised is not advertised or circuit.advertise_timer is not timer
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""

@@ -33,6 +33,8 @@ class Transmitter:
         self._instance = instance
         self._process = instance.process
         self._too_large: set[tuple[int, int]] = set()
+        self._hellos: dict[tuple[int, Level | None], tuple[LanHello | P2pHello, bytes]] = {}
+        """The last unsigned hello of each circuit and level, and its bytes."""
 
     def hello_key(self, circuit: Circuit) -> AuthKey | None:
         """The key that signs the hellos of a circuit now; None: they are not authenticated."""
@@ -50,8 +52,15 @@ class Transmitter:
         """Sign and send a hello. The caller pads it: leave room for the authentication TLV."""
         keys = circuit.settings.authentication
         level = Level(pdu.level) if isinstance(pdu, LanHello) else None
-        if circuit.is_active and not self._unsigned(circuit, keys):
+        if not circuit.is_active or self._unsigned(circuit, keys):
+            return
+        if keys:
             self._emit(circuit, level, encode_pdu(pdu, self._key(keys)))
+            return
+        last = self._hellos.get((circuit.ifindex, level))
+        if last is None or last[0] != pdu:
+            last = self._hellos[circuit.ifindex, level] = pdu, encode_pdu(pdu)
+        self._emit(circuit, level, last[1])
 
     def send(self, circuit: Circuit, level: Level, pdu: Csnp | Psnp) -> None:
         """Sign and send a sequence numbers PDU."""
@@ -79,6 +88,8 @@ class Transmitter:
     def forget(self, circuit: Circuit) -> None:
         """The circuit was removed, or its MTU changed: log refused LSPs again."""
         self._too_large = {item for item in self._too_large if item[0] != circuit.ifindex}
+        for level in (None, *Level):
+            self._hellos.pop((circuit.ifindex, level), None)
 
     def _key(self, keys: Keyring) -> AuthKey | None:
         timed = send_key(keys, self._process.wall)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from fared.core.ids import SystemId
-from fared.core.igp import AdjacencyChanged, SendPacket
+from fared.core.igp import AdjacencyChanged, PacketReceived, SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.core.wire import DecodeError
 from fared.isis.adjacency.hello import HelloProtocol
@@ -217,10 +217,11 @@ class Net(VirtualWire[tuple[int, bytes]]):
             router.instance.process.reject(error.code, source)
             return
         router.instance.process.now = self.now
+        received = PacketReceived(circuit.ifindex, source, 0, payload)
         if isinstance(pdu, P2pHello):
-            router.hello.receive_p2p(circuit, source, pdu)
+            router.hello.receive_p2p(circuit, received, pdu)
         elif isinstance(pdu, LanHello):
-            router.hello.receive_lan(circuit, source, pdu)
+            router.hello.receive_lan(circuit, received, pdu)
         self.drain(router)
 
     def say(self, number: int, pdu: LanHello | P2pHello, source: int = 0x0200_0009_0001) -> None:

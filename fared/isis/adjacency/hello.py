@@ -8,6 +8,7 @@ those of the header are in ``pdu.header``, authentication in ``pdu.auth``.
 from __future__ import annotations
 
 from fared.core.ids import FAMILY_IPV4, SystemId, format_system_id
+from fared.core.igp import PacketReceived
 from fared.isis.addresses import router_addresses
 from fared.isis.adjacency.checks import (
     advertised_facts,
@@ -25,7 +26,8 @@ from fared.isis.adjacency.hello_timer import HelloTimer, hello_levels
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
-from fared.isis.pdu.model import LanHello, P2pHello
+from fared.isis.pdu.codec import peek_type
+from fared.isis.pdu.model import LanHello, P2pHello, PduType
 from fared.isis.pdu.tlvs import IsNeighbors, ThreeWay, ThreeWayState, of_type
 from fared.isis.transmit import Transmitter
 
@@ -36,6 +38,9 @@ _RECEIVED = {
     ThreeWayState.INITIALIZING: AdjacencyEvent.INITIALIZING_RECEIVED,
     ThreeWayState.UP: AdjacencyEvent.UP_RECEIVED,
 }
+_STEADY = frozenset((AdjacencyEvent.UP_RECEIVED, AdjacencyEvent.TWO_WAY_RECEIVED))
+"""Events without an action in state Up."""
+_LAN_HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO)
 
 
 class HelloProtocol:
@@ -152,8 +157,44 @@ class HelloProtocol:
 
     # Receiving
 
-    def receive_p2p(self, circuit: Circuit, source: int, hello: P2pHello) -> None:
+    def repeated(self, received: PacketReceived) -> bool:
+        """Process a PDU that equals the last hello of its neighbor; False: it does not.
+
+        While nothing else has changed, it passes all tests, and only restarts the holding time (ISO
+        10589 §8.2.5.2 e), §8.4.2.5.2). Authenticated hellos are verified each time.
+        """
+        circuit = self._instance.circuits.get(received.ifindex)
+        kind = peek_type(received.payload)
+        if circuit is None or kind is None:
+            return False
+        adjacency = circuit.adjacency if kind is PduType.P2P_HELLO else None
+        if kind in _LAN_HELLOS and (lan := circuit.lan.get(Level(kind.level))) is not None:
+            adjacency = lan.adjacencies.get(received.source)
+        if adjacency is None or adjacency.settled_by is None:
+            return False
+        if adjacency.settled_by != self._circumstances(adjacency, received):
+            return False
+        self._process.counters.packets["received", kind.label] += 1
+        self._adjacencies.hold(adjacency, adjacency.holding_time)
+        return True
+
+    def _circumstances(self, adjacency: Adjacency, received: PacketReceived) -> tuple[object, ...]:
+        """The values that determine the effect of a hello from a known neighbor."""
+        circuit, settings = adjacency.circuit, self._instance.settings
+        return (
+            received.source,
+            received.payload,
+            circuit.up,
+            circuit.link,
+            circuit.settings,
+            settings,
+            adjacency.state,
+            adjacency.levels,
+        )
+
+    def receive_p2p(self, circuit: Circuit, received: PacketReceived, hello: P2pHello) -> None:
         """Process a point-to-point hello (ISO 10589 §8.2.5.2, RFC 5303 §3.2)."""
+        source = received.source
         if self._is_ignored(circuit, source, hello, of_lan=False):
             return
         # RFC 5303 §3.2: with the three-way TLV, is the hello for this router and circuit?
@@ -181,6 +222,7 @@ class HelloProtocol:
         if levels != adjacency.levels:
             self._adjacencies.use(adjacency, levels, "neighbor changed its levels or areas")
         self._run_state_machine(adjacency, hello.holding_time, event, before)
+        self._settle(adjacency, event, received)
 
     def _p2p_neighbor(
         self, circuit: Circuit, source: int, hello: P2pHello, levels: LevelSet, reason: str
@@ -206,8 +248,9 @@ class HelloProtocol:
         # Up: RFC 5303 §3.2 creates the adjacency in three-way state Down
         return self._adjacencies.create(circuit, SystemId(hello.source_id), source, levels)
 
-    def receive_lan(self, circuit: Circuit, source: int, hello: LanHello) -> None:
+    def receive_lan(self, circuit: Circuit, received: PacketReceived, hello: LanHello) -> None:
         """Process a LAN hello of one level (ISO 10589 §8.4.2)."""
+        source = received.source
         if self._is_ignored(circuit, source, hello, of_lan=True):
             return
         level = Level(hello.level)
@@ -245,6 +288,14 @@ class HelloProtocol:
         # §8.4.5: the priority decides; the LAN id shows whether the neighbor has elected itself
         if standing != (adjacency.priority, adjacency.lan_id):
             self._dis_election.elect(circuit, level)
+        self._settle(adjacency, event, received)
+
+    def _settle(
+        self, adjacency: Adjacency, event: AdjacencyEvent, received: PacketReceived
+    ) -> None:
+        """Remember a hello that has no further effect if it is repeated."""
+        steady = adjacency.up and event in _STEADY and not adjacency.circuit.settings.authentication
+        adjacency.settled_by = self._circumstances(adjacency, received) if steady else None
 
     def _run_state_machine(
         self,
