@@ -302,13 +302,9 @@ class IsisEngine:
         self._ted.follow_attached(follow=not attached)
 
     def _load_measured(self, event: LoadMeasured) -> bool:
-        """Store a load; return whether it is advertised, or a timer of that has changed."""
+        """Store the load of a link; return whether it may have to be advertised."""
         circuit = self._instance.circuits.get(event.ifindex)
-        if circuit is None:
-            return False
-        advertised, timer = circuit.advertised, circuit.advertise_timer
-        self._originator.load_measured(circuit, event.utilized)
-        return circuit.advertised is not advertised or circuit.advertise_timer is not timer
+        return circuit is not None and self._originator.load_measured(circuit, event.utilized)
 
     def _apply(self, settings: IsisSettings) -> None:
         """Apply new settings; system id and levels require a restart."""

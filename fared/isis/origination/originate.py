@@ -166,15 +166,15 @@ class Originator:
                 self._dirty[level, ifindex] = None
             self._refresh_prefixes(router, router.all_prefixes())
 
-    def bandwidth_changed(self, circuit: Circuit) -> None:
-        """Advertise a changed capacity or load of a link if due (``te.announcer``)."""
-        self._announcer.offer(circuit, self._process.now)
+    def bandwidth_changed(self, circuit: Circuit) -> bool:
+        """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
+        return self._announcer.offer(circuit, self._process.now)
 
-    def load_measured(self, circuit: Circuit, utilized: float | None) -> None:
-        """Store the load of a link, bytes/s; None: unknown."""
+    def load_measured(self, circuit: Circuit, utilized: float | None) -> bool:
+        """Store the load of a link, bytes/s; None: unknown. Return whether to ``settle``."""
         now = self._process.now
         circuit.measured(utilized, self._announcer.averaging(circuit, now), now)
-        self.bandwidth_changed(circuit)
+        return self.bandwidth_changed(circuit)
 
     def lsp_changed(self, level: Level, entry: StoredLsp) -> None:
         """Count the link ends that are advertised in a level, for its budget."""
