@@ -1,0 +1,79 @@
+"""The flooding topology: as connected as the network, and independent of most other links."""
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.flooding_model import five_stages, three_stages
+from fared.core.flooding_topology import FloodingTopology, flooding_topology
+
+
+def as_graph(topology: FloodingTopology) -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from(topology.places)
+    graph.add_edges_from((a, b) for a, place in topology.places.items() for b in place.parents)
+    return graph
+
+
+def claims(graph: nx.Graph) -> dict[int, set[int]]:
+    return {node: set(graph[node]) for node in graph}
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> nx.Graph:
+    size = draw(st.integers(1, 20))
+    graph = nx.gnm_random_graph(size, draw(st.integers(0, 3 * size)), draw(st.integers(0, 9999)))
+    names = draw(st.permutations(range(size)))
+    return nx.relabel_nodes(graph, dict(enumerate(names)))
+
+
+@given(networks())
+def test_it_has_the_components_bridges_and_articulation_points_of_the_network(network: nx.Graph):
+    topology = as_graph(flooding_topology(claims(network)))
+    assert all(network.has_edge(*link) for link in topology.edges)
+    for of in (nx.connected_components, nx.biconnected_components):
+        assert {frozenset(c) for c in of(topology)} == {frozenset(c) for c in of(network)}
+
+
+@given(networks())
+def test_a_router_has_two_parents_at_most_and_primary_parents_form_a_tree(network: nx.Graph):
+    places = flooding_topology(claims(network)).places
+    assert all(len(place.parents) <= 2 for place in places.values())
+    tree = nx.Graph((node, place.parents[0]) for node, place in places.items() if place.parents)
+    tree.add_nodes_from(places)
+    assert nx.is_forest(tree)
+    assert nx.number_connected_components(tree) == nx.number_connected_components(network)
+    for node, place in places.items():
+        assert all(node in places[parent].children for parent in place.parents)
+
+
+@given(networks())
+@settings(max_examples=60)
+def test_a_loss_that_is_said_not_to_matter_leaves_it_as_it_is(network: nx.Graph):
+    topology = flooding_topology(claims(network))
+    for a, b in list(network.edges):
+        if topology.is_without(a, b):
+            network.remove_edge(a, b)
+            assert flooding_topology(claims(network)).places == topology.places
+            network.add_edge(a, b)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "links"),
+    [(three_stages(4, 8), 20), (three_stages(16, 64), 156), (five_stages(8, 4, 4, 4), 152)],
+    ids=["4x8", "16x64", "five stages"],
+)
+def test_in_a_clos_fabric_all_but_the_first_have_two_parents_and_no_router_is_needed(fabric, links):
+    topology = flooding_topology(fabric[0])
+    fewer = [node for node, place in topology.places.items() if len(place.parents) < 2]
+    assert fewer == [min(fabric[0])]
+    assert nx.is_biconnected(as_graph(topology))
+    assert as_graph(topology).number_of_edges() == links
+
+
+def test_in_a_leaf_spine_fabric_four_in_five_losses_do_not_matter():
+    graph, _ = three_stages(16, 64)
+    topology = flooding_topology(graph)
+    links = [(a, b) for a in graph for b in graph[a] if a < b]
+    assert sum(topology.is_without(*link) for link in links) >= 0.8 * len(links)
