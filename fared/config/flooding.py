@@ -1,4 +1,4 @@
-"""The ``flooding`` section of a protocol: whether a router defers flooding to its neighbors."""
+"""The ``flooding`` section of a protocol: how a router reduces flooding to its neighbors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ def _within(value: float) -> None:
 
 
 class FloodingOptions(Section, frozen=True):
-    """``reduction: leaf``: flooding from a neighbor to others is deferred by up to ``delay``."""
+    """``reduction``: how flooding to neighbors is reduced.
 
-    reduction: Literal["none", "leaf"] = "none"
+    ``leaf``: flooding from a neighbor to others is deferred by up to ``delay``. ``dynamic``:
+    routers that support it flood to each other over a sparse topology only (RFC 9667).
+    """
+
+    reduction: Literal["none", "leaf", "dynamic"] = "none"
     delay: Annotated[values.Duration, Note(after=_within)] = 0.2
 
     def settings(self) -> ReductionSettings:

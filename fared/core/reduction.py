@@ -29,22 +29,29 @@ _SHARED = 0.125
 
 
 class Reduction(enum.Enum):
-    """Which routers defer; values are the names in the configuration."""
+    """How flooding is reduced; values are the names in the configuration."""
 
     NONE = "none"
     LEAF = "leaf"
+    DYNAMIC = "dynamic"
+    """Over a flooding topology (``core.dynamic_flooding``)."""
 
 
 class ReductionSettings(msgspec.Struct, frozen=True):
-    """Whether to defer, and the longest delay in seconds."""
+    """How to reduce flooding; the longest delay of a leaf, in seconds."""
 
     mode: Reduction = Reduction.NONE
     delay: float = 0.2
 
     @property
     def active(self) -> bool:
-        """Whether any flooding is deferred."""
-        return self.mode is not Reduction.NONE
+        """Whether all flooding from one neighbor to others is deferred."""
+        return self.mode is Reduction.LEAF
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether this router takes part in dynamic flooding."""
+        return self.mode is Reduction.DYNAMIC
 
 
 class FloodDelay:

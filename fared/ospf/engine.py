@@ -107,7 +107,7 @@ class OspfEngine:
             changed=self._lsa_changed,
             expired=lambda entry: self._flooding.flood(entry),
             refresh=lambda entry: self._originator.refresh(entry),
-            removed=lambda entry: self._originator.removed(entry),
+            removed=self._lsa_removed,
         )
 
     # Inputs, time and outputs
@@ -299,11 +299,17 @@ class OspfEngine:
         """Update the TED, the budget, and the externals of other AS boundary routers."""
         self._ted.lsa_changed(entry)
         self._originator.lsa_changed(entry)
+        self._flooding.dynamic.lsa_changed(entry)
         if entry.key.ls_type == LsType.AS_EXTERNAL:
             gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)
 
+    def _lsa_removed(self, entry: LsaEntry) -> None:
+        self._flooding.dynamic.removed(entry)
+        self._originator.removed(entry)
+
     def _full_changed(self, interface: Interface, reason: str) -> None:
+        self._flooding.dynamic.adjacencies_changed(interface.settings.area)
         self._originator.link_changed(interface)
         self._border.stale = True
         self._ted.links_changed(interface.settings.area, f"{interface.name} {reason}")
@@ -323,6 +329,7 @@ class OspfEngine:
         for area_settings in settings.areas:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
+        self._flooding.dynamic.settings_changed()
         self._border.everything_changed()
         self._external.everything_changed()
         self._originator.everything_changed()

@@ -9,7 +9,7 @@ from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, Rout
 from fared.ospf.packet.body import encode_body
 from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
 from fared.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
-from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
+from fared.ospf.packet.opaque import AreaLeader, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
 from fared.te.attributes import TeAttributes
 
@@ -78,7 +78,12 @@ hostnames = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=60
 )
 router_information = st.builds(
-    RouterInformation, st.none() | u32, st.none() | hostnames, triplets((1, 7))
+    RouterInformation,
+    st.none() | u32,
+    st.none() | hostnames,
+    st.none() | st.builds(AreaLeader, u8, u8),
+    st.none() | tuples_of(u8),
+    triplets((1, 7, 17, 18)),
 )
 
 prefix_facts = st.builds(

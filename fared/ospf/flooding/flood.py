@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fared.core.ids import AreaId
+from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.instance import Instance
@@ -16,6 +17,9 @@ from fared.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.lsa import decode_header, name_of
+
+_HOPS = 6
+"""On the way to a neighbor in the flooding topology so many routers may pace an LSA."""
 
 
 class Flooder:
@@ -25,11 +29,13 @@ class Flooder:
         self,
         instance: Instance,
         retransmitter: Retransmitter,
+        dynamic: DynamicAreas,
         requests_served: Callable[[Neighbor], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._retransmitter = retransmitter
+        self._dynamic = dynamic
         self._requests_served = requests_served
         self._groups: dict[Lsdb, FloodGroup] = {}
 
@@ -67,8 +73,15 @@ class Flooder:
         # §13.3 (1)(c)
         if sender is not None:
             neighbors &= ~sender.bit
-            self._flood_later(entry, neighbors & covered, bandwidth=bandwidth)
-            neighbors &= ~covered
+        # RFC 9667: over the flooding topology, and to neighbors that take no part
+        if self._dynamic.active:
+            sorted_out = self._dynamic.sort(entry.lsdb, sender, self.group)
+            neighbors &= ~sorted_out.spared
+            covered &= ~sorted_out.now & ~sorted_out.later
+            self._flood_later(entry, neighbors & sorted_out.later, bandwidth=bandwidth, hops=_HOPS)
+            neighbors &= ~sorted_out.later
+        self._flood_later(entry, neighbors & covered, bandwidth=bandwidth)
+        neighbors &= ~covered
         if neighbors:
             self._retransmitter.enlist(entry, neighbors)
             self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
@@ -78,10 +91,12 @@ class Flooder:
                 back = back or (sender is not None and sender.interface is interface)
         return back
 
-    def _flood_later(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
+    def _flood_later(
+        self, entry: LsaEntry, neighbors: int, *, bandwidth: bool, hops: int = 1
+    ) -> None:
         """§13.3 (1)(d) without (5): on the list, but sent later or not at all."""
         if neighbors:
-            paced = self._instance.settings.bandwidth_pacing if bandwidth else 0.0
+            paced = self._instance.settings.bandwidth_pacing * hops if bandwidth else 0.0
             self._retransmitter.defer(entry, neighbors, paced=paced)
 
     def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:

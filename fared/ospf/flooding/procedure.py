@@ -17,6 +17,7 @@ from fared.ospf.flooding.acknowledge import (
 )
 from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
+from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.flood import Flooder
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
@@ -71,7 +72,8 @@ class Flooding:
         self._requests_served = requests_served
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
-        self._flooder = Flooder(instance, retransmitter, requests_served)
+        self.dynamic = DynamicAreas(instance, retransmitter, database)
+        self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
         """The database of an LS type; None: unknown, or flooded in the AS, to a stub area."""

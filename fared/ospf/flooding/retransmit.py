@@ -97,6 +97,14 @@ class Retransmitter:
             self._add(entry, neighbors, due, _DEFERRED)
         self._process.counters.lsdb["deferred"] += neighbors.bit_count()
 
+    def defer_until(self, due: float, entry: LsaEntry, neighbors: int) -> None:
+        """Put ``entry`` on more lists and send it at ``due``, unless it is off by then."""
+        neighbors &= ~entry.unacknowledged
+        if neighbors:
+            self._list(entry, neighbors)
+            entry.deferred |= neighbors
+            self._add(entry, neighbors, due, _DEFERRED)
+
     def acknowledged(self, entry: LsaEntry, neighbor: Neighbor) -> None:
         """Take a listed LSA off the list of a neighbor (§13.7, §13 (7)(a))."""
         entry.unacknowledged &= ~neighbor.bit

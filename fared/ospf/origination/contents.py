@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fared.core.dynamic_flooding import ALGORITHM, LEADER_PRIORITY
 from fared.core.ids import AreaId, length_mask
 from fared.ospf.adjacency.broadcast import transit
 from fared.ospf.instance import Instance
@@ -16,7 +17,7 @@ from fared.ospf.packet.bodies import (
     RouterLsa,
 )
 from fared.ospf.packet.body import encode_network_lsa, encode_router_lsa
-from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
+from fared.ospf.packet.opaque import AreaLeader, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import encode_router_information
 from fared.ospf.packet.te import encode_te_link, encode_te_router_address
 from fared.te.advertise import te_attributes
@@ -133,8 +134,15 @@ def network_lsa(instance: Instance, interface: Interface) -> bytes | None:
 
 def router_information(instance: Instance) -> bytes:
     """The body of the router information LSA (RFC 7770 §2), with a hostname (RFC 5642)."""
+    dynamic = instance.settings.reduction.dynamic
     return encode_router_information(
-        RouterInformation(capabilities=_CAPABILITIES, hostname=instance.settings.hostname)
+        RouterInformation(
+            capabilities=_CAPABILITIES,
+            hostname=instance.settings.hostname,
+            # RFC 9667 §5.2.1, §5.2.2
+            area_leader=AreaLeader(LEADER_PRIORITY, ALGORITHM) if dynamic else None,
+            dynamic_flooding=(ALGORITHM,) if dynamic else None,
+        )
     )
 
 

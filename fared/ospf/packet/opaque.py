@@ -43,9 +43,21 @@ class TeLink(msgspec.Struct, frozen=True):
     router_address: int | None = None
 
 
+class AreaLeader(msgspec.Struct, frozen=True):
+    """Eligibility as area leader, and the flooding algorithm it would demand (RFC 9667 §5.2.1)."""
+
+    priority: int
+    algorithm: int
+
+
 class RouterInformation(msgspec.Struct, frozen=True):
-    """Router information LSA (RFC 7770): capabilities and the dynamic hostname (RFC 5642)."""
+    """Router information LSA (RFC 7770): capabilities and the dynamic hostname (RFC 5642).
+
+    ``dynamic_flooding`` lists the flooding algorithms that are supported (RFC 9667 §5.2.2).
+    """
 
     capabilities: int | None = None
     hostname: str | None = None
+    area_leader: AreaLeader | None = None
+    dynamic_flooding: tuple[int, ...] | None = None
     unknown: tuple[tuple[int, bytes], ...] = ()

@@ -255,9 +255,14 @@ def _te_link(body: TeLink) -> Json:
 
 
 def _router_information(body: RouterInformation) -> Json:
+    leader = body.area_leader
     return {
         "capabilities": body.capabilities,
         "hostname": body.hostname,
+        "area_leader": None
+        if leader is None
+        else {"priority": leader.priority, "algorithm": leader.algorithm},
+        "dynamic_flooding": None if body.dynamic_flooding is None else list(body.dynamic_flooding),
         "unknown": _unknown(body.unknown),
     }
 
