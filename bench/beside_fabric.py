@@ -26,7 +26,7 @@ from fared.isis.pdu.tlvs import (
     TeRouterId,
     Tlv,
 )
-from fared.ospf.packet.bodies import RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.bodies import E_BIT, RouterLink, RouterLinkType, RouterLsa
 from fared.ospf.packet.body import encode_body, opaque_link_state_id
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, Lsa, LsaKey, LsType, encode_lsa
 from fared.ospf.packet.opaque import OpaqueType, TeLink
@@ -49,7 +49,7 @@ Link = tuple[int, int]
 
 @dataclass
 class Fabric:
-    """Size of the fabric, its cut and costlier links, and the newest instance of each LSA, LSP."""
+    """Size of the fabric, its cut and costlier links, AS boundary routers, and the newest instance of each LSA, LSP."""
 
     spines: int
     leaves: int
@@ -57,6 +57,7 @@ class Fabric:
     cut: set[Link] = field(default_factory=set)
     costs: dict[Link, int] = field(default_factory=dict)
     rates: dict[Link, float] = field(default_factory=dict)
+    asbrs: set[int] = field(default_factory=set)
     lsas: dict[LsaKey, Lsa] = field(default_factory=dict)
     lsps: dict[LspId, bytes] = field(default_factory=dict)
 
@@ -127,8 +128,8 @@ class Fabric:
         if router >= _LEAVES:
             network = self.host_network(router - _LEAVES)
             links.append(RouterLink(RouterLinkType.STUB, network, _MASK24, COST))
-        body = encode_body(RouterLsa(0, tuple(links)))
-        return self._issue(LsaKey(LsType.ROUTER, router, router), body)
+        body = encode_body(RouterLsa(E_BIT if router in self.asbrs else 0, tuple(links)))
+        return self.issue(LsaKey(LsType.ROUTER, router, router), body)
 
     def te_lsa(self, router: int, link: Link) -> Lsa:
         """The next instance of the TE LSA of a router's end of a link."""
@@ -145,7 +146,7 @@ class Fabric:
         )
         instance = link[0] if up else link[1]
         number = opaque_link_state_id(OpaqueType.TRAFFIC_ENGINEERING, instance + 1)
-        return self._issue(LsaKey(LsType.OPAQUE_AREA, number, router), body)
+        return self.issue(LsaKey(LsType.OPAQUE_AREA, number, router), body)
 
     def originate(self) -> None:
         """Originate the LSAs of all routers."""
@@ -155,7 +156,8 @@ class Fabric:
                 for link, _, _, _ in self.ends(router):
                     self.te_lsa(router, link)
 
-    def _issue(self, key: LsaKey, body: bytes) -> Lsa:
+    def issue(self, key: LsaKey, body: bytes) -> Lsa:
+        """The next instance of an LSA."""
         before = self.lsas.get(key)
         number = before.header.ls_sequence_number + 1 if before else INITIAL_SEQUENCE_NUMBER
         opaque = key.ls_type == LsType.OPAQUE_AREA

@@ -5,7 +5,8 @@ superspine. FULL runs the ``AreaSolver`` of the daemon on a graph: SPF with all 
 capacities, integer weights and groups, toward every node. It is compared with networkx, which
 computes distances and predecessors only, and with the change of one capacity, which would need
 FULL without incremental computation. ``reaction`` runs the whole ``RouteSolver``: from the arrival
-of blocks to the changed routes of all prefixes. Times are CPU time, the best of several runs.
+of blocks to the changed routes of all prefixes. ``compute_lsas`` adds rows from LSAs to the
+operations for the kernel. Times are CPU time, the best of several runs.
 
 Run alone (``python bench/compute.py``) or through the benchmark runner, which calls ``rows()``.
 """
@@ -30,6 +31,7 @@ from typing import Any
 
 import networkx as nx
 
+from bench import compute_lsas
 from bench.fabrics import (
     COST,
     SUPERS,
@@ -181,6 +183,9 @@ def rows() -> list[Row]:
         found += reaction_rows(f"{spines}x{leaves}, {label}", blocks, THREE)
     found += reaction_rows("32 pods", pods(32, 32, 16, 16), (spine(17), leaf(34)))
     found += reaction_rows("96 pods", pods(96, 64, 32, 24), (spine(33), leaf(66)))
+    for row in compute_lsas.rows():
+        ratio = None if row.smallest is None else row.smallest / row.milliseconds
+        found.append(Row(row.name, row.milliseconds, row.smallest, ratio, drawn=False))
     return found
 
 

@@ -115,7 +115,7 @@ class ProtocolInstance:
         solver = self.solvers.get(update.family)
         if solver is None:
             return ChangeKind.NONE
-        return solver.put_block(update.area, update.node, update.block, update.changes)
+        return solver.put_block(update.area, update.node, update.block, update.changes, update.rows)
 
     def prefixes_updated(self, update: PrefixesUpdated) -> ChangeKind:
         """Process changed prefixes of a router; return how much they matter."""
@@ -211,14 +211,10 @@ class ProtocolInstance:
         """
         for (family, area), links in self._local_links.items():
             solver = self.solvers[family]
-            graph = solver.ted(area).graph() if area in solver.areas else None
-            here = None if graph is None else graph.index(self.root)
-            if graph is None or here is None:
-                if links:
-                    return False
-                continue
-            ends = {graph.index(link.neighbor) for link in links}
-            if any(end is None or graph.way(here, end) is None for end in ends):
+            if links and area not in solver.areas:
+                return False
+            ends = dict.fromkeys(link.neighbor for link in links)
+            if not all(solver.ted(area).connects(self.root, end) for end in ends):
                 return False
         return True
 

@@ -25,7 +25,7 @@ from fared.ted.rows import LinkRows, same_links
 from fared.ted.store import LinkStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fared.core.ids import NodeId
     from fared.ted.graph import Graph
@@ -81,6 +81,26 @@ class Ted:
             self._graph = None
         return kind
 
+    def patch(self, block: NodeBlock, changed: Sequence[int]) -> ChangeKind:
+        """Install a block that differs from the present one in ``changed`` rows only.
+
+        These may differ in capacity, available bandwidth and remote id. Returns the kind of change.
+        """
+        rows = self._rows[block.node]
+        patch = rows.patch(block, changed)
+        if patch.capacity or patch.available:
+            kind = ChangeKind.CAPACITY if patch.capacity else ChangeKind.LOAD
+            self._store.patch(rows, dict.fromkeys(patch.capacity + patch.available))
+            self._collect(rows, kind)
+        else:
+            kind = ChangeKind.NONE
+        # Where capacities are unknown, those of far ends stand in for them, matched by ids. While
+        # a database is loaded they become known one by one: the back-off paces the new graphs.
+        if patch.appeared or (patch.renamed and self._partners is not None):
+            self._graph = None
+            return ChangeKind.TOPOLOGY
+        return kind
+
     def remove(self, node: NodeId) -> ChangeKind:
         """Remove a node."""
         if self._rows.pop(node, None) is None:
@@ -94,6 +114,24 @@ class Ted:
     ) -> ChangeKind:
         """Return the kind of a change of the full adjacencies of ``root``."""
         return change_of_adjacencies(self._rows, root, old, new)
+
+    def connects(self, node: NodeId, other: NodeId) -> bool:
+        """Whether both list a link between them, or both links to a network between."""
+        if self._lists(node, other) and self._lists(other, node):
+            return True
+        rows = self._rows.get(node)
+        ends = [] if rows is None else rows.neighbors.tolist()
+        networks = [end for end in ends if (there := self.block(end)) and there.network]
+        return any(
+            self._lists(network, node)
+            and self._lists(network, other)
+            and self._lists(other, network)
+            for network in networks
+        )
+
+    def _lists(self, node: NodeId, other: NodeId) -> bool:
+        rows = self._rows.get(node)
+        return rows is not None and bool((rows.neighbors == other).any())
 
     def graph(self) -> Graph:
         """Return the graph of the present blocks.

@@ -10,6 +10,8 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fared.ted.model import NodeBlock
@@ -18,12 +20,26 @@ _SIGNIFICANT_DIGITS = 7
 _FEW_VALUES = 64
 
 
+class RowsPatch(msgspec.Struct):
+    """What ``LinkRows.patch`` changed: the places of other capacities and available bandwidths.
+
+    ``appeared``: a capacity became known, or unknown. ``renamed``: the id of a link at its other
+    end changed.
+    """
+
+    capacity: list[int] = msgspec.field(default_factory=list)
+    available: list[int] = msgspec.field(default_factory=list)
+    appeared: bool = False
+    renamed: bool = False
+
+
 class LinkRows(msgspec.Struct, eq=False):
     """The links of one router sorted by (neighbor, metric, local id); all arrays (K,).
 
     ``order`` maps the block's own order to this one, ``capacities`` and ``availables`` have
-    float32 noise removed. ``loaded``: the router advertises the available bandwidth of some link.
-    ``version``: the first version of the graph with these rows.
+    float32 noise removed. ``unknown``: the number of links of unknown capacity, ``advertised``:
+    of those with an available bandwidth. ``version``: the first version of the graph with these
+    rows.
     """
 
     block: NodeBlock
@@ -34,9 +50,21 @@ class LinkRows(msgspec.Struct, eq=False):
     remote_ids: NDArray[np.int64]
     capacities: NDArray[np.float64]
     availables: NDArray[np.float64]
-    has_unknown_capacity: bool
-    loaded: bool
+    unknown: int
+    advertised: int
     version: int = 0
+    _places: NDArray[np.int64] | None = None
+    """The inverse of ``order``, made at first use."""
+
+    @property
+    def has_unknown_capacity(self) -> bool:
+        """Whether the capacity of some link is unknown."""
+        return self.unknown > 0
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the router advertises the available bandwidth of some link."""
+        return self.advertised > 0
 
     @classmethod
     def of(cls, block: NodeBlock) -> Self:
@@ -50,11 +78,11 @@ class LinkRows(msgspec.Struct, eq=False):
             floats = (floats[0][order], floats[1][order])
         neighbors, metrics, local_ids, remote_ids = ints
         capacities, availables = floats
-        loaded = not np.isnan(availables).all()
-        if loaded:
+        advertised = _known(availables)
+        if advertised:
             capacities, availables = snap(np.stack((capacities, availables)))
         else:
-            capacities = snap(capacities)
+            capacities, availables = snap(capacities), availables.copy()
         return cls(
             block=block,
             order=order,
@@ -64,8 +92,8 @@ class LinkRows(msgspec.Struct, eq=False):
             remote_ids=remote_ids,
             capacities=capacities,
             availables=availables,
-            has_unknown_capacity=bool(np.isnan(capacities).any()),
-            loaded=loaded,
+            unknown=len(capacities) - _known(capacities),
+            advertised=advertised,
         )
 
     def left(self) -> NDArray[np.float64]:
@@ -88,8 +116,57 @@ class LinkRows(msgspec.Struct, eq=False):
         self.availables = _renewed(before[1], self.order, old.availables, block.availables)
         available = self.availables is not before[1]
         if available:
-            self.loaded = not np.isnan(self.availables).all()
+            self.advertised = _known(self.availables)
         return self.capacities is not before[0], available
+
+    def places(self, rows: Sequence[int]) -> list[int]:
+        """Where rows of the block are here."""
+        if self._places is None:
+            self._places = np.empty_like(self.order)
+            self._places[self.order] = np.arange(len(self.order))
+        return self._places[list(rows)].tolist() if len(rows) > 1 else [int(self._places[rows[0]])]
+
+    def patch(self, block: NodeBlock, rows: Sequence[int]) -> RowsPatch:
+        """Take a block that differs in the bandwidths and remote ids of these rows only."""
+        old, self.block = self.block, block
+        patch = RowsPatch()
+        for row, place in zip(rows, self.places(rows), strict=True):
+            patch.renamed |= bool(old.remote_ids[row] != block.remote_ids[row])
+            appeared = _set(self.capacities, place, block.capacities, row)
+            if appeared is not None:
+                self.unknown -= appeared
+                patch.appeared |= appeared != 0
+                patch.capacity.append(place)
+            appeared = _set(self.availables, place, block.availables, row)
+            if appeared is not None:
+                self.advertised += appeared
+                patch.available.append(place)
+        if patch.renamed:
+            self.remote_ids = block.remote_ids[self.order]
+        return patch
+
+
+def _set(
+    values: NDArray[np.float64], place: int, block: NDArray[np.float64], row: int
+) -> int | None:
+    """Take one value of a block; return None if it is as before.
+
+    Else 1 where it became known, -1 where it became unknown, 0 otherwise.
+    """
+    value, before = float(block[row]), float(values[place])
+    if value > 0.0:
+        value = snapped(value)
+    if value == before:
+        return None
+    known = math.isnan(before) - math.isnan(value)
+    if not known and math.isnan(value):
+        return None
+    values[place] = value
+    return known
+
+
+def _known(values: NDArray[np.float64]) -> int:
+    return len(values) - int(np.count_nonzero(np.isnan(values)))
 
 
 def _renewed(

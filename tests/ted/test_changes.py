@@ -67,10 +67,33 @@ def routers(known: bool):
     )
 
 
+@dataclass
+class Bandwidths:
+    """Other values for some of the links that a router has: (which, capacity, available, id)."""
+
+    links: list[tuple[int, float, float, int]]
+
+    def patched(self, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
+        columns = {
+            name: getattr(block, name).copy() for name in ("capacities", "availables", "remote_ids")
+        }
+        rows = [which % len(block.neighbors) for which, *_ in self.links]
+        for row, (_, *values) in zip(rows, self.links, strict=True):
+            for column, value in zip(columns.values(), values, strict=True):
+                column[row] = value
+        return replace(block, **columns), tuple(dict.fromkeys(rows))
+
+
+def bandwidths(known: bool):
+    spare = st.sampled_from([np.nan, 0.0, 0.5e9, 0.7e9])
+    link = st.tuples(st.integers(0, 7), rates(known), spare, st.integers(0, 3))
+    return st.builds(Bandwidths, st.lists(link, min_size=1, max_size=4))
+
+
 def histories(known: bool):
-    """Blocks that come (a router, what it says now) and go (None), and when a graph is wanted."""
-    step = st.tuples(st.integers(1, _NODES), st.one_of(st.none(), routers(known)), st.booleans())
-    return st.lists(step, max_size=25)
+    """What routers say, whole or as other bandwidths, or None, and when a graph is wanted."""
+    said = st.one_of(st.none(), routers(known), bandwidths(known))
+    return st.lists(st.tuples(st.integers(1, _NODES), said, st.booleans()), max_size=25)
 
 
 def full_mesh() -> dict[int, Router]:
@@ -117,7 +140,7 @@ def true_of(before: Graph, delta: GraphDelta) -> None:
             np.testing.assert_array_equal(left, getattr(now, name), name)
 
 
-def play(history: list[tuple[int, Router | None, bool]]) -> None:
+def play(history: list[tuple[int, Router | Bandwidths | None, bool]]) -> None:
     """Solvers that asked after any of the steps before get a delta that is true of theirs."""
     ted = Ted()
     for node, router in full_mesh().items():
@@ -125,8 +148,12 @@ def play(history: list[tuple[int, Router | None, bool]]) -> None:
     first = ted.since(0)
     known = {first.version: as_it_was(first.graph)}
     for node, router, asked in history:
+        present = ted.block(NodeId(node))
         if router is None:
             ted.remove(NodeId(node))
+        elif isinstance(router, Bandwidths):
+            if present is not None and not present.network and len(present.neighbors):
+                ted.patch(*router.patched(present))
         else:
             ted.put(router.block(node))
         if asked:

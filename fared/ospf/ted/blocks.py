@@ -7,6 +7,8 @@ are matched one by one, and as a last resort by order.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -50,10 +52,15 @@ class RouterFacts(msgspec.Struct):
 
 
 def fits(router: RouterFacts, key: LsaKey, link: TeFacts) -> bool:
-    """Match a new TE LSA to a row without one; return whether there is such a row."""
-    for local in link.locals:
+    """Match a new TE LSA to a row without one; return whether there is such a row.
+
+    If another TE LSA has the row already, all are to be matched again, in their order.
+    """
+    for local in (*link.locals, link.local_identifier):
         row = router.rows.get((link.link_id, local))
-        if row is not None and row not in router.claimed:
+        if row is not None:
+            if row in router.claimed:
+                return False
             router.row_of[key] = row
             router.claimed.add(row)
             return True
@@ -91,13 +98,39 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     return block
 
 
-def patch(router: RouterFacts, block: NodeBlock) -> NodeBlock:
-    """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs."""
+def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
+    """Copy the arrays that TE LSAs fill, and update the rows of the changed LSAs.
+
+    Returns the block, and the rows that differ.
+    """
+    changed = {}
+    for key in router.patched:
+        row, link = router.row_of[key], router.te[key]
+        capacity, available, remote_id = _values(link)
+        if (
+            _other(float(block.availables[row]), available)
+            or _other(float(block.capacities[row]), capacity)
+            or block.remote_ids[row] != remote_id
+        ):
+            changed[row] = capacity, available, remote_id
+    if not changed:
+        return block, ()
     capacities, availables = block.capacities.copy(), block.availables.copy()
     remote_ids = block.remote_ids.copy()
-    rows = {key: router.row_of[key] for key in router.patched}
-    _fill(capacities, availables, remote_ids, router, rows)
-    return replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+    for row, values in changed.items():
+        capacities[row], availables[row], remote_ids[row] = values
+    made = replace(block, capacities=capacities, availables=availables, remote_ids=remote_ids)
+    return made, tuple(changed)
+
+
+def _values(link: TeFacts) -> tuple[float, float, int]:
+    """Capacity, available bandwidth, and remote address or identifier."""
+    return link.capacity, link.available, link.remote or link.remote_identifier
+
+
+def _other(a: float, b: float) -> bool:
+    """Whether two bandwidths differ; both may be NaN, unknown."""
+    return a != b and not (math.isnan(a) and math.isnan(b))
 
 
 def _fill(
@@ -111,11 +144,8 @@ def _fill(
     if not rows:
         return
     at = list(rows.values())
-    columns = list(zip(*(router.te[key] for key in rows), strict=True))
-    _, _, _, remote, _, identifier, capacity, available, _ = columns
-    capacities[at] = capacity
-    availables[at] = available
-    remote_ids[at] = [one or other for one, other in zip(remote, identifier, strict=True)]
+    columns = zip(*(_values(router.te[key]) for key in rows), strict=True)
+    capacities[at], availables[at], remote_ids[at] = columns
 
 
 def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:

@@ -199,13 +199,16 @@ class TedBuilder:
     def _emit(self, area: AreaId, router: RouterFacts) -> None:
         cause, since = router.cause or "", router.since
         router.cause = None
+        rows: tuple[int, ...] | None = None
         if router.body is None:
             router.block = None
         elif router.rebuild or router.block is None:
             router.block = build(router, router.body)
             router.beyond = True
         elif router.patched:
-            router.block = patch(router, router.block)
+            alone = router.block is router.emitted and not router.beyond
+            router.block, found = patch(router, router.block)
+            rows = found if alone else None
         if router.beyond and router.block is not None:
             router.block = self._with_beyond(area, router, router.block, cause)
         router.beyond = False
@@ -213,8 +216,8 @@ class TedBuilder:
         router.patched.clear()
         before, router.emitted = router.emitted, router.block
         self._prune(area, router)
-        if not same_block(before, router.block):
-            self._process.emit(TedUpdated(area, router.node, router.block, cause, since))
+        if rows or (rows is None and not same_block(before, router.block)):
+            self._process.emit(TedUpdated(area, router.node, router.block, cause, since, rows=rows))
 
     def _with_beyond(
         self, area: AreaId, router: RouterFacts, block: NodeBlock, cause: str

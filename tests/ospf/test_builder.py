@@ -1,0 +1,143 @@
+"""Blocks that are patched with each LSA equal those built from all LSAs at once."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fared.core.ids import NodeId
+from fared.ospf.instance import Area, Instance
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.bodies import RouterLink, RouterLsa
+from fared.ospf.packet.body import encode_body, opaque_link_state_id
+from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER, MAX_AGE, LsType, encode_lsa
+from fared.ospf.packet.opaque import OpaqueType, TeLink
+from fared.ospf.settings import AreaSettings, OspfSettings
+from fared.ospf.ted.builder import TedBuilder
+from fared.rib.settings import SolverSettings
+from fared.rib.solver import RouteSolver
+from fared.te.attributes import TeAttributes
+from fared.ted.change import ChangeKind
+from fared.ted.events import TedUpdated
+from fared.ted.model import NodeBlock
+from tests.ospf.harness import BACKBONE, router_id
+
+ORIGINATOR = router_id(9)
+FAR = st.integers(1, 3)
+ADDRESSES = st.sampled_from([1, 2, 3, 0x0A000001, 0x0A000002, 0x0A000003])
+RATES = st.sampled_from([None, 1e9, 2e9, 5e9])
+LINKS = st.builds(RouterLink, st.just(1), FAR, ADDRESSES, st.sampled_from([10, 20]))
+ROUTER = st.builds(RouterLsa, st.just(0), st.lists(LINKS, max_size=5).map(tuple))
+TE = st.builds(
+    TeLink,
+    link_type=st.just(1),
+    link_id=FAR,
+    local_addresses=st.lists(ADDRESSES, max_size=2).map(tuple),
+    remote_addresses=st.lists(ADDRESSES, max_size=1).map(tuple),
+    local_identifier=st.one_of(st.none(), st.integers(1, 3)),
+    attributes=st.builds(TeAttributes, max_bandwidth=RATES, available_bandwidth=RATES),
+)
+STEPS = st.lists(
+    st.tuples(st.integers(0, 6), st.one_of(st.none(), TE, TE, TE), ROUTER, st.booleans()),
+    max_size=25,
+)
+
+
+class Built:
+    """A builder, what it said, and a database made of that."""
+
+    def __init__(self) -> None:
+        self.instance = Instance(OspfSettings(router_id=router_id(1)), random.Random(1))
+        self.area = self.instance.areas[BACKBONE] = Area(AreaSettings(BACKBONE))
+        self.builder = TedBuilder(self.instance)
+        self.solver = RouteSolver(NodeId(router_id(1)), SolverSettings())
+        self.updates: list[TedUpdated] = []
+        self.kinds: list[ChangeKind] = []
+
+    def install(self, number: int, body: RouterLsa | TeLink | None) -> None:
+        """Install the router LSA (number 0) or a TE LSA; None: at MaxAge."""
+        te = opaque_link_state_id(OpaqueType.TRAFFIC_ENGINEERING, number)
+        lsa = encode_lsa(
+            ls_age=MAX_AGE if body is None else 1,
+            options=2,
+            ls_type=LsType.OPAQUE_AREA if number else LsType.ROUTER,
+            link_state_id=te if number else ORIGINATOR,
+            advertising_router=ORIGINATOR,
+            ls_sequence_number=INITIAL_SEQUENCE_NUMBER,
+            body=encode_body(RouterLsa(0, ()) if body is None else body),
+        )
+        entry = LsaEntry(self.area.lsdb, lsa, 0.0, flooded_in=True)
+        self.area.lsdb.entries[entry.key] = entry
+        self.builder.lsa_changed(entry)
+
+    def flush(self) -> NodeBlock | None:
+        """The block in the database."""
+        self.builder.flush()
+        for update in self.instance.process.take_outputs():
+            assert isinstance(update, TedUpdated)
+            self.updates.append(update)
+            self.kinds.append(self.solver.put_block(0, update.node, update.block, rows=update.rows))
+        if not self.solver.areas:
+            return None
+        ted = self.solver.ted(0)
+        found = ted.block(NodeId(ORIGINATOR))
+        if found is not None:
+            rows = ted.links(NodeId(ORIGINATOR))
+            assert rows is not None
+            np.testing.assert_array_equal(rows.remote_ids, found.remote_ids[rows.order])
+        return found
+
+
+def same(ours: NodeBlock | None, theirs: NodeBlock | None) -> None:
+    assert (ours is None) == (theirs is None)
+    if ours is None or theirs is None:
+        return
+    for name in NodeBlock.__struct_fields__:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), name)
+
+
+@settings(max_examples=200)
+@given(STEPS)
+def test_any_history_of_lsas_of_a_router(steps):
+    built, present = Built(), {}
+    for number, link, router, flushed in steps:
+        body = link if number else router
+        present[number] = body
+        built.install(number, body)
+        if flushed:
+            built.flush()
+    fresh = Built()
+    for number, body in present.items():
+        if body is not None:
+            fresh.install(number, body)
+    same(built.flush(), fresh.flush())
+
+
+def unnumbered(number: int, rate: float) -> TeLink:
+    return TeLink(
+        link_type=1,
+        link_id=number,
+        local_addresses=(),
+        remote_addresses=(),
+        local_identifier=number,
+        attributes=TeAttributes(residual_bandwidth=rate, available_bandwidth=rate / 2),
+    )
+
+
+def test_a_te_lsa_changes_one_row():
+    """Also the first one of an unnumbered link: the others are not matched again."""
+    built = Built()
+    built.install(0, RouterLsa(0, tuple(RouterLink(1, far, far, 10) for far in range(1, 65))))
+    assert built.flush() is not None
+    for number in range(1, 65):
+        built.install(number, unnumbered(number, 1e9))
+        built.flush()
+        assert built.updates[-1].rows == (number - 1,)
+    built.install(7, unnumbered(7, 2e9))
+    block = built.flush()
+    assert block is not None
+    assert (built.updates[-1].rows, built.kinds[-1]) == ((6,), ChangeKind.CAPACITY)
+    assert block.capacities[6] == 2e9
