@@ -49,7 +49,10 @@ Link = tuple[int, int]
 
 @dataclass
 class Fabric:
-    """Size of the fabric, its cut and costlier links, AS boundary routers, and the newest instance of each LSA, LSP."""
+    """Size of the fabric, its cut and costlier links, and the newest instance of each LSA, LSP.
+
+    ``asbrs`` are the AS boundary routers.
+    """
 
     spines: int
     leaves: int

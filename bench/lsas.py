@@ -156,6 +156,7 @@ class Loaded(Fabric):
         self._left = left
 
     def attributes(self, link: Link) -> TeAttributes:
+        """TE attributes of a link."""
         spare = self.rates.get(link, RATE) * self._left
         known = super().attributes(link)
         return replace(known, available_bandwidth=spare, utilized_bandwidth=RATE - spare)
