@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fared.core.ids import Prefix
+    from fared.core.ids import NodeId, Prefix
     from fared.rib.members import Members
     from fared.rib.model import HopKey, NextHopSet, Route, RouteDelta
     from fared.rib.solver import RouteSolver
 
 _FINE = 1e11
 """A share of 1 is this number before it becomes an integer weight."""
-_Key = tuple[object, ...]
+_Place = tuple[int, "NodeId"]
+_Key = tuple[tuple[_Place, ...], "Prefix | None"]
 
 
 class _AdaptedVector(msgspec.Struct, eq=False):
@@ -65,6 +66,12 @@ class AdaptedRoutes:
         self._smoother = ExponentialSmoother(self.settings, self.flows)
         self._columns: dict[HopKey, int] = {}
         self._vectors: dict[_Key, _AdaptedVector] = {}
+        self._by_row: dict[int, _AdaptedVector] = {}
+        self._by_node: dict[_Place, dict[_Key, None]] = {}
+        """The vectors toward one egress node."""
+        self._toward_several: dict[_Key, None] = {}
+        self._left: dict[_Key, None] = {}
+        """Vectors that may have lost their last prefix."""
         self._keys: dict[Prefix, _Key] = {}
         self._routes: dict[Prefix, Route] = {}
         self.rewrites = 0
@@ -75,7 +82,9 @@ class AdaptedRoutes:
         """The present routes with the weights to program."""
         return self._routes
 
-    def take(self, changed: RouteDelta, *, capacities_changed: bool) -> RouteDelta:
+    def take(
+        self, changed: RouteDelta, *, capacities_changed: Iterable[_Place] | None
+    ) -> RouteDelta:
         """Process the routes that the solver changed; return the routes to program at once.
 
         Changes of capacities, members and destinations take effect at once; load takes effect in
@@ -87,8 +96,10 @@ class AdaptedRoutes:
             if route is not None and route.nexthops is not None and not route.discard:
                 joined[self._join(prefix, route)] = None
         self._sweep()
-        if capacities_changed:
-            joined = dict.fromkeys(self._vectors)
+        if capacities_changed is not None:
+            for place in capacities_changed:
+                joined.update(self._by_node.get(place, {}))
+            joined.update(self._toward_several)
         touched: dict[Prefix, None] = dict.fromkeys(changed)
         for vector in self._program(self._feed(joined)):
             touched.update(vector.prefixes)
@@ -96,13 +107,11 @@ class AdaptedRoutes:
 
     def step(self, seconds: float, *, stale: bool) -> RouteDelta:
         """Move shares toward their targets for ``seconds``; return the routes that change."""
-        due = set(self._smoother.step(seconds, stale=stale).tolist())
+        due = self._smoother.step(seconds, stale=stale).tolist()
         touched: dict[Prefix, None] = {}
-        if due:
-            moved = [vector for vector in self._vectors.values() if vector.row in due]
-            for vector in self._program(moved):
-                self.rewrites += 1
-                touched.update(vector.prefixes)
+        for vector in self._program([self._by_row[row] for row in due if row in self._by_row]):
+            self.rewrites += 1
+            touched.update(vector.prefixes)
         return self._publish(touched)
 
     def state(self, prefix: Prefix) -> tuple[tuple[HopKey, ...], VectorState] | None:
@@ -137,7 +146,7 @@ class AdaptedRoutes:
         if vector is None:
             nowhere = np.zeros(0, np.int64)
             members, left, _ = _arrays(route.nexthops)
-            vector = self._vectors[key] = _AdaptedVector(
+            vector = _AdaptedVector(
                 row=self._smoother.add(),
                 target=route.nexthops,
                 baseline=route.nexthops,
@@ -146,6 +155,8 @@ class AdaptedRoutes:
                 columns=nowhere,
                 left=left,
             )
+            self._vectors[key] = self._by_row[vector.row] = vector
+            self._of_egress(key)[key] = None
         vector.prefixes[prefix] = None
         self._keys[prefix] = key
         return key
@@ -153,11 +164,27 @@ class AdaptedRoutes:
     def _leave(self, prefix: Prefix) -> None:
         key = self._keys.pop(prefix, None)
         if key is not None:
-            del self._vectors[key].prefixes[prefix]
+            vector = self._vectors[key]
+            del vector.prefixes[prefix]
+            if not vector.prefixes:
+                self._left[key] = None
 
     def _sweep(self) -> None:
-        for key in [key for key, vector in self._vectors.items() if not vector.prefixes]:
-            self._smoother.remove(self._vectors.pop(key).row)
+        """Remove vectors without a prefix."""
+        left, self._left = self._left, {}
+        for key in left:
+            if self._vectors[key].prefixes:
+                continue
+            row = self._vectors.pop(key).row
+            self._smoother.remove(row)
+            del self._by_row[row], self._of_egress(key)[key]
+            if len(key[0]) == 1 and not self._by_node[key[0][0]]:
+                del self._by_node[key[0][0]]
+
+    def _of_egress(self, key: _Key) -> dict[_Key, None]:
+        """Return the vectors with the same egress node, or all those with several."""
+        places = key[0]
+        return self._by_node.setdefault(places[0], {}) if len(places) == 1 else self._toward_several
 
     # Targets of vectors
 

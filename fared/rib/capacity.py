@@ -32,20 +32,23 @@ class CapacitySolver:
         self._areas: dict[int, AreaSolver] = {}
         self._joined: dict[tuple[tuple[int, NodeId], ...], NextHopSet | None] = {}
 
-    def update(self, area: int, solver: AreaSolver) -> bool:
+    def update(self, area: int, solver: AreaSolver) -> list[NodeId] | None:
         """Solve an area again, after ``solver``, which follows load.
 
-        Returns whether a next-hop set may have changed.
+        Returns the nodes with another next-hop set; None if nothing had to be computed.
         """
         if area not in self._areas:
             self._areas[area] = AreaSolver(self._root)
         own = self._areas[area]
         own.ted, own.links = solver.ted, solver.links
         plan = None if solver.solution is None else solver.solution.plan
-        changed = own.update(self._settings, plan) is not None
-        if changed:  # joined sets are made of the areas' rows
-            self._joined.clear()
-        return changed
+        delta = own.update(self._settings, plan)
+        if delta is None:
+            return None
+        self._joined.clear()  # joined sets are made of the areas' rows
+        if own.solution is None:
+            return []
+        return own.solution.plan.graph.nodes[delta.nodes].tolist()
 
     def nexthops(self, egress: Egress) -> NextHopSet | None:
         """Return the next-hop set of a route with this egress, advertised capacities ignored."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.ids import BACKBONE
+from fared.core.ids import BACKBONE, NodeId
 from fared.rib.advertised import AdvertisedRoutes
 from fared.rib.area import AreaDelta, AreaSolver
 from fared.rib.capacity import CapacitySolver
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fared.core.ids import NodeId, Prefix
+    from fared.core.ids import Prefix
     from fared.rib.facts import Egress as RouteEgress
     from fared.rib.model import NextHopSet, RouteDelta
     from fared.rib.prefixes import Advertiser, Changes
@@ -65,8 +65,9 @@ class RibUpdate(msgspec.Struct, frozen=True):
     destinations: int
     spf_seconds: float = 0.0
     """Time spent on shortest paths; 0 without a stopwatch."""
-    capacities_changed: bool = False
-    """Whether ``capacity_nexthops`` may have changed for present routes."""
+    capacities_changed: tuple[tuple[int, NodeId], ...] | None = None
+    """(area, node) where ``capacity_nexthops`` of routes to one node are others, and may be of
+    those to several nodes; None: all are as before."""
 
 
 class RouteSolver:
@@ -209,11 +210,13 @@ class RouteSolver:
                 changes[area] = change
         return changes
 
-    def _update_baseline(self) -> bool:
+    def _update_baseline(self) -> tuple[tuple[int, NodeId], ...] | None:
         if self.settings.mode is not WeightMode.AVAILABLE:
-            return False
-        changed = [self._baseline.update(*item) for item in self._areas.items()]
-        return any(changed)
+            return None
+        found = {area: self._baseline.update(area, self._areas[area]) for area in self._areas}
+        if all(nodes is None for nodes in found.values()):
+            return None
+        return tuple((area, node) for area, nodes in found.items() for node in nodes or ())
 
     def capacity_nexthops(self, route: Route) -> NextHopSet | None:
         """Return the next-hop set of a present route by capacity, load ignored; for available mode.

@@ -215,11 +215,12 @@ class Router:
     def _changed(
         self, update: TedUpdated | PrefixesUpdated | LocalLinksChanged, kind: ChangeKind, now: float
     ) -> None:
-        if kind is ChangeKind.NONE:
+        # Weights that follow load do so at the next step; the others do not depend on it.
+        load = kind is ChangeKind.LOAD
+        if kind is ChangeKind.NONE or (load and not self.adaptation.running):
             return
         self._pending.add(update.cause, update.since)
-        # Weights that follow load do so at the next step.
-        if kind > ChangeKind.LOAD or not self.adaptation.running:
+        if not load:
             self.schedule.request(kind, now)
 
     def _compute(self, now: float) -> None:
