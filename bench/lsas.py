@@ -53,7 +53,7 @@ class BuilderEngine:
         self._instance.process.now = now
         external = lsa.header.ls_type == LsType.AS_EXTERNAL
         lsdb = self._instance.as_scope if external else self._area.lsdb
-        entry = LsaEntry(lsdb, lsa, now, flooded_in=True)
+        entry = LsaEntry(lsdb, lsa.header.key, lsa.raw, now)
         lsdb.entries[entry.key] = entry
         self._builder.lsa_changed(entry)
 

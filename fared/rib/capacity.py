@@ -48,7 +48,8 @@ class CapacitySolver:
         self._joined.clear()  # joined sets are made of the areas' rows
         if own.solution is None:
             return []
-        return own.solution.plan.graph.nodes[delta.nodes].tolist()
+        found: list[NodeId] = own.solution.plan.graph.nodes[delta.nodes].tolist()
+        return found
 
     def nexthops(self, egress: Egress) -> NextHopSet | None:
         """Return the next-hop set of a route with this egress, advertised capacities ignored."""

@@ -69,7 +69,7 @@ class Built:
             ls_sequence_number=INITIAL_SEQUENCE_NUMBER,
             body=encode_body(RouterLsa(0, ()) if body is None else body),
         )
-        entry = LsaEntry(self.area.lsdb, lsa, 0.0, flooded_in=True)
+        entry = LsaEntry(self.area.lsdb, lsa.header.key, lsa.raw, 0.0)
         self.area.lsdb.entries[entry.key] = entry
         self.builder.lsa_changed(entry)
 
