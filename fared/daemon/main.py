@@ -5,14 +5,13 @@ Exit codes: 0 clean exit, 1 could not run (the message says why), 2 bad usage or
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
-
-import click
 
 from fared import __version__
 from fared.config import ConfigErrors, json_schema, load_runnable
@@ -27,32 +26,50 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-c", "--config", "path", default=DEFAULT_CONFIG, show_default=True, metavar="FILE")
-@click.option("--check", is_flag=True, help="Validate the configuration and exit.")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of the configuration file.")
-@click.version_option(__version__, prog_name="fared")
-def main(path: str, *, check: bool, schema: bool) -> None:
+def main() -> None:
     """Link-state routing daemon that weights equal-cost paths by their capacity."""
-    if schema:
+    options = _parser().parse_args()
+    path: str = options.path
+    if options.schema:
         _print_schema()
     try:
         loaded = load_runnable(Path(path))
     except ConfigErrors as errors:
-        click.echo(str(errors), err=True)
+        sys.stderr.write(f"{errors}\n")
         sys.exit(EXIT_USAGE)
     except OSError as error:
         _fail(f"{path}: {error.strerror}", EXIT_USAGE)
-    if check:
+    if options.check:
         for warning in loaded.warnings:
-            click.echo(f"warning: {warning}", err=True)
-        click.echo(f"{path}: ok")
+            sys.stderr.write(f"warning: {warning}\n")
+        sys.stdout.write(f"{path}: ok\n")
         return
     daemon = load_daemon()
     try:
         daemon.run(path, loaded)
     except daemon.DaemonError as error:
         _fail(str(error), EXIT_FAILED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The options; click, which ``fared-cli`` uses, takes 1 MB."""
+    parser = argparse.ArgumentParser(prog="fared", description=main.__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "-c",
+        "--config",
+        dest="path",
+        default=DEFAULT_CONFIG,
+        metavar="FILE",
+        help="configuration file (default: %(default)s)",
+    )
+    parser.add_argument("--check", action="store_true", help="validate the configuration and exit")
+    parser.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the JSON schema of the configuration file",
+    )
+    parser.add_argument("--version", action="version", version=f"fared, version {__version__}")
+    return parser
 
 
 def load_daemon() -> ModuleType:
@@ -64,13 +81,12 @@ def load_daemon() -> ModuleType:
 
 
 def _print_schema() -> NoReturn:
-
-    click.echo(json.dumps(json_schema(), indent=2))
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
     sys.exit(0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"fared: {message}", err=True)
+    sys.stderr.write(f"fared: {message}\n")
     sys.exit(code)
 
 

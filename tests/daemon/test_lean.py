@@ -25,7 +25,15 @@ NEVER = (
 """Tools of operators and developers: never, whatever is asked of the daemon."""
 UNREAD = ("fared.api.schema",)
 """What only type checkers read."""
-LATE = ("ssl", "uvicorn", "h11", "prometheus_client", "fared.api.http", "fared.api.views.routes")
+LATE = (
+    "ssl",
+    "click",
+    "uvicorn",
+    "h11",
+    "prometheus_client",
+    "fared.api.http",
+    "fared.api.views.routes",
+)
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
 START = """
 import sys
