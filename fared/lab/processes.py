@@ -18,8 +18,8 @@ from fared.lab.namespaces import Netns
 
 _STOP_DEADLINE = 5.0
 _POLL = 0.005
-_LEAST_AT_ONCE = 2
-"""While one waits for the kernel, the other uses the core."""
+_AT_ONCE_A_CORE = 3
+"""So that cores are not idle, and other programs do not get most of a busy machine."""
 
 
 @dataclass
@@ -82,13 +82,13 @@ def _start(node: ProcessOwner, command: Command) -> NodeProcess:
 
 
 def start_in_turn(step: Sequence[tuple[ProcessOwner, Command]], deadline: float) -> None:
-    """Start programs, at any time as many as there are cores. Raises LabError.
+    """Start programs, at any time a few for each core. Raises LabError.
 
     If all started at once, each would take as long as all of them, and those that are ready would
     be kept from the CPU, and lose neighbors: 80 daemons on two cores, with a dead interval of
     4 s, lost 112 times a neighbor.
     """
-    most = max(_LEAST_AT_ONCE, len(os.sched_getaffinity(0)))
+    most = _AT_ONCE_A_CORE * len(os.sched_getaffinity(0))
     starting: list[tuple[ProcessOwner, Command, NodeProcess]] = []
     for node, command in step:
         starting.append((node, command, _start(node, command)))
