@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from fared.core.dynamic_flooding import OWN
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.isis.addresses import BITS, global_addresses, router_addresses
 from fared.isis.circuit import Circuit
@@ -19,6 +20,7 @@ from fared.isis.neighbors import neighbors, topology_of
 from fared.isis.origination.fragments import MAX_VALUE, Item, ItemKey, TlvKind, keyed
 from fared.isis.pdu.codec import entry_size
 from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.router_capability import write_capability
 from fared.isis.pdu.tlvs import (
     FLAG_NODE,
     MT_IPV4,
@@ -69,6 +71,9 @@ def header(instance: Instance, *, overload: bool, attached: bool) -> tuple[Tlv, 
     # RFC 5305 §4.3
     if settings.router_id:
         tlvs.append(TeRouterId(settings.router_id))
+    # RFC 9667 §5.1
+    if settings.reduction.dynamic:
+        tlvs.append(write_capability(settings.router_id or 0, OWN))
     # RFC 1195 §5.2: the same addresses in both levels; RFC 5308 §3: none that is link-local
     for family in settings.families:
         addresses = router_addresses(instance, family)

@@ -25,6 +25,7 @@ from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import PurgeOriginator
 from fared.isis.transmit import Transmitter
 from fared.isis.update.circuit_tx import SrmSsnQueue
+from fared.isis.update.dynamic import DynamicLevels
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.suppression import SUPPRESSION, covered
 
@@ -65,6 +66,7 @@ class Database:
         self._transmitter = transmitter
         self._lsp_transmitter = lsp_transmitter
         self._watcher = watcher
+        self.dynamic = DynamicLevels(instance, lsp_transmitter)
         self._flood_delay = FloodDelay()
         """For all neighbors that receive an LSP from its originator."""
 
@@ -146,10 +148,17 @@ class Database:
         if previous is not None:
             instance.process.timers.cancel(previous.timer)
         reached = covered(instance.databases[level], previous, entry) if source is not None else ()
+        plan = self.dynamic.plan(level, source)
         for queue in self._lsp_transmitter.active(level):
-            if queue is source:
+            # RFC 9667: over the flooding topology, and to neighbors that take no part
+            if queue is source or self.dynamic.is_spared(plan, queue, entry.lsp_id):
                 continue
-            due = None if source is None else self._deferred_until(queue, reached)
+            deferred = self.dynamic.is_deferred(plan, queue)
+            due = None
+            if deferred:
+                due = self._flood_delay.due(SUPPRESSION, instance.process.now, instance.process.rng)
+            elif deferred is None and source is not None:
+                due = self._deferred_until(queue, reached)
             if due is None:
                 queue.set_srm(entry)
             else:
@@ -157,6 +166,7 @@ class Database:
                 instance.process.counters.lsdb["deferred"] += 1
             self._lsp_transmitter.touch(queue)
         self._watch(level, entry)
+        self.dynamic.lsp_changed(level, entry, previous)
         self._watcher.changed(level, entry, previous)
 
     def _deferred_until(self, queue: SrmSsnQueue, reached: Container[SystemId]) -> float | None:

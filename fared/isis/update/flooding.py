@@ -47,6 +47,7 @@ class Flooding:
         self._lsp_transmitter = LspTransmitter(instance, transmitter)
         self._transmitter = transmitter
         self._database = Database(instance, transmitter, self._lsp_transmitter, watcher)
+        self.dynamic = self._database.dynamic
         self._sequences = OwnSequences(instance, self._database, watcher)
         self._early = EarlyCsnps(instance)
         self._snps = SnpReader(instance, self._lsp_transmitter, self._sequences)
@@ -179,12 +180,14 @@ class Flooding:
             for entry in queue.database.between(lsp_id(mine), lsp_id(mine, 0xFF, 0xFF)):
                 queue.set_srm(entry)
         self._lsp_transmitter.touch(queue)
+        self.dynamic.adjacencies_changed(level)
 
     def adjacency_down(self, circuit: Circuit, level: Level) -> None:
         """Clear the flags, unless another neighbor remains on the circuit."""
         self._early.take(circuit, level)
         if not circuit.broadcast or not circuit.adjacencies(level):
             self._lsp_transmitter.close(circuit, level)
+        self.dynamic.adjacencies_changed(level)
 
     def dis_changed(self, circuit: Circuit, level: Level) -> None:
         """Start or stop sending CSNPs on a LAN (§7.3.15.3)."""
@@ -203,6 +206,7 @@ class Flooding:
         for level in Level:
             self._early.take(circuit, level)
             self._lsp_transmitter.close(circuit, level)
+            self.dynamic.adjacencies_changed(level)
         self._transmitter.forget(circuit)
 
     # Our own LSPs
@@ -237,6 +241,7 @@ class Flooding:
     def settings_changed(self, before: IsisSettings) -> None:
         """New settings: other keys or lifetimes require our LSPs to be generated again."""
         after = self._instance.settings
+        self.dynamic.settings_changed()
         if before.path_capacity_code != after.path_capacity_code:
             self._read_alike = self._process.now
         if (before.lsp_authentication, before.lsp_lifetime, before.lsp_refresh_interval) != (

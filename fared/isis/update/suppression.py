@@ -35,22 +35,22 @@ def covered(database: Lsdb, old: StoredLsp | None, new: StoredLsp) -> frozenset[
     if old is None or old.purged or new.purged:
         return _NONE
     originator = system_of(new.lsp_id)
-    fresh = _adjacent(new) - _adjacent(old)
-    found = _neighbors(database, originator) - fresh
+    fresh = adjacent(new) - adjacent(old)
+    found = neighbors(database, originator) - fresh
     lost = _lost_neighbors(old.lsp, new.lsp)
     # the far end floods the loss too; of several far ends the neighbors that all of them have
     if lost:
-        found |= frozenset.intersection(*(_neighbors(database, system) for system in lost))
+        found |= frozenset.intersection(*(neighbors(database, system) for system in lost))
     return found
 
 
-def _neighbors(database: Lsdb, system: SystemId) -> frozenset[SystemId]:
+def neighbors(database: Lsdb, system: SystemId) -> frozenset[SystemId]:
     """The systems that a router lists as neighbors on point-to-point links, in all its LSPs."""
     mine = database.between(lsp_id(system), lsp_id(system, 0, 0xFF))
-    return _NONE.union(*(_adjacent(entry) for entry in mine))
+    return _NONE.union(*(adjacent(entry) for entry in mine))
 
 
-def _adjacent(entry: StoredLsp) -> frozenset[SystemId]:
+def adjacent(entry: StoredLsp) -> frozenset[SystemId]:
     """The systems that one LSP lists as neighbors; computed once and kept there."""
     if entry.adjacent is None:
         entry.adjacent = frozenset(

@@ -1,0 +1,145 @@
+"""Dynamic flooding (RFC 9667) in IS-IS: from LSPs to ``core.dynamic_flooding``, and back.
+
+As in ``ospf.flooding.dynamic``. Over a link that has come into the topology, both ends send a
+complete set of CSNPs: each then sends what the other lacks, and requests what is newer there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fared.core.dynamic_flooding import DynamicFlooding, Plan
+from fared.core.ids import SystemId
+from fared.core.timers import Timer
+from fared.isis.circuit import Circuit
+from fared.isis.ids import Level, LspId, lsp_id, system_of
+from fared.isis.instance import Instance
+from fared.isis.lsdb import StoredLsp
+from fared.isis.pdu.router_capability import ROUTER_CAPABILITY, read_capability
+from fared.isis.pdu.tlvs import Tlv, UnknownTlv
+from fared.isis.update.circuit_tx import SrmSsnQueue
+from fared.isis.update.lsp_transmitter import LspTransmitter
+from fared.isis.update.suppression import adjacent, neighbors
+
+
+class DynamicLevels:
+    """Dynamic flooding of both levels; does nothing unless ``reduction`` is dynamic."""
+
+    def __init__(self, instance: Instance, lsp_transmitter: LspTransmitter) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._lsp_transmitter = lsp_transmitter
+        self._levels: dict[Level, DynamicFlooding] = {}
+        self._timers: dict[Level, Timer] = {}
+
+    def plan(self, level: Level, source: SrmSsnQueue | None) -> Plan | None:
+        """To whom an LSP from ``source`` is flooded; None: to all."""
+        state = self._levels.get(level)
+        if state is None:
+            return None
+        return state.plan(None if source is None else _neighbor(source.circuit))
+
+    def is_spared(self, plan: Plan | None, queue: SrmSsnQueue, identifier: LspId) -> bool:
+        """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
+        if plan is None or not self._is_synchronized(queue):
+            return False
+        waiting = (queue.pending, queue.unacknowledged, queue.deferred)
+        spared = _neighbor(queue.circuit) in plan.spared
+        return spared and not any(identifier in flags for flags in waiting)
+
+    def is_deferred(self, plan: Plan | None, queue: SrmSsnQueue) -> bool | None:
+        """Whether a neighbor in the topology is sent an LSP later; None: it takes no part."""
+        if plan is None or not self._is_synchronized(queue):
+            return None
+        neighbor = _neighbor(queue.circuit)
+        return True if neighbor in plan.later else False if neighbor in plan.now else None
+
+    def _is_synchronized(self, queue: SrmSsnQueue) -> bool:
+        return queue.reliable and queue.held_until <= self._process.now
+
+    def level(self, level: Level) -> DynamicFlooding | None:
+        """The state of a level; None: no dynamic flooding."""
+        return self._levels.get(level)
+
+    # Events
+
+    def lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
+        """Process an LSP that is new, changed or purged, and in the database."""
+        if not self._instance.settings.reduction.dynamic:
+            return
+        system = system_of(entry.lsp_id)
+        if previous is None or adjacent(previous) != adjacent(entry):
+            self._read_links(level, system)
+        if _tells(entry) or (previous is not None and _tells(previous)):
+            self._read_capability(level, system)
+        self._arm(level)
+
+    def adjacencies_changed(self, level: Level) -> None:
+        """An adjacency has come up or gone down."""
+        if self._instance.settings.reduction.dynamic:
+            found = (_neighbor(queue.circuit) for queue in self._lsp_transmitter.active(level))
+            self._state(level).adjacent(neighbor for neighbor in found if neighbor is not None)
+
+    def settings_changed(self) -> None:
+        """Begin or end dynamic flooding."""
+        if not self._instance.settings.reduction.dynamic:
+            self._levels.clear()
+            for timer in self._timers.values():
+                self._process.timers.cancel(timer)
+            self._timers.clear()
+            return
+        for level, database in self._instance.databases.items():
+            if level not in self._levels:
+                for system in {system_of(entry.lsp_id) for entry in database.ordered()}:
+                    self._read_links(level, system)
+                    self._read_capability(level, system)
+                self.adjacencies_changed(level)
+                self._arm(level)
+
+    def _state(self, level: Level) -> DynamicFlooding:
+        state = self._levels.get(level)
+        if state is None:
+            state = self._levels[level] = DynamicFlooding(self._instance.system_id)
+        return state
+
+    def _read_links(self, level: Level, system: SystemId) -> None:
+        found = neighbors(self._instance.databases[level], system)
+        self._state(level).links(system, found, self._process.now)
+
+    def _read_capability(self, level: Level, system: SystemId) -> None:
+        mine = self._instance.databases[level].between(lsp_id(system), lsp_id(system, 0, 0xFF))
+        tlvs: list[Tlv] = [tlv for entry in mine if not entry.purged for tlv in entry.lsp.tlvs]
+        self._state(level).capability(system, read_capability(tlvs), self._process.now)
+
+    # The topology
+
+    def _arm(self, level: Level) -> None:
+        due = self._levels[level].due() if level in self._levels else None
+        timer = self._timers.get(level)
+        if due is None or (timer is not None and timer.active and timer.deadline <= due):
+            return
+        self._process.timers.cancel(timer)
+        self._timers[level] = self._process.timers.arm(due, partial(self._compute, level))
+
+    def _compute(self, level: Level) -> None:
+        state, now = self._levels[level], self._process.now
+        due = state.due()
+        if due is not None and due <= now:
+            added = {link.neighbor for link in state.compute(now)}
+            for queue in self._lsp_transmitter.active(level):
+                if queue.reliable and _neighbor(queue.circuit) in added:
+                    queue.begin_csnp()
+                    self._lsp_transmitter.touch(queue)
+        self._arm(level)
+
+
+def _neighbor(circuit: Circuit) -> SystemId | None:
+    """The neighbor of a point-to-point circuit."""
+    adjacency = circuit.adjacency
+    return None if circuit.broadcast or adjacency is None else adjacency.system_id
+
+
+def _tells(entry: StoredLsp) -> bool:
+    return any(
+        isinstance(tlv, UnknownTlv) and tlv.type == ROUTER_CAPABILITY for tlv in entry.lsp.tlvs
+    )
