@@ -10,7 +10,7 @@ of a prefix by one integer key each.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from itertools import chain, count
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -40,8 +40,6 @@ _COMPACT_ABOVE = 4096
 _Items = Mapping[Hashable, PrefixReachability]
 _Known = dict[Hashable, PrefixReachability]
 """The advertisements of one node, by source."""
-_Batch = tuple[int, list["PrefixReachability"], list[int], list[int]]
-"""New advertisements of one advertiser, the numbers of their prefixes, and their rows."""
 _NOWHERE: Advertiser = (-1, NodeId(-1))
 """Advertiser 0, which is unreachable: the advertiser of free rows."""
 
@@ -64,7 +62,10 @@ class PrefixTable:
         """Whether one of them was, or is, advertised from inside the AS."""
         self._columns: NDArray[np.int64] = np.zeros((6, _FIRST_ROOM), np.int64)
         self._capacity: NDArray[np.float64] = np.zeros(_FIRST_ROOM)
-        self._unwritten: list[_Batch] = []
+        self._unwritten: list[int] = []
+        self._unwritten_numbers: list[int] = []
+        """Rows to write, and the numbers of their prefixes. Lists of all nodes, not one for each:
+        the collector would go over the database that is learned more often."""
         self._released: list[int] = []
         self._items: list[PrefixReachability] = []
         self._advertiser_of: list[int] = []
@@ -206,7 +207,8 @@ class PrefixTable:
             following[row] = first[number]
             first[number] = row
         self.changed.update(numbers)
-        self._unwritten.append((advertiser, items, numbers, rows))
+        self._unwritten += rows
+        self._unwritten_numbers += numbers
 
     def _numbers(self, items: list[PrefixReachability]) -> list[int]:
         """Return the numbers of the prefixes; assign new ones."""
@@ -237,31 +239,34 @@ class PrefixTable:
     def _write(self) -> None:
         """Bring the arrays up to date."""
         if self._unwritten:
-            batches, self._unwritten = self._unwritten, []
-            self._write_rows(batches)
+            # In order of addition: a row may have been freed and used again, or be free.
+            rows = zip(self._unwritten, self._unwritten_numbers, strict=True)
+            used = {row: number for row, number in rows if self._advertiser_of[row]}
+            self._unwritten, self._unwritten_numbers = [], []
+            self._write_rows(used)
         if self._released:
             released, self._released = self._released, []
             self._columns[:, [row for row in released if not self._advertiser_of[row]]] = 0
 
-    def _write_rows(self, batches: list[_Batch]) -> None:
-        """Write added rows in order of addition: a row may have been freed and used again."""
+    def _write_rows(self, numbers: dict[int, int]) -> None:
+        """Write these rows, whose prefixes have these numbers."""
         if len(self._capacity) < self.size:
             more = self.size + (self.size >> 1) - len(self._capacity)
             self._columns = np.concatenate((self._columns, np.zeros((6, more), np.int64)), 1)
             self._capacity = np.concatenate((self._capacity, np.zeros(more)))
-        advertisers, parts, numbers, rows = zip(*batches, strict=True)
-        items = [*chain.from_iterable(parts)]
-        at = np.array([*chain.from_iterable(rows)], np.int64)
+        items = [self._items[row] for row in numbers]
+        advertisers = [self._advertiser_of[row] for row in numbers]
+        at = np.array([*numbers], np.int64)
         columns = np.empty((6, len(at)), np.int64)
-        columns[PREFIX] = [*chain.from_iterable(numbers)]
-        columns[ADVERTISER] = np.repeat(advertisers, [len(part) for part in parts])
+        columns[PREFIX] = [*numbers.values()]
+        columns[ADVERTISER] = advertisers
         columns[METRIC] = [item.metric for item in items]
         kinds = {item.path_type for item in items}
         columns[PATH_TYPE] = [*kinds] if len(kinds) == 1 else [item.path_type for item in items]
         columns[KEY] = (columns[PATH_TYPE] << TYPE_SHIFT) + columns[METRIC]
         columns[ASBR] = NONE
         if not kinds.isdisjoint(EXTERNAL_TYPES):
-            areas = [self.advertisers[known][0] for known, part, *_ in batches for _ in part]
+            areas = [self.advertisers[known][0] for known in advertisers]
             where = list(zip(areas, items, strict=True))
             columns[KEY] = [_key_at_zero(area, item) for area, item in where]
             columns[ASBR] = [
