@@ -5,9 +5,9 @@ process each, on one core and in turn: a short burst of runs of one tree, then o
 hundreds of times for each row. A sample is the least CPU time of a burst; a pair of samples gives
 a ratio. What slows the machine slows both halves of a pair. Reported are the medians of the
 samples, the median of the ratios (above 1: this tree is slower) with its 95 % confidence
-interval, and the range of that median over several rounds, each with new processes: the layout of
-memory, and with it the speed, differs between processes. A row is ``slower`` only if the interval
-and every round exceed the limit of 10 %.
+interval, and the range of that median over several rounds, each with new processes and other
+fillers in the heap: where arrays lie relative to one another alone changes a copy by a fifth. A row
+is ``slower`` only if the interval and every round exceed the limit of 10 %.
 
 ``--instructions`` counts instructions under callgrind instead. The counts repeat to a fraction of
 a percent on any machine, but say nothing about caches and page faults.

@@ -20,6 +20,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import gc
 import importlib
 import json
+import random
 import re
 import time
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from typing import Any
 
 DUMP = "getpgid"
 """The libc function before whose calls callgrind dumps its counters; nothing else here calls it."""
+FILLERS, FILLER = 64, 300_000
+"""Number and greatest size of the fillers in the heap."""
 Clock = Callable[[], float]
 Samples = dict[str, list[float]]
 
@@ -80,6 +83,9 @@ class Worker:
         self.forks = not dumps
         self.count = 0
         self.names: list[tuple[int, str, str]] = []
+        self.fillers: list[bytearray] = []
+        """Memory of random sizes: the layout of the heap differs from measurement to measurement.
+        Where arrays lie relative to one another makes a copy a fifth slower, or not."""
 
     def run(self) -> None:
         """Run the section; at the end, report the row that each measurement belongs to."""
@@ -186,6 +192,9 @@ class Worker:
         gc.collect()
         if not collect:
             gc.disable()
+        fillers = [bytearray(random.randrange(64, FILLER)) for _ in range(FILLERS)]
+        self.fillers = fillers[::2]  # the others leave gaps
+        del fillers
         answer({"measure": self.count})
         for order in iter(sys.stdin.readline, "next\n"):
             if not order:
