@@ -1,7 +1,8 @@
 """AS-external routes learnt from BIRD, by two routers of fared or FRR in a row.
 
 A (BIRD) originates N externals; B and C run the daemon under test. Measured are the seconds from
-the command at A until the kernels of B and C hold all routes, and B's CPU seconds and memory then.
+the command at A until the kernels of B and C hold all routes, and B's CPU seconds and memory then;
+then A withdraws them all. If A's route to C disappears meanwhile, an adjacency was lost.
 ``python bench/externals.py 10000 50000 100000`` sets the sizes, ``--kind fared`` selects a daemon.
 """
 
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from fared.lab.fabric import Fabric
 
 SIZES = (10_000, 50_000)
+REPORTED = 100_000
+"""What ``make bench`` measures."""
 PATIENCE = 150.0
+REPORTED_PATIENCE = 60.0
+LSA_BYTES = 800.0
+RESULTS = ROOT / "build" / "bench" / "externals.json"
 ZEBRA = "/usr/lib/frr/zebra"
 Row = dict[str, Any]
 
@@ -49,9 +55,12 @@ def originate(fabric: Fabric, count: int) -> None:
     """Make BIRD originate ``count`` externals."""
     node = fabric.node("A")
     file = node.directory / "bird.conf"
+    kept = file.with_suffix(".kept")
+    if not kept.exists():
+        kept.write_text(file.read_text())
     numbers = range(count)
     lines = [f"  route 20.{n >> 8 & 255}.{n & 255}.{n >> 16 << 6}/26 blackhole;" for n in numbers]
-    text = file.read_text().replace("export none", "export where source = RTS_STATIC")
+    text = kept.read_text().replace("export none", "export where source = RTS_STATIC")
     static = ["protocol static outside {", "  ipv4;", *lines, "}"]
     file.write_text(text + "\n".join(static) + "\n")
     command = ["birdc", "-s", str(node.directory / "bird.ctl"), "configure"]
@@ -94,28 +103,83 @@ def await_route(fabric: Fabric, name: str) -> None:
         raise RuntimeError(f"no route from {name} to A")
 
 
-def learn(fabric: Fabric, count: int, names: str) -> float | None:
+def learn(
+    fabric: Fabric, count: int, names: str, patience: float = PATIENCE, watch: Path | None = None
+) -> float | None:
     """Originate the externals; return the seconds until all kernels hold them, None: not in time.
 
-    ``names`` has a letter for each router.
+    ``names`` has a letter for each router. If A has no route to C at some time, ``watch`` is made.
     """
     began = time.monotonic()
     originate(fabric, count)
-    while time.monotonic() - began < PATIENCE:
-        if all(held(fabric, name) >= count for name in names):
+    far = f"{fabric.plan.node('C').loopback}"
+    while time.monotonic() - began < patience:
+        if all(held(fabric, name) == count for name in names):
             return time.monotonic() - began
+        if watch is not None and not fabric.node("A").netns.ip("route", "show", far).strip():
+            watch.touch()
         time.sleep(0.5)
     return None
 
 
-def measure(kind: str, count: int) -> dict[str, float | None]:
-    """Learn ``count`` externals; ``seconds`` is None if not all of them arrived in time."""
+def measure(kind: str, count: int, patience: float = PATIENCE) -> dict[str, Any]:
+    """Learn ``count`` externals, then withdraw them; seconds are None if it took too long."""
     with row_of(kind) as fabric:
         await_route(fabric, "C")
-        before, _ = usage(fabric, "B")
-        seconds = learn(fabric, count, "CB")
+        cpu_before, before = usage(fabric, "B")
+        lost = fabric.node("A").directory / "lost"
+        seconds = learn(fabric, count, "CB", patience, lost)
         cpu, memory = usage(fabric, "B")
-        return {"seconds": seconds, "cpu": cpu - before, "memory": memory}
+        withdrawn = None
+        if seconds is not None:
+            withdrawn = learn(fabric, 0, "CB", patience, lost)
+        return {
+            "seconds": seconds,
+            "cpu": cpu - cpu_before,
+            "memory": memory,
+            "bytes an LSA": (memory - before) * 1e6 / count,
+            "withdrawn": withdrawn,
+            "lost": lost.exists(),
+        }
+
+
+def kinds() -> list[str]:
+    """The daemons to measure: FRR if it is installed."""
+    return ["fared", *(["frr"] if shutil.which(ZEBRA) else [])]
+
+
+def rows() -> list[Row]:
+    """The report's rows; none if no sandbox can be made or BIRD is not installed."""
+    from bench.rows import compared
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None or shutil.which("bird") is None:
+        return []
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.unlink(missing_ok=True)
+
+    def run() -> int:
+        found = {kind: measure(kind, REPORTED, REPORTED_PATIENCE) for kind in kinds()}
+        RESULTS.write_text(json.dumps(found))
+        return 0
+
+    sandbox.run(run)
+    found = json.loads(RESULTS.read_text())
+    ours, other = found["fared"], found.get("frr", {})
+    name = f"{REPORTED:,} externals of BIRD through a row of three"
+    learnt = compared(f"{name}: in both kernels", ours["seconds"], other.get("seconds"), "s", 1.0)
+    if ours["lost"]:
+        learnt |= {"met": False, "note": "fared lost an adjacency meanwhile"}
+    held_row = compared(f"{name}: memory of one LSA", ours["bytes an LSA"], None, "bytes")
+    small = ours["seconds"] is not None and ours["bytes an LSA"] <= LSA_BYTES
+    return [
+        learnt,
+        compared(f"{name}: withdrawn", ours["withdrawn"], other.get("withdrawn"), "s"),
+        compared(f"{name}: CPU of the middle", ours["cpu"], other.get("cpu"), "s"),
+        compared(f"{name}: memory of the middle", ours["memory"], other.get("memory"), "MB"),
+        held_row
+        | {"other": other.get("bytes an LSA"), "goal": f"<= {LSA_BYTES:g} bytes", "met": small},
+    ]
 
 
 def main() -> int:
@@ -126,11 +190,9 @@ def main() -> int:
     chosen = parser.parse_args()
     from fared.lab import sandbox
 
-    kinds = ["fared", *(["frr"] if shutil.which(ZEBRA) else [])]
-
     def run() -> int:
         for size in chosen.sizes:
-            for kind in [chosen.kind] if chosen.kind else kinds:
+            for kind in [chosen.kind] if chosen.kind else kinds():
                 print(size, kind, json.dumps(measure(kind, size)), flush=True)
         return 0
 

@@ -47,6 +47,8 @@ ROWS_MARK = "--rows"
 SECTIONS = {
     "compute": "Compute: SPF, weights and groups of one router",
     "prefixes": "Prefixes: one that changes, however many are held, and all of a fabric at start",
+    "changes": "Changes: one of them, however much is held",
+    "externals": "Externals: a hundred thousand of BIRD through a row of three",
     "beside": "Beside C: the same database in fared, FRR and BIRD",
     "convergence": "Convergence: from a link that goes down, or up, to the last kernel",
     "scale": "Scale of one daemon: 64 neighbors of a large fabric, changed bandwidths",
