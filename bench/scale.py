@@ -51,6 +51,8 @@ _SPACING = 2.2
 """Longer than the hold-down of the SPF back-off (RFC 8405): at most two seconds here."""
 _REACTION = 30.0
 _QUIET = 0.5
+_CATCH_UP = 20.0
+"""Seconds in which all of a rate is to be acknowledged."""
 Json = dict[str, Any]
 
 
@@ -277,12 +279,14 @@ class Run:
         device.announcer = None
         used, taken = device.cpu() - cpu, time.monotonic() - began
         scripted = time.process_time() - own
-        changes = self.kernel.changes
         device.serve(1.1)
+        in_time = script.in_time
+        ended = time.monotonic()
+        device.serve(_CATCH_UP, lambda: not script.sent)
         return {
             "announced": announcer.done / taken,
             "cpu": 100 * used / taken,
-            "acknowledged": 100 * script.in_time / max(1, script.copies),
+            "acknowledged": 100 * in_time / max(1, script.copies),
             "copies": script.copies / max(1, announcer.done),
             "lag": device.lag.longest * 1e3 if device.lag else None,
             "lost": script.lost,
@@ -293,7 +297,8 @@ class Run:
             "turn": device.late * 1e3,
             "retransmitted": script.retransmitted,
             "packets": script.received / taken,
-            "changes": changes,
+            "behind": time.monotonic() - ended,
+            "open": len(script.sent),
         }
 
 

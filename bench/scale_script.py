@@ -74,12 +74,14 @@ class Sent:
     """One LSA that the neighbors announce, and since when.
 
     ``due``, ``waiting``: bits of those that still have to send it, or await an acknowledgment.
+    ``last``: when it was sent last.
     """
 
-    __slots__ = ("at", "due", "raw", "waiting")
+    __slots__ = ("at", "due", "last", "raw", "waiting")
 
     def __init__(self, raw: bytes, at: float, due: int) -> None:
         self.raw, self.at, self.due, self.waiting = raw, at, due, 0
+        self.last = at
 
 
 class Wave:
@@ -182,11 +184,11 @@ class Script:
         self._retransmit_at = now + 0.5
         due: dict[int, list[bytes]] = {}
         for instance, sent in list(self.sent.items()):
-            if now - sent.at < RETRANSMIT:
+            if now - sent.last < RETRANSMIT:
                 break
             del self.sent[instance]
             if self.contents.is_newest(sent.raw):
-                sent.at = now
+                sent.last = now
                 self.sent[instance] = sent  # at the end: the order is that of time
                 for number in range(sent.waiting.bit_length()):
                     if sent.waiting >> number & 1:
