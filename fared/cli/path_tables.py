@@ -173,6 +173,8 @@ def _weights(document: Json, out: Console, _now: float) -> None:
             f"time constant {loop['time_constant']:g} s" if loop["time_constant"] else "undamped"
         )
         out.print(Text(f"loop delay {loop['loop_delay']:g} s, {damping}", style="dim"))
+    for area in document.get("announcements", ()):
+        out.print(Text(_announcements(area), style="dim"))
     for vector in document["vectors"]:
         more = vector["prefixes"] - len(vector["examples"])
         title = ", ".join(vector["examples"]) + (f" and {more} more" if more else "")
@@ -197,6 +199,20 @@ def _weights(document: Json, out: Console, _now: float) -> None:
             out.print(Text(f"{lost} of the throughput lost to integer weights", style="dim"))
         if vector.get("adaptation") is not None:
             _adaptation(vector["members"], vector["adaptation"], out)
+
+
+def _announcements(area: Json) -> str:
+    """Describe the budget of announced loads in an area, and this router's share."""
+    text = (
+        f"{area['protocol']} {area['area']}: {area['share']:.3g} of {area['budget']:g} "
+        f"announcements/s ({area['own_ends']} of {area['all_ends']} link ends), "
+        f"threshold {human.share(area['threshold'])}"
+    )
+    if area["averaging"]:
+        text += f", loads averaged over {area['averaging']:.3g} s"
+    if area["deferred"]:
+        text += f", {area['deferred']} deferred"
+    return text + (", joining" if area["joining"] else "")
 
 
 def _adaptation(hops: list[Json], adaptation: Json, out: Console) -> None:

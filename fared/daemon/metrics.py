@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import Metric
 
 from fared.api.metrics import counter, gauge
-from fared.api.views.adaptation import programmed_shares
+from fared.api.views.adaptation import announcements, programmed_shares
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
@@ -26,6 +26,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _links(context, censuses)
+    yield from _announcements(context)
     yield from _process(context)
 
 
@@ -131,6 +132,27 @@ def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Met
     yield gauge("link_utilization_ratio", "Outbound load over capacity", utilization, labels)
     samples = {(result,): context.runtime.load_samples[result] for result in ("ok", "failed")}
     yield counter("load_samples", "Measurements of the load of all links", samples, ("result",))
+
+
+def _announcements(context: ViewContext) -> Iterator[Metric]:
+    """The budgets of announced loads (``te.budget``)."""
+    known = {(area["protocol"], area["area"]): area for area in announcements(context)}
+    labels: Labels = ("proto", "area")
+    budgets = {at: area["budget"] for at, area in known.items()}
+    text = "Announcements of load a second, of all routers together"
+    yield gauge("announce_budget", text, budgets, labels)
+    shares = {at: area["share"] for at, area in known.items()}
+    yield gauge("announce_share", "Those of this router", shares, labels)
+    thresholds = {at: area["threshold"] for at, area in known.items()}
+    text = "Change of load to announce, as part of the capacity"
+    yield gauge("announce_threshold_ratio", text, thresholds, labels)
+    averaging = {at: area["averaging"] for at, area in known.items()}
+    text = "Time over which loads are averaged"
+    yield gauge("announce_averaging_seconds", text, averaging, labels)
+    deferred = {at: area["deferred"] for at, area in known.items()}
+    yield gauge("announce_deferred", "LSAs or LSPs that wait for the budget", deferred, labels)
+    announced = {at: area["announced"] for at, area in known.items()}
+    yield counter("announcements", "Announcements of bandwidth", announced, labels)
 
 
 def _process(context: ViewContext) -> Iterator[Metric]:

@@ -41,6 +41,7 @@ from fared.isis.ted.builder import TedBuilder
 from fared.isis.transmit import Transmitter
 from fared.isis.update.database import DatabaseWatcher
 from fared.isis.update.flooding import Flooding
+from fared.te.budget import AnnounceBudget
 from fared.ted.events import RoutesComputed
 
 _SETTLING = 1.0
@@ -182,6 +183,11 @@ class IsisEngine:
     def boot_count(self) -> int:
         """IS-IS keeps no sequence number across restarts."""
         return 0
+
+    @property
+    def budgets(self) -> dict[str, AnnounceBudget]:
+        """The budget of announcements of each level."""
+        return {level.label: budget for level, budget in self._instance.budgets.items()}
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

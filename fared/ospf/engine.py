@@ -53,6 +53,7 @@ from fared.ospf.processing.transmit import Transmitter
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
 from fared.ospf.ted.builder import TedBuilder
+from fared.te.budget import AnnounceBudget
 from fared.ted.events import RoutesComputed
 
 
@@ -207,6 +208,11 @@ class OspfEngine:
         Also for the reachable AS boundary routers (§12.4.4.1).
         """
         return len(self._instance.areas) > 1 or self._external.tracks_asbrs
+
+    @property
+    def budgets(self) -> dict[str, AnnounceBudget]:
+        """The budget of announcements of each area."""
+        return {dotted(area): budget for area, budget in self._instance.budgets.items()}
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from fared.core import igp
 from fared.core.ids import AreaId, Prefix
 from fared.core.process import ProtocolCounters
+from fared.te.budget import AnnounceBudget
 from fared.ted import events as ted
 
 EngineInput = igp.Input[Any, Any] | ted.RoutesComputed
@@ -74,6 +75,10 @@ class Engine(Protocol):
     @property
     def takes_routes(self) -> bool:
         """Whether the engine takes ``RoutesComputed``."""
+
+    @property
+    def budgets(self) -> Mapping[str, AnnounceBudget]:
+        """The budgets of announced loads, by the name of the area or level."""
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

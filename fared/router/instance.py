@@ -158,8 +158,11 @@ class ProtocolInstance:
     def step(self, seconds: float, *, stale: bool) -> RouteDelta:
         """Adapt weights to load over an interval; return the changed routes."""
         changed: RouteDelta = {}
+        averaging = longest_average(self.engine)
         for adapted in self.adapted.values():
-            changed.update(adapted.step(seconds, stale=stale))
+            # A larger time constant: a step for a shorter time.
+            slowed = adapted.settings.slowed(averaging)
+            changed.update(adapted.step(seconds / slowed, stale=stale))
         return changed
 
     def _adapt(self, settings: SolverSettings) -> None:
@@ -223,3 +226,8 @@ def _unfloored(settings: SolverSettings) -> SolverSettings:
     """Return settings without a floor: adaptation floors paths, a full link is shown as full."""
     following = settings.mode is WeightMode.AVAILABLE
     return replace(settings, floor=_TRICKLE) if following else settings
+
+
+def longest_average(engine: Engine) -> float:
+    """Return the time over which an engine averages loads, seconds: the longest of all areas."""
+    return max((budget.averaging for budget in engine.budgets.values()), default=0.0)

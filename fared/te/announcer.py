@@ -67,10 +67,10 @@ class Announcer(Generic[LinkT, ScopeT]):
 
     def budget(self, scope: ScopeT) -> AnnounceBudget:
         """The budget of an area or level."""
-        budget, found = self._settings().budget, self.budgets.get(scope)
+        settings, found = self._settings(), self.budgets.get(scope)
         if found is None:
-            found = self.budgets[scope] = AnnounceBudget(budget)
-        found.budget = budget
+            found = self.budgets[scope] = AnnounceBudget(settings.budget, settings.threshold)
+        found.budget, found.least = settings.budget, settings.threshold
         return found
 
     def averaging(self, link: LinkT, now: float) -> float:
@@ -81,11 +81,6 @@ class Announcer(Generic[LinkT, ScopeT]):
             budget.advance(now)
             longest = max(longest, budget.averaging)
         return longest
-
-    @property
-    def delay(self) -> float:
-        """The averaging time in use: the longest of all areas."""
-        return max((budget.averaging for budget in self.budgets.values()), default=0.0)
 
     def offer(self, link: LinkT, now: float) -> bool:
         """Consider a link whose load or capacity may have changed; whether to ``settle``."""
@@ -144,8 +139,7 @@ class Announcer(Generic[LinkT, ScopeT]):
         for budget in budgets:
             budget.advance(this.now)
         if not link.urgent:
-            least = self._settings().threshold
-            if any(abs(link.change) <= budget.threshold(least) for budget in budgets):
+            if any(abs(link.change) <= budget.threshold for budget in budgets):
                 return False
             if not all(budget.ready for budget in budgets):
                 this.waiting.update(dict.fromkeys(unpaid))

@@ -83,11 +83,13 @@ class AnnounceBudget:
     with the first change that was deferred. ``waiting`` is their number, set by ``Announcer``.
     """
 
-    __slots__ = ("_at", "_tokens", "averaging", "budget", "ends", "spent", "waiting")
+    __slots__ = ("_at", "_tokens", "averaging", "budget", "ends", "least", "spent", "waiting")
 
-    def __init__(self, budget: float) -> None:
+    def __init__(self, budget: float, least: float) -> None:
         self.budget = budget
         """Announcements a second of the whole area."""
+        self.least = least
+        """The configured threshold, as part of the capacity."""
         self.ends = LinkEnds()
         self.averaging = 0.0
         self.waiting = 0
@@ -117,9 +119,10 @@ class AnnounceBudget:
         else:
             self.averaging = max(0.0, self.averaging - since * _RELAX)
 
-    def threshold(self, least: float) -> float:
-        """Return the change to announce, as part of the capacity; ``least`` is configured."""
-        return least * (1.0 + self.averaging / _STEEPNESS)
+    @property
+    def threshold(self) -> float:
+        """The change to announce, as part of the capacity."""
+        return self.least * (1.0 + self.averaging / _STEEPNESS)
 
     @property
     def ready(self) -> bool:

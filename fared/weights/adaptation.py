@@ -81,6 +81,18 @@ class AdaptationSettings(msgspec.Struct, frozen=True):
         """The time constant in use."""
         return self.loop_delay / _EQUALISING if self.equalise else self.damping
 
+    def slowed(self, averaging: float) -> float:
+        """Return by which factor to damp more, where routers average loads before advertising.
+
+        An average is late by its time constant, but weakens oscillation; half of it counts as
+        delay, like a measuring period.
+        """
+        if not self.tau or averaging <= 0.0:
+            return 1.0
+        delay = self.loop_delay + averaging / 2
+        needed = delay / _EQUALISING if self.equalise else max(self.tau, _DELAYS * delay)
+        return needed / self.tau
+
 
 class VectorState(msgspec.Struct, frozen=True):
     """The state of one weight vector: shares in the order of its columns.

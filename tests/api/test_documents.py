@@ -105,6 +105,8 @@ def test_every_metric_that_is_promised_is_exported(context):
         spf_duration_seconds convergence_seconds routes fib_operations_total fib_drift_routes
         fib_resyncs_total link_capacity_bytes_per_second link_available_bytes_per_second
         link_utilization_ratio weight_changes_total weight_quantization_error_ratio
+        announce_budget announce_share announce_threshold_ratio announce_averaging_seconds
+        announce_deferred announcements_total
         event_loop_lag_seconds config_last_reload_success""".split()  # noqa: SIM905
     for name in promised:
         assert f"# TYPE fared_{name} " in text, name

@@ -30,6 +30,7 @@ class Engine:
     settled: bool = False
     takes_routes: bool = False
     ranges: tuple[()] = ()
+    budgets: dict[str, object] = field(default_factory=dict)
 
     def tick(self, now: float) -> None:
         """Nothing is ever due."""

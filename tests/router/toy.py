@@ -8,8 +8,10 @@ protocol.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from fared.core.rng import Rng
 from fared.core.timers import Timer
 from fared.router.engine import EngineOutput
 from fared.router.protocols import RoutingProtocol, Started
+from fared.te.budget import AnnounceBudget
 from fared.ted.events import LocalLinksChanged, RoutesComputed, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
 
@@ -88,6 +91,7 @@ class ToyEngine:
     settled = False
     takes_routes = False
     ranges: tuple[tuple[AreaId, Prefix], ...] = ()
+    budgets: Mapping[str, AnnounceBudget] = MappingProxyType({})
     boot_count = 0
 
     def __init__(self, settings: ToySettings, rng: Rng) -> None:

@@ -92,7 +92,7 @@ def test_the_shares_of_all_routers_add_up_to_the_budget():
     routers = {"spine": 8, "other spine": 8, "leaf": 2, "other leaf": 14}
     shares = 0.0
     for name in routers:
-        budget = AnnounceBudget(500.0)
+        budget = AnnounceBudget(500.0, 0.03)
         for other, ends in routers.items():
             budget.ends.put(other, ends, 0.0, own=other == name)
         shares += budget.share(WINDOW)
@@ -101,7 +101,7 @@ def test_the_shares_of_all_routers_add_up_to_the_budget():
 
 def test_a_router_that_still_learns_the_database_uses_a_hundredth_of_the_budget():
     """It would take itself for a large part of the area."""
-    budget = AnnounceBudget(500.0)
+    budget = AnnounceBudget(500.0, 0.03)
     budget.ends.put("ours", 64, 0.0, own=True)
     assert budget.share(0.0) == 5.0
     budget.ends.put("others", 64, 100.0, own=False)
@@ -182,16 +182,16 @@ def test_links_of_one_lsp_share_an_announcement():
 
 def test_the_threshold_rises_while_changes_wait_and_falls_later():
     router = Router(16, 1600, 50.0)
-    assert router.budget.threshold(0.03) == 0.03
+    assert router.budget.threshold == 0.03
     for second in range(20):
         router.measure(*[0.8 * ((second + n) % 2) for n in range(16)])
         router.advance(router.now + 1)
-    assert router.budget.threshold(0.03) > 0.045
+    assert router.budget.threshold > 0.045
     assert 0 < router.budget.averaging <= LONGEST_AVERAGE
     for _ in range(700):
         router.measure(*[0.4] * 16)
         router.advance(router.now + 1)
-    assert router.budget.threshold(0.03) == 0.03
+    assert router.budget.threshold == 0.03
 
 
 def test_load_that_is_on_and_off_costs_nothing_once_it_is_averaged():
@@ -244,7 +244,7 @@ def test_all_changes_are_announced_in_the_end(rounds):
         router.advance(router.now + gap)
     router.advance(router.now + 60)
     for link in router.links:
-        assert abs(link.change) <= router.budget.threshold(0.03)
+        assert abs(link.change) <= router.budget.threshold
 
 
 @given(ROUNDS, st.sampled_from([4.0, 20.0]))

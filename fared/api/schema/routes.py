@@ -108,6 +108,28 @@ class AdaptationLoop(TypedDict):
     period: float
 
 
+class AnnounceState(TypedDict):
+    """The budget of announced changes of load in an area or level, and our share of it.
+
+    ``budget`` and ``share`` are announcements a second, ``own_ends`` and ``all_ends`` the link ends
+    advertised. A change of more than ``threshold`` of the capacity is announced; loads are averaged
+    over ``averaging`` seconds. ``deferred`` LSAs or LSPs wait for the share; ``announced`` is their
+    number since the start. ``joining``: the share is reduced while the database is being learned.
+    """
+
+    protocol: str
+    area: str
+    budget: float
+    share: float
+    own_ends: int
+    all_ends: int
+    threshold: float
+    averaging: float
+    deferred: int
+    announced: int
+    joining: bool
+
+
 class WeightVector(TypedDict):
     """One distinct set of weighted next hops and the routes that share it.
 
@@ -139,6 +161,7 @@ class Weights(JsonDocument):
     """The number of large flows for which weights avoid small paths; None: proportional weights."""
     adaptation: AdaptationLoop | None
     """None unless weights follow load."""
+    announcements: list[AnnounceState]
     vectors: list[WeightVector]
 
 

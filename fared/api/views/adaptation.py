@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fared.api.views.context import ViewContext, finite, gateway
+from fared.router.instance import longest_average
 
 if TYPE_CHECKING:
     from fared.api.schema import routes as schema
@@ -40,12 +41,35 @@ def loop(context: ViewContext) -> schema.AdaptationLoop | None:
     if not context.router.adaptation.running:
         return None
     settings = context.router.settings.solver.adaptation
+    instances = context.router.instances.values()
+    averaging = max((longest_average(instance.engine) for instance in instances), default=0.0)
     return {
-        "loop_delay": round(settings.loop_delay, 3),
-        "time_constant": round(settings.tau, 3),
+        "loop_delay": round(settings.loop_delay + averaging / 2, 3),
+        "time_constant": round(settings.tau * settings.slowed(averaging), 3),
         "dead_band": settings.dead_band,
         "period": settings.period,
     }
+
+
+def announcements(context: ViewContext) -> list[schema.AnnounceState]:
+    """Return the budgets of announced loads, and our share of each."""
+    return [
+        {
+            "protocol": name,
+            "area": area,
+            "budget": budget.budget,
+            "share": round(budget.share(context.now), 3),
+            "own_ends": budget.ends.own,
+            "all_ends": budget.ends.total,
+            "threshold": round(budget.threshold, 4),
+            "averaging": round(budget.averaging, 1),
+            "deferred": budget.waiting,
+            "announced": budget.spent,
+            "joining": budget.ends.joining(context.now),
+        }
+        for name, instance in context.router.instances.items()
+        for area, budget in instance.engine.budgets.items()
+    ]
 
 
 def state(context: ViewContext, prefix: Prefix) -> schema.AdaptationState | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fared.api.rows import Rows
-from fared.api.views.adaptation import loop, programmed_shares, state, vector_of
+from fared.api.views.adaptation import announcements, loop, programmed_shares, state, vector_of
 from fared.api.views.context import (
     EXTERNAL,
     ViewContext,
@@ -153,6 +153,7 @@ def weights(
         "metric": context.weights,
         "flows": context.flows,
         "adaptation": loop(context),
+        "announcements": announcements(context),
         "vectors": [_vector(context, hops, users) for hops, users in ordered],
     }
 

@@ -1,0 +1,150 @@
+"""A fabric in which jobs switch on and off: announcements stay in the budget, weights stay good.
+
+Each router decides alone; what is compared is what all of them flood, and where the traffic goes.
+"""
+
+from collections import Counter
+
+import pytest
+from msgspec.structs import replace
+
+from fared.rib.settings import SolverSettings
+from fared.router import events
+from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
+from fared.sim.levels import clos3_isis
+from fared.sim.load import OnOff, Traffic, all_to_all
+from fared.sim.watch import Watch, Watched, originations
+from fared.te.budget import WINDOW
+from fared.weights.path_capacity import WeightMode
+
+pytestmark = pytest.mark.slow
+UNBOUNDED = 1e6
+JOB = 16
+"""Leaves that exchange data; in a large fabric all others only route."""
+POINTS = 2.0
+
+
+def follow_load(fabric: Fabric, budget: float) -> None:
+    """Let weights follow load, with this budget, as a reload does."""
+    for name, node in fabric.network.nodes.items():
+        settings = node.running.settings
+        protocols = {
+            proto: replace(engine, advertise=replace(engine.advertise, budget=budget))
+            for proto, engine in settings.protocols.items()
+        }
+        solver = SolverSettings(mode=WeightMode.AVAILABLE)
+        changed = replace(settings, protocols=protocols, solver=solver)
+        fabric.network.input(name, events.RouterSettingsApplied(changed))
+
+
+class Run:
+    """Jobs on a fabric whose first spine carries other traffic, too: half of its capacity."""
+
+    def __init__(self, fabric: Fabric, spines: int, period: float) -> None:
+        self.fabric = fabric
+        self.times: list[float] = []
+        load = DEFAULT_CAPACITY / 2
+        taken = [(a, b) for a, b in fabric.links if "S1" in (a, b)]
+        self.traffic = Traffic(
+            fabric,
+            all_to_all(fabric, 0.5 * spines * DEFAULT_CAPACITY, list(fabric.leaf_prefixes)[:JOB]),
+            background={way: load for a, b in taken for way in ((a, b), (b, a))},
+            pattern=OnOff(period, 0.5),
+        )
+
+    def start(self, budget: float) -> None:
+        """Send from now on."""
+        follow_load(self.fabric, budget)
+        self.fabric.network.run_for(WINDOW + 2)
+        self.traffic.start()
+
+    def settle(self, seconds: int) -> None:
+        """Run, and record when LSAs and LSPs with bandwidths were originated."""
+        network = self.fabric.network
+        first = next(iter(network.nodes.values()))
+        before = originations(first, network.now)
+        for _ in range(seconds):
+            network.run_for(1.0)
+            now = originations(first, network.now)
+            number = sum(count - before.get(key, count) for key, count in now.items())
+            self.times += [network.now] * number
+            before = now
+
+    def watched(self, seconds: int) -> Watched:
+        """Run, and record where the traffic goes."""
+        return Watch(self.traffic).run(seconds)
+
+    def most(self, since: float = 0.0) -> float:
+        """The most announcements a second, of any ten seconds."""
+        counts = Counter(int(at) for at in self.times if at >= since)
+        seconds = range(min(counts, default=0), max(counts, default=0) + 1)
+        width = int(WINDOW)
+        return max((sum(counts[n + k] for k in range(width)) / width for n in seconds), default=0)
+
+
+def databases(fabric: Fabric) -> set[object]:
+    """The distinct databases among all routers."""
+    now = fabric.network.now
+    return {frozenset(originations(node, now).items()) for node in fabric.network.nodes.values()}
+
+
+def started(build, spines: int, leaves: int) -> Fabric:
+    fabric = build(spines, leaves)
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(120)
+    return fabric
+
+
+def quality(build, spines, leaves, budget, *, halved=False, settling=60, seconds=20) -> tuple:
+    fabric = started(build, spines, leaves)
+    run = Run(fabric, spines, 2.0)
+    run.start(budget)
+    run.settle(settling)
+    if halved:
+        follow_load(fabric, budget / 2)
+        at = fabric.network.now
+        run.settle(settling)
+        assert 0 < run.most(at + 1) <= budget / 2
+    elif budget < UNBOUNDED:
+        assert 0 < run.most() <= budget
+    seen = run.watched(seconds)
+    run.traffic.stop()
+    fabric.network.run_for(10)
+    assert len(databases(fabric)) == 1
+    return seen, run
+
+
+def same_quality(ours: Watched, unbounded: Watched) -> None:
+    assert 100 * ours.worst <= 100 * unbounded.worst + POINTS
+    assert ours.swing <= unbounded.swing + POINTS
+
+
+@pytest.fixture(scope="module")
+def unbounded():
+    return quality(clos3, 4, 8, UNBOUNDED)
+
+
+@pytest.mark.parametrize("halved", [False, True])
+def test_a_quarter_of_the_announcements_suffice(unbounded, halved):
+    """Unbounded, an announcement a second of each of the 64 link ends."""
+    freely, run = unbounded
+    assert run.most() > 40
+    ours, _ = quality(clos3, 4, 8, 16.0, halved=halved)
+    same_quality(ours, freely)
+
+
+def test_in_isis_a_whole_lsp_counts_as_one():
+    freely, run = quality(clos3_isis, 4, 8, UNBOUNDED)
+    ours, budgeted = quality(clos3_isis, 4, 8, 4.0)
+    assert len(budgeted.times) < len(run.times) / 2
+    same_quality(ours, freely)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("halved", [False, True])
+def test_sixteen_spines_and_sixty_four_leaves(halved):
+    """A fifth of what they announce unbounded, in the second run a tenth."""
+    freely, run = quality(clos3, 16, 64, UNBOUNDED, settling=40, seconds=10)
+    assert run.most() > 400
+    ours, _ = quality(clos3, 16, 64, 100.0, halved=halved, settling=40, seconds=10)
+    same_quality(ours, freely)
