@@ -59,6 +59,7 @@ SECTIONS = {
     "starting": "Start of a fabric: from the first daemon to the last route",
     "measuring": "Measuring: what it costs to know the load of every link",
     "adaptation": "Adaptation: weights that follow load",
+    "announcements": "Announcements: how many changes of load weights need",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
 }

@@ -205,8 +205,8 @@ def _announcements(area: Json) -> str:
     """Describe the budget of announced loads in an area, and this router's share."""
     text = (
         f"{area['protocol']} {area['area']}: {area['share']:.3g} of {area['budget']:g} "
-        f"announcements/s ({area['own_ends']} of {area['all_ends']} link ends), "
-        f"threshold {human.share(area['threshold'])}"
+        f"announcements/s ({area['own_ends']} of {area['all_ends']} link ends)\n"
+        f"  threshold {human.share(area['threshold'])}"
     )
     if area["averaging"]:
         text += f", loads averaged over {area['averaging']:.3g} s"

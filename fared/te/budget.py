@@ -20,20 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 WINDOW = 10.0
-"""Seconds in which a router announces no more than ten seconds of its share, or one change."""
+"""Seconds in which a router announces no more than ten seconds of its share.
+
+A share below 0.2 a second is less than two changes in this time; it holds over a longer time.
+"""
 LONGEST_AVERAGE = 60.0
 """Loads are averaged over at most this time, seconds."""
 _BURST = 2.0
 """Seconds of its share that a router may save up."""
-_REFILL = 1.0 - _BURST / WINDOW
-"""With the full bucket, the refills of a window are the share of the window."""
+_LEAST_REFILL = 0.5
+"""Part of the share that is refilled where it is too small for a bucket of one announcement."""
 _JOINING = 0.01
 """Part of the budget that a router may use while its database is still growing."""
 _GROWTH = 1.125
 """A smaller growth is a link or a router that came up, not a database that is being learned."""
-_RELAX = 0.1
+_RELAX = 0.3
 """Seconds by which the averaging time decreases each second while the share suffices."""
-_STEEPNESS = 20.0
+_STEEPNESS = 60.0
 """Averaging time, seconds, at which the threshold has doubled."""
 
 
@@ -102,12 +105,17 @@ class AnnounceBudget:
         """Return how many announcements a second this router may make."""
         return self.budget * self.ends.part(now)
 
+    def _bucket(self, now: float) -> tuple[float, float]:
+        """Return size and refill: the full bucket and the refills of a window are the share."""
+        share = self.share(now)
+        size = max(1.0, share * _BURST)
+        return size, max(share - size / WINDOW, share * _LEAST_REFILL)
+
     def advance(self, now: float) -> None:
         """Credit the share of the time since the last call, and adapt the averaging time."""
         if self._at is not None and now <= self._at:
             return
-        rate = self.share(now) * _REFILL
-        most = max(1.0, rate / _REFILL * _BURST)
+        most, rate = self._bucket(now)
         if self._at is None:
             self._at, self._tokens = now, most
             return
@@ -131,7 +139,7 @@ class AnnounceBudget:
 
     def ready_at(self, now: float) -> float | None:
         """Return when it will; None: never, as no end of ours is advertised."""
-        rate = self.share(now) * _REFILL
+        _, rate = self._bucket(now)
         if not rate:
             return None
         # The margin: rounding must not end a wait just before the token is there.

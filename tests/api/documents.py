@@ -460,6 +460,21 @@ WEIGHTS: Json = {
     "metric": "capacity",
     "flows": None,
     "adaptation": None,
+    "announcements": [
+        {
+            "protocol": "ospf",
+            "area": "0.0.0.0",
+            "budget": 500.0,
+            "share": 3.906,
+            "own_ends": 16,
+            "all_ends": 2048,
+            "threshold": 0.036,
+            "averaging": 4.1,
+            "deferred": 7,
+            "announced": 1207,
+            "joining": False,
+        }
+    ],
     "vectors": [
         {
             "protocol": "ospf",

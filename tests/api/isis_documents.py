@@ -422,6 +422,9 @@ ISIS_PATH_BEYOND: Json = {
 
 ISIS_WEIGHTS: Json = {
     **WEIGHTS,
+    "announcements": [
+        WEIGHTS["announcements"][0] | {"protocol": "isis", "area": "level-2", "averaging": 0.0}
+    ],
     "vectors": [
         {
             "protocol": "isis",

@@ -70,6 +70,12 @@ def test_weights_that_lean_say_so():
     assert text.splitlines()[0] == first
 
 
+def test_the_budget_of_announcements_is_shown():
+    text = rendered(documents.WEIGHTS)
+    assert "ospf 0.0.0.0: 3.91 of 500 announcements/s (16 of 2048 link ends)" in text
+    assert "loads averaged over 4.1 s, 7 deferred" in text
+
+
 def test_long_names_run_over_but_nothing_is_cut():
     """A narrow terminal never costs an address its last digits."""
     document = copy.deepcopy(documents.NEIGHBORS)

@@ -186,7 +186,7 @@ def test_the_threshold_rises_while_changes_wait_and_falls_later():
     for second in range(20):
         router.measure(*[0.8 * ((second + n) % 2) for n in range(16)])
         router.advance(router.now + 1)
-    assert router.budget.threshold > 0.045
+    assert router.budget.threshold > 0.033
     assert 0 < router.budget.averaging <= LONGEST_AVERAGE
     for _ in range(700):
         router.measure(*[0.4] * 16)
@@ -194,16 +194,11 @@ def test_the_threshold_rises_while_changes_wait_and_falls_later():
     assert router.budget.threshold == 0.03
 
 
-def test_load_that_is_on_and_off_costs_nothing_once_it_is_averaged():
+def test_load_that_is_on_and_off_is_advertised_as_its_mean():
     router = Router(16, 1600, 50.0)
     for second in range(120):
         router.measure(*[0.5 * (second % 2)] * 16)
         router.advance(router.now + 1)
-    before = len(router.announced)
-    for second in range(60):
-        router.measure(*[0.5 * (second % 2)] * 16)
-        router.advance(router.now + 1)
-    assert len(router.announced) - before < 30 * 0.4  # of half an announcement a second
     for link in router.links:
         assert link.advertised is not None
         assert link.advertised.bandwidth.available == pytest.approx(0.75 * C, abs=0.08 * C)
@@ -231,7 +226,19 @@ def test_no_loads_make_a_router_exceed_its_share_in_ten_seconds(rounds, budget, 
         router.measure(*loads)
         router.advance(router.now + gap)
     router.advance(router.now + WINDOW)
-    assert most(router.carriers()) <= max(1.0, share * WINDOW)
+    assert most(router.carriers()) <= share * WINDOW
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1, 0.15])
+def test_a_small_share_holds_over_a_longer_time(share):
+    router = Router(4, 400, 100 * share)
+    for second in range(int(20 / share)):
+        router.measure(*[0.9 * ((second // 3 + n) % 2) for n in range(4)])
+        router.advance(router.now + 1)
+    times = router.carriers()
+    assert times
+    assert most(times, 2 / share) <= 2
+    assert len(times) <= 20
 
 
 @given(ROUNDS)

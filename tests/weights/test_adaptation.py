@@ -65,6 +65,15 @@ def test_without_a_time_constant_shares_follow_at_once():
     assert smoothed(smoother, row) == [0.75, 0.25]
 
 
+def test_where_loads_are_averaged_weights_are_damped_more():
+    """Half of the averaging time is delay of the loop, of which the time constant is ten times."""
+    settings = AdaptationSettings()
+    assert settings.slowed(0.0) == 1.0
+    assert settings.tau * settings.slowed(0.5) == pytest.approx(20.0)  # ten times 1.8 s is less
+    assert settings.tau * settings.slowed(60.0) == pytest.approx(315.5)
+    assert AdaptationSettings(time_constant=0.0).slowed(60.0) == 1.0
+
+
 def test_the_time_constant_is_never_less_than_ten_loop_delays():
     settings = AdaptationSettings(time_constant=1.0, measure_period=4.0)
     assert settings.loop_delay == pytest.approx(3.05)
