@@ -1,7 +1,9 @@
 """Packets that one wakeup of the loop reads, passed on together.
 
 A burst is flooded in full packets and computed in one run, so packets are passed on only after
-all readable sockets have been read.
+all readable sockets have been read. A burst that takes long is passed on in slices: between them
+the loop goes on, and sockets are read again, so that none overflows. Hellos are passed on before
+all other packets, since an adjacency must not end because of what waits before its hello.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
+from collections import deque
 from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
@@ -17,8 +20,17 @@ from fared.router import events
 
 _ROUNDS = 64
 """How often sockets are read before what they held is passed on."""
+_QUEUED = 8192
+"""Packets that may wait here; others wait in the buffers of their sockets."""
+_SLICE = 0.02
+"""Seconds that a slice should take, by the time that packets took so far."""
+_LEAST, _MOST = 16, 512
+"""Packets of a slice."""
+_WEIGHT = 0.25
+"""Weight of the last slice in the average time of a packet."""
 
 HandOn = Callable[[list[events.To], float], None]
+_Packet = tuple[str, PacketReceived]
 
 
 class Burst:
@@ -30,14 +42,18 @@ class Burst:
 
     ``hand_on`` receives the packets in order, and the loop's time of the first. Packets from a
     socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
-    protocol, the interfaces with open sockets.
+    protocol, the interfaces with open sockets; ``hellos`` tell whether a payload is a hello.
     """
 
     def __init__(self, hand_on: HandOn) -> None:
         self.io: Mapping[str, Container[int]] = {}
+        self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
         self._hand_on = hand_on
-        self._packets: list[tuple[str, PacketReceived]] = []
+        self._urgent: list[_Packet] = []
+        self._packets: deque[_Packet] = deque()
         self._arrived = 0.0
+        self._cost = 0.0
+        self._next: asyncio.Handle | None = None
         self._epoll = select.epoll()
         self._readers: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
 
@@ -56,26 +72,51 @@ class Burst:
         self._epoll.unregister(sock.fileno())
         if not self._readers:
             asyncio.get_running_loop().remove_reader(self._epoll.fileno())
+            if self._next is not None:
+                self._next.cancel()
+                self._next = None
 
     def take(self, proto: str, packet: PacketReceived) -> None:
         """Add a packet of a protocol."""
-        if not self._packets:
+        if not self._packets and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
-        self._packets.append((proto, packet))
+        is_hello = self.hellos.get(proto)
+        if is_hello is not None and self._packets and is_hello(packet.payload):
+            self._urgent.append((proto, packet))
+        else:
+            self._packets.append((proto, packet))
 
     def end(self) -> None:
-        """Pass on the packets now."""
-        packets, self._packets = self._packets, []
-        if packets:
-            still_open = [
-                events.To(proto, packet)
-                for proto, packet in packets
-                if packet.ifindex in self.io[proto]
-            ]
-            self._hand_on(still_open, self._arrived)
+        """Pass on hellos and a slice of the other packets now, the rest in later turns."""
+        loop = asyncio.get_running_loop()
+        room = min(max(int(_SLICE / self._cost), _LEAST), _MOST) if self._cost else _MOST
+        packets, self._urgent = self._urgent, []
+        packets += [self._packets.popleft() for _ in range(min(room, len(self._packets)))]
+        if not packets:
+            return
+        still_open = [
+            events.To(proto, packet)
+            for proto, packet in packets
+            if packet.ifindex in self.io[proto]
+        ]
+        arrived, started = self._arrived, loop.time()
+        self._hand_on(still_open, arrived)
+        spent = (loop.time() - started) / len(packets)
+        self._cost += (spent - self._cost) * _WEIGHT if self._cost else spent
+        if self._packets and self._next is None:
+            self._arrived = started
+            self._next = loop.call_soon(self._continue)
+
+    def _continue(self) -> None:
+        self._next = None
+        self._readable()
 
     def _readable(self) -> None:
+        if self._next is not None:
+            return  # the next slice reads the sockets
         for _ in range(_ROUNDS):
+            if len(self._packets) >= _QUEUED:
+                break
             found = {fd for fd, _ in self._epoll.poll(0)}
             if not found:
                 break

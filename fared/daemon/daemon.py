@@ -205,6 +205,7 @@ class Daemon:
             for name in settings.protocols
         }
         burst.io = self.io
+        burst.hellos = {name: io.is_hello for name, io in self.io.items()}
         self.runner = Runner(
             router,
             self.fib,

@@ -30,6 +30,9 @@ class Sockets(PacketIo, Protocol):
 
     counters: Counter[str]
 
+    def is_hello(self, payload: bytes) -> bool:
+        """Whether a packet is a hello."""
+
     def receive_all(self) -> None:
         """Read all queued packets."""
 

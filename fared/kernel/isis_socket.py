@@ -64,6 +64,10 @@ _ONLY_ISIS = (
 )
 
 
+_PDU_TYPE, _TYPE_BITS = 4, 0x1F
+_HELLOS = (15, 16, 17)
+
+
 class IsisFrame(NamedTuple):
     """An IS-IS PDU with the MAC addresses it came from and was sent to, as integers."""
 
@@ -104,6 +108,11 @@ class IsisSockets(PacketSockets):
     """
 
     purpose = "packet sockets for IS-IS"
+
+    @staticmethod
+    def is_hello(payload: bytes) -> bool:
+        """ISO 10589 §9.5 to §9.7: PDU types 15 to 17."""
+        return len(payload) > _PDU_TYPE and payload[_PDU_TYPE] & _TYPE_BITS in _HELLOS
 
     def _open(self, ifindex: int) -> Sockets:
         plain = _open_one(ifindex, ETH_P_802_2)

@@ -60,6 +60,11 @@ class OspfSockets(PacketSockets):
 
     purpose = "raw sockets for OSPF"
 
+    @staticmethod
+    def is_hello(payload: bytes) -> bool:
+        """RFC 2328 §A.3.1: type 1."""
+        return payload[1:2] == b"\x01"
+
     def _open(self, ifindex: int) -> Sockets:
         return (_open(ifindex),)
 

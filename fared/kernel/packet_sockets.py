@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
+import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +25,15 @@ from fared.kernel.reopening import Reopening, Report, ignore
 _SO_RCVBUFFORCE = 33
 PRIORITY_CONTROL = 7
 """SO_PRIORITY of routing packets: sent before user traffic by a queue with priorities."""
-_BUFFER = 1 << 20
+_BUFFER = 4 << 20
+"""Bytes of a receive buffer: some thousand packets, which arrive while a turn computes."""
+_A_LOOK = 16
+"""Packets read from a socket before the next one is looked at."""
+_SMALL = 128
+"""Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
+_SO_MEMINFO = 55
+_MEMINFO = struct.Struct("=9I")
+_DROPS = 8
 
 Sockets = tuple[socket.socket, ...]
 PacketCallback = Callable[[PacketReceived], None]
@@ -34,12 +44,18 @@ class PacketSockets(ABC):
 
     ``callback`` gets each packet. ``counters``: ``received``, ``sent``, ``malformed``,
     ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU), ``receive-error-<ERRNO>``,
-    ``open-error-<ERRNO>``. ``report`` is called when a socket cannot be opened, and when a retry
+    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``.
+    ``report`` is called when a socket cannot be opened, and when a retry
     succeeds.
     """
 
     purpose: ClassVar[str]
     """The sockets' name in error messages."""
+
+    @staticmethod
+    @abstractmethod
+    def is_hello(payload: bytes) -> bool:
+        """Whether a packet is a hello, which is processed before others."""
 
     @abstractmethod
     def _open(self, ifindex: int) -> Sockets:
@@ -65,6 +81,7 @@ class PacketSockets(ABC):
         self._loop = loop or asyncio.get_running_loop()
         self._readers = readers or self._loop
         self._sockets: dict[int, Sockets] = {}
+        self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
         self._again = Reopening(self._loop, self.open, report)
 
     def open(self, ifindex: int) -> None:
@@ -87,7 +104,7 @@ class PacketSockets(ABC):
         self._sockets[ifindex] = sockets
         self._again.opened(ifindex)
         for sock in sockets:
-            self._readers.add_reader(sock, self._receive, ifindex, sock, 1)
+            self._readers.add_reader(sock, self._receive, ifindex, sock, _A_LOOK)
 
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
@@ -128,7 +145,9 @@ class PacketSockets(ABC):
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
         if sock.fileno() < 0:
             return
-        for data in arrived(sock, self.counters, most):
+        for read, data in enumerate(arrived(sock, self.counters, most), 1):
+            if read == _A_LOOK:
+                self._count_overflow(sock)
             packet = self._packet(ifindex, data)
             if packet is None:
                 self.counters["malformed"] += 1
@@ -137,6 +156,20 @@ class PacketSockets(ABC):
             self._callback(packet)
             if sock.fileno() < 0:
                 return  # the callback closed it
+            if most == _A_LOOK and len(data) < _SMALL:
+                return
+
+    def _count_overflow(self, sock: socket.socket) -> None:
+        """Count the packets that the kernel dropped since the last call, of a socket with many."""
+        try:
+            memory = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        except OSError:
+            return
+        dropped = _MEMINFO.unpack(memory)[_DROPS] if len(memory) == _MEMINFO.size else 0
+        new = dropped - self._dropped.get(sock, 0)
+        if new:
+            self._dropped[sock] = dropped
+            self.counters["receive-overflow"] += new
 
 
 def enlarge_buffer(sock: socket.socket) -> None:

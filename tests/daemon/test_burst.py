@@ -153,3 +153,76 @@ async def test_a_burst_ended_early_is_processed_once(watched):
     watched.burst.end()
     watched.burst.end()
     assert watched.payloads() == [[b"a"]]
+
+
+HELLO = b"hello"
+
+
+@pytest.fixture
+async def busy(watched):
+    """A burst whose packets take a millisecond each, by the loop's own clock."""
+    loop = asyncio.get_running_loop()
+    real, lag = loop.time, 0.0
+
+    def hand_on(packets: list[To], arrived: float) -> None:
+        nonlocal lag
+        watched.handed.append((packets, arrived))
+        lag += 0.001 * len(packets)
+
+    loop.time = lambda: real() + lag
+    watched.burst._hand_on = hand_on
+    watched.burst.hellos = {"ospf": lambda payload: payload == HELLO}
+    watched.kind = socket.SOCK_DGRAM
+    yield watched
+    loop.time = real
+
+
+def fill(watched: Watched, packets: int) -> None:
+    watched.open.add(1)
+    for number in range(packets):
+        watched.burst.take("ospf", PacketReceived(1, 10, 20, b"%d" % number))
+
+
+async def test_a_long_burst_is_passed_on_in_slices_between_which_the_loop_goes_on(busy):
+    fill(busy, 1000)
+    turns: list[int] = []
+    busy.burst.end()
+    while sum(map(len, busy.payloads())) < 1000:
+        await one_turn()
+        turns.append(len(busy.handed))
+    sizes = [len(payloads) for payloads in busy.payloads()]
+    assert sizes[0] == 512  # the time of a packet is not known yet
+    assert all(16 <= size <= 25 for size in sizes[1:-1])
+    assert len(turns) >= len(sizes) // 2  # a turn awaited here is two of the loop
+    assert [p for payloads in busy.payloads() for p in payloads] == [b"%d" % n for n in range(1000)]
+
+
+async def test_a_hello_does_not_wait_for_the_packets_before_it(busy):
+    busy.add(2)
+    fill(busy, 1000)
+    busy.burst.end()
+    busy.write(2, HELLO)
+    await one_turn()
+    assert busy.payloads()[1][0] == HELLO
+
+
+async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
+    busy.add(2)
+    fill(busy, 10_000)
+    busy.write(2, b"later")
+    await one_turn()
+    assert busy.ends[2][0].recv(10, socket.MSG_PEEK) == b"later"
+    while sum(map(len, busy.payloads())) < 10_001:
+        await one_turn()
+    assert busy.payloads()[-1][-1] == b"later"
+
+
+async def test_without_readers_what_waits_is_dropped(busy):
+    busy.add(2)
+    fill(busy, 1000)
+    busy.burst.end()
+    busy.burst.remove_reader(busy.ends[2][0])
+    before = len(busy.handed)
+    await one_turn()
+    assert len(busy.handed) == before
+    busy.burst.add_reader(busy.ends[2][0], busy.read, 2)

@@ -61,6 +61,18 @@ async def test_unicast_arrives_and_many_packets_are_drained(ends):
 
 
 @pytest.mark.netns
+async def test_packets_that_the_kernel_dropped_are_counted(ends):
+    ((a, _), (b, b_got)), ((a0, b0), _), _ = ends
+    (sock,) = b._sockets[b0]
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+    for _ in range(1000):
+        a.send(SendPacket(a0, ALL_SPF_ROUTERS, bytes(1000)))
+    await loop_until(lambda: b.counters["receive-overflow"])
+    b.receive_all()
+    assert b.counters["receive-overflow"] + len(b_got) == 1000
+
+
+@pytest.mark.netns
 @pytest.mark.parametrize("destination", [ALL_SPF_ROUTERS, parse_dotted("10.0.0.2")])
 async def test_packets_go_no_farther_than_the_link_unless_their_ttl_is_told(ends, destination):
     """RFC 2328 appendix A.1: TTL 1, for unicasts on LANs, too; 255 with TTL security."""
