@@ -75,6 +75,8 @@ class Announcer(Generic[LinkT, ScopeT]):
 
     def averaging(self, link: LinkT, now: float) -> float:
         """Return the time over which to average the load of a link, seconds."""
+        if not any(budget.waiting or budget.averaging for budget in self.budgets.values()):
+            return 0.0  # as nearly always: no need to find the carriers
         longest = 0.0
         for carrier in self._carriers(link):
             budget = self.budget(carrier.scope)
