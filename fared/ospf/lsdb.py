@@ -10,7 +10,6 @@ import enum
 from collections.abc import Iterator
 
 from fared.core.ids import AreaId
-from fared.core.timers import Timer
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
     MAX_AGE,
@@ -51,7 +50,7 @@ class LsaEntry:
 
     ``unacknowledged``: the neighbors whose link state retransmission list holds this instance
     (``participants``); ``deferred``: those of them that it has not been sent to yet. Its place in
-    the order of retransmissions is ``wave``. ``current``: it has not been replaced or removed.
+    the order of retransmissions is ``wave``, in that of ages ``due_second``. ``current``: it has not been replaced or removed.
     ``flooded_in``: received from a neighbor. ``within_min_ls_arrival``: it follows its predecessor
     so soon that neighbors may discard it (§13 (5)(a)).
     """
@@ -61,12 +60,12 @@ class LsaEntry:
         "body",
         "current",
         "deferred",
+        "due_second",
         "flooded_in",
         "installed_at",
         "key",
         "lsdb",
         "raw",
-        "timer",
         "unacknowledged",
         "wave",
         "within_min_ls_arrival",
@@ -84,7 +83,7 @@ class LsaEntry:
         self.unacknowledged = 0
         self.deferred = 0
         self.wave: object | None = None
-        self.timer: Timer | None = None
+        self.due_second = 0
         self.body: LsaBody | None = None
 
     @property

@@ -1,16 +1,15 @@
 """LSAs in the databases: installation, refresh, aging, MaxAge, verification (RFC 2328 §13.2, §14).
 
-Each entry has one timer: that of a self-originated LSA expires at LSRefreshTime (§12.4 (1)), that
-of another at MaxAge (§14).
+A self-originated LSA is due at LSRefreshTime (§12.4 (1)), another one at MaxAge (§14).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import msgspec
 
+from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances
 from fared.ospf.packet.body import LsaBody
@@ -61,6 +60,7 @@ class Database:
         self._instance = instance
         self._process = instance.process
         self._watcher = watcher
+        self._aging = Aging(self._process.timers, self._due)
         self._check = _ChecksumPass([])
         self._checking = False
 
@@ -132,8 +132,7 @@ class Database:
 
     def _detach(self, entry: LsaEntry) -> None:
         entry.current = False
-        self._process.timers.cancel(entry.timer)
-        entry.timer = None
+        self._aging.cancel(entry)
         self._instance.maxage_list.pop(entry, None)
 
     def _await_removal(self, entry: LsaEntry) -> None:
@@ -142,16 +141,21 @@ class Database:
 
     def _arm(self, entry: LsaEntry) -> None:
         instance = self._instance
-        own = entry.key.advertising_router == instance.router_id
+        wait: float = MAX_AGE
         # RFC 2328 §12.4 (1): LSRefreshTime; jitter spreads the refreshes of a router
-        if own and not entry.flooded_in:
+        if self._is_own(entry):
             wait = LS_REFRESH_TIME * (1 - _REFRESH_JITTER * instance.process.rng.random())
-            action = partial(self._watcher.refresh, entry)
+        self._aging.arm(entry, entry.installed_at + max(0.0, wait - entry.base_age))
+
+    def _is_own(self, entry: LsaEntry) -> bool:
+        own = entry.key.advertising_router == self._instance.router_id
+        return own and not entry.flooded_in
+
+    def _due(self, entry: LsaEntry) -> None:
+        if self._is_own(entry):
+            self._watcher.refresh(entry)
         else:
-            wait = MAX_AGE
-            action = partial(self._expire, entry)
-        deadline = entry.installed_at + max(0.0, wait - entry.base_age)
-        entry.timer = instance.process.timers.arm(deadline, action)
+            self._expire(entry)
 
     def _expire(self, entry: LsaEntry) -> None:
         # RFC 2328 §14: every router refloods an LSA that reaches MaxAge
