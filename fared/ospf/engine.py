@@ -245,11 +245,14 @@ class OspfEngine:
         """Check, authenticate and decode a packet (RFC 2328 §8.2), then dispatch it."""
         instance = self._instance
         interface = instance.interfaces.get(event.ifindex)
-        problem = envelope_problem(interface, event)
+        problem = None
+        if interface is None or interface.accepted != _envelope(interface, event):
+            problem = envelope_problem(interface, event)
         if problem is not None or interface is None:
             if problem not in SILENT:
                 self._reject_envelope(problem or "", event)
             return
+        interface.accepted = _envelope(interface, event)
         refused = refusal(instance, interface, event.source, event.payload)
         if refused is not None:
             instance.process.reject(
@@ -309,6 +312,7 @@ class OspfEngine:
         if entry.key.ls_type == LsType.AS_EXTERNAL:
             gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)
+            entry.body = None  # both have what they need; externals are too many to keep twice
 
     def _lsa_removed(self, entry: LsaEntry) -> None:
         self._flooding.dynamic.removed(entry)
@@ -352,6 +356,19 @@ class OspfEngine:
         for interface in self._instance.interfaces.values():
             if interface.is_active:
                 self._transmitter.final_hello(interface)
+
+
+def _envelope(interface: Interface, event: PacketReceived) -> tuple[object, ...]:
+    """The values that ``envelope_problem`` depends on: those of the last packet pass again."""
+    return (
+        event.source,
+        event.destination,
+        event.ttl,
+        interface.link,
+        interface.settings,
+        interface.state,
+        interface.borrowable,
+    )
 
 
 def _forming(neighbor: Neighbor) -> bool:

@@ -101,6 +101,8 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         self.tx = InterfaceTx(partial(unsent.__setitem__, link.ifindex, self))
         self.flaps: dict[int, int] = {}
         self.authentication = InterfaceAuthentication()
+        self.accepted: tuple[object, ...] | None = None
+        """What the checks of the last accepted packet depended on (RFC 2328 §8.2)."""
 
     @property
     def loopback(self) -> bool:

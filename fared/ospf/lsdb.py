@@ -50,9 +50,10 @@ class LsaEntry:
 
     ``unacknowledged``: the neighbors whose link state retransmission list holds this instance
     (``participants``); ``deferred``: those of them that it has not been sent to yet. Its place in
-    the order of retransmissions is ``wave``, in that of ages ``due_second``. ``current``: it has not been replaced or removed.
-    ``flooded_in``: received from a neighbor. ``within_min_ls_arrival``: it follows its predecessor
-    so soon that neighbors may discard it (§13 (5)(a)).
+    the order of retransmissions is ``wave``, in the order of ages ``due_second``. ``current``: it
+    has not been replaced or removed. ``flooded_in``: received from a neighbor.
+    ``within_min_ls_arrival``: it follows its predecessor so soon that neighbors may discard it (§13
+    (5)(a)).
     """
 
     __slots__ = (

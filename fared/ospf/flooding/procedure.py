@@ -23,7 +23,7 @@ from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, Neighbor
-from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare, same_age
+from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
@@ -37,7 +37,6 @@ from fared.ospf.packet.lsa import (
     LsaKey,
     LsType,
     decode_header,
-    instance_of,
     key_of,
     name_of,
     raw_checksum_ok,
@@ -96,21 +95,22 @@ class Flooding:
         area = self._instance.areas[neighbor.interface.settings.area]
         recent = area.lsdb.recent
         beyond = recent if area.settings.stub else self._instance.as_scope.recent
+        now = self._process.now
         for raw in update.packed:
-            # A copy equal to the database copy byte for byte has a checksum that was verified. The
-            # same age is the same instance (§13.1): (6) and (7)
+            # A copy equal to the database copy byte for byte has a checksum that was verified, and
+            # is the same instance if neither is old (§13.1).
             of = beyond if raw[LS_TYPE_OFFSET] in _AS_TYPES else recent
-            entry = of.get(instance_of(raw))
+            entry = of.get(raw[2:LSA_HEADER_SIZE])
             if (
                 entry is not None
                 and entry.current
                 and entry.raw[LSA_HEADER_SIZE:] == raw[LSA_HEADER_SIZE:]
-                and same_age(int.from_bytes(raw[:2], "big"), entry.age(self._process.now))
+                and raw[0] << 8 | raw[1] <= MAX_AGE_DIFF
+                and entry.base_age + now - entry.installed_at <= MAX_AGE_DIFF
+                and not neighbor.requests
             ):
-                goes_on = self._decline(neighbor, entry, raw, 0)
-            else:
-                goes_on = self._receive(neighbor, raw)
-            if not goes_on:
+                self._duplicate(neighbor, entry, raw)
+            elif not self._receive(neighbor, raw):
                 break
         self._requests_served(neighbor)
 
@@ -250,14 +250,8 @@ class Flooding:
         if neighbor.requests and name_of(raw) in neighbor.requests:
             neighbor.fire(NeighborEvent.BAD_LS_REQ)
             return False
-        # §13 (7): the same instance. (a): an implied acknowledgment if it is listed, unless our
-        # copy was deferred and not sent
         if order == 0:
-            self._process.counters.lsdb["duplicate"] += 1
-            implied = bool(entry.unacknowledged & ~entry.deferred & neighbor.bit)
-            if entry.unacknowledged & neighbor.bit:
-                self._retransmitter.acknowledged(entry, neighbor)
-            acknowledge_duplicate(self._instance, neighbor, entry, raw, implied=implied)
+            self._duplicate(neighbor, entry, raw)
             return True
         # §13 (8): send the database copy back, unless its sequence number is wrapping, at most once
         # in MinLSArrival. §13 counts every update with it; here only copies sent back to this
@@ -272,6 +266,17 @@ class Flooding:
             neighbor.sent_back[entry.key] = now
             self.send_direct(neighbor, entry)
         return True
+
+    def _duplicate(self, neighbor: Neighbor, entry: LsaEntry, raw: bytes) -> None:
+        """RFC 2328 §13 (7): the same instance."""
+        self._process.counters.lsdb["duplicate"] += 1
+        implied = False
+        # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy was not sent yet
+        if entry.unacknowledged & neighbor.bit:
+            implied = not entry.deferred & neighbor.bit
+            self._retransmitter.acknowledged(entry, neighbor)
+        # (7)(b)
+        acknowledge_duplicate(self._instance, neighbor, entry, raw, implied=implied)
 
     def _is_self_originated(self, header: LsaHeader) -> bool:
         """RFC 2328 §13.4: from our router id, or a network LSA with one of our addresses as id."""

@@ -16,6 +16,8 @@ from fared.ospf.interface import Interface
 from fared.ospf.packet.packets import AuType
 
 _TYPE_OFFSET: Final = 14
+_AU_TYPE: Final = slice(_TYPE_OFFSET, _TYPE_OFFSET + 2)
+_NULL: Final = bytes((0, AuType.NULL))
 _KEPT: Final = 1024
 _SETTLING_TIME: Final = 1.5
 """In hello intervals: well below the four after which a neighbor that rejects us is lost."""
@@ -105,6 +107,8 @@ def refusal(
     Reasons: ``auth-type``, ``auth-key`` (no such key is valid, or the password differs),
     ``auth-digest``, ``auth-sequence``, and the codes of DecodeError for an unreadable header.
     """
+    if not interface.settings.authentication and payload[_AU_TYPE] == _NULL:
+        return None
     try:
         info = read_auth(payload)
     except DecodeError as error:
