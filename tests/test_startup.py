@@ -89,6 +89,16 @@ def test_a_program_relaxes_the_collector_before_it_imports_anything(program):
     assert answer(code) == "True"
 
 
+def test_no_garbage_is_collected_while_the_daemon_is_loaded():
+    code = (
+        "import gc, fared.daemon.main as main\n"
+        "def count(): return sum(generation['collections'] for generation in gc.get_stats())\n"
+        "before = count(); main.load_daemon(); import fared.ospf.engine\n"
+        "print(count() - before, gc.isenabled())"
+    )
+    assert answer(code) == "0 True"
+
+
 def test_frozen_objects_are_not_examined_again():
     code = "import gc; from fared import startup; startup.set_aside(); print(len(gc.get_objects()))"
     assert int(answer(code)) < 200
