@@ -38,7 +38,8 @@ _LEAK = 0.01
 """The part of a share that returns to the ratio of capacities while utilizations are equalized."""
 _SAME = 1e-6
 _AT_FLOOR = 1.01
-_ALL = slice(None)
+_SETTLED = 1e-9
+"""Up to this difference a share is at its target."""
 
 
 class AdaptationSettings(msgspec.Struct, frozen=True):
@@ -125,6 +126,8 @@ class ExponentialSmoother:
         self._capacity: NDArray[np.float64] = empty
         self._target: NDArray[np.float64] = empty
         self._known: NDArray[np.bool_] = np.zeros(0, bool)
+        self._moving: NDArray[np.bool_] = np.zeros(0, bool)
+        """Rows whose shares are not at their targets."""
         self._smoothed: NDArray[np.float64] = empty
         self._programmed: NDArray[np.float64] = empty
 
@@ -141,7 +144,7 @@ class ExponentialSmoother:
         """Remove a vector."""
         for matrix in (self._capacity, self._target, self._smoothed, self._programmed):
             matrix[row] = 0.0
-        self._known[row] = False
+        self._known[row] = self._moving[row] = False
         self._free.append(row)
 
     def widen(self, columns: int) -> None:
@@ -157,6 +160,7 @@ class ExponentialSmoother:
         self._smoothed = np.pad(self._smoothed, more)
         self._programmed = np.pad(self._programmed, more)
         self._known = np.pad(self._known, (0, rows))
+        self._moving = np.pad(self._moving, (0, rows))
 
     def feed(
         self,
@@ -183,6 +187,7 @@ class ExponentialSmoother:
         after = np.zeros(before.shape)
         after[:, columns] = capacity
         self._known[rows] = ~np.isnan(target).any(axis=1)
+        self._moving[rows] = True
         left = np.zeros(before.shape)
         left[:, columns] = np.nan_to_num(np.maximum(target, capacity * self.settings.floor))
         self._target[rows] = left
@@ -226,7 +231,7 @@ class ExponentialSmoother:
         """Whether vectors (K,) lack a usable load signal and follow the shares of capacity."""
         return self._saturated(rows) | ~self._known[rows] | self._stale
 
-    def _targets(self, rows: _Rows = _ALL) -> NDArray[np.float64]:
+    def _targets(self, rows: _Rows) -> NDArray[np.float64]:
         """Return the target shares (K, M): of the remaining capacity, else of the capacity."""
         no_signal = self._without_signal(rows)[:, None]
         if not self.settings.equalise:
@@ -256,26 +261,34 @@ class ExponentialSmoother:
         return _shares(np.maximum(moved, capacities * self.settings.floor))
 
     def step(self, seconds: float, *, stale: bool = False) -> NDArray[np.int64]:
-        """Move shares for ``seconds``; return the rows that left the dead band.
+        """Move shares for ``seconds``; return the rows that left the dead band, ascending.
 
         The band around a programmed share is relative to it; while equalizing, to that of the
         capacity where this is larger: small shares are never at rest then. ``stale``: load has not
         been measured lately.
         """
-        self._stale = stale
         settings = self.settings
+        everything = stale != self._stale or settings.equalise
+        self._stale = stale
+        rows = np.arange(self._size) if everything else np.flatnonzero(self._moving)
+        if not len(rows):
+            return rows
         slow, fast = _fraction(seconds, settings.damping), _fraction(seconds, settings.tau)
         # Shares of capacities do not react to load: without a signal the slower constant suffices.
-        gain = np.where(self._without_signal(_ALL), slow, fast)[:, None]
-        self._smoothed += gain * (self._targets() - self._smoothed)
-        around = self._programmed
+        gain = np.where(self._without_signal(rows), slow, fast)[:, None]
+        targets, smoothed = self._targets(rows), self._smoothed[rows]
+        smoothed += gain * (targets - smoothed)
+        settled = (np.abs(targets - smoothed) <= _SETTLED).all(axis=1)
+        self._smoothed[rows] = smoothed
+        around = programmed = self._programmed[rows]
         if settings.equalise:
-            around = np.maximum(around, _shares(self._capacity))
-        moved: NDArray[np.bool_] = (
-            np.abs(self._smoothed - self._programmed) > settings.dead_band * around
+            around = np.maximum(around, _shares(self._capacity[rows]))
+        moved: NDArray[np.bool_] = np.any(
+            np.abs(smoothed - programmed) > settings.dead_band * around, axis=1
         )
-        rows: NDArray[np.int64] = np.flatnonzero(np.any(moved, axis=1))
-        return rows
+        self._moving[rows] = moved | ~settled
+        found: NDArray[np.int64] = rows[moved]
+        return found
 
     def program(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Record the smoothed shares of rows as programmed; return them (K, M)."""

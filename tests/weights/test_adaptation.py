@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fared.weights.adaptation import AdaptationSettings, ExponentialSmoother
 
@@ -268,3 +270,42 @@ def test_while_equalising_a_new_member_begins_at_its_part_of_the_capacity():
     feed(smoother, row, TWO, array(100, 100), array(100, 100))
     feed(smoother, row, THREE, array(100, 100, 100), array(100, 100, 100))
     assert smoothed(smoother, row, THREE) == pytest.approx([1 / 3] * 3)
+
+
+_FED = st.tuples(st.integers(0, 2), st.sampled_from([0.0, 10.0, 40.0, 70.0, 100.0, math.nan]))
+_TURNS = st.lists(
+    st.tuples(st.lists(_FED, max_size=2), st.booleans(), st.integers(1, 40)), max_size=8
+)
+
+
+@given(_TURNS, st.booleans())
+def test_vectors_at_rest_are_left_alone_until_something_changes(turns, equalise):
+    """All shares are those of a smoother that steps every vector every time."""
+    settings = AdaptationSettings(equalise=equalise)
+    ours, all_move = ExponentialSmoother(settings), ExponentialSmoother(settings)
+    for smoother in (ours, all_move):
+        smoother.widen(2)
+        for _ in range(3):
+            feed(smoother, smoother.add(), TWO, array(100, 100), array(100, 100))
+        smoother.program(np.arange(3))
+    for fed, stale, steps in turns:
+        for row, left in fed:
+            assert not feed(ours, row, TWO, array(100, 100), array(100, left))
+            feed(all_move, row, TWO, array(100, 100), array(100, left))
+        for _ in range(steps):
+            all_move._moving[:3] = True
+            for smoother in (ours, all_move):
+                smoother.program(smoother.step(20.0, stale=stale))
+        for row in range(3):
+            expected = pytest.approx(smoothed(all_move, row), abs=1e-8)
+            assert smoothed(ours, row) == expected
+
+
+def test_a_vector_at_rest_costs_nothing():
+    smoother, row = vector(array(75, 25))
+    for _ in range(60):
+        smoother.program(smoother.step(20.0))
+    assert not smoother._moving.any()
+    assert smoothed(smoother, row) == pytest.approx([0.75, 0.25])
+    assert not feed(smoother, row, TWO, array(100, 100), array(25, 75))
+    assert smoother.step(20.0).tolist() == [row]
