@@ -47,6 +47,7 @@ class BuilderEngine:
         self._area = self._instance.areas[AREA] = Area(AreaSettings(AREA))
         self._builder = TedBuilder(self._instance)
         self.said: list[object] = []
+        self.budgets: dict[str, object] = {}
 
     def install(self, lsa: Lsa, now: float) -> None:
         """Install an LSA (RFC 2328 §13.2)."""
