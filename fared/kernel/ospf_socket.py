@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -32,6 +34,12 @@ _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT = 10, 0
 _IP_PKTINFO = 8
 _MOST_BEFORE_BOUND = 1024  # more than fit into the queue before its buffer is enlarged
 _IPV4_HEADER = struct.Struct("!BxH4xBB2xII")
+_MULTICAST: Mapping[int, tuple[str, int]] = MappingProxyType(
+    {
+        group: (socket.inet_ntoa(group.to_bytes(4, "big")), 0)
+        for group in (ALL_SPF_ROUTERS, ALL_DR_ROUTERS)
+    }
+)
 
 
 class OspfDatagram(msgspec.Struct, frozen=True):
@@ -78,8 +86,13 @@ class OspfSockets(PacketSockets):
             ancillary.append((socket.IPPROTO_IP, _IP_PKTINFO, info))
         if packet.ttl != TTL:
             ancillary.append((socket.IPPROTO_IP, socket.IP_TTL, struct.pack("=i", packet.ttl)))
-        address = (socket.inet_ntoa(packet.destination.to_bytes(4, "big")), 0)
-        sockets[0].sendmsg((packet.payload,), ancillary, 0, address)
+        address = _MULTICAST.get(packet.destination)
+        if address is None:
+            address = (socket.inet_ntoa(packet.destination.to_bytes(4, "big")), 0)
+        if ancillary:
+            sockets[0].sendmsg((packet.payload,), ancillary, 0, address)
+        else:
+            sockets[0].sendto(packet.payload, address)
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
         found = strip_ipv4_header(data)

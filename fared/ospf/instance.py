@@ -6,6 +6,7 @@ to the parts that they call; the engine connects them and dispatches inputs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fared.core.ids import dotted
@@ -72,6 +73,12 @@ class Instance:
         """Apply new settings (a reload)."""
         self.settings = settings
         self.process.epoch = settings.epoch
+
+    def databases(self) -> Iterator[Lsdb]:
+        """The databases of all flooding scopes."""
+        yield from (area.lsdb for area in self.areas.values())
+        yield self.as_scope
+        yield from (interface.lsdb for interface in self.interfaces.values())
 
     def add_interface(self, interface: Interface) -> None:
         """Run OSPF on an interface from now on."""

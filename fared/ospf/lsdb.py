@@ -148,10 +148,20 @@ class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
     ``version`` counts installations and removals. ``listed``: the LSAs on any link state
-    retransmission list, by instance. ``recent``: those installed last, likewise.
+    retransmission list, by instance. ``recent``: those installed last, likewise. ``described``:
+    all, likewise, while neighbors describe their databases; it may hold replaced LSAs.
     """
 
-    __slots__ = ("area", "entries", "ifindex", "listed", "recent", "scope", "version")
+    __slots__ = (
+        "area",
+        "described",
+        "entries",
+        "ifindex",
+        "listed",
+        "recent",
+        "scope",
+        "version",
+    )
 
     def __init__(
         self, scope: Scope, area: AreaId | None = None, ifindex: int | None = None
@@ -162,6 +172,7 @@ class Lsdb:
         self.entries: dict[LsaKey, LsaEntry] = {}
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
+        self.described: dict[bytes, LsaEntry] | None = None
         self.version = 0
 
     def __len__(self) -> int:
@@ -173,6 +184,12 @@ class Lsdb:
     def get(self, key: LsaKey) -> LsaEntry | None:
         """Look up an LSA by its key (§12.2)."""
         return self.entries.get(key)
+
+    def instances(self) -> dict[bytes, LsaEntry]:
+        """All LSAs by instance, kept up to date until ``described`` is None again."""
+        if self.described is None:
+            self.described = {entry.instance: entry for entry in self}
+        return self.described
 
 
 def compare(a: LsaHeader, b: LsaHeader) -> int:

@@ -140,11 +140,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
 
 def _listed(instance: Instance) -> Counter[int]:
     """How many LSAs each set of neighbors has not acknowledged."""
-    databases = [
-        *(area.lsdb for area in instance.areas.values()),
-        instance.as_scope,
-        *(interface.lsdb for interface in instance.interfaces.values()),
-    ]
+    databases = instance.databases()
     return Counter(entry.unacknowledged for lsdb in databases for entry in lsdb.listed.values())
 
 

@@ -257,15 +257,14 @@ class Exchange:
             lsdb = databases[ls_type]
             if lsdb is None:
                 return False
+            # The same instance, as are most LSAs described (§13.1)
+            entry = lsdb.instances().get(instance)
+            if entry is not None and entry.current and same_age(entry.age(now), age):
+                continue
             header = age.to_bytes(2, "big") + instance
             entry = lsdb.get(key_of(header))
             # RFC 2328 §10.6: no database copy, or a less recent one
-            if entry is None:
-                requests[name_of(header)] = header
-            # The same instance, as are most LSAs described (§13.1)
-            elif entry.instance == instance and same_age(entry.age(now), age):
-                continue
-            elif compare(decode_header(header), entry.header(now)) > 0:
+            if entry is None or compare(decode_header(header), entry.header(now)) > 0:
                 requests[name_of(header)] = header
         return True
 

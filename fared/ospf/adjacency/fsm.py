@@ -79,6 +79,9 @@ class Adjacencies:
         neighbor.since = instance.process.now
         instance.exchanging += neighbor.exchanging
         instance.participants.changed()
+        if not instance.exchanging:
+            for lsdb in instance.databases():
+                lsdb.described = None
         instance.process.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:
             del interface.neighbors[neighbor.key]

@@ -87,6 +87,8 @@ class Database:
             changed = _contents_differ(old, entry, instance.process.now)
         lsdb.entries[entry.key] = entry
         lsdb.recent.add(entry)
+        if lsdb.described is not None:
+            lsdb.described[entry.instance] = entry
         lsdb.version += 1
         # RFC 2328 §14: a MaxAge LSA awaits its removal, all others age
         if entry.base_age >= MAX_AGE:
@@ -128,6 +130,7 @@ class Database:
             self._detach(entry)
         lsdb.entries.clear()
         lsdb.recent = RecentInstances()
+        lsdb.described = None
         lsdb.version += 1
 
     def _detach(self, entry: LsaEntry) -> None:
@@ -181,7 +184,7 @@ class Database:
         self._checking = False
         check = self._check
         if not check.pending:
-            check.pending = [entry for lsdb in self._databases() for entry in lsdb]
+            check.pending = [entry for lsdb in self._instance.databases() for entry in lsdb]
             check.step = max(1, -(-len(check.pending) // _CHECK_ROUNDS))
         batch, check.pending = check.pending[: check.step], check.pending[check.step :]
         for entry in batch:
@@ -190,14 +193,6 @@ class Database:
                 self._process.log("error", "ospf-lsdb-corrupt", lsa=str(entry.key))
         if batch or check.pending:
             self._start_checking()
-
-    def _databases(self) -> list[Lsdb]:
-        instance = self._instance
-        return [
-            *(area.lsdb for area in instance.areas.values()),
-            instance.as_scope,
-            *(interface.lsdb for interface in instance.interfaces.values()),
-        ]
 
 
 def _contents_differ(old: LsaEntry, new: LsaEntry, now: float) -> bool:

@@ -8,7 +8,6 @@ clears a bit.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 
 import msgspec
 
@@ -18,7 +17,7 @@ from fared.ospf.flooding.database import ARRIVAL_MARGIN, MIN_LS_ARRIVAL
 from fared.ospf.flooding.suppression import SUPPRESSION
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
-from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.lsa import MAX_AGE
 
@@ -122,7 +121,7 @@ class Retransmitter:
         """Clear the list of a neighbor whose adjacency is destroyed (§10.3, §13.6)."""
         if not neighbor.bit:
             return
-        for lsdb in self._databases():
+        for lsdb in self._instance.databases():
             for entry in list(lsdb.listed.values()):
                 if entry.unacknowledged & neighbor.bit:
                     self.acknowledged(entry, neighbor)
@@ -132,12 +131,6 @@ class Retransmitter:
                 wave.entries[entry] &= ~neighbor.bit
         self._instance.outbox.forget(neighbor.bit)
         self._instance.participants.dismiss(neighbor)
-
-    def _databases(self) -> Iterator[Lsdb]:
-        instance = self._instance
-        yield from (area.lsdb for area in instance.areas.values())
-        yield instance.as_scope
-        yield from (interface.lsdb for interface in instance.interfaces.values())
 
     def _list(self, entry: LsaEntry, neighbors: int) -> None:
         if not entry.unacknowledged:
