@@ -166,9 +166,24 @@ _PROTOCOLS = {"ospf": _areas, "isis": _levels}
 def _flooding(protocol: Json, out: Console) -> None:
     """Print a line if flooding is not the default."""
     flooding = protocol["flooding"]
-    if flooding["reduction"] != "none":
+    for topology in flooding.get("topologies", ()):
+        scope = f"{topology['scope']}: floods to "
+        if not topology["routers"]:
+            out.print(f"{scope}all neighbors: no flooding topology", highlight=False)
+            continue
+        out.print(
+            f"{scope}parents {_names(topology['parents'])}, "
+            f"children {_names(topology['children'])}; not to {len(topology['others'])} others. "
+            f"Topology of {count(topology['routers'], 'router')}, leader {topology['leader']}",
+            highlight=False,
+        )
+    if flooding["reduction"] == "leaf":
         how = f"floods as a {flooding['reduction']}: what one neighbor sent, to others within "
         out.print(how + human.duration(flooding["delay"]), highlight=False)
+
+
+def _names(routers: list[str]) -> str:
+    return ", ".join(routers) or "none"
 
 
 # -- timers, counters, logs, configuration ---------------------------------------------------

@@ -71,6 +71,21 @@ class Plan(msgspec.Struct, frozen=True):
     spared: frozenset[int]
 
 
+class TopologyView(msgspec.Struct, frozen=True):
+    """A flooding topology as this router takes part in it; ``scope``: area id or level.
+
+    ``routers`` 0: there is none yet, or no longer. ``others``: neighbors that take part, over links
+    outside of it.
+    """
+
+    scope: int
+    leader: int | None
+    routers: int
+    parents: tuple[int, ...]
+    children: tuple[int, ...]
+    others: tuple[int, ...]
+
+
 class DynamicFlooding:
     """The state of one area or level. ``own`` is the id of this router."""
 
@@ -261,12 +276,18 @@ class DynamicFlooding:
             plan = self._plans[sender] = Plan(now, chosen - now, known - chosen - now)
         return plan
 
-    def neighbors(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
-        """For views: parents, children, and neighbors that take part without a link in it."""
+    def view(self, scope: int) -> TopologyView:
+        """The topology around this router."""
         topology = self.topology
         place = None if topology is None else topology.places.get(self._own)
         if topology is None or place is None:
-            return _NO_LINKS, _NO_LINKS, _NO_LINKS
-        known = frozenset(self._graph.get(self._own, _NO_LINKS))
-        parents, children = frozenset(place.parents), frozenset(place.children)
-        return parents, children - parents, known - parents - children
+            return TopologyView(scope, self.leader, 0, (), (), ())
+        others = self._graph.get(self._own, set()) - {*place.parents, *place.children}
+        return TopologyView(
+            scope,
+            self.leader,
+            len(topology.places),
+            tuple(place.parents),
+            tuple(sorted({*place.children} - {*place.parents})),
+            tuple(sorted(others)),
+        )

@@ -151,6 +151,7 @@ class IsisEngine:
             overloaded=self._originator.overloaded,
             attached=self._originator.attached,
             hostnames={level: self._ted.hostnames(level) for level in self._instance.databases},
+            topologies=self._flooding.dynamic.views(),
         )
 
     @property

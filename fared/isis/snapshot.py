@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from fared.core.dynamic_flooding import TopologyView
 from fared.core.keys import Keyring, KeyringView, keyring_view, send_key
 from fared.core.reduction import ReductionSettings
 from fared.isis.adjacency.fsm import all_adjacencies
@@ -122,6 +123,7 @@ class IsisSnapshot(msgspec.Struct, frozen=True):
     families: tuple[int, ...]
     multi_topology: bool
     reduction: ReductionSettings
+    topologies: tuple[TopologyView, ...]
     overloaded: bool
     attached: bool
     circuits: tuple[CircuitView, ...]
@@ -145,6 +147,7 @@ def take_snapshot(
     overloaded: bool,
     attached: bool,
     hostnames: Mapping[Level, Mapping[int, str]],
+    topologies: tuple[TopologyView, ...] = (),
 ) -> IsisSnapshot:
     """Copy the visible state of the live engine. ``hostnames``: by level and system id."""
     settings = instance.settings
@@ -164,6 +167,7 @@ def take_snapshot(
         families=settings.families,
         multi_topology=settings.multi_topology,
         reduction=settings.reduction,
+        topologies=topologies,
         overloaded=overloaded,
         attached=attached,
         circuits=tuple(

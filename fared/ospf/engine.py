@@ -183,7 +183,7 @@ class OspfEngine:
 
     def snapshot(self, now: float) -> OspfSnapshot:
         """An immutable snapshot of the process."""
-        return take_snapshot(self._instance, now)
+        return take_snapshot(self._instance, now, self._flooding.dynamic.views())
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Count active interfaces, those with a full neighbor, and adjacencies still forming."""

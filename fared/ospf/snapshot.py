@@ -6,6 +6,7 @@ from collections import Counter
 
 import msgspec
 
+from fared.core.dynamic_flooding import TopologyView
 from fared.core.ids import AreaId
 from fared.core.keys import KeyringView, keyring_view
 from fared.core.reduction import ReductionSettings
@@ -100,6 +101,7 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
     hostname: str | None
     stub_router: bool
     reduction: ReductionSettings
+    topologies: tuple[TopologyView, ...]
     interfaces: tuple[InterfaceView, ...]
     databases: tuple[DatabaseView, ...]
     exchanging: int
@@ -118,7 +120,9 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
         return None
 
 
-def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
+def take_snapshot(
+    instance: Instance, now: float, topologies: tuple[TopologyView, ...] = ()
+) -> OspfSnapshot:
     """Copy the visible state of the live engine."""
     interfaces = [interface for _, interface in sorted(instance.interfaces.items())]
     listed = _listed(instance)
@@ -127,6 +131,7 @@ def take_snapshot(instance: Instance, now: float) -> OspfSnapshot:
         hostname=instance.settings.hostname,
         stub_router=instance.settings.stub_router,
         reduction=instance.settings.reduction,
+        topologies=topologies,
         interfaces=tuple(_interface(instance, i, listed, now) for i in interfaces),
         databases=(
             *(_area(area, now) for _, area in sorted(instance.areas.items())),

@@ -54,7 +54,7 @@ STATUS: Json = {
     },
     "ospf": {
         "stub_router": False,
-        "flooding": {"reduction": "none", "delay": 0.2},
+        "flooding": {"reduction": "none", "delay": 0.2, "topologies": []},
         "areas": [
             {
                 "area": "0.0.0.0",

@@ -35,7 +35,7 @@ LEVELS: Json = {
     "families": ["ipv4", "ipv6"],
     "overloaded": True,
     "attached": True,
-    "flooding": {"reduction": "leaf", "delay": 0.2},
+    "flooding": {"reduction": "leaf", "delay": 0.2, "topologies": []},
     "levels": [
         {
             "level": "level-1",

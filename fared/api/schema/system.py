@@ -26,11 +26,30 @@ class AreaStatus(TypedDict):
     checksum: str
 
 
+class FloodingTopologyStatus(TypedDict):
+    """Dynamic flooding in an area or level. ``leader``: the area leader.
+
+    ``routers``: how many it connects, 0: there is none, and LSAs or LSPs are flooded to all
+    neighbors. Of the neighbors that take part, those in ``others`` are sent none.
+    """
+
+    scope: str
+    leader: str | None
+    routers: int
+    parents: list[str]
+    children: list[str]
+    others: list[str]
+
+
 class FloodingStatus(TypedDict):
-    """Flooding reduction. ``reduction`` is none or leaf; ``delay``: seconds at most."""
+    """Flooding reduction. ``reduction`` is none, leaf or dynamic; ``delay``: seconds at most.
+
+    ``topologies``: with dynamic, one for each area or level.
+    """
 
     reduction: str
     delay: Seconds
+    topologies: list[FloodingTopologyStatus]
 
 
 class OspfStatus(TypedDict):

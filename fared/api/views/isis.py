@@ -228,9 +228,15 @@ def status(context: ViewContext) -> IsisStatus:
         "families": [family_name(family) for family in snapshot.families],
         "overloaded": snapshot.overloaded,
         "attached": snapshot.attached,
-        "flooding": flooding_status(snapshot.reduction),
+        "flooding": flooding_status(
+            snapshot.reduction, snapshot.topologies, _level_label, format_system_id
+        ),
         "levels": levels,
     }
+
+
+def _level_label(level: int) -> str:
+    return Level(level).label
 
 
 def unready(context: ViewContext) -> tuple[str, int]:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from fared.api.views.context import ViewContext, finite
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fared.api.schema.link import AuthenticationStatus, LinkStatus
     from fared.api.schema.system import FloodingStatus
+    from fared.core.dynamic_flooding import TopologyView
     from fared.core.keys import KeyringView
     from fared.core.reduction import ReductionSettings
     from fared.isis.snapshot import CircuitView
@@ -39,9 +42,28 @@ def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkS
     }
 
 
-def flooding_status(reduction: ReductionSettings) -> FloodingStatus:
-    """Return whether flooding is reduced, and the delay."""
-    return {"reduction": reduction.mode.value, "delay": reduction.delay}
+def flooding_status(
+    reduction: ReductionSettings,
+    topologies: tuple[TopologyView, ...],
+    scope: Callable[[int], str],
+    name: Callable[[int], str],
+) -> FloodingStatus:
+    """Return how flooding is reduced; ``scope`` names areas or levels, ``name`` routers."""
+    return {
+        "reduction": reduction.mode.value,
+        "delay": reduction.delay,
+        "topologies": [
+            {
+                "scope": scope(view.scope),
+                "leader": None if view.leader is None else name(view.leader),
+                "routers": view.routers,
+                "parents": [name(router) for router in view.parents],
+                "children": [name(router) for router in view.children],
+                "others": [name(router) for router in view.others],
+            }
+            for view in topologies
+        ],
+    }
 
 
 def keyring_shown(view: KeyringView | None) -> AuthenticationStatus | None:

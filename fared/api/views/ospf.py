@@ -238,7 +238,7 @@ def status(context: ViewContext) -> OspfStatus:
         )
     return {
         "stub_router": snapshot.stub_router,
-        "flooding": flooding_status(snapshot.reduction),
+        "flooding": flooding_status(snapshot.reduction, snapshot.topologies, dotted, dotted),
         "areas": areas,
     }
 

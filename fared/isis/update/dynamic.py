@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fared.core.dynamic_flooding import DynamicFlooding, Plan
+from fared.core.dynamic_flooding import DynamicFlooding, Plan, TopologyView
 from fared.core.ids import SystemId
 from fared.core.timers import Timer
 from fared.isis.circuit import Circuit
@@ -60,6 +60,10 @@ class DynamicLevels:
     def level(self, level: Level) -> DynamicFlooding | None:
         """The state of a level; None: no dynamic flooding."""
         return self._levels.get(level)
+
+    def views(self) -> tuple[TopologyView, ...]:
+        """The topologies, by level."""
+        return tuple(state.view(level) for level, state in sorted(self._levels.items()))
 
     # Events
 

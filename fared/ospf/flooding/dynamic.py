@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.dynamic_flooding import AddedLink, Capability, DynamicFlooding, Plan
+from fared.core.dynamic_flooding import AddedLink, Capability, DynamicFlooding, Plan, TopologyView
 from fared.core.ids import AreaId
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.neighbor import NeighborState
@@ -103,6 +103,10 @@ class DynamicAreas:
     def area(self, area: AreaId) -> DynamicFlooding | None:
         """The state of an area; None: no dynamic flooding."""
         return self._areas.get(area)
+
+    def views(self) -> tuple[TopologyView, ...]:
+        """The topologies, by area."""
+        return tuple(state.view(area) for area, state in sorted(self._areas.items()))
 
     # Events
 
