@@ -163,7 +163,7 @@ class Run:
         if not device.serve(30.0, lambda: all(each.heard_at for each in neighbors)):
             raise RuntimeError(f"no hello on each link: {device.diagnosis()}")
         device.serve(0.5)
-        began, cpu = time.monotonic(), device.cpu()
+        began, cpu, core = time.monotonic(), device.cpu(), device.core()
         script.reset()
         full = loaded = routes = 0.0
 
@@ -187,6 +187,7 @@ class Run:
             "loaded": loaded - began if loaded else None,
             "routes": routes - began if routes else None,
             "cpu": device.cpu() - cpu,
+            "others": device.core() - core - (device.cpu() - cpu),
             "links": script.links,
             "missing": len(script.missing),
             "lost": script.lost,
@@ -273,11 +274,13 @@ class Run:
             device.lag.longest = 0.0
         memory = device.resident()
         began, cpu, own = time.monotonic(), device.cpu(), time.process_time()
+        core = device.core()
         announcer = Announcer(device, rate, self.case)
         device.announcer = announcer.turn
         device.serve(self.case.seconds)
         device.announcer = None
         used, taken = device.cpu() - cpu, time.monotonic() - began
+        others = device.core() - core - used
         scripted = time.process_time() - own
         device.serve(1.1)
         in_time = script.in_time
@@ -286,6 +289,7 @@ class Run:
         return {
             "announced": announcer.done / taken,
             "cpu": 100 * used / taken,
+            "others": 100 * others / taken,
             "acknowledged": 100 * in_time / max(1, script.copies),
             "copies": script.copies / max(1, announcer.done),
             "lag": device.lag.longest * 1e3 if device.lag else None,

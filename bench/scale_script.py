@@ -168,14 +168,14 @@ class Script:
         if found is None:
             return False
         found.due &= ~bit
-        if not found.waiting & bit:
-            return False
-        found.waiting &= ~bit
-        if time.monotonic() - found.at <= IN_TIME:
-            self.in_time += 1
+        awaited = bool(found.waiting & bit)
+        if awaited:
+            found.waiting &= ~bit
+            if time.monotonic() - found.at <= IN_TIME:
+                self.in_time += 1
         if not found.waiting and not found.due:
             del self.sent[instance]
-        return True
+        return awaited
 
     def retransmit(self, now: float) -> None:
         """Send again what has not been acknowledged in time; to be called often."""

@@ -128,6 +128,22 @@ def test_what_the_device_has_sent_to_a_neighbor_that_neighbor_does_not_send():
     ]
     assert sorted(map(len, sent)) == [1, 2, 2, 2]
     assert made.copies == 7
+    for neighbor in neighbors:
+        for raw in raws:
+            made.acknowledged(made.contents.instance(raw), neighbor.bit)
+    assert not made.sent
+
+
+def test_what_the_device_sends_to_all_before_they_do_is_not_awaited():
+    made, neighbors = script(1.0)
+    raw = made.contents.announcement()
+    made.announce([raw], 100.0)
+    first = made._waves[0]._order[0]
+    made.acknowledged(made.contents.instance(raw), first.bit)
+    for neighbor in neighbors:
+        if neighbor is not first:
+            made.acknowledged(made.contents.instance(raw), neighbor.bit)
+    assert not made.sent
 
 
 def test_an_acknowledgment_counts_once_and_a_missing_one_is_followed_by_the_lsa_again():
