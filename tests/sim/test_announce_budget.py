@@ -145,6 +145,6 @@ def test_in_isis_a_whole_lsp_counts_as_one():
 def test_sixteen_spines_and_sixty_four_leaves(halved):
     """A fifth of what they announce unbounded, in the second run a tenth."""
     freely, run = quality(clos3, 16, 64, UNBOUNDED, settling=40, seconds=10)
-    assert run.most() > 400
+    assert run.most() > 300
     ours, _ = quality(clos3, 16, 64, 100.0, halved=halved, settling=40, seconds=10)
     same_quality(ours, freely)
