@@ -25,7 +25,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import fib_groups, fib_ospf
+from bench import fib_groups, fib_loss, fib_ospf
 from bench.rows import compared
 from fared.core.ids import Prefix, format_address
 from fared.fib.model import (
@@ -285,6 +285,8 @@ def rows() -> list[Row]:
         found += [capacity_row(box), dump_row(box)]
         box.fib.clear()
         found.append(asyncio.run(event_row(box)))
+        box.fib.clear()
+        found += fib_loss.rows(box)
     return [*found, *fib_groups.rows(), *fib_ospf.rows()]
 
 
