@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import heapq
+import itertools
 import os
 import random
 import statistics
@@ -53,6 +54,7 @@ KINDS = {
 """OSPF packet types and PDU types of IS-IS; their numbers do not overlap."""
 BACKBONE = AreaId(0)
 LEAF = ReductionSettings(Reduction.LEAF)
+DYNAMIC = ReductionSettings(Reduction.DYNAMIC)
 NONE = ReductionSettings()
 NOTE_ACKS = (
     "on the virtual clock; updates and acks together are two packets per link with and without"
@@ -84,7 +86,9 @@ class Wires:
         self._order = 0
         self._last: dict[tuple[int, int], float] = {}
         self.nodes = [
-            Engine(self._engine(number, reduction if number >= spines else NONE))
+            Engine(
+                self._engine(number, reduction if number >= spines or reduction.dynamic else NONE)
+            )
             for number in range(spines + leaves)
         ]
         for leaf in range(spines, spines + leaves):
@@ -208,19 +212,20 @@ def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -
 
 def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
     """Compare counts with and without reduction; load does not change them: one process a core."""
-    wanted = [(*each, reduction) for each in fabrics for reduction in (LEAF, NONE)]
+    wanted = [(*each, reduction) for each in fabrics for reduction in (LEAF, DYNAMIC, NONE)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         counted = list(pool.map(copies, *zip(*wanted, strict=True)))
     rows: list[Row] = []
     for number, (proto, spines, leaves) in enumerate(fabrics):
-        with_it, without = counted[2 * number : 2 * number + 2]
-        for who in ("leaf", "spine"):
+        leaf, dynamic, without = counted[3 * number : 3 * number + 3]
+        ways = (("leaf reduction", leaf), ("dynamic flooding", dynamic))
+        for who, (way, with_it) in itertools.product(("leaf", "spine"), ways):
             name = f"{proto} {spines}x{leaves}, a change at a {who}"
             for figure, unit in ((UPDATES, "packets"), ("bytes", "bytes")):
                 ours, other = (found[f"{who} {figure}"] for found in (with_it, without))
                 rows.append(
                     {
-                        "name": f"{name}, {figure}: leaf reduction / none",
+                        "name": f"{name}, {figure}: {way} / none",
                         "ours": ours,
                         "other": other,
                         "unit": unit,
