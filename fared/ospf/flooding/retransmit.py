@@ -125,10 +125,7 @@ class Retransmitter:
             for entry in list(lsdb.listed.values()):
                 if entry.unacknowledged & neighbor.bit:
                     self.acknowledged(entry, neighbor)
-        # The bit may soon be that of another neighbor.
-        for wave in self._waves.values():
-            for entry in wave.entries:
-                wave.entries[entry] &= ~neighbor.bit
+        # Waves may keep the bit: it counts with that of the LSA only.
         self._instance.outbox.forget(neighbor.bit)
         self._instance.participants.dismiss(neighbor)
 
