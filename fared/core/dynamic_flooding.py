@@ -3,7 +3,7 @@
 Routers advertise the algorithms that they support, and whether they may be area leader. If the
 leader demands fared's algorithm, each router that supports it floods to others that do over the
 flooding topology (``core.flooding_topology``) only; all other neighbors receive everything. The
-engines report the links that routers advertise, and ask for a ``Plan`` when they flood.
+engines report the links that routers advertise, and ask for a ``FloodPlan`` when they flood.
 
 A lost link outside of the topology changes nothing. Otherwise the topology is computed again soon
 after the first change. Meanwhile LSAs follow the former one, which any single failure leaves
@@ -23,7 +23,7 @@ import msgspec
 from fared.core.flooding_topology import FloodingTopology, flooding_topology
 
 ALGORITHM: Final = 228
-"""Of the private range, 128 to 254 (RFC 9667 §5.1.1): ``flooding_topology`` and ``Plan``."""
+"""Of the private range, 128 to 254 (RFC 9667 §5.1.1): ``flooding_topology`` and ``FloodPlan``."""
 LEADER_PRIORITY: Final = 64
 CALM: Final = 2.0
 """Seconds without a new link or router before a router begins to flood over a topology."""
@@ -59,7 +59,7 @@ class AddedLink(msgspec.Struct, frozen=True):
     joins: bool
 
 
-class Plan(msgspec.Struct, frozen=True):
+class FloodPlan(msgspec.Struct, frozen=True):
     """What is done with an LSA from one sender. Neighbors in none of the sets take no part.
 
     ``now``: it is sent at once. ``later``: it is sent after the flood delay, unless the neighbor
@@ -94,7 +94,7 @@ class DynamicFlooding:
         self._claims: dict[int, frozenset[int]] = {}
         self._capabilities: dict[int, Capability] = {}
         self._graph: dict[int, set[int]] = {}
-        self._plans: dict[int | None, Plan] = {}
+        self._plans: dict[int | None, FloodPlan] = {}
         self._adjacent: frozenset[int] = _NO_LINKS
         self._known: frozenset[int] = _NO_LINKS
         """Our links when the topology was computed."""
@@ -244,7 +244,7 @@ class DynamicFlooding:
 
     # Flooding
 
-    def plan(self, sender: int | None) -> Plan | None:
+    def plan(self, sender: int | None) -> FloodPlan | None:
         """To whom to flood an LSA from a neighbor; None: to all.
 
         ``sender`` None: our own, or from a neighbor that takes no part.
@@ -273,7 +273,7 @@ class DynamicFlooding:
             # cut off: to all, until there is another topology
             if not alive and not children & self._adjacent:
                 now = known
-            plan = self._plans[sender] = Plan(now, chosen - now, known - chosen - now)
+            plan = self._plans[sender] = FloodPlan(now, chosen - now, known - chosen - now)
         return plan
 
     def view(self, scope: int) -> TopologyView:

@@ -28,7 +28,7 @@ Node = TypeVar("Node", bound=int)
 Graph = Mapping[Node, Collection[Node]]
 
 
-class Place(msgspec.Struct):
+class TopologyPlace(msgspec.Struct):
     """A router in the flooding topology; the primary parent is the first. ``depth`` is in hops."""
 
     parents: list[int] = msgspec.field(default_factory=list)
@@ -39,7 +39,7 @@ class Place(msgspec.Struct):
 class FloodingTopology(msgspec.Struct, frozen=True):
     """All routers with their parents and children. ``searched``: links that ears depend on."""
 
-    places: dict[int, Place]
+    places: dict[int, TopologyPlace]
     searched: set[tuple[int, int]]
 
     def has(self, a: int, b: int) -> bool:
@@ -71,7 +71,7 @@ class _Grower:
 
     def __init__(self, graph: dict[Node, list[Node]]) -> None:
         self.graph: dict[int, list[int]] = graph  # type: ignore[assignment]
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, TopologyPlace] = {}
         self.searched: set[tuple[int, int]] = set()
         self._order: list[int] = []
         self._open = 0
@@ -100,7 +100,7 @@ class _Grower:
 
     def _add(self, node: int, parents: list[int]) -> None:
         places = self.places
-        places[node] = Place()
+        places[node] = TopologyPlace()
         for parent in parents:
             self._set_parent(node, parent)
         self._order.append(node)

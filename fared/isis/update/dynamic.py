@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fared.core.dynamic_flooding import DynamicFlooding, Plan, TopologyView
+from fared.core.dynamic_flooding import DynamicFlooding, FloodPlan, TopologyView
 from fared.core.ids import SystemId
 from fared.core.timers import Timer
 from fared.isis.circuit import Circuit
@@ -32,14 +32,14 @@ class DynamicLevels:
         self._levels: dict[Level, DynamicFlooding] = {}
         self._timers: dict[Level, Timer] = {}
 
-    def plan(self, level: Level, source: SrmSsnQueue | None) -> Plan | None:
+    def plan(self, level: Level, source: SrmSsnQueue | None) -> FloodPlan | None:
         """To whom an LSP from ``source`` is flooded; None: to all."""
         state = self._levels.get(level)
         if state is None:
             return None
         return state.plan(None if source is None else _neighbor(source.circuit))
 
-    def is_spared(self, plan: Plan | None, queue: SrmSsnQueue, identifier: LspId) -> bool:
+    def is_spared(self, plan: FloodPlan | None, queue: SrmSsnQueue, identifier: LspId) -> bool:
         """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
         if plan is None or not self._is_synchronized(queue):
             return False
@@ -47,7 +47,7 @@ class DynamicLevels:
         spared = _neighbor(queue.circuit) in plan.spared
         return spared and not any(identifier in flags for flags in waiting)
 
-    def is_deferred(self, plan: Plan | None, queue: SrmSsnQueue) -> bool | None:
+    def is_deferred(self, plan: FloodPlan | None, queue: SrmSsnQueue) -> bool | None:
         """Whether a neighbor in the topology is sent an LSP later; None: it takes no part."""
         if plan is None or not self._is_synchronized(queue):
             return None

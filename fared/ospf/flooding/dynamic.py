@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fared.core.dynamic_flooding import AddedLink, Capability, DynamicFlooding, Plan, TopologyView
+from fared.core.dynamic_flooding import (
+    AddedLink,
+    Capability,
+    DynamicFlooding,
+    FloodPlan,
+    TopologyView,
+)
 from fared.core.ids import AreaId
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.neighbor import NeighborState
@@ -40,7 +46,7 @@ _FLUSHED_KEPT = 4096
 
 
 class Sorted(msgspec.Struct, frozen=True):
-    """A ``Plan`` as bitmaps of full neighbors."""
+    """A ``FloodPlan`` as bitmaps of full neighbors."""
 
     now: int = 0
     later: int = 0
@@ -62,7 +68,7 @@ class DynamicAreas:
         self._database = database
         self._areas: dict[AreaId, DynamicFlooding] = {}
         self._timers: dict[AreaId, Timer] = {}
-        self._sorted: dict[tuple[AreaId, int | None], tuple[Plan, FloodGroup, Sorted]] = {}
+        self._sorted: dict[tuple[AreaId, int | None], tuple[FloodPlan, FloodGroup, Sorted]] = {}
         self._flushed: dict[tuple[AreaId | None, LsaKey], tuple[float, LsaEntry]] = {}
 
     @property
