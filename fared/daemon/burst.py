@@ -2,8 +2,11 @@
 
 A burst is flooded in full packets and computed in one run, so packets are passed on only after
 all readable sockets have been read. A burst that takes long is passed on in slices: between them
-the loop goes on, and sockets are read again, so that none overflows. Hellos are passed on before
-all other packets, since an adjacency must not end because of what waits before its hello.
+the loop goes on, and sockets are read again, so that none overflows. A hello equal to the last one
+of its sender is passed on before all other packets: it only restarts a timer, and an adjacency must
+not end because of what waits before it. Any other hello keeps its place: that of a neighbor that
+leaves follows the LSAs that it flushes. (With cryptographic authentication no hello of OSPF equals
+another; the packets of an interface must then stay in order, RFC 2328 §D.3.)
 """
 
 from __future__ import annotations
@@ -29,8 +32,35 @@ _LEAST, _MOST = 16, 512
 _WEIGHT = 0.25
 """Weight of the last slice in the average time of a packet."""
 
+_SENDERS = 4096
+"""Senders whose last hello is remembered."""
+
 HandOn = Callable[[list[events.To], float], None]
 _Packet = tuple[str, PacketReceived]
+
+
+class RepeatedHellos:
+    """Recognizes hellos that say nothing new, by the last payload of each sender."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, int, int], bytes] = {}
+        self._waiting: set[tuple[str, int, int]] = set()
+
+    def overtakes(self, proto: str, packet: PacketReceived, *, waits: bool) -> bool:
+        """Whether a hello may be passed on before what ``waits``, an earlier other one included."""
+        sender = proto, packet.ifindex, packet.source
+        if self._last.get(sender) == packet.payload:
+            return waits and sender not in self._waiting
+        if len(self._last) >= _SENDERS:
+            self._last.clear()
+        self._last[sender] = packet.payload
+        if waits:
+            self._waiting.add(sender)
+        return False
+
+    def none_waits(self) -> None:
+        """All hellos received were passed on."""
+        self._waiting.clear()
 
 
 class Burst:
@@ -49,6 +79,7 @@ class Burst:
         self.io: Mapping[str, Container[int]] = {}
         self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
         self._hand_on = hand_on
+        self._repeated = RepeatedHellos()
         self._urgent: list[_Packet] = []
         self._packets: deque[_Packet] = deque()
         self._arrived = 0.0
@@ -81,7 +112,11 @@ class Burst:
         if not self._packets and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
         is_hello = self.hellos.get(proto)
-        if is_hello is not None and self._packets and is_hello(packet.payload):
+        if (
+            is_hello is not None
+            and is_hello(packet.payload)
+            and self._repeated.overtakes(proto, packet, waits=bool(self._packets))
+        ):
             self._urgent.append((proto, packet))
         else:
             self._packets.append((proto, packet))
@@ -92,6 +127,8 @@ class Burst:
         room = min(max(int(_SLICE / self._cost), _LEAST), _MOST) if self._cost else _MOST
         packets, self._urgent = self._urgent, []
         packets += [self._packets.popleft() for _ in range(min(room, len(self._packets)))]
+        if not self._packets:
+            self._repeated.none_waits()
         if not packets:
             return
         still_open = [

@@ -171,7 +171,7 @@ async def busy(watched):
 
     loop.time = lambda: real() + lag
     watched.burst._hand_on = hand_on
-    watched.burst.hellos = {"ospf": lambda payload: payload == HELLO}
+    watched.burst.hellos = {"ospf": lambda payload: payload.startswith(HELLO)}
     watched.kind = socket.SOCK_DGRAM
     yield watched
     loop.time = real
@@ -197,13 +197,44 @@ async def test_a_long_burst_is_passed_on_in_slices_between_which_the_loop_goes_o
     assert [p for payloads in busy.payloads() for p in payloads] == [b"%d" % n for n in range(1000)]
 
 
-async def test_a_hello_does_not_wait_for_the_packets_before_it(busy):
+async def drained(busy: Watched) -> list[bytes]:
+    """The payloads in the order in which they were passed on."""
+    while busy.burst._packets or busy.burst._urgent:
+        await one_turn()
+    return [payload for payloads in busy.payloads() for payload in payloads]
+
+
+async def test_a_repeated_hello_does_not_wait_for_the_packets_before_it(busy):
     busy.add(2)
+    busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
     fill(busy, 1000)
     busy.burst.end()
     busy.write(2, HELLO)
     await one_turn()
     assert busy.payloads()[1][0] == HELLO
+
+
+async def test_a_hello_that_says_something_new_follows_what_its_sender_sent_before(busy):
+    """The last hello of a neighbor that leaves must not overtake the LSAs that it flushes."""
+    busy.add(2)
+    busy.burst.take("ospf", PacketReceived(1, 10, 20, HELLO))
+    fill(busy, 100)
+    for payload in (b"hello, leaving", b"hello, leaving", HELLO):
+        busy.burst.take("ospf", PacketReceived(1, 10, 20, payload))
+    busy.burst.end()
+    payloads = await drained(busy)
+    assert payloads[-3:] == [b"hello, leaving", b"hello, leaving", HELLO]
+    # all has been passed on: the next equal one may overtake again
+    fill(busy, 100)
+    busy.burst.take("ospf", PacketReceived(1, 10, 20, HELLO))
+    busy.burst.end()
+    assert (await drained(busy))[-101] == HELLO
+
+
+async def test_senders_of_hellos_are_not_remembered_without_limit(busy):
+    for source in range(10_000):
+        busy.burst.take("ospf", PacketReceived(1, source, 20, HELLO))
+    assert len(busy.burst._repeated._last) <= 4096
 
 
 async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
