@@ -25,6 +25,7 @@ from tests.peers.peers import (
     fared,
     full_neighbors,
     gateways,
+    reconfigured,
     tell,
     vtysh,
     vtysh_json,
@@ -151,6 +152,28 @@ def test_bird_routes_to_prefixes_of_fared(fabric: Fabric):
     shown = fabric.node("S2").cli("show route 10.255.0.5/32")
     found = {(i, g) for g, i in re.findall(r"via (\S+) on (\S+)", shown)}
     assert found == wanted_gateways(fabric, "S2", "S3")
+
+
+def test_dynamic_flooding_of_fared_changes_nothing_for_frr_and_bird(fabric: Fabric):
+    """The flooding topology connects the three fareds; FRR and BIRD are sent everything."""
+    frr, bird = fabric.node("S1"), fabric.node("S2")
+    with reconfigured(fabric, {"fared": ("ospf:\n", "  flooding: {reduction: dynamic}\n")}):
+        for name in ("L1", "L2", "S3"):
+            wait_for(lambda n=name: topology_size(fabric, n) == 3, 15.0, f"{name}: a topology")
+        await_equal_databases(fabric)
+        for change in (fabric.fail, fabric.heal):
+            change("L1", "S3")
+            await_equal_databases(fabric)
+            assert database(frr) == database(bird) == database(fabric.node("S3"))
+    await_whole(fabric)
+    assert topology_size(fabric, "L1") is None
+    await_equal_databases(fabric)
+
+
+def topology_size(fabric: Fabric, name: str) -> int | None:
+    """The number of routers in the flooding topology of a fared; None: it has none."""
+    found = fared(fabric.node(name)).request("show status")["ospf"]["flooding"]["topologies"]
+    return found[0]["routers"] if found else None
 
 
 def frr_te_links(fabric: Fabric, leaf: str) -> dict[str, dict[str, float]]:
