@@ -6,11 +6,11 @@ complete set of CSNPs: each then sends what the other lacks, and requests what i
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Container
 
 from fared.core.dynamic_flooding import DynamicFlooding, FloodPlan, TopologyView
+from fared.core.flooding_scopes import FloodingScopes
 from fared.core.ids import SystemId
-from fared.core.timers import Timer
 from fared.isis.circuit import Circuit
 from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.instance import Instance
@@ -29,12 +29,13 @@ class DynamicLevels:
         self._instance = instance
         self._process = instance.process
         self._lsp_transmitter = lsp_transmitter
-        self._levels: dict[Level, DynamicFlooding] = {}
-        self._timers: dict[Level, Timer] = {}
+        self._scopes: FloodingScopes[Level] = FloodingScopes(
+            instance.process, instance.system_id, self._links_added
+        )
 
     def plan(self, level: Level, source: SrmSsnQueue | None) -> FloodPlan | None:
         """To whom an LSP from ``source`` is flooded; None: to all."""
-        state = self._levels.get(level)
+        state = self._scopes.states.get(level)
         if state is None:
             return None
         return state.plan(None if source is None else _neighbor(source.circuit))
@@ -59,11 +60,11 @@ class DynamicLevels:
 
     def level(self, level: Level) -> DynamicFlooding | None:
         """The state of a level; None: no dynamic flooding."""
-        return self._levels.get(level)
+        return self._scopes.states.get(level)
 
     def views(self) -> tuple[TopologyView, ...]:
         """The topologies, by level."""
-        return tuple(state.view(level) for level, state in sorted(self._levels.items()))
+        return self._scopes.views()
 
     # Events
 
@@ -76,65 +77,44 @@ class DynamicLevels:
             self._read_links(level, system)
         if _tells(entry) or (previous is not None and _tells(previous)):
             self._read_capability(level, system)
-        self._arm(level)
+        self._scopes.arm(level)
 
     def adjacencies_changed(self, level: Level) -> None:
         """An adjacency has come up or gone down."""
         if self._instance.settings.reduction.dynamic:
             found = (_neighbor(queue.circuit) for queue in self._lsp_transmitter.active(level))
-            self._state(level).adjacent(neighbor for neighbor in found if neighbor is not None)
+            neighbors_up = [neighbor for neighbor in found if neighbor is not None]
+            self._scopes.state(level).adjacent(neighbors_up)
 
     def settings_changed(self) -> None:
         """Begin or end dynamic flooding."""
         if not self._instance.settings.reduction.dynamic:
-            self._levels.clear()
-            for timer in self._timers.values():
-                self._process.timers.cancel(timer)
-            self._timers.clear()
+            self._scopes.clear()
             return
         for level, database in self._instance.databases.items():
-            if level not in self._levels:
+            if level not in self._scopes.states:
                 for system in {system_of(entry.lsp_id) for entry in database.ordered()}:
                     self._read_links(level, system)
                     self._read_capability(level, system)
                 self.adjacencies_changed(level)
-                self._arm(level)
-
-    def _state(self, level: Level) -> DynamicFlooding:
-        state = self._levels.get(level)
-        if state is None:
-            state = self._levels[level] = DynamicFlooding(self._instance.system_id)
-        return state
+                self._scopes.arm(level)
 
     def _read_links(self, level: Level, system: SystemId) -> None:
         found = neighbors(self._instance.databases[level], system)
-        self._state(level).links(system, found, self._process.now)
+        self._scopes.state(level).links(system, found, self._process.now)
 
     def _read_capability(self, level: Level, system: SystemId) -> None:
         mine = self._instance.databases[level].between(lsp_id(system), lsp_id(system, 0, 0xFF))
         tlvs: list[Tlv] = [tlv for entry in mine if not entry.purged for tlv in entry.lsp.tlvs]
-        self._state(level).capability(system, read_capability(tlvs), self._process.now)
+        self._scopes.state(level).capability(system, read_capability(tlvs), self._process.now)
 
     # The topology
 
-    def _arm(self, level: Level) -> None:
-        due = self._levels[level].due() if level in self._levels else None
-        timer = self._timers.get(level)
-        if due is None or (timer is not None and timer.active and timer.deadline <= due):
-            return
-        self._process.timers.cancel(timer)
-        self._timers[level] = self._process.timers.arm(due, partial(self._compute, level))
-
-    def _compute(self, level: Level) -> None:
-        state, now = self._levels[level], self._process.now
-        due = state.due()
-        if due is not None and due <= now:
-            added = {link.neighbor for link in state.compute(now)}
-            for queue in self._lsp_transmitter.active(level):
-                if queue.reliable and _neighbor(queue.circuit) in added:
-                    queue.begin_csnp()
-                    self._lsp_transmitter.touch(queue)
-        self._arm(level)
+    def _links_added(self, level: Level, added: Container[int]) -> None:
+        for queue in self._lsp_transmitter.active(level):
+            if queue.reliable and _neighbor(queue.circuit) in added:
+                queue.begin_csnp()
+                self._lsp_transmitter.touch(queue)
 
 
 def _neighbor(circuit: Circuit) -> SystemId | None:

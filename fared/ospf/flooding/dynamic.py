@@ -20,6 +20,7 @@ from fared.core.dynamic_flooding import (
     FloodPlan,
     TopologyView,
 )
+from fared.core.flooding_scopes import FloodingScopes
 from fared.core.ids import AreaId
 from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
 from fared.ospf.neighbor import NeighborState
@@ -28,9 +29,8 @@ from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey, LsType
 from fared.ospf.packet.opaque import RouterInformation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from fared.core.timers import Timer
     from fared.ospf.flooding.database import Database
     from fared.ospf.flooding.group import FloodGroup
     from fared.ospf.flooding.retransmit import Retransmitter
@@ -66,15 +66,16 @@ class DynamicAreas:
         self._process = instance.process
         self._retransmitter = retransmitter
         self._database = database
-        self._areas: dict[AreaId, DynamicFlooding] = {}
-        self._timers: dict[AreaId, Timer] = {}
+        self._scopes: FloodingScopes[AreaId] = FloodingScopes(
+            instance.process, instance.router_id, self._links_added
+        )
         self._sorted: dict[tuple[AreaId, int | None], tuple[FloodPlan, FloodGroup, Sorted]] = {}
         self._flushed: dict[tuple[AreaId | None, LsaKey], tuple[float, LsaEntry]] = {}
 
     @property
     def active(self) -> bool:
         """Whether any area may have a flooding topology."""
-        return bool(self._areas)
+        return bool(self._scopes.states)
 
     def sort(
         self, lsdb: Lsdb, sender: Neighbor | None, group: Callable[[Lsdb], FloodGroup]
@@ -85,7 +86,7 @@ class DynamicAreas:
         if lsdb.scope is Scope.AREA:
             return self._sort(lsdb.area or AreaId(0), sender, group)
         now = later = spared = 0
-        for area in self._areas:
+        for area in self._scopes.states:
             if not self._instance.areas[area].settings.stub:
                 found = self._sort(area, sender, group)
                 now, later, spared = now | found.now, later | found.later, spared | found.spared
@@ -96,7 +97,7 @@ class DynamicAreas:
     ) -> Sorted:
         known = sender is not None and sender.interface.settings.area == area
         router = sender.router_id if sender is not None and known else None
-        plan = self._areas[area].plan(router) if area in self._areas else None
+        plan = self._scopes.states[area].plan(router) if area in self._scopes.states else None
         if plan is None:
             return _NOBODY
         of = group(self._instance.areas[area].lsdb)
@@ -108,11 +109,11 @@ class DynamicAreas:
 
     def area(self, area: AreaId) -> DynamicFlooding | None:
         """The state of an area; None: no dynamic flooding."""
-        return self._areas.get(area)
+        return self._scopes.states.get(area)
 
     def views(self) -> tuple[TopologyView, ...]:
         """The topologies, by area."""
-        return tuple(state.view(area) for area, state in sorted(self._areas.items()))
+        return self._scopes.views()
 
     # Events
 
@@ -120,16 +121,16 @@ class DynamicAreas:
         """Process an LSA that is new, changed or at MaxAge; its body is decoded."""
         if self._instance.settings.reduction.dynamic and entry.lsdb.area is not None:
             self._read(entry.lsdb.area, entry)
-            self._arm(entry.lsdb.area)
+            self._scopes.arm(entry.lsdb.area)
 
     def adjacencies_changed(self, area: AreaId) -> None:
         """A neighbor has entered or left Full."""
         if self._instance.settings.reduction.dynamic:
-            self._state(area).adjacent(n.router_id for n in self._full(area))
+            self._scopes.state(area).adjacent(n.router_id for n in self._full(area))
 
     def removed(self, entry: LsaEntry) -> None:
         """A flushed LSA has left the database."""
-        if self._areas:
+        if self._scopes.states:
             if len(self._flushed) >= _FLUSHED_KEPT:
                 del self._flushed[next(iter(self._flushed))]
             self._flushed[entry.lsdb.area, entry.key] = (self._process.now, entry)
@@ -137,25 +138,16 @@ class DynamicAreas:
     def settings_changed(self) -> None:
         """Begin or end dynamic flooding."""
         if not self._instance.settings.reduction.dynamic:
-            self._areas.clear()
+            self._scopes.clear()
             self._sorted.clear()
             self._flushed.clear()
-            for timer in self._timers.values():
-                self._process.timers.cancel(timer)
-            self._timers.clear()
             return
         for area in self._instance.areas.values():
-            if area.area_id not in self._areas:
+            if area.area_id not in self._scopes.states:
                 for entry in area.lsdb:
                     self._read(area.area_id, entry)
                 self.adjacencies_changed(area.area_id)
-                self._arm(area.area_id)
-
-    def _state(self, area: AreaId) -> DynamicFlooding:
-        state = self._areas.get(area)
-        if state is None:
-            state = self._areas[area] = DynamicFlooding(self._instance.router_id)
-        return state
+                self._scopes.arm(area.area_id)
 
     def _read(self, area: AreaId, entry: LsaEntry) -> None:
         key, now = entry.key, self._process.now
@@ -163,30 +155,17 @@ class DynamicAreas:
         if key.ls_type == LsType.ROUTER:
             links = body.links if isinstance(body, RouterLsa) else ()
             far = (link.link_id for link in links if link.link_type == _P2P)
-            self._state(area).links(key.advertising_router, far, now)
+            self._scopes.state(area).links(key.advertising_router, far, now)
         elif key.ls_type == LsType.OPAQUE_AREA and key.link_state_id == _INFORMATION:
             found = _capability(body) if isinstance(body, RouterInformation) else None
-            self._state(area).capability(key.advertising_router, found, now)
+            self._scopes.state(area).capability(key.advertising_router, found, now)
 
     # The topology
 
-    def _arm(self, area: AreaId) -> None:
-        due = self._areas[area].due() if area in self._areas else None
-        timer = self._timers.get(area)
-        if due is None or (timer is not None and timer.active and timer.deadline <= due):
-            return
-        self._process.timers.cancel(timer)
-        self._timers[area] = self._process.timers.arm(due, lambda: self._compute(area))
-
-    def _compute(self, area: AreaId) -> None:
-        state, now = self._areas[area], self._process.now
-        due = state.due()
-        if due is not None and due <= now:
-            added = {link.neighbor: link for link in state.compute(now)}
-            for neighbor in self._full(area):
-                if neighbor.router_id in added:
-                    self._compare(area, neighbor, added[neighbor.router_id])
-        self._arm(area)
+    def _links_added(self, area: AreaId, added: Mapping[int, AddedLink]) -> None:
+        for neighbor in self._full(area):
+            if neighbor.router_id in added:
+                self._compare(area, neighbor, added[neighbor.router_id])
 
     def _full(self, area: AreaId) -> list[Neighbor]:
         """The full neighbors on point-to-point links of an area."""
