@@ -20,6 +20,25 @@ def drained(engine: Any) -> Iterator[Any]:
         yield from outputs
 
 
+class Clocked:
+    """One engine whose test advances the clock; subclasses take its outputs in ``drain``."""
+
+    now: float
+    engine: Any
+
+    @abstractmethod
+    def drain(self) -> None:
+        """Take the outputs of the engine."""
+
+    def at(self, now: float) -> None:
+        """Advance the clock, with a tick at each deadline."""
+        while (due := self.engine.next_deadline()) is not None and due <= now:
+            self.now = max(self.now, due)
+            self.engine.tick(self.now)
+            self.drain()
+        self.now = now
+
+
 @dataclass
 class Node:
     """One engine and all its outputs."""

@@ -157,4 +157,3 @@ class SparseFlooding:
 def most(found: Counter) -> int:
     """The most copies of one instance that one router was sent."""
     return max(found.values(), default=0)
-

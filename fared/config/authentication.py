@@ -134,13 +134,13 @@ class IsisKey(KeyLeaves, frozen=True):
         self._check_times()
 
 
-class Rotation:
+class Rotation(KeyLeaves, frozen=True):
     """Either the leaves of one key, or ``keys``: a list of them.
 
     The key that began last is sent, the first of equals; every key that is valid is accepted.
     """
 
-    __slots__ = ()
+    keys: tuple[KeyLeaves, ...] | None = None
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
@@ -148,6 +148,17 @@ class Rotation:
         others = given.keys() - {"keys"}
         if given.get("keys") is not None and others:
             raise values.expected("either keys or the leaves of one key", field=min(others))
+
+    def check(self) -> None:
+        """Refuse what the protocol forbids, of one key or of each."""
+        if self.keys is None:
+            super().check()
+        else:
+            _check_keys(self.keys)
+
+    def keyring(self) -> Keyring:
+        """Return the keys as the engine takes them."""
+        return tuple(key.timed_key() for key in self.keys or (self,))
 
 
 def _check_keys(keys: tuple[KeyLeaves, ...]) -> None:
@@ -168,39 +179,13 @@ def _twins(keys: tuple[KeyLeaves, ...]) -> Iterator[KeyLeaves]:
         seen.add((key.key_id, key.extended_sequence))
 
 
-def _keyring(leaves: KeyLeaves, keys: tuple[KeyLeaves, ...] | None) -> Keyring:
-    return tuple(key.timed_key() for key in keys or (leaves,))
-
-
 class OspfAuthentication(Rotation, OspfKey, frozen=True):
     """The ``authentication`` of an OSPF interface."""
 
     keys: tuple[OspfKey, ...] | None = None
-
-    def check(self) -> None:
-        """Refuse what the protocol forbids, of one key or of each."""
-        if self.keys is None:
-            super().check()
-        else:
-            _check_keys(self.keys)
-
-    def keyring(self) -> Keyring:
-        """Return the keys as the engine takes them."""
-        return _keyring(self, self.keys)
 
 
 class IsisAuthentication(Rotation, IsisKey, frozen=True):
     """The ``authentication`` of an IS-IS interface (hellos) or level (LSPs, SNPs)."""
 
     keys: tuple[IsisKey, ...] | None = None
-
-    def check(self) -> None:
-        """Refuse what the protocol forbids, of one key or of each."""
-        if self.keys is None:
-            super().check()
-        else:
-            _check_keys(self.keys)
-
-    def keyring(self) -> Keyring:
-        """Return the keys as the engine takes them."""
-        return _keyring(self, self.keys)

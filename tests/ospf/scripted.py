@@ -22,7 +22,7 @@ from fared.ospf.packet.packets import (
     LsUpdate,
 )
 from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
-from tests.engines import drained
+from tests.engines import Clocked, drained
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 
 E = 0x02
@@ -31,7 +31,7 @@ ALL_SPF = parse_dotted("224.0.0.5")
 OURS, THEIRS = parse_dotted("10.128.0.0"), parse_dotted("10.128.0.1")
 
 
-class Scripted:
+class Scripted(Clocked):
     """Engine 10.255.0.5 with one link; the scripted neighbor is 10.255.0.9 by default."""
 
     def __init__(
@@ -66,14 +66,6 @@ class Scripted:
             self.outputs.append(output)
             if isinstance(output, SendPacket):
                 self._inbox.append(decode_packet(output.payload).body)
-
-    def at(self, now: float) -> None:
-        """Advance the clock, with a tick at each deadline."""
-        while (due := self.engine.next_deadline()) is not None and due <= now:
-            self.now = max(self.now, due)
-            self.engine.tick(self.now)
-            self.drain()
-        self.now = now
 
     def raw(
         self, payload: bytes, source: int = THEIRS, destination: int = ALL_SPF, ttl: int = 1

@@ -9,11 +9,12 @@ from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.codec import decode_packet, encode_packet
 from fared.ospf.packet.packets import DdFlags, Hello, LsUpdate
 from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
+from tests.engines import Clocked
 from tests.ospf.harness import BACKBONE, FAST, make_link, router_id
 from tests.ospf.scripted import ALL_SPF, OURS, E, dd
 
 
-class Star:
+class Star(Clocked):
     """Engine 10.255.0.5; its neighbors, from 0 on, are 10.255.0.100 and the next ones."""
 
     def __init__(
@@ -60,14 +61,6 @@ class Star:
         while self.view(number).state != "Full":
             sequence += 1
             self.send(number, dd(DdFlags.MS, sequence))
-
-    def at(self, now: float) -> None:
-        """Advance the clock, with a tick at each deadline."""
-        while (due := self.engine.next_deadline()) is not None and due <= now:
-            self.now = max(self.now, due)
-            self.engine.tick(self.now)
-            self.drain()
-        self.now = now
 
     def view(self, number: int):
         """The view of a neighbor."""
