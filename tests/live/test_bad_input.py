@@ -95,7 +95,9 @@ def a_message(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
-def test_a_file_that_cannot_be_used(namespace: Netns, tmp_path: Path, case: Case):
+def test_an_invalid_file_ends_the_daemon_with_its_exit_code_and_place(
+    namespace: Netns, tmp_path: Path, case: Case
+):
     """The daemon ends with the right code and says where and why."""
     file = write(tmp_path, case.text)
     done = run_program("fared", "-c", str(file), netns=namespace)
@@ -111,7 +113,7 @@ def test_a_file_that_cannot_be_used(namespace: Netns, tmp_path: Path, case: Case
 
 
 @pytest.mark.parametrize("what", ["missing", "a directory", "forbidden", "not text"])
-def test_a_file_that_cannot_be_read(tmp_path: Path, what: str):
+def test_an_unreadable_configuration_exits_2(tmp_path: Path, what: str):
     """Exit 2, with the file's name and the reason."""
     file = write(tmp_path, GOOD)
     prefix: tuple[str, ...] = ()
@@ -227,7 +229,7 @@ def test_the_daemon_used_wrongly_exits_2():
 
 
 @pytest.mark.parametrize("arguments", [("show", "status"), ("drain",), ("config", "reload")])
-def test_a_daemon_that_is_not_there_exits_3(tmp_path: Path, arguments: tuple[str, ...]):
+def test_a_command_without_a_daemon_exits_3(tmp_path: Path, arguments: tuple[str, ...]):
     """The socket is named, and how to name another."""
     path = str(tmp_path / "none.sock")
     done = run_program("fared-cli", "-s", path, *arguments)
@@ -247,7 +249,9 @@ def test_a_daemon_that_is_not_there_exits_3(tmp_path: Path, arguments: tuple[str
         (("path", "10.255.9.1", "10.255.9.77"), "no route to 10.255.9.77"),
     ],
 )
-def test_questions_without_an_answer_exit_1(pair: Pair, arguments: tuple[str, ...], words: str):
+def test_requests_with_malformed_or_unknown_prefixes_and_ids_exit_1(
+    pair: Pair, arguments: tuple[str, ...], words: str
+):
     """Malformed and unknown prefixes and ids are not errors of the daemon."""
     done = pair.left.cli(*arguments)
     assert done.returncode == 1

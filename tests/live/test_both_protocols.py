@@ -57,7 +57,7 @@ def await_winner(pair: IsisPair, link: set[str]) -> None:
     wait_for(pair.left.settled, 10, "the kernel holds what was computed")
 
 
-def test_preference_decides_and_the_other_protocol_steps_in(pair: IsisPair):
+def test_the_preferred_protocol_provides_the_routes_and_the_other_replaces_it(pair: IsisPair):
     """110 before 115; 100 before 110; what one withdraws, the other still has."""
     await_winner(pair, OSPF)
     pair.left.reload(changed(pair.left, preference=100))

@@ -33,7 +33,9 @@ def events(daemon: Live, name: str) -> list[str]:
     return [str(r.get("interface")) for r in daemon.records() if r["event"] == name]
 
 
-def test_an_interface_that_comes_while_clients_hold_all_they_can_gets_its_neighbor(pair: Pair):
+def test_a_new_interface_gets_its_neighbor_while_clients_hold_all_descriptors_allowed_to_them(
+    pair: Pair,
+):
     left = pair.left
     with limited(left, 256), contextlib.ExitStack() as held:
         left.netns.ip("link", "set", LINKS[1], "down")

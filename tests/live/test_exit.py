@@ -32,7 +32,7 @@ def objects(pair: Pair, protocol: str) -> tuple[list[str], list[int]]:
     return [route["dst"] for route in routes], [hop["id"] for hop in nexthops]
 
 
-def test_a_clean_exit_tells_the_neighbors_first_and_removes_only_what_is_ours(leaving: Pair):
+def test_a_clean_exit_flushes_lsas_first_and_removes_only_routes_of_fared(leaving: Pair):
     """Within two seconds: LSAs flushed, then routes, groups and next hops gone, exit code 0.
 
     With ``fib: on-exit: keep`` the kernel's part stays, for a planned restart.

@@ -42,7 +42,7 @@ def config(tmp_path, monkeypatch):
     return load_text(f"{{api: {{socket: {tmp_path}/s, http: 'off'}}, ospf: {{}}}}")
 
 
-async def test_a_failed_callback_is_told_and_outlived(config):
+async def test_a_failed_callback_is_logged_and_the_daemon_continues(config):
     daemon = StandIn("x.yaml", config)
     running = asyncio.create_task(daemon.serve())
     await loop_until(lambda: daemon.defence.counts["event loop"])
@@ -53,7 +53,9 @@ async def test_a_failed_callback_is_told_and_outlived(config):
     assert isinstance(record["fields"]["exc_info"], ValueError)
 
 
-async def test_a_router_that_only_fails_ends_the_daemon_and_keeps_its_routes(config, monkeypatch):
+async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_routes(
+    config, monkeypatch
+):
     monkeypatch.setattr(StandIn, "fail", lambda self: self._give_up(ValueError("half done")))
     daemon = StandIn("x.yaml", config)
     with pytest.raises(DaemonError, match=r"half done.*routes stay"):
@@ -61,7 +63,7 @@ async def test_a_router_that_only_fails_ends_the_daemon_and_keeps_its_routes(con
     assert not daemon.withdrawn
 
 
-async def test_trouble_with_a_connection_is_only_logged(config, monkeypatch):
+async def test_a_failed_connection_is_only_logged(config, monkeypatch):
     monkeypatch.setattr(StandIn, "fail", lambda self: self._stop.set())
     daemon = StandIn("x.yaml", config)
     asyncio.get_running_loop().call_soon(

@@ -81,7 +81,7 @@ def test_ipv6_routes_lead_over_both_links(pair: Pair):
     assert RIGHT6_STUB in held
 
 
-def test_metrics_and_the_page_know_isis(pair: Pair):
+def test_metrics_and_the_web_page_include_isis(pair: Pair):
     """Levels are the areas; both ends hold the same database."""
     values = pair.left.metrics()
     assert values[f'fared_neighbors{{area="{LEVEL}",proto="isis",state="Up"}}'] == 2

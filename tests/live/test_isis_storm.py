@@ -207,7 +207,7 @@ def healed(pair: IsisPair, before: object) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_mutated_pdus_do_not_move_anything(
+def test_mutated_pdus_change_no_state(
     pair: IsisPair, victim: Live, corpus: list[bytes], count: int
 ):
     """Every one that is wrong is counted by its reason; the adjacency does not notice."""
@@ -221,7 +221,7 @@ def test_mutated_pdus_do_not_move_anything(
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_whole_pdus_of_strangers_leave_the_adjacency_up(
+def test_mutated_pdus_with_valid_checksums_leave_the_adjacency_up(
     pair: IsisPair, victim: Live, corpus: list[bytes], count: int
 ):
     """LSPs of routers that nobody leads to fill the database, and change no route."""
@@ -233,7 +233,7 @@ def test_whole_pdus_of_strangers_leave_the_adjacency_up(
     assert adjacencies(victim) == len(LINKS)
 
 
-def test_what_looks_like_the_neighbor_costs_the_adjacency_at_most(
+def test_packets_forged_in_the_name_of_the_neighbor_do_no_lasting_harm(
     pair: IsisPair, victim: Live, corpus: list[bytes]
 ):
     """Without authentication nobody can tell; but neither daemon trips, and both recover."""
@@ -280,7 +280,7 @@ def test_a_storm_of_purges_does_no_lasting_harm(pair: IsisPair, victim: Live):
     assert victim.alive()
 
 
-def test_a_forged_lsp_with_a_far_future_number_is_outbidden(pair: IsisPair, victim: Live):
+def test_a_forged_lsp_with_a_high_sequence_number_is_superseded(pair: IsisPair, victim: Live):
     """An empty LSP of each router near the end of the numbers: its owner takes the next."""
     before, lsps = routes(pair), own_lsps(pair)
     neighbor = mac_of(pair.right)

@@ -99,7 +99,9 @@ def unnumbered(tmp_path: Path) -> Iterator[Bundle]:
         made.close()
 
 
-def test_of_eight_parallel_links_seven_stay_and_max_paths_bounds_them(eight: Bundle):
+def test_eight_parallel_links_share_a_route_seven_remain_after_a_loss_and_max_paths_limits_them(
+    eight: Bundle,
+):
     assert [hop.weight for hop in eight.hops()] == [1] * 8
     eight.left.netns.ip("link", "set", "b3", "down")
     eight.await_links(set(BUNDLE) - {"b3"})

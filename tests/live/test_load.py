@@ -125,7 +125,7 @@ def test_load_becomes_weights_in_whole_buckets(loaded_pair: Pair):
     assert pair.left.complaints() == []
 
 
-def test_a_link_made_anew_begins_without_load(loaded_pair: Pair):
+def test_a_recreated_link_begins_without_load(loaded_pair: Pair):
     """The same name and index, counters at zero: neither an absurd load nor the old one."""
     pair = loaded_pair
     with traffic(pair.left.netns, "u0", LOAD * CAPACITY):

@@ -29,7 +29,7 @@ def waiting(tmp_path: Path) -> Iterator[Pair]:
         made.close()
 
 
-def test_systemd_hears_the_stages_then_ready_then_the_watchdog_then_stopping(
+def test_systemd_is_notified_of_stages_then_ready_then_watchdog_then_stopping(
     waiting: Pair, tmp_path: Path
 ):
     """READY=1 comes once the routes are in the kernel, and not before."""
@@ -68,7 +68,7 @@ def test_systemd_hears_the_stages_then_ready_then_the_watchdog_then_stopping(
         assert "WATCHDOG=1" not in rest[rest.index("STOPPING=1") :]
 
 
-def test_without_systemd_nothing_is_said(waiting: Pair):
+def test_without_systemd_nothing_is_notified(waiting: Pair):
     """No NOTIFY_SOCKET, no trouble."""
     waiting.left.start({"WATCHDOG_USEC": "400000"})
     wait_for(waiting.left.settled, 10, "ready")

@@ -80,7 +80,7 @@ def test_connected_networks_follow_their_interface(edge: Pair):
     wait_for(lambda: not edge.used(NETWORK), SOON, "nothing is redistributed any more")
 
 
-def test_of_two_that_redistribute_each_keeps_its_own_route(edge: Pair):
+def test_two_routers_that_redistribute_a_prefix_keep_their_own_routes(edge: Pair):
     """Though the metric in the kernel is worse than that of our routes."""
     edge.left.redistribute("ospf", static={})
     edge.left.netns.ip("route", "add", OUTSIDE, "via", LEFT_GATEWAY, "metric", "200")
@@ -109,7 +109,7 @@ def test_a_static_route_that_is_not_redistributed_competes_by_metric(edge: Pair)
         wait_for(lambda: not edge.used(OUTSIDE), SOON, "both are gone")
 
 
-def test_a_static_route_with_the_very_metric_of_ours_is_left_alone(edge: Pair):
+def test_a_static_route_with_the_metric_of_fared_is_not_replaced(edge: Pair):
     """The kernel would let us replace it; ours waits until it has gone."""
     edge.left.netns.ip("route", "add", OUTSIDE, "via", LEFT_GATEWAY, "metric", "20")
     edge.right.netns.ip("route", "add", OUTSIDE, "via", GATEWAY)
@@ -120,7 +120,7 @@ def test_a_static_route_with_the_very_metric_of_ours_is_left_alone(edge: Pair):
     wait_for(lambda: ours(edge.left) != "", 30, "there is room now")
 
 
-def test_a_thousand_routes_at_once(edge: Pair, tmp_path: Path):
+def test_a_thousand_redistributed_routes_reach_the_other_kernel(edge: Pair, tmp_path: Path):
     prefixes = [f"203.0.{n >> 8}.{n & 255}/32" for n in range(1000)]
     batch = tmp_path / "batch"
     for verb, wanted in (("add", 1000), ("del", 0)):
@@ -162,7 +162,7 @@ def alive(daemon: Live) -> list[str]:
     return [lsa["id"] for lsa in daemon.show("database")["as_scope"] if lsa["age"] < 3600]
 
 
-def test_a_clean_stop_takes_everything_back(edge: Pair):
+def test_a_clean_stop_withdraws_all_redistributed_routes(edge: Pair):
     edge.right.netns.ip("route", "add", OUTSIDE, "via", GATEWAY)
     wait_for(lambda: edge.used(OUTSIDE) == set(LINKS), SOON, "it arrives")
     try:
@@ -174,7 +174,7 @@ def test_a_clean_stop_takes_everything_back(edge: Pair):
         edge.await_routes()
 
 
-def test_a_bad_section_is_refused_with_its_place(edge: Pair):
+def test_an_invalid_redistribution_section_is_refused_with_its_place(edge: Pair):
     """As every other mistake in the file; what is announced stays announced."""
     edge.right.netns.ip("route", "add", OUTSIDE, "via", GATEWAY)
     wait_for(lambda: edge.used(OUTSIDE) == set(LINKS), SOON, "it arrives")

@@ -100,7 +100,7 @@ def test_a_bad_file_is_refused_and_the_running_configuration_stays(
     assert running.left.metrics()["fared_config_last_reload_success"] == 1
 
 
-def test_what_needs_a_restart_is_said_and_not_half_done(running: Pair):
+def test_a_change_that_requires_a_restart_is_reported_and_not_applied_in_part(running: Pair):
     """A new router id or protocol number waits; the rest of the file applies."""
     config = changed(running, "u0", cost=25)
     config["router-id"] = "10.255.9.77"
@@ -145,7 +145,7 @@ def test_an_address_that_comes_and_goes_is_advertised_and_withdrawn(running: Pai
     assert transitions(running) == before
 
 
-def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair):
+def test_routes_leave_a_link_that_goes_down_and_return_when_it_is_up(running: Pair):
     """Down acts at once; up takes the time of a new adjacency."""
     running.left.netns.ip("link", "set", "u0", "down")
     try:
@@ -157,7 +157,7 @@ def test_a_link_that_goes_down_and_up_again_is_left_and_used_again(running: Pair
     assert running.left.complaints() == running.right.complaints() == []
 
 
-def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
+def test_an_address_removed_from_a_link_and_added_again_restores_the_adjacency(running: Pair):
     """Without an address there is no numbered adjacency; with it there is one again."""
     running.left.netns.ip("addr", "del", "10.129.0.0/31", "dev", "u0")
     try:
@@ -167,7 +167,7 @@ def test_an_address_that_is_taken_from_a_link_and_given_back(running: Pair):
     wait_for(lambda: running.used() == set(LINKS), SOON, "both links")
 
 
-def test_drain_makes_a_stub_router_of_it_and_undrain_takes_that_back(running: Pair):
+def test_drain_makes_the_router_a_stub_router_until_undrain(running: Pair):
     """RFC 6987: all links at the highest cost; no adjacency ends, what is behind it stays reached.
 
     A reload in between does not end it.
@@ -191,7 +191,7 @@ def test_drain_makes_a_stub_router_of_it_and_undrain_takes_that_back(running: Pa
     assert transitions(running) == before
 
 
-def test_a_shaper_changes_the_weights_and_no_adjacency(running: Pair):
+def test_a_shaper_changes_weights_without_losing_the_adjacency(running: Pair):
     """A tenth of the rate, a tenth of the weight; without the shaper all is equal again."""
     before = transitions(running)
     shape = "tc qdisc replace dev u0 root tbf rate 1gbit burst 1mb limit 4mb"

@@ -55,7 +55,9 @@ def redirect_route(pair: Pair) -> None:
     "damage",
     [delete_route, flush_nexthops, change_weights, change_weights_as_another, redirect_route],
 )
-def test_damage_is_repaired_within_two_seconds(pair: Pair, damage: Callable[[Pair], None]):
+def test_deleted_or_altered_routes_are_repaired_within_two_seconds(
+    pair: Pair, damage: Callable[[Pair], None]
+):
     """The same routes over the same next hops with the same weights are there again."""
     before, counted = pair.view.routes(), drift(pair)
     begun = time.monotonic()
@@ -72,7 +74,7 @@ def test_damage_is_repaired_within_two_seconds(pair: Pair, damage: Callable[[Pai
     assert pair.left.complaints() == []
 
 
-def test_the_size_of_the_last_damage_is_a_metric(pair: Pair):
+def test_the_number_of_objects_last_repaired_is_a_metric(pair: Pair):
     """One route of ours deleted: one object differed."""
     counted = drift(pair)
     delete_route(pair)

@@ -115,7 +115,9 @@ class Watch:
         return len(self.gone) == len(self._prefixes)
 
 
-def test_a_killed_leaf_forwards_on_and_its_next_life_writes_nothing_that_is_right(fabric: Fabric):
+def test_a_killed_leaf_keeps_forwarding_and_after_its_restart_rewrites_no_correct_route(
+    fabric: Fabric,
+):
     """Routes stay while nobody is there, are adopted as they are, and only the stale ones go.
 
     A route is stale if nobody wants it: one of our protocol left behind by an accident, and one

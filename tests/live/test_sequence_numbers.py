@@ -155,7 +155,7 @@ def announce(router: Live, count: int) -> float:
     return time.monotonic() - begun
 
 
-def test_receivers_that_refuse_equal_numbers_hear_every_packet_and_every_new_life(ring: Ring):
+def test_strict_receivers_accept_all_packets_after_restarts_and_with_a_clock_behind(ring: Ring):
     full = ring.start()
     tell(f"MD5, HMAC and extended beside strict receivers: all Full {full:.2f} s after link up")
     took = announce(ring.routers["a"], LSAS)

@@ -156,7 +156,7 @@ def unharmed(pair: Pair, storm: Storm, routes: object) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_packets_with_wrong_checksums_do_not_move_anything(
+def test_packets_with_wrong_checksums_change_no_state(
     victim_pair: Pair, corpus: list[bytes], count: int
 ):
     """Every one is counted by its reason; the adjacency does not notice."""
@@ -171,7 +171,7 @@ def test_packets_with_wrong_checksums_do_not_move_anything(
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_packets_with_right_checksums_of_strangers_leave_the_adjacency_full(
+def test_mutated_packets_with_valid_checksums_leave_the_adjacency_full(
     victim_pair: Pair, corpus: list[bytes], count: int
 ):
     """They get past the checksum and are turned away by what stands behind it."""
@@ -183,7 +183,7 @@ def test_packets_with_right_checksums_of_strangers_leave_the_adjacency_full(
     assert wait_for(lambda: victim_pair.view.hops(RIGHT_STUB), 5, "the route")
 
 
-def test_what_looks_like_the_neighbor_costs_the_adjacency_at_most(
+def test_packets_forged_in_the_name_of_the_neighbor_do_no_lasting_harm(
     victim_pair: Pair, corpus: list[bytes]
 ):
     """Without authentication nobody can tell; but neither daemon trips, and both recover."""

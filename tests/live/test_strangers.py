@@ -201,7 +201,7 @@ def test_hellos_from_two_hops_away_do_not_take_the_traffic_of_an_unnumbered_link
     assert refused == {"unicast": round(ATTACK_SECONDS * ATTACKS_A_SECOND)}
 
 
-def test_nothing_that_a_host_two_hops_away_forges_is_heard_on_any_kind_of_link(row: Row):
+def test_packets_forged_two_hops_away_are_dropped_on_every_kind_of_link(row: Row):
     """Hellos and LSAs, own and forged sources, TTLs from 1 to 254 on arrival."""
     before = row.neighbors()
     assert {state for _, _, state, _ in before} == {"Full"}
@@ -223,7 +223,7 @@ def test_nothing_that_a_host_two_hops_away_forges_is_heard_on_any_kind_of_link(r
     assert row.v.complaints() == row.w.complaints() == []
 
 
-def test_ttl_security_is_switched_on_under_traffic_and_closes_what_a_lan_leaves_open(row: Row):
+def test_ttl_security_is_enabled_without_loss_and_drops_forged_packets_on_a_lan(row: Row):
     """First both send 255, then both demand it; a third router's forged source is then refused."""
     before = row.neighbors()
     with Stream(row.hosts["a"], row.hosts["b"], B) as stream:
