@@ -49,7 +49,7 @@ def test_no_two_ports_share_an_index_or_an_address(clos3: AddressPlan):
     assert len({port.address.ip for port in ports}) == len(ports)
 
 
-def test_every_router_hashes_with_a_seed_of_its_own(clos3: AddressPlan):
+def test_every_router_has_its_own_hash_seed(clos3: AddressPlan):
     """One seed for all would send a tier's flows over the same links again."""
     assert len({node.hash_seed for node in clos3.routers}) == 12
 
@@ -61,7 +61,7 @@ def test_rates_are_for_links_between_routers(clos3: AddressPlan):
     assert leaf.ports[-1].rate is None
 
 
-def test_unknown_names_are_told_with_the_known_ones(clos3: AddressPlan):
+def test_errors_about_unknown_names_list_the_known_ones(clos3: AddressPlan):
     """A typing error on the command line gets an answer that helps."""
     with pytest.raises(LabError, match="no node 'L9'; there are S1, S2"):
         clos3.node("L9")
@@ -69,7 +69,7 @@ def test_unknown_names_are_told_with_the_known_ones(clos3: AddressPlan):
         clos3.ports_between("L1", "L2")
 
 
-def test_equal_cost_next_hops_are_all_spines(clos3: AddressPlan):
+def test_equal_cost_next_hops_of_a_leaf_are_all_spines(clos3: AddressPlan):
     """Breadth-first search: what a complete routing table must hold."""
     names = [port.name for port in clos3.equal_cost_ports("L1", "L2")]
     assert names == ["S1", "S2", "S3", "S4"]

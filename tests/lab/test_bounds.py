@@ -29,14 +29,14 @@ def rates(**other: BytesPerSecond) -> Rate:
     return rate
 
 
-def test_one_pair_gets_the_sum_of_its_paths(clos3: AddressPlan):
+def test_the_bound_of_one_pair_is_the_sum_of_its_paths(clos3: AddressPlan):
     """256 MB over 100, 100, 100 and 20 Mbit/s: 6.4 s; over four whole paths 5.12 s."""
     demand = {("L1", "L2"): 256e6}
     assert least_seconds(clos3, rates(), demand) == pytest.approx(5.12)
     assert least_seconds(clos3, rates(S1_L2=20 * MBIT), demand) == pytest.approx(6.4)
 
 
-def test_the_fullest_router_decides(clos3: AddressPlan):
+def test_the_links_of_the_busiest_router_set_the_bound(clos3: AddressPlan):
     """Two senders to one leaf wait for its downlinks; one sender to two for its uplinks."""
     slow = rates(S1_L2=20 * MBIT)
     assert least_seconds(clos3, slow, {("L1", "L2"): 40e6, ("L3", "L2"): 40e6}) == pytest.approx(2)
@@ -45,7 +45,7 @@ def test_the_fullest_router_decides(clos3: AddressPlan):
     assert least_seconds(clos3, rates(L1_S1=1 * MBIT), apart) == pytest.approx(800 / 301)
 
 
-def test_a_ring_is_no_slower_than_its_slowest_pair_and_directions_do_not_cancel_out(
+def test_the_slowest_pair_bounds_a_ring_and_directions_are_independent(
     clos3: AddressPlan,
 ):
     """Every leaf sends to the next: each has all its uplinks for itself."""
@@ -63,7 +63,7 @@ def test_nothing_to_send_takes_no_time_and_no_path_takes_forever(clos3: AddressP
     assert least_seconds(clos3, lambda _: 0.0, {("L1", "L2"): 1.0}) == math.inf
 
 
-def test_five_stages_are_bound_by_the_thinnest_one(repository: Path):
+def test_the_stage_with_the_least_capacity_bounds_a_five_stage_fabric(repository: Path):
     """Between PoDs the paths of all planes count, as far as each stage carries them."""
     plan = make_plan(topology.load(repository / "containerlab" / "clos5.clab.yml"))
     first, last = plan.leaves[0].name, plan.leaves[-1].name

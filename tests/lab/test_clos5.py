@@ -30,7 +30,7 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
         yield running
 
 
-def test_the_file_is_two_pods_and_four_planes(plan: AddressPlan):
+def test_the_clos5_file_has_two_pods_and_four_planes(plan: AddressPlan):
     """24 routers and 8 hosts; a plane joins the spines of its number, and no others."""
     assert (len(plan.routers), len(plan.leaves), len(plan.hosts)) == (24, 8, 8)
     for plane in PLANES:

@@ -83,7 +83,7 @@ def test_a_broadcast_and_a_scatter_bring_the_roots_data_a_reduce_brings_all_to_t
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_in_an_all_to_all_each_pair_exchanges_one_block_at_once(ranks: int):
+def test_in_each_step_of_an_all_to_all_each_pair_exchanges_one_block(ranks: int):
     """One step, every ordered pair once."""
     (step,) = COLLECTIVES["all-to-all"](ranks)
     pairs = {(send.source, send.target) for send in step}
@@ -92,7 +92,7 @@ def test_in_an_all_to_all_each_pair_exchanges_one_block_at_once(ranks: int):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_steps_and_bytes_are_those_of_the_textbook(ranks: int):
+def test_collectives_take_the_steps_and_bytes_of_the_textbook(ranks: int):
     """A ring sends 2(N-1)/N of the message from each rank, in 2(N-1) steps; a tree log2 N deep."""
     message = 1000 * ranks
     ring = COLLECTIVES["all-reduce-ring"](ranks)

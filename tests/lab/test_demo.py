@@ -44,7 +44,7 @@ def test_the_weights_follow_a_slow_link_and_the_flows_follow_the_weights(capsys)
 
 
 @pytest.mark.peers
-def test_other_daemons_split_evenly(capsys):
+def test_the_demo_with_frr_shows_equal_shares(capsys):
     """The same story with FRR, for comparison: the slow path gets as much as the others."""
     assert run_demo(small("fared"), as_kind="frr") == 0
     told = capsys.readouterr().out
@@ -52,7 +52,7 @@ def test_other_daemons_split_evenly(capsys):
     assert "all carry 125Mbit/s" in told
 
 
-def test_a_fabric_the_story_cannot_be_told_on_is_refused(capsys):
+def test_the_demo_refuses_a_fabric_without_a_rate_to_reduce(capsys):
     """Without a rate there is nothing to slow down; exit code 1 and the reason."""
     assert run_demo(small("bird", rate="none")) == 1
     assert "the link S1-L2 has no rate to reduce" in capsys.readouterr().out.replace("\n", " ")
@@ -69,7 +69,9 @@ class Told:
         return tuple(Hop(f"S{at}", None, weight) for at, weight in enumerate(weights, 1) if weight)
 
 
-def test_over_isis_both_families_must_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_over_isis_the_demo_checks_the_weights_of_both_families(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """IPv4 that follows a slow or a dead link while IPv6 does not is not enough."""
     fabric = Fabric.from_topology(topology.load(ISIS_FILE), directory=tmp_path)
     demo = _Demo(fabric, Console())

@@ -97,7 +97,7 @@ def test_shaping_changes_one_direction_of_one_link(fabric: Fabric):
     assert "tbf" not in fabric.node("S1").netns.run(["tc", "qdisc", "show", "dev", "L2"]).stdout
 
 
-def test_a_daemon_that_ends_at_once_is_reported_with_its_words_and_nothing_stays(
+def test_a_daemon_that_ends_at_once_is_reported_with_its_output_and_the_fabric_is_removed(
     file: Path, tmp_path: Path
 ):
     """A wrong startup-config shows what the daemon said about it."""
@@ -170,7 +170,7 @@ def replace_group(namespace: Netns, identity: int, members: list[tuple[int, int]
 
 
 @pytest.mark.peers
-def test_up_stays_until_down(file: Path, tmp_path: Path):
+def test_a_fabric_stays_up_until_it_is_taken_down(file: Path, tmp_path: Path):
     """The life of a lab over several commands, each a process of its own."""
     environment = {**os.environ, "FARED_LAB_DIR": str(tmp_path / "labs")}
 
@@ -224,6 +224,6 @@ def test_without_namespaces_the_message_points_at_sudo(monkeypatch: pytest.Monke
     assert "sudo" in reason
 
 
-def test_where_a_sandbox_can_be_made_there_is_no_problem():
+def test_no_problem_is_reported_if_a_sandbox_can_be_made():
     """Tried for real, in a child."""
     assert sandbox.problem() is None

@@ -33,7 +33,7 @@ def figure_2(tmp_path: Path) -> AddressPlan:
     return make_plan(topology.load(file))
 
 
-def test_the_file_in_containerlab_is_what_it_writes_unasked():
+def test_the_default_output_is_the_file_in_containerlab():
     assert generated() == FILE.read_text("utf-8")
 
 
@@ -57,7 +57,7 @@ def test_every_spine_joins_its_pod_and_its_plane(figure_2: AddressPlan):
     }
 
 
-def test_rates_and_names_are_free(tmp_path: Path):
+def test_rates_and_names_can_be_chosen(tmp_path: Path):
     """The name is that of the lab, and of the file that containers look for."""
     text = generated("--pods", "3", "--spines", "2", "--leaves", "1", "--rate", "1G", "--name", "x")
     assert "x.clab.yml:/fabric.clab.yml" in text
@@ -68,7 +68,7 @@ def test_rates_and_names_are_free(tmp_path: Path):
     assert {port.rate for r in make_plan(source).routers for port in r.fabric_ports} == {1e9 / 8}
 
 
-def test_large_fabrics_may_say_hello_less_often(tmp_path: Path):
+def test_the_hello_interval_of_a_generated_fabric_can_be_chosen(tmp_path: Path):
     """Four intervals without a hello end an adjacency; every kind of router is told the same."""
     file = tmp_path / "slow.clab.yml"
     file.write_text(generated("--hello", "10"))
@@ -89,7 +89,7 @@ def test_a_hello_interval_is_a_number_of_seconds(tmp_path: Path):
 
 
 @pytest.mark.parametrize("options", [("--rate", "fast"), ("--pods", "1"), ("--leaves", "0")])
-def test_what_makes_no_fabric_is_refused(options: tuple[str, str]):
+def test_sizes_that_make_no_fabric_are_refused(options: tuple[str, str]):
     done = CliRunner().invoke(main, ["generate", "clos5", *options])
     assert done.exit_code == 2
     assert options[0] in done.output

@@ -139,7 +139,7 @@ def metrics(fabric: Fabric) -> set[int]:
 
 
 @pytest.mark.timeout(280)
-def test_weighted_isis_as_vendors_are_tested(tmp_path: Path):
+def test_isis_weights_of_an_anycast_prefix_follow_capacity_as_in_openconfig_rt_2_13(tmp_path: Path):
     """OpenConfig RT-2.13: three neighbors announce one IPv4 and one IPv6 prefix.
 
     Equal links share equally, the first at half its capacity gives 20/40/40, without weighting

@@ -32,7 +32,7 @@ def plan_of(kind: str, **more) -> NodePlan:
     return make_plan(topology.from_document(document, Path(__file__))).node("L1")
 
 
-def test_fared_is_told_its_interfaces_and_to_measure_the_rates(tmp_path: Path):
+def test_the_configuration_of_fared_lists_interfaces_and_measured_rates(tmp_path: Path):
     """Hosts are announced, not spoken to; the rate is read from the shaper."""
     files = kind_of("fared").files(plan_of("fared"), tmp_path)
     assert yaml.safe_load(files["fared.yaml"]) == {
@@ -83,7 +83,7 @@ def test_frr_starts_zebra_first(tmp_path: Path):
 
 
 @pytest.mark.peers
-def test_bird_takes_its_configuration(tmp_path: Path):
+def test_bird_accepts_the_generated_configuration(tmp_path: Path):
     """``bird -p`` parses without starting."""
     files = kind_of("bird").files(plan_of("bird"), tmp_path)
     (tmp_path / "bird.conf").write_text(files["bird.conf"])
@@ -94,7 +94,7 @@ def test_bird_takes_its_configuration(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("kind", "file"), [("fared", "fared.yaml"), ("bird", "bird.conf")])
-def test_a_startup_config_is_used_as_it_is(tmp_path: Path, kind: str, file: str):
+def test_a_startup_config_is_used_unchanged(tmp_path: Path, kind: str, file: str):
     """The generated one is only the default."""
     own = tmp_path / "own.cfg"
     own.write_text("mine\n")
@@ -139,7 +139,7 @@ def test_an_isis_fabric_has_ipv6_on_loopbacks_and_toward_hosts_only():
 
 
 @pytest.mark.parametrize("name", ["clos3-isis", "clos5-isis", "clos3-isis-mixed"])
-def test_the_daemon_takes_the_generated_isis_configuration(name, tmp_path):
+def test_fared_accepts_the_generated_isis_configuration(name, tmp_path):
     """What the lab writes for a node of its own is a valid configuration."""
     plan = make_plan(topology.load(FILES / f"{name}.clab.yml"))
     for node in plan.routers:
@@ -159,7 +159,7 @@ def test_frr_gets_its_timers_before_its_levels():
     )
 
 
-def test_bird_is_refused_where_isis_runs():
+def test_bird_is_refused_in_an_isis_fabric():
     """It has none."""
     document = {
         "name": "x",

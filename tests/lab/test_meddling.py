@@ -102,7 +102,7 @@ def mended(stream: Stream, seconds: float) -> float | None:
 @pytest.mark.parametrize(
     "seconds", [4, pytest.param(60, marks=pytest.mark.soak)], ids=["short", "minute"]
 )
-def test_next_hops_of_another_program_that_never_rest_cost_nothing(
+def test_constant_changes_of_foreign_next_hops_delay_no_repair_and_lose_no_traffic(
     fabric: Fabric, leaf: RunningNode, seconds: int
 ):
     """2,000 a second; our routes are audited all the same, and repaired when something breaks."""
@@ -132,7 +132,7 @@ def test_next_hops_of_another_program_that_never_rest_cost_nothing(
     assert stream.lost < 100
 
 
-def test_forwarding_that_somebody_switches_off_is_on_again_at_once(
+def test_forwarding_switched_off_by_others_is_switched_on_again_at_once(
     fabric: Fabric, leaf: RunningNode
 ):
     with traffic(fabric) as stream:
@@ -149,7 +149,7 @@ def test_forwarding_that_somebody_switches_off_is_on_again_at_once(
 
 
 @pytest.mark.parametrize("how", ["replace", "prepend"])
-def test_a_blackhole_in_the_place_of_our_route_is_replaced_at_once(
+def test_a_blackhole_that_replaced_a_route_is_replaced_at_once(
     fabric: Fabric, leaf: RunningNode, how: str
 ):
     """Of our table, prefix and metric, with another protocol number."""
@@ -163,7 +163,7 @@ def test_a_blackhole_in_the_place_of_our_route_is_replaced_at_once(
     assert show(leaf, "status")["fib"]["foreign"] == []
 
 
-def test_all_uplinks_lost_at_once_are_nothing_to_complain_of(fabric: Fabric, leaf: RunningNode):
+def test_the_loss_of_all_uplinks_causes_no_refusal_and_no_repair(fabric: Fabric, leaf: RunningNode):
     """The kernel removes next hops with their links, before the daemon hears of all of them."""
     uplinks = [port.name for port in leaf.plan.ports if not port.to_host]
     drift = counter(leaf, "computations", "drift")

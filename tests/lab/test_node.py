@@ -121,7 +121,9 @@ def test_nodes_configure_themselves_from_the_file_and_route(containers: Containe
         (["X"], "no node 'X'; there are S1, L1, h1, F"),
     ],
 )
-def test_what_cannot_be_is_said_and_ends(file: Path, arguments: list[str], complaint: str):
+def test_a_node_that_cannot_start_exits_with_the_reason(
+    file: Path, arguments: list[str], complaint: str
+):
     """A container that ends shows the reason in its log."""
     result = CliRunner().invoke(main, ["node", str(file), *arguments])
     assert result.exit_code == 1
@@ -152,7 +154,7 @@ NODE_KEYS: dict[str, Callable[[object], bool]] = {
 }
 
 
-def test_the_shipped_file_is_one_containerlab_takes(repository: Path):
+def test_the_shipped_file_is_a_valid_containerlab_topology(repository: Path):
     """Its keys and types, as far as we use them: containerlab refuses a key it does not know."""
     document = yaml.safe_load((repository / "containerlab" / "clos3.clab.yml").read_text())
     assert set(document) == TOP_KEYS
@@ -170,7 +172,7 @@ def test_the_shipped_file_is_one_containerlab_takes(repository: Path):
     assert not reserved, "eth0 is containerlab's own"
 
 
-def test_the_shipped_file_starts_each_node_as_itself(repository: Path):
+def test_the_shipped_file_is_bound_to_the_path_that_the_node_command_reads(repository: Path):
     """The file is bound to where the command, and the image by default, look for it."""
     directory = repository / "containerlab"
     linux = yaml.safe_load((directory / "clos3.clab.yml").read_text())["topology"]["kinds"]["linux"]

@@ -38,7 +38,7 @@ def test_veth_ends_have_distinct_indexes(veth: tuple[Netns, Netns]):
     assert right.ip("-o", "link", "show", "dev", "a").split(":")[0] == "110"
 
 
-def test_a_taken_name_is_refused(netns_factory: Callable[[str], Netns]):
+def test_a_namespace_name_in_use_is_refused(netns_factory: Callable[[str], Netns]):
     """Two fabrics in one sandbox must not share a namespace by accident."""
     namespace = netns_factory("x")
     with pytest.raises(LabError, match="exists already"):

@@ -55,7 +55,7 @@ def test_packets_are_due_evenly_and_only_in_the_first_half_of_a_period():
 @pytest.mark.netns
 @pytest.mark.alone
 @pytest.mark.parametrize("segments", [1, 4])
-def test_load_through_a_spine_takes_no_other(fabric: Fabric, segments: int):
+def test_generated_load_through_a_spine_uses_no_other_spine(fabric: Fabric, segments: int):
     """Whatever the weights: the one shortest path to that address leads through it."""
     plain = through(fabric, "h1", "S2", "L2", 2e6)
     stream = Stream("h1", "L2", plain.address, plain.rate, segments=segments)
@@ -79,7 +79,7 @@ def slow(fabric: Fabric) -> Iterator[Fabric]:
 
 @pytest.mark.netns
 @pytest.mark.alone
-def test_what_a_full_link_drops_is_recorded_as_offered(slow: Fabric):
+def test_traffic_that_a_full_link_drops_counts_as_offered_load(slow: Fabric):
     """Twice the rate of both uplinks: both are offered more than they can carry."""
     fabric = slow
     half = "L1", str(fabric.plan.node("L2").host_prefixes[0]), "S1"
@@ -114,7 +114,7 @@ def moment(at: float, share: float, offered: float, rewrites: int, sequence: int
     )
 
 
-def test_a_recording_comes_to_a_few_figures():
+def test_a_recording_is_summarized_in_a_few_figures():
     """Shares swing between 20 and 40 points, one reading in two is above the link's rate."""
     found = behaviour(
         [moment(0, 0.4, 9.9, 9, 5), moment(1, 0.2, 1.5, 1, 8), moment(3, 0.4, 0.5, 0, 9)]

@@ -89,7 +89,7 @@ def test_the_routers_can_be_run_as_another_kind():
         (("name: two", "name: ''"), "name:"),
     ],
 )
-def test_faults_are_named_with_their_place(change, complaint):
+def test_errors_of_a_topology_are_reported_with_their_place(change, complaint):
     """Each refusal says which node or link, what was found and what was expected."""
     text = GOOD.replace(*change)
     assert text != GOOD
@@ -98,7 +98,7 @@ def test_faults_are_named_with_their_place(change, complaint):
     assert complaint in str(refused.value)
 
 
-def test_every_fault_is_listed_not_the_first_only():
+def test_all_errors_of_a_topology_are_listed():
     """Who mends a file wants to mend it once."""
     text = GOOD.replace('"B:A"', '"C:A"').replace("rate: 100M", "rate: fast")
     with pytest.raises(TopologyError) as refused:
@@ -122,7 +122,7 @@ def test_hosts_have_one_link_and_it_goes_to_a_router():
         (GOOD.replace('"B:A"', '"C:A"'), "no node"),
     ],
 )
-def test_the_command_exits_with_2(tmp_path: Path, content: str, complaint: str):
+def test_an_invalid_topology_exits_with_2(tmp_path: Path, content: str, complaint: str):
     """A wrong file is a usage error, and nothing is built."""
     file = tmp_path / "bad.clab.yml"
     file.write_text(content)
@@ -131,7 +131,7 @@ def test_the_command_exits_with_2(tmp_path: Path, content: str, complaint: str):
     assert complaint in result.stderr
 
 
-def test_a_missing_file_exits_with_2(tmp_path: Path):
+def test_a_missing_topology_exits_with_2(tmp_path: Path):
     """With its name in the message."""
     result = CliRunner().invoke(main, ["demo", str(tmp_path / "none.clab.yml")])
     assert result.exit_code == 2

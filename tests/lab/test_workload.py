@@ -100,7 +100,7 @@ def test_jobs_run_side_by_side_and_every_byte_crosses_the_links(fabric: Fabric):
 
 
 @pytest.mark.netns
-def test_the_bound_follows_the_links_as_they_are_now(fabric: Fabric):
+def test_the_bound_is_computed_from_the_present_links(fabric: Fabric):
     """Shaped by hand, or failed: what the kernel says counts, whoever did it."""
     job = Job("broadcast", ("h1", "h2"), 2_000_000, elephants=8, iterations=1)
 
@@ -196,7 +196,7 @@ def test_the_bound_of_a_job_is_the_sum_over_its_steps():
         (Job("all-to-all", ("h1", "h2"), 1, duty=0.0), "period"),
     ],
 )
-def test_a_job_that_makes_no_sense_is_refused(job: Job, says: str):
+def test_invalid_jobs_are_refused(job: Job, says: str):
     """Before anything is connected."""
     with pytest.raises(LabError, match=says):
         job.check(Fabric.from_topology(three_leaves()).plan)
@@ -259,9 +259,7 @@ def test_every_collective_is_a_command_with_options_of_its_own(name: str):
         (["all-gathr"], "Did you mean 'all-gather'?"),
     ],
 )
-def test_what_is_neither_flows_nor_a_collective_is_refused_with_a_hint(
-    arguments: list[str], hint: str
-):
+def test_an_unknown_workload_is_refused_with_a_hint(arguments: list[str], hint: str):
     wrong = CliRunner().invoke(traffic, arguments)
     assert wrong.exit_code == 2
     assert hint in wrong.output
