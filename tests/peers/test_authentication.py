@@ -214,7 +214,7 @@ def story(keyed: Keyed) -> Keyed:
     return keyed
 
 
-def test_every_algorithm_the_peers_know_gives_a_full_adjacency(keyed: Keyed):
+def test_every_algorithm_of_the_peers_forms_a_full_adjacency(keyed: Keyed):
     """By both ends' account; the interfaces tell algorithm and key id."""
     wanted = set(GOOD) - CHANGING
     took = seconds_until(lambda: wanted <= set(full_neighbors(keyed.x)), 15.0, f"{wanted}")

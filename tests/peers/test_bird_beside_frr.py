@@ -33,7 +33,7 @@ PREFIX = "10.0.1.0/24"
 MIN_LS_INTERVAL = 5.0
 
 
-def test_bird_forgets_a_neighbor_whose_link_flaps_within_five_seconds_of_its_own_lsa(
+def test_bird_loses_routes_over_a_link_that_flaps_within_min_ls_interval(
     tmp_path: Path,
 ):
     """S loses L1 and has it back before it may originate again (MinLSInterval, RFC 2328 §12.4).

@@ -195,7 +195,7 @@ def story(keyed: Keyed) -> Keyed:
     return keyed
 
 
-def test_hellos_are_signed_as_the_far_end_wants_them(keyed: Keyed):
+def test_circuits_are_up_with_every_algorithm_of_the_peers(keyed: Keyed):
     """HMAC-MD5 and clear text with FRR, HMAC-SHA-1 to -512 with fared; both ends agree."""
     wanted = GOOD - ROLLING
     took = seconds_until(lambda: wanted <= keyed.up("X"), 20.0, lambda: f"{wanted - keyed.up('X')}")

@@ -34,7 +34,7 @@ def lan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IsisLan]:
 
 
 @pytest.mark.timeout(120)
-def test_fared_is_designated_and_is_not_and_every_designated_one_dies(lan: IsisLan, tmp_path: Path):
+def test_a_lan_of_fared_and_frr_elects_a_new_dis_after_each_loss(lan: IsisLan, tmp_path: Path):
     """One LAN, two levels, two areas: who is designated, and who takes over from the dead."""
     recordings = Recordings(lan, tmp_path / "sent", ISIS)  # type: ignore[arg-type]
     try:

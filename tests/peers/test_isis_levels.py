@@ -72,7 +72,7 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_neighbors_are_adjacent_at_the_levels_both_can_speak(fabric: Fabric):
+def test_neighbors_are_adjacent_at_all_levels_that_both_support(fabric: Fabric):
     """Level 1 with the same area only; level 2 with anybody; both where both can, by both ends."""
     plan, names = fabric.plan, hostnames(fabric.plan)
     levels = {p.peer: link_levels(plan, p) for p in plan.node("X").fabric_ports}
@@ -116,7 +116,7 @@ def available(fabric: Fabric, at: str, of: str) -> dict[str, float]:
     return found
 
 
-def test_frr_reads_our_available_bandwidth_and_hears_of_a_change(fabric: Fabric):
+def test_frr_shows_the_available_bandwidth_of_fared_and_its_changes(fabric: Fabric):
     """``show isis database detail`` at the far ends of both levels follows the shaper."""
 
     def shown(at: str, wanted: dict[str, float], seconds: float) -> float:
@@ -158,6 +158,6 @@ def test_a_router_of_frr_at_the_maximum_metric_is_reached_and_not_crossed(fabric
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+def test_neither_frr_nor_wireshark_finds_a_flaw_in_any_packet(story: Peers):
     """Neither FRR nor Wireshark."""
     judge_every_link(story, HELLOS | LEVEL_1 | LEVEL_2)

@@ -38,7 +38,7 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_planes_are_frr_and_so_is_a_leaf_of_each_pod(fabric: Fabric):
+def test_the_fabric_has_super_spines_of_frr_and_a_leaf_of_frr_in_each_pod(fabric: Fabric):
     """Level 2 is in four pieces, one a plane; each PoD is a level-1 area of its own."""
     frr = {plan.name for plan in fabric.plan.routers if plan.node.kind == "frr"}
     assert frr == {"p1-L4", "p2-L4"} | {f"plane{n}-SS{m}" for n in range(1, 5) for m in (1, 2)}
@@ -64,6 +64,6 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+def test_neither_frr_nor_wireshark_finds_a_flaw_in_any_packet(story: Peers):
     """Neither FRR nor Wireshark."""
     judge_every_link(story, HELLOS | LEVEL_1 | LEVEL_2)

@@ -33,7 +33,7 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_two_spines_are_frr_and_the_rest_is_ours(fabric: Fabric):
+def test_the_fabric_has_two_spines_of_frr_and_ten_routers_of_fared(fabric: Fabric):
     kinds = [plan.node.kind for plan in fabric.plan.routers]
     assert kinds == ["frr", "frr", *["fared"] * 10]
 
@@ -46,7 +46,7 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
     assert len(await_equal_databases(fabric)[2]) == len(fabric.plan.routers)
 
 
-def test_links_of_our_own_are_suppressed_and_advertised_again_beside_frr(fabric: Fabric):
+def test_prefix_suppression_is_switched_on_and_off_beside_frr(fabric: Fabric):
     """Leaves are reached as before; of links remain those that FRR's end advertises."""
     passive_only = {"fared": ("isis:\n", "  advertise-passive-only: true\n")}
     whole = {"S1": 24, "L1": 28}
@@ -59,6 +59,6 @@ def test_links_of_our_own_are_suppressed_and_advertised_again_beside_frr(fabric:
         wait_for(lambda n=name, c=count: links_routed(fabric, n) == c, 15.0, f"{name}: {count}")
 
 
-def test_nobody_finds_a_flaw_in_anything_sent_on_any_link(story: Peers):
+def test_neither_frr_nor_wireshark_finds_a_flaw_in_any_packet(story: Peers):
     """Neither FRR nor Wireshark."""
     judge_every_link(story, HELLOS | LEVEL_2)

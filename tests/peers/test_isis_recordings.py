@@ -35,14 +35,14 @@ def judged(tmp_path: Path, pdu: bytearray) -> Verdict:
     return judge(path)
 
 
-def test_a_sound_lsp_has_no_flaw(tmp_path: Path):
+def test_a_valid_lsp_is_reported_without_flaw(tmp_path: Path):
     verdict = judged(tmp_path, lsp())
     assert dict(verdict.kinds) == {"l2-lsp": 1}
     assert dict(verdict.links) == {7: 1}
     assert (verdict.lsps, verdict.flawed, verdict.bad_lsps) == (1, [], [])
 
 
-def test_an_lsp_with_a_wrong_checksum_is_seen(tmp_path: Path):
+def test_a_wrong_lsp_checksum_is_detected(tmp_path: Path):
     broken = lsp()
     broken[-1] ^= 1
     verdict = judged(tmp_path, broken)
@@ -50,7 +50,7 @@ def test_an_lsp_with_a_wrong_checksum_is_seen(tmp_path: Path):
     assert len(verdict.flawed) == 1
 
 
-def test_a_tlv_longer_than_its_pdu_is_seen(tmp_path: Path):
+def test_a_tlv_longer_than_its_pdu_is_detected(tmp_path: Path):
     broken = lsp()
     broken[FIRST_TLV + 1] = 0xFF
     assert len(judged(tmp_path, broken).flawed) == 1

@@ -112,7 +112,7 @@ def test_frr_installs_what_fared_redistributes_and_another_fared_behind_it(sourc
     await_equal_databases(sources)
 
 
-def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
+def test_a_route_deleted_from_the_kernel_is_withdrawn_everywhere(sources: Fabric):
     netns = sources.node("S1").netns
     for prefix in STATIC:
         await_hops(sources, "S2", prefix, {"F1"})
@@ -127,7 +127,7 @@ def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
         await_hops(sources, "S2", prefix, {"F1"})
 
 
-def test_default_routes_are_announced_where_it_is_asked_for(sources: Fabric):
+def test_default_routes_are_advertised_if_configured(sources: Fabric):
     node = sources.node("S1")
     redistribute(node, {"default": {"always": True}}, "isis")
     for prefix in DEFAULTS:
@@ -166,7 +166,7 @@ def kernel(node: RunningNode, prefix: str) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     assert complaints(story.fabric, FRR_LOST_LINK) == {}
     assert refused(story.fabric) == {}
 

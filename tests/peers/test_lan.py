@@ -103,7 +103,7 @@ def await_hidden(lan: Any, designated: str) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_fared_is_designated_router_backup_and_neither_beside_frr_and_bird(lan: Any, tmp_path):
+def test_fared_works_as_dr_bdr_and_other_router_beside_frr_and_bird(lan: Any, tmp_path):
     recordings = Recordings(lan, tmp_path / "sent")
     try:
         for member in lan.members.values():  # in this order, however slow one is to start

@@ -88,7 +88,7 @@ def test_every_leaf_is_fully_adjacent_with_both_spines(fabric: Fabric):
         wait_for(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
 
 
-def test_frr_and_bird_hold_the_same_lsas_though_they_never_spoke(fabric: Fabric):
+def test_frr_and_bird_behind_fared_hold_the_same_lsas(fabric: Fabric):
     """Everything they know of each other went through fared."""
     held = await_equal_databases(fabric)
     assert {lsa.advertising_router for lsa in held} == {
@@ -180,7 +180,7 @@ def counts(node: RunningNode) -> tuple[int, int]:
     return sum(lsa.ls_type == 1 for lsa in held), sum(lsa.ls_type == 5 for lsa in held)
 
 
-def test_hundreds_of_lsas_are_exchanged_whole(crowded: Fabric):
+def test_databases_of_hundreds_of_lsas_are_exchanged_completely(crowded: Fabric):
     """Flooded first; then a spine is killed and started, and must be told everything again."""
     fabric = crowded
     wanted = (len(fabric.plan.routers), EXTERNALS + 100)
@@ -209,7 +209,7 @@ SUPPRESSION = {
 """FRR 8.4 has none."""
 
 
-def test_links_are_suppressed_and_advertised_again_under_leaves_of_both_makes(fabric: Fabric):
+def test_prefix_suppression_is_switched_on_and_off_beside_frr_and_bird(fabric: Fabric):
     """All are reached as before; of links remain those that an end of FRR advertises."""
     remain = {"F1": 2, "F2": 2, "B1": 4, "B2": 4, "S1": 2, "S2": 2}
     with reconfigured(fabric, SUPPRESSION):
@@ -227,7 +227,7 @@ def test_links_are_suppressed_and_advertised_again_under_leaves_of_both_makes(fa
     wait_for(lambda: links_routed(fabric, "F1") == 6, 15.0, "all links are advertised again")
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
     assert rejected(story.fabric) == {}

@@ -33,7 +33,7 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_the_planes_are_frr_and_bird_and_area_0_is_in_four_pieces(fabric: Fabric):
+def test_the_fabric_has_planes_of_frr_and_bird_and_four_separate_parts_of_area_0(fabric: Fabric):
     kinds = {plan.name: plan.node.kind for plan in fabric.plan.routers}
     planes = [kind for name, kind in kinds.items() if name.startswith("plane")]
     assert planes == ["frr"] * 7 + ["bird"]
@@ -54,7 +54,7 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_an_external_route_of_frr_is_known_to_all_who_reach_it(fabric: Fabric):
+def test_an_external_route_of_frr_is_known_to_all_routers_that_reach_frr(fabric: Fabric):
     """One AS-external LSA in every database; the way to it is the way to the router it names.
 
     Spines of other planes have none: they believe summaries of their own piece of area 0 only.
@@ -81,7 +81,7 @@ def test_an_external_route_of_frr_is_known_to_all_who_reach_it(fabric: Fabric):
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
     assert rejected(story.fabric, LINKS_FLAPPED) == {}

@@ -28,12 +28,12 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_the_spines_are_frr_and_bird_and_the_leaves_ours(fabric: Fabric):
+def test_the_fabric_has_spines_of_frr_and_bird_and_leaves_of_fared(fabric: Fabric):
     kinds = [plan.node.kind for plan in fabric.plan.routers]
     assert kinds == ["frr", "frr", "bird", "bird", *["fared"] * 8]
 
 
-def test_a_leaf_weighs_its_own_slow_link_under_a_spine_of_any_make(fabric: Fabric):
+def test_a_leaf_weighs_its_slow_link_to_a_spine_of_any_implementation(fabric: Fabric):
     """The weights in the kernel are 1:4:4:4, and flows follow within 2 points."""
     for slow in ("S1", "S3"):
         fabric.shape("L1", slow, 25e6 / 8)
@@ -52,7 +52,7 @@ def test_all_routes_are_right_while_links_fail_and_heal(fabric: Fabric, seed: in
     await_as_it_should_be(fabric, 20.0)
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     assert complaints(story.fabric, FRR_BEGAN_ANEW) == {}
     assert rejected(story.fabric, LINKS_FLAPPED) == {}

@@ -41,7 +41,7 @@ def judged(tmp_path: Path, payload: bytearray, *, sum_again: bool = True) -> Ver
     return judge(path)
 
 
-def test_a_sound_update_has_no_flaw(tmp_path: Path):
+def test_a_valid_update_is_reported_without_flaw(tmp_path: Path):
     verdict = judged(tmp_path, update())
     assert verdict.kinds == Counter({"LS Update": 1})
     assert (verdict.flawed, verdict.bad_lsas) == ([], [])
@@ -49,7 +49,7 @@ def test_a_sound_update_has_no_flaw(tmp_path: Path):
     assert verdict.lsas >= 1
 
 
-def test_an_lsa_with_a_wrong_checksum_in_a_sound_packet_is_seen(tmp_path: Path):
+def test_a_wrong_lsa_checksum_in_a_valid_packet_is_detected(tmp_path: Path):
     broken = update()
     broken[METRIC] ^= 1
     verdict = judged(tmp_path, broken)
@@ -57,13 +57,13 @@ def test_an_lsa_with_a_wrong_checksum_in_a_sound_packet_is_seen(tmp_path: Path):
     assert len(verdict.bad_lsas) == 1
 
 
-def test_a_packet_with_a_wrong_checksum_is_seen(tmp_path: Path):
+def test_a_wrong_packet_checksum_is_detected(tmp_path: Path):
     broken = update()
     broken[METRIC] ^= 1
     assert len(judged(tmp_path, broken, sum_again=False).flawed) == 1
 
 
-def test_a_router_lsa_that_counts_more_links_than_it_has_is_seen(tmp_path: Path):
+def test_a_router_lsa_with_too_high_a_link_count_is_detected(tmp_path: Path):
     broken = update()[: LSA + 24 + 12]
     broken[2:4] = struct.pack("!H", len(broken))
     broken[24:28] = struct.pack("!I", 1)

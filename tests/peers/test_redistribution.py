@@ -99,7 +99,7 @@ def test_frr_and_bird_install_what_fared_redistributes(sources: Fabric):
     assert "OSPF.tag: 0x0000004d" in shown
 
 
-def test_another_fared_reaches_it_through_frr_and_bird(sources: Fabric):
+def test_a_redistributed_route_reaches_another_fared_through_frr_and_bird(sources: Fabric):
     wait_for(lambda: installed(sources, "S2", STATIC[0]) == {"F1", "B1"}, SOON, "S2 over both")
     (route,) = fared(sources.node("S2")).request("show routes", args={"prefix": STATIC[0]})[
         "routes"
@@ -112,7 +112,7 @@ def test_another_fared_reaches_it_through_frr_and_bird(sources: Fabric):
     await_equal_databases(sources)
 
 
-def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
+def test_a_route_deleted_from_the_kernel_is_withdrawn_everywhere(sources: Fabric):
     """A deleted route at once, and all that hung on a link that lost its carrier."""
     wait_for(lambda: installed(sources, "B1", STATIC[0]) == {"S1"}, SOON, "B1 has it")
     netns = sources.node("S1").netns
@@ -133,7 +133,7 @@ def test_what_goes_from_the_kernel_goes_from_everywhere(sources: Fabric):
     await_equal_databases(sources)
 
 
-def test_a_default_route_is_announced_where_it_is_asked_for(sources: Fabric):
+def test_a_default_route_is_advertised_if_configured(sources: Fabric):
     node = sources.node("S1")
     node.netns.ip("route", "add", "default", "via", GATEWAY)
     redistribute(node, {"static": {}})
@@ -172,7 +172,7 @@ def test_two_boundary_routers_with_one_prefix_keep_their_own(sources: Fabric):
         frr.netns.ip("route", "del", "blackhole", prefix)
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     found = complaints(story.fabric)
     assert found == {}, found

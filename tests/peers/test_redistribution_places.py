@@ -43,7 +43,7 @@ topology:
 OUTSIDE, BEYOND = "203.0.113.0/24", "192.0.2.0/24"
 
 
-def test_frr_and_bird_in_another_area_find_the_boundary_router_and_it_finds_theirs(
+def test_asbrs_of_fared_frr_and_bird_are_reached_from_another_area(
     tmp_path: Path,
 ):
     """The border router tells each side by type 4 summaries where the externals come from."""
@@ -106,7 +106,7 @@ def external_ids(node: Any) -> set[str]:
 
 
 @pytest.mark.timeout(120)
-def test_a_next_hop_on_the_lan_is_sent_to_directly_and_one_announcement_is_enough(lan, tmp_path):
+def test_a_forwarding_address_on_the_lan_is_used_and_one_of_two_equal_lsas_is_kept(lan, tmp_path):
     """The forwarding address; and RFC 2328 §12.4.4 where FRR announces just the same."""
     prefix = "203.0.113.0/24"
     recordings = Recordings(lan, tmp_path / "sent")

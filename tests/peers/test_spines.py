@@ -73,7 +73,7 @@ def peers(running: Running) -> Iterator[Peers]:
         yield up
 
 
-def test_every_link_carries_a_full_adjacency_by_both_ends_account(fabric: Fabric):
+def test_both_ends_of_every_link_report_a_full_adjacency(fabric: Fabric):
     for plan in fabric.plan.routers:
         node, wanted = fabric.node(plan.name), wanted_neighbors(fabric, plan.name)
         wait_for(lambda n=node, w=wanted: full_neighbors(n) == w, 5.0, f"{plan.name}: {wanted}")
@@ -338,7 +338,7 @@ def test_a_link_fails_and_heals(fabric: Fabric, spine: str):
     assert full_neighbors(fabric.node("L2")) == wanted_neighbors(fabric, "L2")
 
 
-def test_fared_stopped_in_order_takes_its_lsas_back(fabric: Fabric):
+def test_a_stopped_fared_flushes_its_lsas_at_once(fabric: Fabric):
     """On SIGTERM the peers lose neighbor, LSAs and routes at once, not after a dead interval."""
     await_rest(fabric, "L2")
     before = router_lsa(fabric, "S2")
@@ -361,7 +361,7 @@ def test_fared_stopped_in_order_takes_its_lsas_back(fabric: Fabric):
     tell(f"SIGTERM: all forgot it within {gone:.2f} s; started again, all is back in {back:.2f} s")
 
 
-def test_fared_killed_outdoes_the_lsas_it_left_behind(fabric: Fabric):
+def test_a_killed_fared_supersedes_its_former_lsas_after_the_restart(fabric: Fabric):
     """After SIGKILL the peers still hold its LSAs; the new process goes on where those stand."""
     before = of_router(fabric, "S1", "L2")
     begun = time.monotonic()
@@ -380,7 +380,7 @@ def test_fared_killed_outdoes_the_lsas_it_left_behind(fabric: Fabric):
     tell(f"SIGKILL: started again, all is back in {back:.2f} s")
 
 
-def test_a_killed_fared_that_stays_away_is_given_up_after_the_dead_interval(fabric: Fabric):
+def test_peers_drop_a_killed_fared_after_the_dead_interval(fabric: Fabric):
     """Nobody is told; 4 s without hellos and the routes are gone, on return they come back."""
     await_equal_databases(fabric)
     begun = time.monotonic()
@@ -394,7 +394,7 @@ def test_a_killed_fared_that_stays_away_is_given_up_after_the_dead_interval(fabr
     tell(f"killed: given up after {gone:.2f} s")
 
 
-def test_nobody_took_offence(story: Peers):
+def test_no_implementation_logs_a_complaint(story: Peers):
     """The logs of FRR and BIRD hold no complaint, and fared refused nothing of theirs."""
     found = complaints(story.fabric)
     assert found == {}, found

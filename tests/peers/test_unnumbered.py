@@ -114,7 +114,7 @@ def star(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 
 @pytest.mark.parametrize("star", [Star], indirect=True)
-def test_fared_frr_and_bird_meet_on_unnumbered_links(star: Any):
+def test_fared_frr_and_bird_are_adjacent_on_unnumbered_links(star: Any):
     """Adjacencies, equal databases, onlink next hops from everybody to everybody."""
     for member in star.members.values():
         member.start()
