@@ -110,7 +110,7 @@ def test_undamped_the_same_traffic_oscillates(protocol: str):
     assert seen.rewrites > 0.2
 
 
-def test_load_and_damage_together_as_in_the_study():
+def test_weights_account_for_load_and_a_slow_link_together():
     """Eight spines, a ring at 60 %, one link at a quarter and a loaded spine: 0.83 against 1.06."""
     found = {}
     for mode in (WeightMode.CAPACITY, WeightMode.AVAILABLE):
@@ -127,7 +127,7 @@ def test_load_and_damage_together_as_in_the_study():
     assert found[WeightMode.AVAILABLE] < 0.86
 
 
-def test_equalising_comes_closer_to_the_least_utilisation_that_is_possible():
+def test_equalising_comes_closer_to_the_least_possible_utilisation():
     """0.725 is the optimum, 0.83 where shares go by what is left: between them, and as quiet."""
     traffic = busy(started(clos3(4, 4, solver=settings(equalise=True))), 0.6)
     traffic.fabric.network.run_for(60)
@@ -145,7 +145,7 @@ def test_equalising_comes_closer_to_the_least_utilisation_that_is_possible():
         pytest.param(20.0, marks=pytest.mark.soak),
     ],
 )
-def test_bursts_do_not_make_shares_swing(period: float):
+def test_bursts_of_load_do_not_make_weights_oscillate(period: float):
     """Computing and exchanging by turns, as training does: no aliasing with the measuring."""
     pattern = OnOff(period, 0.5)
     traffic = busy(started(clos3(3, 3, solver=settings())), 0.5, pattern)
@@ -157,7 +157,7 @@ def test_bursts_do_not_make_shares_swing(period: float):
     assert seen.advertised_most <= 5
 
 
-def test_five_stages_settle_as_well():
+def test_weights_settle_in_five_stages_too():
     """A spine's uplink to one super-spine is busy: leaves and spines both follow, quietly."""
     fabric = started(clos5(2, 2, 2, 2, solver=settings()))
     busy_links = [("p1.S1", "SS1.1"), ("SS1.1", "p2.S1")]
@@ -213,7 +213,7 @@ def test_slow_links_behind_full_fast_ones_do_not_look_free():
     assert sorted(state.smoothed) == pytest.approx([1 / 13, 4 / 13, 4 / 13, 4 / 13], abs=0.01)
 
 
-def test_lost_links_and_lost_capacity_do_not_wait():
+def test_losses_of_links_and_capacity_bypass_the_damping():
     """What is a fact and not load takes effect within the flooding time."""
     fabric = busy(started(clos3(4, 4, solver=settings())), 0.3).fabric
     network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
@@ -310,7 +310,7 @@ def test_following_load_can_be_switched_on_and_off_without_a_restart():
         assert least <= forwarding(fabric, prefix)["L1"]["S1"] <= most
 
 
-def test_few_flows_lean_away_from_small_paths_whatever_weights_follow():
+def test_with_few_flows_weights_avoid_small_paths_in_every_mode():
     """Told by reloads, back and forth: 1/16 of the capacity gets 1/22 of 128 flows."""
     fabric = started(clos3(4, 2, solver=settings()))
     network, prefix = fabric.network, fabric.leaf_prefixes["L2"]

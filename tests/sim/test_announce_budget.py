@@ -124,7 +124,7 @@ def unbounded():
 
 
 @pytest.mark.parametrize("halved", [False, True])
-def test_a_quarter_of_the_announcements_suffice(unbounded, halved):
+def test_weights_follow_load_with_a_quarter_of_the_announcements(unbounded, halved):
     """Unbounded, an announcement a second of each of the 64 link ends."""
     freely, run = unbounded
     assert run.most() > 40
@@ -140,7 +140,7 @@ def test_in_isis_a_whole_lsp_counts_as_one():
 
 
 @pytest.mark.soak
-def test_sixteen_spines_and_sixty_four_leaves():
+def test_weights_of_a_large_fabric_need_a_fifth_of_the_announcements():
     """A fifth of what they announce unbounded; halved during the run, a tenth."""
     fabric = started(clos3, 16, 64)  # takes minutes, and so is started once
     freely, run = quality(fabric, 16, UNBOUNDED, settling=40, seconds=10)

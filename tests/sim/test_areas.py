@@ -140,7 +140,7 @@ def e12(fabric: Fabric) -> None:
         (e12, [0, 400, 400, 400], None),
     ],
 )
-def test_a_leaf_sees_damage_in_another_pod_through_what_border_routers_announce(
+def test_a_leaf_weighs_a_slow_link_of_another_pod_by_the_capacity_that_border_routers_advertise(
     large, change, at_leaf, at_spine
 ):
     """E5 to E8b and E12: the source leaf's weights are those of one flat area."""
@@ -164,7 +164,7 @@ def test_a_leaf_sees_damage_in_another_pod_through_what_border_routers_announce(
     assert area_invariants.delivered(fabric) == []
 
 
-def test_inside_a_pod_nothing_is_different_e13(shared):
+def test_inside_a_pod_areas_do_not_change_weights_e13(shared):
     fabric = shared
     limit(fabric, "p1.S1", "p1.L2", 200)
     limit(fabric, "p1.L1", "p1.S2", 300)
@@ -175,7 +175,7 @@ def test_inside_a_pod_nothing_is_different_e13(shared):
     assert found == {hop: Fraction(rate, 1300) for hop, rate in expected.items()}
 
 
-def test_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
+def test_the_capacity_of_a_prefix_on_two_leaves_of_another_pod_counts_the_links_to_both_e14():
     """The source leaf's weights are again those of one flat area.
 
     p2.S1 sees both attachments in its own area and announces what it can carry to them
@@ -237,7 +237,7 @@ def test_random_failures_leave_no_loop_and_no_hole_and_heal_without_a_trace(shar
                 }
 
 
-def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_out(shared):
+def test_a_spine_without_its_plane_routes_through_its_pod_and_attracts_no_traffic(shared):
     """The other end of that plane, still in a piece of area 0, must not look elsewhere."""
     fabric = shared
     for top in ("SS1.1", "SS1.2"):
@@ -249,7 +249,7 @@ def test_a_spine_without_its_plane_goes_through_its_pod_and_calls_itself_no_way_
     assert area_invariants.delivered(fabric, without_route=cut_off) == []
 
 
-def test_a_link_lost_in_another_area_is_left_within_milliseconds_and_its_network_told_of_last():
+def test_a_link_lost_in_another_area_is_avoided_at_once_and_its_network_withdrawn_last():
     """Two failures in a row: the second must not wait for the back-off of the first."""
     fabric = started(2)
     network = fabric.network
@@ -355,7 +355,7 @@ def with_ranges(fabric: Fabric, pod: int, *ranges: Prefix) -> None:
             fabric.network.input(node.name, RouterSettingsApplied(node.settings))
 
 
-def test_what_is_missing_of_an_active_range_ends_at_its_border_router():
+def test_the_discard_route_of_an_active_range_drops_packets_to_missing_components():
     """Both PoDs claim more than they have: without discards 10.0.0.1 would circle between them."""
     narrow, wide = ipv4_prefix(0x0A000000, 22), ipv4_prefix(0x0A000000, 16)
     missing, present = 0x0A000001, 0x0A000101
@@ -391,7 +391,7 @@ def test_what_is_missing_of_an_active_range_ends_at_its_border_router():
     assert narrow not in spine.kernel.dump().routes
 
 
-def test_a_drained_border_router_is_left_by_other_pods_too():
+def test_other_pods_also_avoid_a_drained_border_router():
     """Stub router (RFC 6987): the cost of its own links is in what it announces."""
     fabric = started(2)
     node = fabric.network.nodes["p1.S1"]

@@ -39,7 +39,7 @@ def runs(fabric: Fabric) -> dict[str, int]:
     return {name: len(node.running.journal.spf_runs) for name, node in fabric.network.nodes.items()}
 
 
-def test_a_link_that_heals_is_announced_once_by_each_end_and_computed_once_by_everybody(fabric):
+def test_each_end_advertises_a_healed_link_once_and_every_router_computes_once(fabric):
     """What the first end tells changes no path: it waits for the word of the other."""
     network = fabric.network
     network.set_link("S1", "L1", up=False)
@@ -54,7 +54,7 @@ def test_a_link_that_heals_is_announced_once_by_each_end_and_computed_once_by_ev
     assert originated(fabric) - issued == 2 + te_lsas
 
 
-def test_a_subnet_without_a_neighbor_is_announced_all_the_same(fabric):
+def test_a_subnet_without_a_neighbor_is_advertised(fabric):
     """Half a second later: nobody came."""
     network = fabric.network
     network.set_link("S1", "L1", up=False)
@@ -69,7 +69,7 @@ def test_a_subnet_without_a_neighbor_is_announced_all_the_same(fabric):
     assert originated(fabric) == issued + 1
 
 
-def test_whoever_loses_a_link_tells_the_others_before_computing(fabric):
+def test_a_router_that_loses_a_link_floods_before_it_computes(fabric):
     """Neighbors work while we do."""
     network = fabric.network
     port, node = network.find_port("S1", "L1"), network.nodes["S1"]
@@ -86,7 +86,7 @@ def test_whoever_loses_a_link_tells_the_others_before_computing(fabric):
     assert events.Computed in kinds[1]
 
 
-def test_the_ted_is_updated_after_packets_are_handed_out(fabric):
+def test_packets_are_sent_before_the_ted_is_updated(fabric):
     """The packets of a lost link do not wait for the own description of the router."""
     network = fabric.network
     port, node = network.find_port("S1", "L1"), network.nodes["S1"]
@@ -100,7 +100,7 @@ def test_the_ted_is_updated_after_packets_are_handed_out(fabric):
     assert {TedUpdated, LocalLinksChanged} <= set(second)
 
 
-def test_what_both_ends_told_is_left_alone_by_the_second(fabric):
+def test_a_lost_link_costs_every_router_one_computation_at_once(fabric):
     """A lost link costs everybody one computation at once; what the other end says can wait."""
     network = fabric.network
     before = runs(fabric)

@@ -30,7 +30,7 @@ def with_external(
     ("type_2", "kind", "metrics"),
     [(False, PathType.EXTERNAL_1, [15, 25, 35, 45]), (True, PathType.EXTERNAL_2, [5] * 4)],
 )
-def test_every_node_reaches_it_over_its_border_routers(type_2, kind, metrics):
+def test_every_node_reaches_an_external_prefix_over_its_border_routers(type_2, kind, metrics):
     """Type 4 summaries lead through the planes; type 1 counts the way, type 2 does not."""
     fabric = with_external(type_2=type_2)
     table = invariants.forwarding(fabric, OUTSIDE)
@@ -49,7 +49,7 @@ def types_held(fabric: Fabric, name: str) -> set[int]:
     return {view.lsa.header.ls_type for database in databases for view in database.lsas}
 
 
-def test_a_stub_area_has_neither_the_external_nor_the_way_to_its_origin():
+def test_a_stub_area_has_neither_externals_nor_asbr_summaries():
     """Nor has a router inside a stub area anybody to tell: it sets no E bit and originates none."""
     fabric = with_external("SS1.1", pod_area=AreaSettings(AreaId(0), stub=True))
     assert hops(fabric, "p1.S1") == {"SS1.1"}
@@ -62,7 +62,7 @@ def test_a_stub_area_has_neither_the_external_nor_the_way_to_its_origin():
     assert not hops(fabric, "p1.S1") & {"p1.L1"}
 
 
-def test_a_border_router_that_redistributes_is_no_stranger_in_either_of_its_areas():
+def test_externals_of_a_border_router_are_reached_from_its_areas_and_from_others():
     """Its own areas see its E bit; in others it is found by type 4 summaries."""
     fabric = with_external("p1.S1")
     assert hops(fabric, "p1.L1") == {"p1.S1"}
@@ -72,7 +72,7 @@ def test_a_border_router_that_redistributes_is_no_stranger_in_either_of_its_area
     assert not hops(fabric, "p1.S1")
 
 
-def test_when_the_origin_is_cut_off_the_route_goes():
+def test_an_external_route_is_removed_when_its_originator_is_unreachable():
     fabric = with_external(type_2=False)
     for k in range(1, 5):
         fabric.network.set_link("p1.L1", f"p1.S{k}", up=False)
@@ -81,7 +81,7 @@ def test_when_the_origin_is_cut_off_the_route_goes():
     assert not {name for name, shares in table.items() if shares}
 
 
-def test_a_route_that_is_gone_is_gone_everywhere():
+def test_a_withdrawn_external_is_removed_everywhere():
     fabric = with_external()
     assert ("p1.L1", OUTSIDE) in externals(fabric, "p2.L2")
     fabric.network.set_local_route("p1.L1", OUTSIDE, None)

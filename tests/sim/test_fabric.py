@@ -97,7 +97,7 @@ def test_a_group_is_shared_by_all_routes_with_its_weights():
     assert len(state.groups) == len(set(state.groups.values())) == 2
 
 
-def test_a_dead_link_is_left_at_once_and_used_again_after_it_heals(shared):
+def test_routes_leave_a_failed_link_at_once_and_return_after_it_heals(shared):
     fabric = shared
     fabric.network.set_link("S1", "L2", up=False)
     fabric.network.run_for(0.05)
@@ -125,7 +125,7 @@ def test_a_killed_router_leaves_its_routes_and_adopts_them_unchanged_when_it_ret
     assert network.nodes["L1"].kernel.dump() == before
 
 
-def test_what_became_stale_meanwhile_is_swept_only_after_the_last_adjacency_is_full():
+def test_stale_routes_are_swept_only_after_the_last_adjacency_is_full():
     fabric = started()
     network = fabric.network
     network.kill("L1")
@@ -143,7 +143,7 @@ def test_what_became_stale_meanwhile_is_swept_only_after_the_last_adjacency_is_f
     assert full == 4 or router.progress().full == 4
 
 
-def test_a_clean_exit_takes_everything_along():
+def test_a_clean_exit_removes_all_routes():
     fabric = started()
     network = fabric.network
     network.input("S1", igp.ShutdownRequested())
@@ -157,7 +157,7 @@ def test_a_clean_exit_takes_everything_along():
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_tenth_of_all_packets_lost_delays_but_does_not_divide(seed):
+def test_databases_become_equal_while_a_tenth_of_all_packets_is_lost(seed):
     fabric = started(seed, loss=0.1)
     fabric.network.set_link("S2", "L3", up=False)
     fabric.network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)

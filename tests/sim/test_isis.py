@@ -58,16 +58,16 @@ def three_stages() -> Fabric:
     return started(clos3_isis(4, 8, network=Network(seed=5)))
 
 
-def test_a_fresh_fabric_is_right_in_both_families(three_stages: Fabric):
+def test_routes_of_a_started_fabric_are_correct_in_both_families(three_stages: Fabric):
     assert level_invariants.violations(three_stages) == []
 
 
 @pytest.mark.parametrize("seed", seeds(8, 20))
-def test_random_failures_and_healings_end_well(three_stages: Fabric, seed: int):
+def test_routes_are_correct_after_random_failures_and_healings(three_stages: Fabric, seed: int):
     fail_and_heal(three_stages, random.Random(seed), level_invariants.violations)
 
 
-def test_lost_frames_delay_and_do_not_confuse():
+def test_databases_become_equal_although_frames_are_lost():
     """A tenth of all frames lost: the fabric starts all the same and ends right."""
     fabric = started(clos3_isis(2, 4, network=Network(seed=3, loss=0.1)))
     fabric.network.loss = 0.0
@@ -75,7 +75,7 @@ def test_lost_frames_delay_and_do_not_confuse():
     assert level_invariants.violations(fabric) == []
 
 
-def test_links_need_no_addresses():
+def test_isis_routes_over_links_without_addresses():
     """Without any IPv4 address on a link, IPv4 goes over IPv6 next hops with the same weights."""
     fabric = started(clos3_isis(4, 3, levels=Levels(numbered=False)))
     fabric.network.set_capacity("S1", "L2", SLOW)
@@ -116,7 +116,7 @@ def test_e5_a_degraded_link_in_another_pod_is_weighed_across_levels(five_stages:
     assert list(weights(five_stages, "p1.L1", both(five_stages, "p2.L1")[0]).values()) == [1] * 4
 
 
-def test_small_changes_of_what_lies_behind_are_not_announced(five_stages: Fabric):
+def test_small_changes_of_leaked_capacities_are_not_advertised(five_stages: Fabric):
     """Two per cent are below the threshold: no spine issues an LSP in the other PoD."""
     network, systems = five_stages.network, set(five_stages.router_ids.values())
     leaf = network.nodes["p1.L1"]
@@ -129,7 +129,7 @@ def test_small_changes_of_what_lies_behind_are_not_announced(five_stages: Fabric
 
 
 @pytest.mark.parametrize("seed", seeds(3, 8))
-def test_five_stages_survive_failures_anywhere(five_stages: Fabric, seed: int):
+def test_routes_of_five_stages_are_correct_after_failures_anywhere(five_stages: Fabric, seed: int):
     """One link each in a PoD and in a plane dies and heals; every way ends where it should."""
     network, dice = five_stages.network, random.Random(seed)
     pods = [link for link in five_stages.links if ".L" in link[0]]
@@ -180,7 +180,7 @@ def test_two_protocols_share_one_table_by_preference():
     assert weights(fabric, "L1", prefix) == {"S1": 1, "S2": 1}
 
 
-def test_preference_may_be_turned_around():
+def test_preference_of_the_protocols_can_be_configured():
     """With a lower number IS-IS wins, while running and without a gap."""
     fabric = started(clos3_isis(2, 3, beside=[OspfBuilder()]))
     network, prefix = fabric.network, fabric.leaf_prefixes["L2"]
@@ -192,7 +192,7 @@ def test_preference_may_be_turned_around():
     assert prefix in network.nodes["L1"].kernel.state.routes
 
 
-def test_drained_routers_are_avoided():
+def test_routers_with_the_overload_bit_carry_no_transit_traffic():
     """The overload bit: S1 carries nothing through, and is still reached itself."""
     fabric = started(clos3_isis(4, 3))
     node = fabric.network.nodes["S1"]
@@ -204,7 +204,7 @@ def test_drained_routers_are_avoided():
     assert set(weights(fabric, "L1", loopback)) == {"S1"}
 
 
-def test_parallel_links_share_what_their_neighbor_deserves():
+def test_parallel_links_share_the_traffic_of_their_neighbor():
     """Two links to S1, one to S2: S1 gets twice the traffic, half of it on each link."""
     builder = FabricBuilder(Network(), protocols=[IsisBuilder(COMMON)])
     for name in ("L1", "L2", "S1", "S2"):

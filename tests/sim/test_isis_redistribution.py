@@ -54,7 +54,9 @@ def hops(fabric: Fabric, name: str, prefix: Prefix) -> dict[str, int] | None:
 
 
 @pytest.mark.parametrize("source", list(RouteSource))
-def test_two_that_redistribute_share_and_each_keeps_its_own(source: RouteSource):
+def test_traffic_is_shared_by_two_routers_that_redistribute_and_each_keeps_its_own_route(
+    source: RouteSource,
+):
     """L1 and L2 announce the same: spines spread over both; one withdraws, the other remains."""
     fabric = clos3_isis(2, 4, network=Network(seed=3))
     for name in ("L1", "L2"):
@@ -78,7 +80,7 @@ def test_two_that_redistribute_share_and_each_keeps_its_own(source: RouteSource)
     assert all(hops(fabric, name, p) is None for name in fabric.network.nodes for p in OUTSIDE)
 
 
-def test_the_lower_metric_attracts_all_until_its_route_goes():
+def test_all_traffic_follows_the_lower_metric_until_its_route_is_withdrawn():
     fabric = clos3_isis(2, 4, network=Network(seed=3))
     for name, metric in (("L1", 0), ("L2", 100)):
         configure(fabric, name, LevelSet.TWO, metric)
@@ -92,7 +94,7 @@ def test_the_lower_metric_attracts_all_until_its_route_goes():
     assert all(set(hops(fabric, "S1", prefix)) == {"L2"} for prefix in OUTSIDE)
 
 
-def test_a_restarted_router_announces_what_its_kernel_still_has():
+def test_a_restarted_router_redistributes_the_routes_in_its_kernel():
     fabric = clos3_isis(2, 4, network=Network(seed=3))
     configure(fabric, "L1", LevelSet.TWO)
     announce(fabric, "L1")
@@ -114,7 +116,9 @@ def five_stages() -> Fabric:
 
 
 @pytest.mark.parametrize("prefix", OUTSIDE, ids=str)
-def test_five_stages_all_learn_it_through_leaking(five_stages: Fabric, prefix: Prefix):
+def test_in_five_stages_all_routers_learn_a_redistributed_route_through_leaking(
+    five_stages: Fabric, prefix: Prefix
+):
     """Up in PoD 1, down in PoD 2, by way of all spines; no spine is led back into its PoD."""
     assert set(hops(five_stages, "p1.L2", prefix)) == {"p1.S1", "p1.S2"}
     assert set(hops(five_stages, "p2.L1", prefix)) == {"p2.S1", "p2.S2"}
@@ -125,7 +129,7 @@ def test_five_stages_all_learn_it_through_leaking(five_stages: Fabric, prefix: P
         assert set(hops(five_stages, f"p1.{spine}", prefix)) == {"p1.L1"}
 
 
-def test_five_stages_two_of_different_pods_and_then_none(five_stages: Fabric):
+def test_in_five_stages_two_pods_redistribute_a_prefix_and_withdraw_it(five_stages: Fabric):
     """The nearer one counts in each PoD; where it goes the other is used, then nothing."""
     fabric = five_stages
     configure(fabric, "p2.L1", LevelSet.ONE)

@@ -85,7 +85,7 @@ def test_a_designated_router_that_loses_its_link_is_replaced(lost):
     assert violations(fabric) == []
 
 
-def test_losses_delay_but_do_not_divide():
+def test_databases_on_a_lan_become_equal_although_packets_are_lost():
     fabric = started(loss=0.05)
     fabric.network.set_capacity("R1", "R3", DEFAULT_CAPACITY / 2)
     fabric.network.run_until_quiet(120, quiet=11.0)

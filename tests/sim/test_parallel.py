@@ -28,7 +28,7 @@ def weights(fabric: Fabric) -> dict[str, Fraction]:
     return {hop.interface: Fraction(hop.weight, total) for hop in route.nexthops.hops}
 
 
-def test_eight_links_share_alike_and_seven_stay_when_one_goes():
+def test_eight_parallel_links_have_equal_weights_and_seven_remain_after_a_loss():
     fabric = bundle(max_paths=8)
     assert set(weights(fabric).values()) == {Fraction(1, 8)}
     fabric.network.set_link("A", "B", up=False)
@@ -42,7 +42,7 @@ def test_eight_links_share_alike_and_seven_stay_when_one_goes():
     assert invariants.same_databases(fabric) == []
 
 
-def test_max_paths_takes_the_first_two_and_the_next_one_when_the_first_goes():
+def test_max_paths_selects_the_first_two_links_and_the_next_after_a_loss():
     fabric = bundle(max_paths=2)
     assert set(weights(fabric)) == {"B", "B.1"}
     fabric.network.set_link("A", "B", up=False)
@@ -50,7 +50,7 @@ def test_max_paths_takes_the_first_two_and_the_next_one_when_the_first_goes():
     assert set(weights(fabric)) == {"B.1", "B.2"}
 
 
-def test_a_slow_link_of_the_bundle_gets_its_part_and_no_more():
+def test_the_weight_of_a_slow_parallel_link_follows_its_capacity():
     fabric = bundle(4)
     fabric.network.set_capacity("A", "B", DEFAULT_CAPACITY / 4)
     fabric.network.run_for(2.0)

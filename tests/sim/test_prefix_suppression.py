@@ -117,7 +117,7 @@ def test_weights_and_failures_are_as_in_any_fabric(quiet: Fabric):
     assert violations(quiet) == []
 
 
-def test_who_is_on_a_lan_and_beyond_it_is_reached_without_a_route_to_the_lan():
+def test_routers_on_and_behind_a_lan_are_reached_without_a_route_to_the_lan():
     builder = FabricBuilder(Network(seed=2), prefix_suppression=True)
     for name in ("R1", "R2", "R3", "R4"):
         builder.router(name)

@@ -76,7 +76,7 @@ def test_of_two_boundary_routers_the_better_one_is_chosen(first, second, chosen,
     assert hops(fabric, "S1") == chosen
 
 
-def test_equal_type_2_metrics_are_decided_by_the_way_to_the_boundary_router():
+def test_equal_type_2_metrics_are_decided_by_the_distance_to_the_boundary_router():
     fabric = leaves()
     announce(fabric, "S1")
     announce(fabric, "L2")
@@ -85,7 +85,7 @@ def test_equal_type_2_metrics_are_decided_by_the_way_to_the_boundary_router():
     assert hops(fabric, "S2") == {"L2"}
 
 
-def test_what_is_inside_the_as_is_preferred_to_any_external():
+def test_internal_routes_are_preferred_to_externals():
     fabric = leaves()
     inside = fabric.leaf_prefixes["L3"]
     announce(fabric, "L1", inside, metric=0, type_2=False)
@@ -97,7 +97,7 @@ def test_what_is_inside_the_as_is_preferred_to_any_external():
 
 
 @pytest.mark.parametrize(("mine", "others"), [((20, True), (1, False)), ((1, False), (20, True))])
-def test_a_boundary_router_keeps_its_own_route_whatever_others_announce(mine, others):
+def test_a_boundary_router_keeps_its_own_route_whatever_others_advertise(mine, others):
     """Two of them that preferred each other's would send the packets back and forth."""
     fabric = leaves()
     announce(fabric, "L1", metric=mine[0], type_2=mine[1])
@@ -111,7 +111,7 @@ def test_a_boundary_router_keeps_its_own_route_whatever_others_announce(mine, ot
     assert hops(fabric, "L1") == BOTH
 
 
-def test_a_route_that_goes_leaves_the_other_boundary_router():
+def test_after_a_withdrawal_traffic_follows_the_other_boundary_router():
     fabric = leaves()
     announce(fabric, "L1", metric=1)
     announce(fabric, "L2", metric=2)
@@ -126,7 +126,7 @@ def test_a_route_that_goes_leaves_the_other_boundary_router():
     assert hops(fabric, "S1") == {"L1"}
 
 
-def test_a_drained_boundary_router_is_a_last_resort():
+def test_externals_of_a_drained_boundary_router_are_used_last():
     """What leaves the AS over it passes through it: RFC 6987 in its spirit."""
     fabric = leaves()
     announce(fabric, "L1", metric=1)
@@ -146,7 +146,7 @@ def test_a_drained_boundary_router_is_a_last_resort():
     assert route(fabric, "S1").metric == 1
 
 
-def test_a_boundary_router_that_starts_again_is_never_missed():
+def test_restart_of_a_boundary_router_interrupts_no_route():
     """Killed and started within the dead interval, it goes on where its LSAs were."""
     fabric = leaves()
     announce(fabric, "L1")
@@ -162,7 +162,7 @@ def test_a_boundary_router_that_starts_again_is_never_missed():
     assert invariants.same_databases(fabric) == []
 
 
-def test_what_vanished_while_a_boundary_router_was_down_is_flushed_when_it_is_back():
+def test_a_restarted_boundary_router_flushes_lsas_of_routes_that_no_longer_exist():
     """Its neighbors still hold the LSA and show it to the new process (§13.4)."""
     fabric = leaves()
     announce(fabric, "L1")
@@ -177,7 +177,7 @@ def test_what_vanished_while_a_boundary_router_was_down_is_flushed_when_it_is_ba
         assert not hops(fabric, name)
 
 
-def test_a_boundary_router_that_stops_takes_everything_back():
+def test_a_boundary_router_that_stops_flushes_all_externals():
     fabric = leaves()
     announce(fabric, "L1")
     started(fabric)
@@ -187,7 +187,7 @@ def test_a_boundary_router_that_stops_takes_everything_back():
     assert not hops(fabric, "S1")
 
 
-def test_settings_change_while_it_runs():
+def test_redistribution_settings_change_without_a_restart():
     """Another metric and type in place; without redistribution LSAs and E bit go."""
     fabric = started(leaves())
     fabric.network.set_local_route("L1", OUTSIDE, SOMEWHERE)
@@ -212,7 +212,7 @@ def told(fabric: Fabric) -> set[str]:
     return {str(prefix) for _, prefix in externals(fabric, "L3")}
 
 
-def test_connected_networks_are_announced_unless_ospf_runs_there():
+def test_connected_networks_are_redistributed_unless_ospf_runs_on_them():
     """On an interface of its own OSPF decides what is announced, also while it is passive."""
     fabric = leaves()
     configure(fabric, "L1", RedistributeSettings(connected=Redistribution()))
@@ -238,14 +238,14 @@ def test_connected_networks_are_announced_unless_ospf_runs_there():
     assert route(fabric, "L3", fabric.leaf_prefixes["L1"]).path_type is PathType.INTRA_AREA
 
 
-def test_a_static_route_to_a_network_of_its_own_is_not_announced():
+def test_a_static_route_to_an_own_network_is_not_redistributed():
     fabric = leaves()
     announce(fabric, "L1", fabric.leaf_prefixes["L1"])
     started(fabric)
     assert not externals(fabric, "L3")
 
 
-def test_only_what_lies_inside_the_listed_prefixes_is_announced():
+def test_only_routes_inside_the_listed_prefixes_are_redistributed():
     fabric = leaves()
     configure(fabric, "L1", static(prefixes=(parse_prefix("198.51.0.0/16"),)))
     for text in ("198.51.100.0/24", "198.51.0.0/16", "198.0.0.0/8", "203.0.113.0/24"):
@@ -273,7 +273,7 @@ def test_a_default_route_has_a_setting_of_its_own():
     assert hops(fabric, "L3", default) == BOTH
 
 
-def test_prefixes_of_one_network_address_all_arrive():
+def test_prefixes_of_different_length_with_one_network_address_are_all_advertised():
     """RFC 2328 appendix E: each has a link state id of its own, also when they come one by one."""
     fabric = leaves()
     configure(fabric, "L1", static())
@@ -308,7 +308,7 @@ def test_a_route_that_flaps_costs_a_bounded_number_of_lsas():
     assert hops(fabric, "L3") == BOTH
 
 
-def test_two_thousand_routes_are_announced_and_taken_back():
+def test_two_thousand_routes_are_advertised_and_withdrawn():
     fabric = clos3(1, 2, network=Network(seed=6))
     configure(fabric, "L1", static())
     started(fabric)
@@ -349,7 +349,7 @@ def behind_the_firewall(fabric: Fabric, name: str) -> None:
     fabric.network.set_local_route(name, OUTSIDE, LocalRoute(((port.ifindex, FIREWALL),)))
 
 
-def test_a_next_hop_on_a_lan_is_told_so_that_others_send_there_directly():
+def test_a_next_hop_on_a_lan_is_advertised_as_forwarding_address():
     """The forwarding address (§12.4.4.1): C need not go through A."""
     fabric = lan()
     behind_the_firewall(fabric, "A")
@@ -368,7 +368,7 @@ def test_an_address_on_a_suppressed_network_is_no_forwarding_address():
     assert hops(fabric, "D") == {"C"}
 
 
-def test_a_next_hop_elsewhere_or_several_are_not_told():
+def test_several_next_hops_or_one_outside_ospf_give_no_forwarding_address():
     fabric = lan()
     configure(fabric, "A", static(5))
     (port,) = (p for p in fabric.network.nodes["A"].ports.values() if p.name == "lan1")
@@ -384,7 +384,7 @@ def test_a_next_hop_elsewhere_or_several_are_not_told():
     assert hops(fabric, "D") == {"C"}
 
 
-def test_of_two_that_announce_just_the_same_the_higher_router_id_does():
+def test_of_two_equal_externals_the_higher_router_id_advertises():
     """§12.4.4: one LSA is enough, unless whoever originates it cannot be reached."""
     fabric = lan()
     for name in ("A", "B"):

@@ -35,11 +35,11 @@ def violations(fabric: Fabric) -> list[str]:
     ]
 
 
-def test_a_fresh_fabric_is_ready_and_right(fabric):
+def test_a_started_fabric_is_ready_and_its_routes_are_correct(fabric):
     assert all(router.startup.ready for router in fabric.network.routers())
     assert violations(fabric) == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_failures_and_healings_end_well(fabric, seed):
+def test_routes_are_correct_after_random_failures_and_healings(fabric, seed):
     fail_and_heal(fabric, random.Random(seed), violations)

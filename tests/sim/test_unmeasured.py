@@ -14,7 +14,7 @@ FABRICS = {"ospf": clos3, "isis": clos3_isis}
 
 
 @pytest.mark.parametrize("protocol", FABRICS)
-def test_weights_everywhere_go_back_to_the_capacity_of_that_link(protocol):
+def test_weights_use_the_capacity_of_a_link_whose_load_is_no_longer_measured(protocol):
     """S1 tells a load toward L2, L1 sends less over S1; S1 loses sight of it, L1 sends evenly."""
     undamped = AdaptationSettings(time_constant=0.0)
     solver = SolverSettings(mode=WeightMode.AVAILABLE, adaptation=undamped)
