@@ -38,14 +38,14 @@ def errors_of(authentication: str) -> list:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_one_key_that_counts_for_ever(algorithm: Algorithm):
+def test_a_key_without_lifetime_is_always_valid(algorithm: Algorithm):
     """The short form: one mapping, no times."""
     number = "" if algorithm is Algorithm.CLEARTEXT else "key-id: 7, "
     (timed,) = keyring(f"{{algorithm: {algorithm.value}, {number}key: secret}}")
     assert timed == TimedKey(AuthKey(algorithm, 7 if number else 0, b"secret"))
 
 
-def test_several_keys_with_lifetimes():
+def test_several_keys_have_lifetimes_of_their_own():
     """Times have their zone; quoted or not they mean the same."""
     first, second = keyring("""
             keys:
@@ -69,7 +69,7 @@ def test_no_authentication_is_the_default():
     assert keyring(ONE) != ()
 
 
-def test_a_key_from_a_file(tmp_path: Path):
+def test_a_key_is_read_from_a_file(tmp_path: Path):
     """Its first line; so the configuration itself may be read by anybody."""
     file = tmp_path / "ospf.key"
     file.write_text("from the file\nnot this\n")
@@ -115,7 +115,7 @@ def test_a_key_from_a_file(tmp_path: Path):
         (f"{{keys: [{{{MD5}, key: a}}, {{algorithm: md5, key: b}}]}}", "keys[1].key-id", "0..255"),
     ],
 )
-def test_wrong_keys_are_refused_where_they_stand(authentication: str, where: str, word: str):
+def test_invalid_keys_are_refused_with_their_place(authentication: str, where: str, word: str):
     error = errors_of(authentication)[0]
     assert error.path == f"ospf.areas[0].interfaces.swp1.authentication.{where}"
     assert word in str(error)
@@ -212,7 +212,7 @@ def test_a_changed_key_file_is_a_change(tmp_path: Path):
         ),
     ],
 )
-def test_keys_come_and_go_in_place(old: str, new: str, paths: list[str]):
+def test_keys_are_added_and_removed_without_a_bounce(old: str, new: str, paths: list[str]):
     """A reload says so, bounces nothing, and shows no key."""
     changes = diff(load_text(text_of(old)), load_text(text_of(new)))
     prefix = "ospf.areas.0.0.0.0.interfaces.swp1.authentication"

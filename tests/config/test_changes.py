@@ -66,6 +66,6 @@ def test_a_cost_is_updated_in_place():
         ("", Reload.RESTART),
     ],
 )
-def test_each_change_says_how_much_it_disturbs(new, action):
+def test_each_change_reports_whether_it_updates_bounces_or_restarts(new, action):
     """In place, an adjacency bounces, or only a restart will do."""
     assert [change.action for change in changes(new)] == [action]

@@ -63,7 +63,7 @@ def test_the_engine_gets_typed_settings():
     assert settings.lsp_keys(2)[0].key.algorithm is Algorithm.MD5
 
 
-def test_circuits_get_the_most_exact_entry_within_the_levels_of_the_router():
+def test_circuits_use_the_most_specific_entry_within_the_levels_of_the_router():
     """An exact name before a glob; what the router does not run, no circuit runs."""
     config = load_text(TEXT)
     assert circuit_settings(config, "eth0") is None
@@ -78,7 +78,7 @@ def test_circuits_get_the_most_exact_entry_within_the_levels_of_the_router():
     assert circuit_settings(only_two, "swp1").levels is LevelSet.NONE
 
 
-def test_only_passive_interfaces_are_advertised_where_nothing_else_is_said_of_one():
+def test_prefix_suppression_spares_passive_interfaces_unless_set_for_them():
     """By default the prefixes of all are; passive ones lose theirs only by name."""
     entries = """
   interfaces:
@@ -106,7 +106,7 @@ def test_a_printed_configuration_is_a_configuration():
     assert config.document()["isis"]["net"] == "49.0001.0102.5500.0001.00"
 
 
-def test_what_a_reload_disturbs_is_told():
+def test_each_change_reports_its_effect_on_circuits():
     """Metrics change in place, levels of a circuit bounce it, a title needs a restart."""
     old = load_text(TEXT)
     for before, after, action in (
@@ -159,7 +159,7 @@ def test_sources_that_are_named_are_redistributed_in_the_highest_level():
         ("{default: {prefixes: []}}", "isis.redistribute.default.prefixes", ""),
     ],
 )
-def test_what_cannot_be_redistributed_is_refused_with_its_place(sources, where, what):
+def test_invalid_sources_of_redistribution_are_refused_with_their_place(sources, where, what):
     text = f"isis: {{net: 49.0001.0000.0000.0001.00, redistribute: {sources}}}"
     with pytest.raises(ConfigErrors) as caught:
         load_text(text)

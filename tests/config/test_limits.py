@@ -28,7 +28,7 @@ def many_interfaces(count: int, areas: int = 2) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_merges_that_explode_are_refused_at_once():
+def test_exponential_yaml_merges_are_refused_at_once():
     """A merge counts what it brings in, as an alias does."""
     lines = [f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: {{<<: *a{i - 1}}}}}" for i in range(1, 60)]
     error = refusal("\n".join(["a0: &a0 {k: 1}", *lines])).errors[0]
@@ -36,7 +36,7 @@ def test_merges_that_explode_are_refused_at_once():
     assert error.hint == "each use of an alias or merge counts its whole content"
 
 
-def test_merging_the_same_keys_again_and_again_brings_nothing_in():
+def test_repeated_yaml_merges_add_no_keys():
     lines = [
         f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}], k{i}: 1}}" for i in range(1, 30)
     ]
@@ -45,7 +45,7 @@ def test_merging_the_same_keys_again_and_again_brings_nothing_in():
     assert refused.errors[0].got == 'the unknown key "a0"'
 
 
-def test_a_list_without_end_is_refused_where_it_is_too_long():
+def test_a_list_over_its_limit_is_refused_with_its_place():
     error = refusal("ospf: [" + "a," * 600_000 + "]").errors[0]
     assert (error.path, error.expected) == ("ospf", "at most 500,000 entries")
     assert error.column == len("ospf: [") + 2 * (500_000 - 3) + 1
@@ -95,7 +95,7 @@ def test_of_many_errors_the_first_20_are_shown_and_all_are_counted():
     assert str(refused).splitlines()[20:] == ["and 7,980 more"]
 
 
-def test_globs_of_two_areas_that_all_meet_are_one_error_each():
+def test_overlapping_globs_of_two_areas_are_one_error_for_each_glob():
     """Not one for each pair of them."""
     globs = {area: {"interfaces": {f"*{area}{n}*": {} for n in range(800)}} for area in ("0", "1")}
     refused = refusal(json.dumps({"ospf": {"areas": globs}}))
@@ -115,7 +115,7 @@ def test_many_globs_are_compared_in_time(pattern):
     assert time.process_time() - started < 5
 
 
-def test_globs_made_to_be_slow_are_refused():
+def test_globs_that_are_slow_to_compare_are_refused():
     """Overlapping sets of characters at each place: every beginning goes with many others."""
     rng = random.Random(2)
     sets = ["[ab]", "[bc]", "[cd]", "[ad]", "[ac]", "[bd]", "[abc]", "[bcd]"]
@@ -153,14 +153,14 @@ def test_checking_and_comparing_take_time_in_proportion_to_the_interfaces():
 @pytest.mark.parametrize(
     "name", ["a\x1b[2J", "a\u202eb", "a\x00", "a\nb", "", "x" * 256, "é" * 128]
 )
-def test_a_hostname_is_text_that_a_terminal_can_be_sent(name):
+def test_hostnames_that_are_empty_long_or_unprintable_are_refused(name):
     """As a peer's name must be (RFC 5642, RFC 5301), which counts bytes."""
     (error,) = refusal(json.dumps({"hostname": name})).errors
     assert error.path == "hostname"
     assert "a name of" in error.expected
 
 
-def test_a_key_file_that_others_can_write_is_warned_of(tmp_path):
+def test_a_key_file_that_others_can_write_gives_a_warning(tmp_path):
     """It is accepted: whose group may write it, the operator knows better."""
     for name, mode in (("mine", 0o600), ("group", 0o620), ("all", 0o602)):
         (tmp_path / name).write_text("secret\n")
@@ -185,7 +185,7 @@ ospf:
     ]
 
 
-def test_a_loopback_that_is_not_to_be_advertised_is_warned_of(tmp_path):
+def test_prefix_suppression_of_a_loopback_gives_a_warning(tmp_path):
     """It is: who could reach the router otherwise?"""
     file = tmp_path / "fared.yaml"
     entries = "{lo: {prefix-suppression: true}, swp1: {prefix-suppression: true}}"
@@ -195,7 +195,7 @@ def test_a_loopback_that_is_not_to_be_advertised_is_warned_of(tmp_path):
     assert "always advertised" in str(warning)
 
 
-def test_what_counts_for_neither_protocol_is_warned_of(tmp_path):
+def test_a_setting_of_isis_that_ospf_overrides_gives_a_warning(tmp_path):
     """Where both run, routes are computed as the section of OSPF says."""
     file = tmp_path / "fared.yaml"
     isis = "isis:\n  net: 49.0001.0102.5500.0001.00\n  max-paths: 2\n  spf: {holddown: 9s}\n"

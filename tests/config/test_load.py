@@ -48,7 +48,7 @@ def test_an_empty_file_is_all_defaults():
     assert config.adaptive.announce_threshold == 0.03
 
 
-def test_values_are_held_in_the_units_of_the_engines():
+def test_values_are_converted_to_the_units_of_the_engines():
     """Bits/s become bytes/s, durations seconds, percentages ratios, ids integers."""
     config = load_text("""
 router-id: 10.255.0.1
@@ -74,7 +74,7 @@ api: {http: off}
     assert config.api.http is None
 
 
-def test_the_most_exact_key_counts_and_counts_wholly():
+def test_the_most_specific_interface_entry_applies_alone():
     """An exact name wins over globs, a longer glob over a shorter; nothing is merged."""
     config = load_text("""
 interfaces:
@@ -279,7 +279,7 @@ adaptive: {metric: speed, floor: 200%}
         ("ospf: {areas: {true: {}}}", "ospf.areas[True]", "an area id"),
     ],
 )
-def test_wrong_values_are_refused_where_they_stand(text, path, word):
+def test_invalid_values_are_refused_with_their_place(text, path, word):
     """Each refusal names the place in the document and what belongs there."""
     error = only_error(text)
     assert error.path == path
@@ -305,14 +305,14 @@ def test_wrong_values_are_refused_where_they_stand(text, path, word):
         ("a: !!set {b}", 1, "broken YAML"),
     ],
 )  # fmt: skip
-def test_broken_yaml_has_a_line_too(text, line, word):
+def test_yaml_syntax_errors_are_reported_with_their_line(text, line, word):
     """Broken, repeated, endless and hostile documents are refused without harm."""
     error = errors_of(text)[0]
     assert word in str(error)
     assert error.line == line
 
 
-def test_globs_of_different_areas_must_not_meet():
+def test_overlapping_globs_of_different_areas_are_refused():
     """Where two areas could claim one interface by a glob, neither reading is guessed."""
     for first, second in [("swp*", "s*1"), ("swp[1-4]", "swp[4-9]"), ("e?h0", "e*"), ("*", "*")]:
         one, other = (f'{{interfaces: {{"{name}": }}}}' for name in (first, second))
@@ -385,13 +385,13 @@ def test_the_schema_describes_the_file_as_written():
 @pytest.mark.parametrize(
     ("written", "seconds"), [("100ms", 0.1), ("10ms", 0.01), ("1h", 3600.0), (2, 2.0)]
 )
-def test_load_is_measured_as_often_as_the_file_says(written, seconds):
+def test_the_measuring_period_comes_from_the_file(written, seconds):
     adaptive = load_text(f"adaptive: {{measure-period: {written}}}").adaptive
     assert adaptive.measure_period == seconds
     assert load_text("{}").adaptive.measure_period == 1.0
 
 
 @pytest.mark.parametrize("written", ["0s", "9ms", "2h", "often", "-1"])
-def test_a_period_that_is_none_is_refused(written):
+def test_an_invalid_measuring_period_is_refused(written):
     (error,) = errors_of(f"adaptive: {{measure-period: {written}}}")
     assert (error.path, error.expected) == ("adaptive.measure-period", "10ms to 1h")

@@ -60,7 +60,7 @@ def test_the_protocol_number_has_a_name():
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", UNIT], ids=lambda page: page.name)
-def test_the_steps_for_another_path_change_every_command_of_the_unit(page, tmp_path):
+def test_the_documented_steps_for_another_path_change_every_command_of_the_unit(page, tmp_path):
     """The sed of README.md and of the unit's head, run as written, into a scratch directory."""
     sed = next(line for line in page.read_text().splitlines() if "sed 's|" in line).lstrip("# ")
     command = sed.replace("/etc/systemd/system", str(tmp_path))
