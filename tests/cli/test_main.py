@@ -165,7 +165,7 @@ def test_the_socket_may_come_from_the_environment(daemon):
     assert daemon.asked == [("drain", {})]
 
 
-def test_steering_the_daemon(daemon):
+def test_drain_undrain_and_reload_are_confirmed(daemon):
     """Drain, undrain, reload."""
     assert "drained" in run(daemon, "drain").stdout
     assert "in transit" in run(daemon, "undrain").stdout
@@ -221,7 +221,7 @@ def test_watch_shows_again_until_it_is_interrupted(daemon, monkeypatch):
     assert [json.loads(line) for line in result.stdout.splitlines()] == [STATUS] * 3
 
 
-def test_tech_support_gathers_everything(daemon):
+def test_tech_support_contains_all_documents_and_failures(daemon):
     """One document for a bug report, the parts that failed included."""
     document = json.loads(run(daemon, "tech-support").stdout)
     assert document["format"] == "fared-tech-support/1"
@@ -282,7 +282,7 @@ def imported_by(*words, env=None):
     return set(result.stderr.splitlines()[-1].split())
 
 
-def test_only_what_is_needed_is_imported(daemon):
+def test_the_client_imports_no_heavy_module_without_need(daemon):
     """The tool must answer at once: no NumPy, netlink, validation or tables without need."""
     heavy = {
         "numpy",

@@ -53,7 +53,7 @@ def test_each_document_reads_as_its_golden_text(name):
 
 
 @pytest.mark.parametrize("entry", DOCUMENTS, ids=lambda entry: entry.name)
-def test_a_document_with_nothing_in_it_has_a_table_too(entry):
+def test_an_empty_document_has_a_table(entry):
     """A router that has just begun has no routes, no neighbors, and no figures."""
     blank, usual = (
         sample(schema_of(entry)) | {"format": entry.format},
@@ -64,7 +64,7 @@ def test_a_document_with_nothing_in_it_has_a_table_too(entry):
     assert renderer_of(entry.format)
 
 
-def test_weights_that_lean_say_so():
+def test_show_weights_marks_weights_shifted_for_few_flows():
     text = rendered(documents.WEIGHTS | {"flows": 128})
     first = "weights follow: capacity, skewed away from small paths for 128 flows"
     assert text.splitlines()[0] == first
@@ -76,7 +76,7 @@ def test_the_budget_of_announcements_is_shown():
     assert "loads averaged over 4.1 s, 7 deferred" in text
 
 
-def test_long_names_run_over_but_nothing_is_cut():
+def test_long_names_widen_a_table_and_are_not_cut():
     """A narrow terminal never costs an address its last digits."""
     document = copy.deepcopy(documents.NEIGHBORS)
     for entry in document["neighbors"]:
@@ -94,7 +94,7 @@ def test_a_hostname_is_text_not_markup():
     assert "[bold red]x[/] :smile:" in rendered(document)
 
 
-def test_an_empty_table_says_so():
+def test_an_empty_table_states_that_it_is_empty():
     """No neighbors is an answer."""
     assert rendered({**documents.NEIGHBORS, "neighbors": []}) == "none\n"
 
