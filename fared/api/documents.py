@@ -91,6 +91,13 @@ DOCUMENTS = (
         narrowed=True,
     ),
     Document(
+        "graceful-restart",
+        "fared-graceful-restart/1",
+        "protocol:graceful_restart",
+        "Graceful restarts of this router, and of neighbors that it helps.",
+        narrowed=True,
+    ),
+    Document(
         "database",
         "fared-database/1",
         "protocol:database",

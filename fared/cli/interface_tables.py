@@ -1,4 +1,4 @@
-"""Tables of interfaces and neighbors, of designated routers and keys."""
+"""Tables of interfaces and neighbors, of designated routers, keys and graceful restarts."""
 
 from __future__ import annotations
 
@@ -225,7 +225,32 @@ def _ospf_neighbors(entries: list[Json], out: Console) -> None:
 
 _NETWORKS = {"ospf": _networks, "isis": _lans}
 _NEIGHBORS = {"ospf": _ospf_neighbors, "isis": _adjacencies}
+
+
+def _graceful_restart(document: Json, out: Console, _now: float) -> None:
+    """Print neighbors that restart gracefully, and those that did."""
+    for _, (part,) in by_protocol(document["protocols"], out):
+        out.print(f"helper: {'enabled' if part['helper'] else 'disabled'}")
+        if part["helping"]:
+            grid = table("Restarting", "Interface", "Reason", ">For", ">Remaining")
+            for entry in part["helping"]:
+                times = (human.duration(entry["since"]), human.duration(entry["remaining"]))
+                grid.add_row(_who(entry), entry["interface"], entry["reason"], *times)
+            emit(out, grid)
+        if part["ended"]:
+            grid = table("Restarted", "Interface", "Result", ">Ago")
+            for entry in part["ended"]:
+                ago = human.duration(entry["ended"])
+                grid.add_row(_who(entry), entry["interface"], entry["result"], ago)
+            emit(out, grid)
+
+
+def _who(entry: Json) -> str:
+    return str(entry["hostname"] or entry["router_id"])
+
+
 RENDERERS: dict[str, Renderer] = {
     "fared-interfaces/1": _interfaces,
     "fared-neighbors/1": _neighbors,
+    "fared-graceful-restart/1": _graceful_restart,
 }

@@ -19,7 +19,7 @@ _TABLES = MappingProxyType(
             "status timers counters log memory config config-diff reload validate drain"
         ),
         "database_tables": "database lsdb",
-        "interface_tables": "interfaces neighbors",
+        "interface_tables": "interfaces neighbors graceful-restart",
         "path_tables": "topology spf routes weights explain path",
         "kernel_tables": "fib convergence",
     }

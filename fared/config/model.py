@@ -22,6 +22,7 @@ from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
 from fared.config.redistribute import Redistribute
+from fared.config.restart import OspfGracefulRestart
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.config.spf import SpfDelays
@@ -118,6 +119,7 @@ class Ospf(Section, frozen=True):
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()
+    graceful_restart: OspfGracefulRestart = OspfGracefulRestart()
     spf: SpfDelays = SpfDelays()
     needs_router_id: ClassVar[bool] = True
     families: ClassVar[tuple[int, ...]] = (4,)

@@ -23,6 +23,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _start_up(context)
     yield from _engines(context)
     yield from _databases(censuses)
+    yield from _restarts(context)
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _links(context, censuses)
@@ -70,6 +71,13 @@ def _databases(censuses: Mapping[str, Census]) -> Iterator[Metric]:
     yield gauge("lsdb_entries", "LSAs or LSPs in the database", entries, labels)
     text = "Sum of the checksums of an area or level: equal on all its routers (RFC 4750)"
     yield gauge("lsdb_checksum", text, checksums, ("proto", "area"))
+
+
+def _restarts(context: ViewContext) -> Iterator[Metric]:
+    parts = [part for _, views in views_of(context) if (part := views.graceful_restart(context))]
+    helping = {(part["proto"],): len(part["helping"]) for part in parts}
+    text = "Neighbors that restart gracefully, with the help of this router"
+    yield gauge("restarting_neighbors", text, helping, ("proto",))
 
 
 def _routing(context: ViewContext) -> Iterator[Metric]:

@@ -29,6 +29,7 @@ from fared.isis.settings import RedistributeSettings as IsisRedistributeSettings
 from fared.isis.settings import Redistribution as IsisRedistribution
 from fared.ospf.settings import (
     AreaSettings,
+    GracefulRestartSettings,
     InterfaceSettings,
     NetworkType,
     OspfSettings,
@@ -172,6 +173,12 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
         redistribute=_redistribution(router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
         reduction=router.flooding.settings(),
+        graceful_restart=GracefulRestartSettings(
+            helper=router.graceful_restart.helper,
+            strict_lsa_checking=router.graceful_restart.strict_lsa_checking,
+            planned_only=router.graceful_restart.planned_only,
+            longest=float(router.graceful_restart.supported_grace_time),
+        ),
         advertise=advertise_settings(config),
     )
 

@@ -25,6 +25,7 @@ from fared.ospf.adjacency.broadcast import adjacency_due
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.hello import HelloProtocol
+from fared.ospf.adjacency.helper import RestartHelper
 from fared.ospf.events import Input, Output
 from fared.ospf.flooding.database import Database, DatabaseWatcher
 from fared.ospf.flooding.procedure import Flooding
@@ -79,7 +80,14 @@ class OspfEngine:
         )
         self._exchange = Exchange(instance, self._transmitter, self._flooding, retransmitter)
         self._adjacency = Adjacencies(
-            instance, self._exchange, self._full_changed, self._two_way_changed
+            instance,
+            self._exchange,
+            self._full_changed,
+            self._two_way_changed,
+            lost=lambda neighbor, reason: self._helper.lost(neighbor, reason),
+        )
+        self._helper = RestartHelper(
+            instance, self._adjacency, self._full_changed, self._two_way_changed
         )
         self._hello = HelloProtocol(
             instance,
@@ -183,7 +191,9 @@ class OspfEngine:
 
     def snapshot(self, now: float) -> OspfSnapshot:
         """An immutable snapshot of the process."""
-        return take_snapshot(self._instance, now, self._flooding.dynamic.views())
+        return take_snapshot(
+            self._instance, now, self._flooding.dynamic.views(), self._helper.ended
+        )
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Count active interfaces, those with a full neighbor, and adjacencies still forming."""
@@ -309,6 +319,7 @@ class OspfEngine:
         self._ted.lsa_changed(entry)
         self._originator.lsa_changed(entry)
         self._flooding.dynamic.lsa_changed(entry)
+        self._helper.lsa_changed(entry)
         if entry.key.ls_type == LsType.AS_EXTERNAL:
             gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)
@@ -340,6 +351,7 @@ class OspfEngine:
             self._links.ensure_area(area_settings.area)
             self._links.area_changed(area_settings)
         self._flooding.dynamic.settings_changed()
+        self._helper.settings_changed()
         self._border.everything_changed()
         self._external.everything_changed()
         self._originator.everything_changed()

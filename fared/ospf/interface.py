@@ -17,7 +17,7 @@ from fared.core.timers import Timer
 from fared.ospf.auth.memory import InterfaceAuthentication
 from fared.ospf.database_summary import SummaryList
 from fared.ospf.lsdb import Lsdb, Scope
-from fared.ospf.neighbor import NeighborEvent, NeighborState
+from fared.ospf.neighbor import Helping, NeighborEvent, NeighborState
 from fared.ospf.outgoing import InterfaceTx, SendQueue
 from fared.ospf.packet.lsa import LsaKey
 from fared.ospf.packet.packets import DatabaseDescription, Options
@@ -190,6 +190,7 @@ class Neighbor:
         self.dead_at = 0.0
         self.last_hello: tuple[object, ...] | None = None
         self.inactivity: Timer | None = None
+        self.helping: Helping | None = None
         self.master = False
         self.dd_sequence_number: int | None = None
         self.last_dd: tuple[int, int, int] | None = None
@@ -215,6 +216,16 @@ class Neighbor:
     def fire(self, event: NeighborEvent) -> None:
         """Run an event through the state machine."""
         self._fire(self, event)
+
+    @property
+    def adjacent(self) -> bool:
+        """Whether LSAs advertise it as fully adjacent: also while it restarts (RFC 3623 §3.1)."""
+        return self.state is NeighborState.FULL or self.helping is not None
+
+    @property
+    def bidirectional(self) -> bool:
+        """Whether it takes part in elections: 2-Way or greater, or it restarts."""
+        return self.state >= NeighborState.TWO_WAY or self.helping is not None
 
     @property
     def opaque_capable(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from fared.core.fsm import Row, TransitionTable
 
 
@@ -26,6 +28,17 @@ class NeighborState(enum.IntEnum):
 
 
 _LABELS = ("Down", "Attempt", "Init", "2-Way", "ExStart", "Exchange", "Loading", "Full")
+
+
+class Helping(msgspec.Struct, frozen=True):
+    """A graceful restart of a neighbor, during which this router is its helper (RFC 3623 §3).
+
+    ``until``: the end of the grace period; ``reason`` is that of the grace LSA.
+    """
+
+    began: float
+    until: float
+    reason: int
 
 
 class NeighborEvent(enum.Enum):

@@ -100,6 +100,19 @@ class RedistributeSettings(redistribution.RedistributedSources[Redistribution], 
     """The sources that OSPF redistributes into AS-external LSAs."""
 
 
+class GracefulRestartSettings(msgspec.Struct, frozen=True):
+    """Graceful restart (RFC 3623): ``helper`` of neighbors that restart.
+
+    ``strict_lsa_checking``: a change of the topology ends helping (§3.2 (3)). ``planned_only``: not
+    after a crash. ``longest``: seconds for which it helps at most.
+    """
+
+    helper: bool = False
+    strict_lsa_checking: bool = True
+    planned_only: bool = False
+    longest: float = 1800.0
+
+
 class OspfSettings(msgspec.Struct, frozen=True):
     """Settings of the engine. ``areas`` lists the areas that exist even without interfaces."""
 
@@ -119,6 +132,7 @@ class OspfSettings(msgspec.Struct, frozen=True):
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()
+    graceful_restart: GracefulRestartSettings = GracefulRestartSettings()
     min_ls_arrival: float = 0.0
     """MinLSArrival of §13 (5)(a), seconds; RFC 2328 has 1 s. Off, since originators limit their
     rate by a throttle, and an instance that is discarded has to be retransmitted."""

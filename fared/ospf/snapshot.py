@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,6 +11,7 @@ from fared.core.dynamic_flooding import TopologyView
 from fared.core.ids import AreaId
 from fared.core.keys import KeyringView, keyring_view
 from fared.core.reduction import ReductionSettings
+from fared.ospf.adjacency.helper import HelpEnded
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.lsdb import Lsdb, Scope
@@ -41,6 +43,16 @@ class NeighborView(msgspec.Struct, frozen=True):
     """Whether it can be a next hop: Full, or 2-Way on a transit network."""
     mtu_mismatch: tuple[int, int] | None
     """Its MTU and ours, if they differ and the exchange does not complete (RFC 2328 §10.6)."""
+
+
+class HelpedView(msgspec.Struct, frozen=True):
+    """A neighbor that restarts gracefully; times in seconds."""
+
+    router_id: int
+    interface: str
+    reason: int
+    since: float
+    remaining: float
 
 
 class InterfaceView(msgspec.Struct, frozen=True):
@@ -102,6 +114,9 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
     stub_router: bool
     reduction: ReductionSettings
     topologies: tuple[TopologyView, ...]
+    helper: bool
+    helped: tuple[HelpedView, ...]
+    help_ended: tuple[HelpEnded, ...]
     interfaces: tuple[InterfaceView, ...]
     databases: tuple[DatabaseView, ...]
     exchanging: int
@@ -121,7 +136,10 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
 
 
 def take_snapshot(
-    instance: Instance, now: float, topologies: tuple[TopologyView, ...] = ()
+    instance: Instance,
+    now: float,
+    topologies: tuple[TopologyView, ...],
+    help_ended: Iterable[HelpEnded],
 ) -> OspfSnapshot:
     """Copy the visible state of the live engine."""
     interfaces = [interface for _, interface in sorted(instance.interfaces.items())]
@@ -132,6 +150,9 @@ def take_snapshot(
         stub_router=instance.settings.stub_router,
         reduction=instance.settings.reduction,
         topologies=topologies,
+        helper=instance.settings.graceful_restart.helper,
+        help_ended=tuple(help_ended),
+        helped=tuple(_helped(interfaces, now)),
         interfaces=tuple(_interface(instance, i, listed, now) for i in interfaces),
         databases=(
             *(_area(area, now) for _, area in sorted(instance.areas.items())),
@@ -141,6 +162,20 @@ def take_snapshot(
         exchanging=instance.exchanging,
         timers=len(instance.process.timers),
     )
+
+
+def _helped(interfaces: Iterable[Interface], now: float) -> Iterator[HelpedView]:
+    for interface in interfaces:
+        for _, neighbor in sorted(interface.neighbors.items()):
+            helping = neighbor.helping
+            if helping is not None:
+                yield HelpedView(
+                    neighbor.router_id,
+                    interface.name,
+                    helping.reason,
+                    now - helping.began,
+                    helping.until - now,
+                )
 
 
 def _listed(instance: Instance) -> Counter[int]:

@@ -647,6 +647,42 @@ CONVERGENCE: Json = {
     ],
 }
 
+GRACEFUL_RESTART: Json = {
+    "format": "fared-graceful-restart/1",
+    "protocols": [
+        {
+            "proto": "ospf",
+            "helper": True,
+            "helping": [
+                {
+                    "interface": "swp1",
+                    "router_id": "10.255.0.1",
+                    "hostname": "spine1",
+                    "reason": "software-restart",
+                    "since": 2.31,
+                    "remaining": 117.69,
+                }
+            ],
+            "ended": [
+                {
+                    "interface": "swp2",
+                    "router_id": "10.255.0.2",
+                    "hostname": None,
+                    "ended": 1200.0,
+                    "result": "topology-change",
+                },
+                {
+                    "interface": "swp1",
+                    "router_id": "10.255.0.1",
+                    "hostname": "spine1",
+                    "ended": 61.0,
+                    "result": "completed",
+                },
+            ],
+        }
+    ],
+}
+
 TIMERS: Json = {
     "format": "fared-timers/1",
     "timers": [

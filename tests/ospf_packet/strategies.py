@@ -8,6 +8,7 @@ from fared.core.ids import ipv4_prefix
 from fared.ospf.packet.bodies import AsExternalLsa, NetworkLsa, RouterLink, RouterLsa, SummaryLsa
 from fared.ospf.packet.body import encode_body
 from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, PrefixFacts
+from fared.ospf.packet.grace import GraceLsa
 from fared.ospf.packet.lsa import LsaHeader, LsaKey, encode_lsa
 from fared.ospf.packet.opaque import AreaLeader, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import DatabaseDescription, Hello, LsAck, LsRequest, LsUpdate
@@ -97,6 +98,7 @@ prefix_facts = st.builds(
     triplets(()),
 )
 extended_prefixes = st.builds(ExtendedPrefixLsa, tuples_of(prefix_facts), triplets((1,)))
+graces = st.builds(GraceLsa, u32, u8, st.none() | u32, triplets((1, 2, 3)))
 
 BODIES = {
     "router": (1, 0, routers),
@@ -109,6 +111,7 @@ BODIES = {
     "TE link": (10, 1 << 24, te_links()),
     "router information": (11, 4 << 24, router_information),
     "extended prefix": (10, 7 << 24, extended_prefixes),
+    "grace": (9, 3 << 24, graces),
 }
 """By name: LS type, link state id, strategy."""
 

@@ -35,6 +35,9 @@ class ProtocolViews(Protocol):
     ) -> Mapping[str, Sequence[Any]]:
         """Return the requested entries of the database, under the keys of ``show database``."""
 
+    def graceful_restart(self, context: ViewContext) -> Any:  # noqa: ANN401 - may run without it
+        """Return the protocol's part of ``show graceful-restart``, None without one."""
+
     def timers(self, context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
         """Yield each timer, its subject, and the seconds until it fires."""
 

@@ -197,6 +197,10 @@ def _database_lsp(context: ViewContext, view: LspView, *, detailed: bool) -> sch
     return document
 
 
+def graceful_restart(_: ViewContext) -> None:
+    """Return None: IS-IS has no graceful restart yet."""
+
+
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:
     """Yield each timer, its subject, and the seconds until it fires."""
     for view in context.isis.circuits:

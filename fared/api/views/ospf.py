@@ -13,6 +13,7 @@ from fared.api.views.context import ViewContext, checksum_text
 from fared.api.views.link import flooding_status, keyring_shown, link_facts
 from fared.api.views.ospf_lsdb import lsdb_document
 from fared.core.ids import dotted
+from fared.ospf.packet.grace import restart_reason
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType
 from fared.ospf.packet.render import render_lsa
@@ -26,6 +27,7 @@ from fared.router.protocols import OSPF
 if TYPE_CHECKING:
     from fared.api.schema import ospf as schema
     from fared.api.schema.lsdb import Lsdb
+    from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import AreaStatus, OspfStatus
 
 
@@ -102,6 +104,35 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
         "request_list": view.requests,
         "summary_list": view.summaries,
         "mtu_mismatch": _mtu_mismatch(view),
+    }
+
+
+def graceful_restart(context: ViewContext) -> ProtocolRestart:
+    """Return the neighbors that restart, and those that did."""
+    return {
+        "proto": OSPF,
+        "helper": context.ospf.helper,
+        "helping": [
+            {
+                "interface": view.interface,
+                "router_id": dotted(view.router_id),
+                "hostname": context.hostnames.get(view.router_id),
+                "reason": restart_reason(view.reason),
+                "since": round(view.since, 3),
+                "remaining": round(view.remaining, 3),
+            }
+            for view in context.ospf.helped
+        ],
+        "ended": [
+            {
+                "interface": help_ended.interface,
+                "router_id": dotted(help_ended.router_id),
+                "hostname": context.hostnames.get(help_ended.router_id),
+                "ended": round(context.now - help_ended.at, 3),
+                "result": help_ended.result,
+            }
+            for help_ended in context.ospf.help_ended
+        ],
     }
 
 

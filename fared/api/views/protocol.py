@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fared.api.schema import protocol as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
     from fared.api.schema.lsdb import Lsdb
+    from fared.api.schema.restart import GracefulRestart
 
 
 def interfaces(context: ViewContext) -> schema.Interfaces:
@@ -24,6 +25,12 @@ def neighbors(context: ViewContext) -> schema.Neighbors:
     """``show neighbors``."""
     found = [row for _, views in views_of(context) for row in views.neighbors(context)]
     return {"format": "fared-neighbors/1", "router_id": context.root, "neighbors": found}
+
+
+def graceful_restart(context: ViewContext) -> GracefulRestart:
+    """``show graceful-restart``."""
+    parts = [views.graceful_restart(context) for _, views in views_of(context)]
+    return {"format": "fared-graceful-restart/1", "protocols": [part for part in parts if part]}
 
 
 def database(

@@ -34,8 +34,7 @@ def transit(interface: Interface) -> bool:
         return False
     own = interface.state is InterfaceState.DR
     return any(
-        neighbor.state is NeighborState.FULL
-        and (own or neighbor.address == interface.designated_router)
+        neighbor.adjacent and (own or neighbor.address == interface.designated_router)
         for neighbor in interface.neighbors.values()
     )
 
@@ -100,7 +99,7 @@ class BroadcastNetworks:
                     neighbor.backup_designated_router,
                 )
                 for neighbor in interface.neighbors.values()
-                if neighbor.state >= NeighborState.TWO_WAY
+                if neighbor.bidirectional
             ),
         )
         # §9.4 (5): the new interface state

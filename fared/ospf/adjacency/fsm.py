@@ -20,7 +20,7 @@ class Adjacencies:
     """Creates neighbors, runs their state machine and removes them.
 
     ``full_changed`` is called when a neighbor enters or leaves Full, ``two_way_changed`` when
-    bidirectional communication with one begins or ends.
+    bidirectional communication with one begins or ends, ``lost`` when one is removed.
     """
 
     def __init__(
@@ -29,12 +29,14 @@ class Adjacencies:
         exchange: Exchange,
         full_changed: Callable[[Interface, str], None],
         two_way_changed: Callable[[Interface], None],
+        lost: Callable[[Neighbor, str], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._exchange = exchange
         self._full_changed = full_changed
         self._two_way_changed = two_way_changed
+        self._lost = lost
         self._actions: dict[NeighborAction, Callable[[Neighbor], NeighborState | None]] = {
             NeighborAction.RESTART_INACTIVITY: self.restart_inactivity,
             NeighborAction.DECIDE_ADJACENCY: self._decide,
@@ -74,6 +76,7 @@ class Adjacencies:
         instance = self._instance
         interface = neighbor.interface
         previous = neighbor.state
+        adjacent, bidirectional = neighbor.adjacent, neighbor.bidirectional
         instance.exchanging -= neighbor.exchanging
         neighbor.state = state
         neighbor.since = instance.process.now
@@ -85,6 +88,7 @@ class Adjacencies:
         instance.process.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:
             del interface.neighbors[neighbor.key]
+            self._lost(neighbor, reason)
         instance.process.emit(
             AdjacencyChanged(
                 interface.ifindex,
@@ -93,17 +97,17 @@ class Adjacencies:
                 previous.label,
                 state.label,
                 reason,
-                gained_or_lost=NeighborState.FULL in (previous, state),
+                gained_or_lost=neighbor.adjacent != adjacent,
             )
         )
-        # RFC 2328 §12.4 (4): a neighbor enters or leaves Full: router LSA, on LANs network LSA
-        if NeighborState.FULL in (previous, state):
-            if previous is NeighborState.FULL:
+        # RFC 2328 §12.4 (4): a neighbor enters or leaves Full: router LSA, on LANs network LSA;
+        # RFC 3623 §3.1: not while it restarts
+        if neighbor.adjacent != adjacent:
+            if adjacent:
                 _count_flap(interface, neighbor.router_id)
             self._full_changed(interface, reason)
-        two_way = NeighborState.TWO_WAY
         # RFC 2328 §9.2, NeighborChange; not while the interface itself goes down
-        if (previous < two_way) != (state < two_way) and reason != NeighborEvent.LL_DOWN.value:
+        if neighbor.bidirectional != bidirectional and reason != NeighborEvent.LL_DOWN.value:
             self._two_way_changed(interface)
 
     def restart_inactivity(self, neighbor: Neighbor) -> None:
@@ -128,7 +132,12 @@ class Adjacencies:
     def _inactive(self, neighbor: Neighbor) -> None:
         if self._process.now < neighbor.dead_at:
             self._watch(neighbor)
-        else:
+        elif neighbor.helping is None:
+            neighbor.fire(NeighborEvent.INACTIVITY_TIMER)
+
+    def expire(self, neighbor: Neighbor) -> None:
+        """Fire InactivityTimer if it was due while the neighbor restarted (RFC 3623 §3.2)."""
+        if neighbor.state is not NeighborState.DOWN and self._process.now >= neighbor.dead_at:
             neighbor.fire(NeighborEvent.INACTIVITY_TIMER)
 
     def _decide(self, neighbor: Neighbor) -> NeighborState:

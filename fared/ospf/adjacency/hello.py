@@ -104,9 +104,11 @@ class HelloProtocol:
         declared = _declared(neighbor)
         # §10.5: HelloReceived restarts the inactivity timer
         neighbor.fire(NeighborEvent.HELLO_RECEIVED)
-        neighbor.priority = hello.router_priority
-        neighbor.designated_router = hello.designated_router
-        neighbor.backup_designated_router = hello.backup_designated_router
+        # RFC 3623 §3.1: a neighbor that restarts stays DR or BDR, until it declares so again
+        if neighbor.helping is None:
+            neighbor.priority = hello.router_priority
+            neighbor.designated_router = hello.designated_router
+            neighbor.backup_designated_router = hello.backup_designated_router
         # §10.5: 2-WayReceived if the neighbor lists this router, else 1-WayReceived
         if self._instance.router_id in hello.neighbors:
             neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)

@@ -11,7 +11,7 @@ import msgspec
 
 from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
-from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances
+from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances, Scope
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
     LS_REFRESH_TIME,
@@ -84,7 +84,8 @@ class Database:
         if old is not None:
             self._detach(old)
             entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
-            changed = _contents_differ(old, entry, instance.process.now)
+            # A grace LSA that is sent again begins a new grace period (RFC 3623 §3.1).
+            changed = lsdb.scope is Scope.LINK or _contents_differ(old, entry, instance.process.now)
         lsdb.entries[entry.key] = entry
         lsdb.recent.add(entry)
         if lsdb.described is not None:

@@ -16,7 +16,6 @@ import msgspec
 from fared.core.ids import BACKBONE, AreaId, NodeId, Prefix, length_mask
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import InterfaceState
-from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
@@ -110,7 +109,7 @@ class Border:
         )
         # RFC 3509: an active backbone connection needs a fully adjacent neighbor in area 0
         connected = any(
-            neighbor.state is NeighborState.FULL
+            neighbor.adjacent
             for interface in instance.area_interfaces(BACKBONE)
             for neighbor in interface.neighbors.values()
         )

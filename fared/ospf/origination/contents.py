@@ -7,7 +7,6 @@ from fared.core.ids import AreaId, length_mask
 from fared.ospf.adjacency.broadcast import transit
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState, Neighbor
-from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.bodies import (
     B_BIT,
     E_BIT,
@@ -34,12 +33,8 @@ _TE_MULTI_ACCESS = 2
 
 
 def full_neighbors(interface: Interface) -> list[Neighbor]:
-    """The neighbors of an interface that are fully adjacent, by router id."""
-    return [
-        neighbor
-        for _, neighbor in sorted(interface.neighbors.items())
-        if neighbor.state is NeighborState.FULL
-    ]
+    """The neighbors of an interface that are fully adjacent, or restart, by router id."""
+    return [neighbor for _, neighbor in sorted(interface.neighbors.items()) if neighbor.adjacent]
 
 
 def next_hop_neighbors(interface: Interface) -> list[Neighbor]:
@@ -52,7 +47,7 @@ def next_hop_neighbors(interface: Interface) -> list[Neighbor]:
         return full_neighbors(interface)
     if not transit(interface):
         return []
-    two_way = (n for n in interface.neighbors.values() if n.state >= NeighborState.TWO_WAY)
+    two_way = (n for n in interface.neighbors.values() if n.bidirectional)
     return sorted(two_way, key=lambda n: (n.router_id, n.address))
 
 

@@ -17,6 +17,7 @@ from fared.ospf.packet.extended_prefix import (
     decode_extended_prefix,
     encode_extended_prefix,
 )
+from fared.ospf.packet.grace import GraceLsa, decode_grace, encode_grace
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.router_info import decode_router_information, encode_router_information
@@ -31,6 +32,7 @@ LsaBody = (
     | TeLink
     | RouterInformation
     | ExtendedPrefixLsa
+    | GraceLsa
 )
 
 _START: Final = LSA_HEADER_SIZE
@@ -62,16 +64,9 @@ def decode_body(lsa: Lsa) -> LsaBody | None:
     decoder = _DECODERS.get(lsa.header.ls_type)
     if decoder is not None:
         return decoder(lsa.raw)
-    if lsa.header.ls_type not in _OPAQUE:
-        return None
     kind = opaque_type(lsa.header.link_state_id)
-    if kind == OpaqueType.TRAFFIC_ENGINEERING and lsa.header.ls_type == LsType.OPAQUE_AREA:
-        return decode_te(lsa.raw, _START)
-    if kind == OpaqueType.ROUTER_INFORMATION:
-        return decode_router_information(lsa.raw, _START)
-    if kind == OpaqueType.EXTENDED_PREFIX:
-        return decode_extended_prefix(lsa.raw, _START)
-    return None
+    opaque = _OPAQUE_DECODERS.get((lsa.header.ls_type, kind))
+    return None if opaque is None else opaque(lsa.raw, _START)
 
 
 def encode_body(body: LsaBody) -> bytes:
@@ -175,7 +170,18 @@ _DECODERS: dict[int, Callable[[bytes], LsaBody]] = {
     LsType.AS_EXTERNAL: _decode_external,
     LsType.NSSA_EXTERNAL: _decode_external,
 }
-_OPAQUE = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+_OPAQUE_DECODERS: dict[tuple[int, int], Callable[[bytes, int], LsaBody | None]] = {
+    (LsType.OPAQUE_AREA, OpaqueType.TRAFFIC_ENGINEERING): decode_te,
+    (LsType.OPAQUE_LINK, OpaqueType.GRACE): decode_grace,
+    **{
+        (ls_type, kind): decoder
+        for ls_type in (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
+        for kind, decoder in (
+            (OpaqueType.ROUTER_INFORMATION, decode_router_information),
+            (OpaqueType.EXTENDED_PREFIX, decode_extended_prefix),
+        )
+    },
+}
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     RouterLsa: encode_router_lsa,
     NetworkLsa: encode_network_lsa,
@@ -185,4 +191,5 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     TeLink: encode_te_link,
     RouterInformation: encode_router_information,
     ExtendedPrefixLsa: encode_extended_prefix,
+    GraceLsa: encode_grace,
 }

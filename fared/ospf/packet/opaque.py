@@ -13,6 +13,7 @@ class OpaqueType(enum.IntEnum):
     """Opaque types (RFC 5250 §3, IANA)."""
 
     TRAFFIC_ENGINEERING = 1
+    GRACE = 3
     ROUTER_INFORMATION = 4
     EXTENDED_PREFIX = 7
 

@@ -38,6 +38,7 @@ from fared.ospf.packet.extended_prefix import (
     PrefixFacts,
     RouteType,
 )
+from fared.ospf.packet.grace import GraceLsa, restart_reason
 from fared.ospf.packet.lsa import Lsa, LsaHeader, LsaKey, LsType, lsa_checksum_ok
 from fared.ospf.packet.opaque import RouterInformation, TeLink, TeRouterAddress
 from fared.ospf.packet.packets import (
@@ -274,6 +275,16 @@ def _extended_prefix(body: ExtendedPrefixLsa) -> Json:
     }
 
 
+def _grace(body: GraceLsa) -> Json:
+    return {
+        "grace_period": body.period,
+        "reason": body.reason,
+        "reason_name": restart_reason(body.reason),
+        "address": None if body.address is None else dotted(body.address),
+        "unknown": _unknown(body.unknown),
+    }
+
+
 def _prefix_facts(facts: PrefixFacts) -> Json:
     """``path_capacity`` is the value with the default code point; all sub-TLVs are listed too."""
     return {
@@ -295,4 +306,5 @@ _BODIES: dict[type, Callable[[Any], Json]] = {
     TeLink: _te_link,
     RouterInformation: _router_information,
     ExtendedPrefixLsa: _extended_prefix,
+    GraceLsa: _grace,
 }

@@ -1,0 +1,18 @@
+"""The ``graceful-restart`` section of a protocol."""
+
+from __future__ import annotations
+
+from fared.config import values
+from fared.config.section import Section
+
+
+class OspfGracefulRestart(Section, frozen=True):
+    """Graceful restart of OSPF (RFC 3623). ``helper``: for neighbors that restart.
+
+    ``supported_grace_time``: seconds for which this router helps a neighbor at most.
+    """
+
+    helper: bool = False
+    strict_lsa_checking: bool = True
+    planned_only: bool = False
+    supported_grace_time: values.WholeSeconds = 1800
