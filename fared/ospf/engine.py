@@ -38,6 +38,7 @@ from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.border import Border
 from fared.ospf.origination.external import External
 from fared.ospf.origination.originate import Originator
+from fared.ospf.origination.self_lsas import SelfLsas
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.packets import (
@@ -75,7 +76,7 @@ class OspfEngine:
             instance,
             self._database,
             retransmitter,
-            self_originated_received=lambda entry: self._originator.self_originated_received(entry),
+            self_originated_received=lambda entry: self._self_lsas.received(entry),
             requests_served=lambda neighbor: self._exchange.requests_served(neighbor),
         )
         self._exchange = Exchange(instance, self._transmitter, self._flooding, retransmitter)
@@ -95,7 +96,8 @@ class OspfEngine:
             self._adjacency,
             interface_event=lambda interface, event: self._links.fire(interface, event),
         )
-        self._originator = Originator(instance, self._flooding)
+        self._self_lsas = SelfLsas(instance, self._flooding)
+        self._originator = Originator(instance, self._self_lsas)
         self._border = Border(instance, self._originator)
         self._external = External(instance, self._originator)
         self._ted = TedBuilder(instance)
@@ -115,7 +117,7 @@ class OspfEngine:
         return DatabaseWatcher(
             changed=self._lsa_changed,
             expired=lambda entry: self._flooding.flood(entry),
-            refresh=lambda entry: self._originator.refresh(entry),
+            refresh=lambda entry: self._self_lsas.refresh(entry),
             removed=self._lsa_removed,
         )
 
@@ -327,7 +329,7 @@ class OspfEngine:
 
     def _lsa_removed(self, entry: LsaEntry) -> None:
         self._flooding.dynamic.removed(entry)
-        self._originator.removed(entry)
+        self._self_lsas.removed(entry)
 
     def _full_changed(self, interface: Interface, reason: str) -> None:
         self._flooding.dynamic.adjacencies_changed(interface.settings.area)
@@ -364,7 +366,7 @@ class OspfEngine:
 
     def _leave(self) -> None:
         """Flush self-originated LSAs (§14.1), then send final hellos."""
-        self._originator.flush_all()
+        self._self_lsas.flush_all()
         for interface in self._instance.interfaces.values():
             if interface.is_active:
                 self._transmitter.final_hello(interface)

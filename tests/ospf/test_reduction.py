@@ -123,7 +123,7 @@ def test_an_lsa_flushed_while_deferred_reaches_every_router():
             cable.delay = 0.0002
     victim = net.nodes[1].engine
     net.run(0.02)
-    victim._originator.flush_all()
+    victim._self_lsas.flush_all()
     net._drain(net.nodes[1])
     net.run(5)
     for number in (2, 101, 102, 103):
