@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from bench import compare
+from bench.rows import compared
 
 
 def rounds(ratio: float, count: int = 3, size: int = 40) -> list[list[compare.Pair]]:
@@ -39,3 +40,13 @@ def test_a_tree_compared_with_itself_has_the_same_rows_and_none_is_slower():
     found = compare.one_round(compare.ROOT, "^4x8", 0.001, counted=False)
     assert {"4x8 blocks taken in", "4x8 leaf: FULL", "4x8 leaf: capacity change"} <= found.keys()
     assert all(old > 0 and new > 0 for pairs in found.values() for old, new in pairs)
+
+
+def test_rates_of_a_section_are_compared_by_the_time_of_one():
+    """More groups a second is faster, more milliseconds is slower; empty rows are left out."""
+    rates = [compared(unit, 4.0, 2.0, unit, more_is_better=True) for unit in compare.MORE_IS_BETTER]
+    found = compare.figures(
+        [*rates, compared("time", 4.0, 2.0, "ms"), compared("none", None, 2.0, "ms")]
+    )
+    assert found == {**dict.fromkeys(compare.MORE_IS_BETTER, 0.25), "time": 4.0}
+    assert "groups/s" in found
