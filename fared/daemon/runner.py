@@ -76,6 +76,7 @@ class Runner:
         """Called after each tick: other work can share the wakeup."""
         self._flushing = self._failed = self._begun = False
         self._not_before = 0.0
+        self._closing: dict[tuple[str, int], None] = {}
         self._guards = {
             name: Guard(partial(self._router_failed, name)) for name in ("handle", "drain", "tick")
         }
@@ -133,6 +134,8 @@ class Runner:
                         with self._guard_output:
                             if not self._carry_out(output):
                                 reports.append(output)
+            with self._guard_output:
+                self._close_interfaces()
         finally:
             self._flushing = False
             for output in reports:
@@ -160,16 +163,28 @@ class Runner:
         """Execute an output that the network waits for; False: it is a report."""
         match output:
             case events.From(proto, igp.SendPacket() as packet):
+                if (proto, packet.ifindex) in self._closing:
+                    self._close_interfaces()
                 self._io[proto].send(packet)
             case events.ApplyFib():
                 self._apply(output)
             case events.From(proto, igp.OpenInterface(ifindex)):
+                self._close_interfaces()
                 self._io[proto].open(ifindex)
             case events.From(proto, igp.CloseInterface(ifindex)):
-                self._io[proto].close(ifindex)
+                self._closing[proto, ifindex] = None
             case _:
                 return False
         return True
+
+    def _close_interfaces(self) -> None:
+        """Close sockets, last of all: to leave their groups the kernel takes its RTNL lock.
+
+        A lost link holds that lock for milliseconds, while the loss is to be flooded.
+        """
+        closing, self._closing = self._closing, {}
+        for proto, ifindex in closing:
+            self._io[proto].close(ifindex)
 
     def _report(self, output: events.Output) -> None:
         """Log an output, and pass it to the observers."""

@@ -7,8 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from fared.core.igp import CloseInterface, OpenInterface, SendPacket
 from fared.daemon import periodic
-from fared.daemon.runner import LATE
+from fared.daemon.runner import LATE, Runner
+from fared.fib.model import DeleteRoute, OperationResult
+from fared.router import events
 from tests.daemon.pump import Pair
 
 DEAD = 4.0
@@ -133,3 +136,58 @@ def test_timers_a_little_late_are_no_gap(pair):
     pair.run(5)
     assert "loop-was-away" not in pair.left.said
     assert pair.left.changes == []
+
+
+class Recorded:
+    """A router that returns these outputs, with sockets and a kernel that record their calls."""
+
+    settled = False
+
+    def __init__(self, *outputs: events.Output) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self._left = [list(outputs)]
+        log = SimpleNamespace(debug=lambda *_, **__: None, warning=lambda *_, **__: None)
+        Runner(self, self, {"ospf": self}, log).feed("input")
+
+    def handle(self, _event: object, _now: float) -> None:
+        """Accept anything."""
+
+    def drain(self) -> list[events.Output]:
+        return self._left.pop() if self._left else []
+
+    def next_deadline(self) -> None:
+        """Never."""
+
+    def apply(self, operations: tuple[DeleteRoute, ...]) -> list[OperationResult]:
+        self.calls.append(("apply", len(operations)))
+        return [OperationResult(operation) for operation in operations]
+
+    def open(self, ifindex: int) -> None:
+        self.calls.append(("open", ifindex))
+
+    def close(self, ifindex: int) -> None:
+        self.calls.append(("close", ifindex))
+
+    def send(self, packet: SendPacket) -> None:
+        self.calls.append(("send", packet.ifindex))
+
+
+def of(*made: SendPacket | OpenInterface | CloseInterface) -> list[events.Output]:
+    return [events.From("ospf", output) for output in made]
+
+
+def packet(ifindex: int) -> SendPacket:
+    return SendPacket(ifindex, 0xE0000005, b"", 0, 1)
+
+
+async def test_sockets_of_a_lost_link_are_closed_after_its_loss_is_flooded_and_programmed():
+    write = events.ApplyFib((DeleteRoute((4, 0, 24)),), "loss")
+    runs = Recorded(*of(CloseInterface(7), packet(8)), write)
+    assert runs.calls == [("send", 8), ("apply", 1), ("close", 7)]
+
+
+async def test_sockets_are_closed_before_they_are_opened_again_or_written_to():
+    runs = Recorded(*of(CloseInterface(7), OpenInterface(7), packet(7)))
+    assert runs.calls == [("close", 7), ("open", 7), ("send", 7)]
+    runs = Recorded(*of(CloseInterface(7), packet(7), packet(8)))
+    assert runs.calls == [("close", 7), ("send", 7), ("send", 8)]
