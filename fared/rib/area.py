@@ -325,7 +325,8 @@ def _matrix(
 ) -> NDArray[np.float64]:
     """Return the packed rows of some nodes over all first hops (K, H)."""
     width = len(plan.hops)
-    shaped = np.full((len(nodes), width), ABSENT)
+    shaped = np.empty((len(nodes), width))
+    shaped.fill(ABSENT)
     if len(nodes) <= _FEW_NODES:
         for row, node in enumerate(nodes.tolist()):
             mine = plan.slots(node)

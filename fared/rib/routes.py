@@ -6,6 +6,7 @@ joined once for all prefixes with the same egress.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
 
 _SPARE_SETS = 64
+_TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
 class JoinedSets:
@@ -76,13 +78,13 @@ def make_routes(
     table, selection, distances = selector.table, selector.selection, selector.distances
     found = numbers[selection.advertiser[numbers] != NONE]
     rows = selection.row[found]
-    advertiser, path_type = table.columns[ADVERTISER, rows], table.columns[PATH_TYPE, rows]
+    columns = table.columns
+    advertiser, path_type = columns[ADVERTISER, rows], columns[PATH_TYPE, rows]
     connected = distances.direct[advertiser]
     # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
     alone = connected | (path_type == int(PathType.EXTERNAL_2))
-    metric = table.columns[METRIC, rows] + np.where(alone, 0, distances.distance[advertiser])
+    metric = columns[METRIC, rows] + np.where(alone, 0, distances.distance[advertiser])
     sets: dict[int, NextHopSet | None] = {}
-    types = {int(item): item for item in PathType}
     for number, several, end, total, kind, local in zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),
@@ -95,19 +97,19 @@ def make_routes(
         prefix = table.prefixes[number]
         area, node = table.advertisers[end]
         if local:
-            yield prefix, Route(prefix, total, types[kind], area, None, (node,))
+            yield prefix, Route(prefix, total, _TYPES[kind], area, None, (node,))
         elif several:
             egress = selection.egress[number]
             hops = joined.get(table, egress)
             if hops is not None:
                 at, nodes = _places(table, egress)
-                yield prefix, Route(prefix, total, types[kind], at, hops, nodes)
+                yield prefix, Route(prefix, total, _TYPES[kind], at, hops, nodes)
         else:
             if end not in sets:
                 sets[end] = joined.areas[area].set_of(int(distances.index[end]))
             hops = sets[end]
             if hops is not None:
-                yield prefix, Route(prefix, total, types[kind], area, hops, (node,))
+                yield prefix, Route(prefix, total, _TYPES[kind], area, hops, (node,))
 
 
 def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:

@@ -113,7 +113,7 @@ class PrefixSelector:
             if len(delta.nodes):
                 at = ((areas == area) & (self.distances.index >= 0)).nonzero()[0]
                 touched[at] = delta.nodes[self.distances.index[at]]
-        if not touched.any():
+        if True not in touched:
             return np.empty(0, np.int64)
         return touched[self.selection.advertiser].nonzero()[0]
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fared.rib.facts import Egress as RouteEgress
     from fared.rib.model import NextHopSet, RouteDelta
     from fared.rib.prefixes import Advertiser, Changes
+    from fared.spf.plan import SpfPlan
     from fared.ted.database import Ted
     from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
 
@@ -53,21 +54,29 @@ _LISTED = "listed"
 class RibUpdate(msgspec.Struct, frozen=True):
     """The outcome of one run; ``changed`` maps to None where a route is withdrawn.
 
-    ``spf_ran`` is False if the present plans sufficed; ``areas`` are those computed. ``nodes``,
-    ``edges`` (directed, listed by both ends) and ``destinations`` (reached) count all areas.
+    ``spf_ran`` is False if the present plans sufficed; ``areas`` are those computed, ``plans``
+    those of all areas.
     """
 
     changed: RouteDelta
     spf_ran: bool
     areas: tuple[int, ...]
-    nodes: int
-    edges: int
-    destinations: int
+    plans: tuple[SpfPlan, ...] = ()
     spf_seconds: float = 0.0
     """Time spent on shortest paths; 0 without a stopwatch."""
     capacities_changed: tuple[tuple[int, NodeId], ...] | None = None
     """(area, node) where ``capacity_nexthops`` of routes to one node are others, and may be of
     those to several nodes; None: all are as before."""
+
+    @property
+    def nodes(self) -> int:
+        """The nodes of all areas."""
+        return sum([len(plan.distance) for plan in self.plans])
+
+    @property
+    def edges(self) -> int:
+        """The edges of all areas, directed, listed by both ends."""
+        return sum([len(plan.graph.dst) for plan in self.plans])
 
 
 class RouteSolver:
@@ -175,7 +184,8 @@ class RouteSolver:
 
     def solve(self) -> RibUpdate:
         """Compute what changed since the last run."""
-        before = sum(solver.spf_seconds for solver in self._areas.values())
+        areas = self._areas.values()
+        before = sum([solver.spf_seconds for solver in areas])
         changes, capacities_changed = self._update_areas(), self._update_baseline()
         spf_ran = any(change.spf_ran for change in changes.values())
         self._all_changed |= self._selector.compact()
@@ -190,15 +200,12 @@ class RouteSolver:
             self._pending.update(dict.fromkeys(changed))
         if spf_ran:  # distances to the ASBRs, and so the best routes to them, may differ
             self._asbrs = None
-        solved = [s.solution for s in self._areas.values() if s.solution is not None]
         return RibUpdate(
             changed=changed,
             spf_ran=spf_ran,
             areas=tuple(changes),
-            nodes=sum(len(solution.plan.distance) for solution in solved),
-            edges=sum(len(solution.plan.graph.dst) for solution in solved),
-            destinations=sum(solver.reached() for solver in self._areas.values()),
-            spf_seconds=sum(solver.spf_seconds for solver in self._areas.values()) - before,
+            plans=tuple([s.solution.plan for s in areas if s.solution is not None]),
+            spf_seconds=sum([solver.spf_seconds for solver in areas]) - before,
             capacities_changed=capacities_changed,
         )
 

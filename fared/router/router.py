@@ -283,12 +283,12 @@ class Router:
                 continue
             routes, updates = instance.solve()
             changed.update(self.table.take(instance.name, routes))
-            ran = any(update.spf_ran for update in updates)
+            ran = True in [update.spf_ran for update in updates]
             self.journal.runs[instance.name, "topology" if ran else "capacity"] += 1
             spf_ran |= ran
-            nodes += max(update.nodes for update in updates)
-            edges += max(update.edges for update in updates)
-            spf += sum(update.spf_seconds for update in updates)
+            nodes += max([update.nodes for update in updates])
+            edges += max([update.edges for update in updates])
+            spf += sum([update.spf_seconds for update in updates])
         return changed, spf_ran, nodes, edges, spf
 
     @property

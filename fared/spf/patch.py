@@ -97,7 +97,7 @@ def cut_plan(old: SpfPlan, graph: Graph, cut: Sequence[int]) -> tuple[SpfPlan, P
     unlike = (
         not graph.uniform_metric
         or graph.uniform_metric != before.uniform_metric
-        or bool(before.network.any())
+        or True in before.network
     )
     if len(cut) > _MOST_CUT or unlike:
         return None
@@ -178,8 +178,9 @@ def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
         return _Gone(depth, place, first, last, step.low, step.low) if there else None
     low, high = step.low + first, step.low + last
     # Slots behind the lost ones would go as well.
-    if any(((low <= s.source) & (s.source < high)).any() for s in plan.steps[depth + 1 :]):
-        return None
+    for later in plan.steps[depth + 1 :]:
+        if True in ((low <= later.source) & (later.source < high)):
+            return None
     return _Gone(depth, place, first, last, low, high)
 
 

@@ -131,7 +131,7 @@ def _one_more(more: _Columns, less: _Columns) -> int | None:
 def _lists(routers: Mapping[NodeId, LinkRows], end: int, node: int) -> bool:
     """Whether the router at the far end lists this one."""
     rows = routers.get(NodeId(end))
-    return rows is not None and bool((rows.neighbors == node).any())
+    return rows is not None and node in rows.neighbors
 
 
 def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | None) -> ChangeKind:

@@ -131,7 +131,7 @@ class Ted:
 
     def _lists(self, node: NodeId, other: NodeId) -> bool:
         rows = self._rows.get(node)
-        return rows is not None and bool((rows.neighbors == other).any())
+        return rows is not None and other in rows.neighbors
 
     def graph(self) -> Graph:
         """Return the graph of the present blocks.

@@ -6,6 +6,7 @@ the arrays or inserted at their places, and the graph is not built again.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -82,8 +83,10 @@ def updated_graph(
     if not delta.removed and not delta.added:
         return graph, None
     cut = _cut(graph, delta)
-    simple = not (delta.added or delta.costs or delta.transit)
-    return _applied(graph, routers, delta, cut), tuple(cut) if simple else None
+    if not delta.added:
+        simple = not (delta.costs or delta.transit)
+        return _without(graph, cut), tuple(cut) if simple else None
+    return _applied(graph, routers, delta, cut), None
 
 
 def _cut(graph: Graph, delta: _Delta) -> list[int]:
@@ -182,6 +185,30 @@ def _applied(
         capacity=capacity,
         available=available,
         uniform_metric=uniform_metric,
+    )
+
+
+def _without(graph: Graph, cut: Sequence[int]) -> Graph:
+    """Return the graph without these edges: a lost link is urgent, and needs few steps."""
+    stops = [-1, *cut, len(graph.dst)]
+    kept = [slice(before + 1, at) for before, at in itertools.pairwise(stops)]
+
+    def left(values: NDArray[_T]) -> NDArray[_T]:
+        return np.concatenate([values[part] for part in kept])
+
+    size = len(graph.dst) - len(cut)
+    uniform_metric = graph.uniform_metric if size else 0
+    metric = graph.metric[:size] if uniform_metric else left(graph.metric)
+    capacity = left(graph.capacity)
+    return replace(
+        graph,
+        indptr=graph.indptr - np.array(cut, np.int64).searchsorted(graph.indptr),
+        dst=left(graph.dst),
+        metric=metric,
+        reverse=left(_renumbered(graph.reverse, cut, ())),
+        capacity=capacity,
+        available=capacity if graph.without_load else left(graph.available),
+        uniform_metric=uniform_metric or common(metric),
     )
 
 

@@ -72,17 +72,15 @@ class LinkRows(msgspec.Struct, eq=False):
         order = np.arange(len(block.neighbors))
         ints = (block.neighbors, block.metrics, block.local_ids, block.remote_ids)
         floats = (block.capacities, block.availables)
-        if not (ints[0][1:] > ints[0][:-1]).all():  # else they are sorted already
+        if False in (ints[0][1:] > ints[0][:-1]):  # else they are sorted already
             order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
             ints = (ints[0][order], ints[1][order], ints[2][order], ints[3][order])
             floats = (floats[0][order], floats[1][order])
         neighbors, metrics, local_ids, remote_ids = ints
         capacities, availables = floats
         advertised = _known(availables)
-        if advertised:
-            capacities, availables = snap(np.stack((capacities, availables)))
-        else:
-            capacities, availables = snap(capacities), availables.copy()
+        capacities = snap(capacities)
+        availables = snap(availables) if advertised else availables.copy()
         return cls(
             block=block,
             order=order,
@@ -166,7 +164,7 @@ def _set(
 
 
 def _known(values: NDArray[np.float64]) -> int:
-    return len(values) - int(np.count_nonzero(np.isnan(values)))
+    return len(values) - int(np.add.reduce(np.isnan(values)))
 
 
 def _renewed(

@@ -127,7 +127,7 @@ class LinkStore:
         self._heads[low : low + count] = heads
         self._metrics[low : low + count] = rows.metrics
         first = int(rows.metrics[0]) if count else 0
-        shared = first < MAX_LINK_METRIC and bool((rows.metrics == first).all())
+        shared = first < MAX_LINK_METRIC and False not in (rows.metrics == first)
         routers.uniform_metric[number] = first if shared else _MIXED
         routers.transit[number] = rows.block.transit
         routers.network[number] = rows.block.network

@@ -90,8 +90,11 @@ def _decode_router(raw: bytes) -> RouterLsa:
     offset = _START + _ROUTER.size
     if len(raw) - offset == count * _LINK.size:
         plain = _LINK.iter_unpack(raw[offset:])
+        make = tuple.__new__  # what RouterLink does, without a call of Python's for each link
         links = [
-            RouterLink(kind, id_, data, metric) for id_, data, kind, tos, metric in plain if not tos
+            make(RouterLink, (kind, id_, data, metric))
+            for id_, data, kind, tos, metric in plain
+            if not tos
         ]
         if len(links) == count:
             return RouterLsa(flags, tuple(links))

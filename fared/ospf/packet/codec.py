@@ -93,7 +93,7 @@ def decode_packet(payload: bytes, *, verify_checksum: bool = True, packed: bool 
     if packed:
         decoder = _PACKED_DECODERS.get(type_number, decoder)
     body = decoder(Reader(packet, PACKET_HEADER_SIZE))
-    return Packet(PacketType(type_number), router_id, area_id, au_type, authentication, body)
+    return Packet(_TYPES[type_number], router_id, area_id, au_type, authentication, body)
 
 
 def encode_packet(
@@ -205,6 +205,7 @@ def _decode_packed_ack(reader: Reader) -> LsAck:
     return LsAck((), packed_headers(reader))
 
 
+_TYPES = {kind.value: kind for kind in PacketType}
 _DECODERS: dict[int, Callable[[Reader], PacketBody]] = {
     PacketType.HELLO: _decode_hello,
     PacketType.DATABASE_DESCRIPTION: _decode_dd,

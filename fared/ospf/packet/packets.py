@@ -21,7 +21,10 @@ class PacketType(enum.IntEnum):
     @property
     def label(self) -> str:
         """The name used in JSON and metrics."""
-        return self.name.lower().replace("_", "-")
+        return _LABELS[self]
+
+
+_LABELS = ("", "hello", "database-description", "ls-request", "ls-update", "ls-ack")
 
 
 class AuType(enum.IntEnum):

@@ -35,6 +35,8 @@ SECURE_TTL = 255
 _IP_HEADER_SIZE = 20
 _UPDATE_COUNT_SIZE = 4
 _MIN_BODY = 512
+_FEWEST_ACKS = _MIN_BODY // LSA_HEADER_SIZE
+"""A full packet has at least so many."""
 _LABELS = {kind.value: kind.label for kind in PacketType}
 
 
@@ -179,7 +181,9 @@ class Transmitter:
         The delay ends for all interfaces at once: a flood in a dense fabric then takes one wakeup,
         and one packet acknowledges the LSAs of both ends of a failed link.
         """
-        if interface.tx.acks_ripe or len(interface.tx.acks) >= _acks_per_packet(interface):
+        tx = interface.tx
+        full = len(tx.acks) >= _FEWEST_ACKS and len(tx.acks) >= _acks_per_packet(interface)
+        if full or tx.acks_ripe:
             return True
         instance = self._instance
         self._ack_round[interface.ifindex] = interface.tx

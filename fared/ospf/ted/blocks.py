@@ -12,7 +12,6 @@ import math
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from fared.core.ids import NETWORK_NODE, NodeId, ipv4_prefix, mask_length
 from fared.ospf.origination import contents
@@ -80,22 +79,21 @@ def build(router: RouterFacts, body: RouterLsa) -> NodeBlock:
     # §16.1: the link id of a type 2 link is the vertex id of a network
     if RouterLinkType.TRANSIT in kinds:
         neighbors[np.array(kinds) == RouterLinkType.TRANSIT] |= NETWORK_NODE
-    block = NodeBlock(
+    capacities, availables, remote_ids = _columns(router, count)
+    return NodeBlock(
         node=router.node,
         neighbors=neighbors,
         metrics=np.array(metrics, dtype=np.int64),
-        capacities=np.full(count, np.nan),
-        availables=np.full(count, np.nan),
+        capacities=np.array(capacities, dtype=np.float64),
+        availables=np.array(availables, dtype=np.float64),
         local_ids=np.array(data, dtype=np.int64),
-        remote_ids=np.zeros(count, dtype=np.int64),
+        remote_ids=np.array(remote_ids, dtype=np.int64),
         prefixes=_prefixes(body.links),
         # RFC 6987 §2: a stub router advertises MaxLinkMetric on all links but stub networks.
         # Deviation: by RFC 2328 §16.1 alone, paths of that cost would remain as a last resort.
         transit=not links or set(metrics) != {contents.MAX_LINK_METRIC},
         hostname=router.hostname,
     )
-    _fill(block.capacities, block.availables, block.remote_ids, router, router.row_of)
-    return block
 
 
 def patch(router: RouterFacts, block: NodeBlock) -> tuple[NodeBlock, tuple[int, ...]]:
@@ -133,19 +131,15 @@ def _other(a: float, b: float) -> bool:
     return a != b and not (math.isnan(a) and math.isnan(b))
 
 
-def _fill(
-    capacities: NDArray[np.float64],
-    availables: NDArray[np.float64],
-    remote_ids: NDArray[np.int64],
-    router: RouterFacts,
-    rows: dict[LsaKey, int],
-) -> None:
-    """Fill the rows of TE LSAs with capacities and the remote address, or identifier."""
-    if not rows:
-        return
-    at = list(rows.values())
-    columns = zip(*(_values(router.te[key]) for key in rows), strict=True)
-    capacities[at], availables[at], remote_ids[at] = columns
+def _columns(router: RouterFacts, count: int) -> tuple[list[float], list[float], list[int]]:
+    """Capacity, available bandwidth, and remote address or identifier of each row."""
+    capacities, availables, remote_ids = [math.nan] * count, [math.nan] * count, [0] * count
+    te = router.te
+    for key, row in router.row_of.items():
+        link = te[key]
+        capacities[row], availables[row] = link.capacity, link.available
+        remote_ids[row] = link.remote or link.remote_identifier
+    return capacities, availables, remote_ids
 
 
 def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] | None:
@@ -157,7 +151,7 @@ def _look_up(router: RouterFacts, links: list[RouterLink]) -> dict[LsaKey, int] 
         return None
     found = {key: rows[name] for name, key in router.named.items() if name in rows}
     left = len(found) < len(te)
-    if left and any(link.link_data <= _HIGHEST_INDEX for link in links):
+    if left and min([link.link_data for link in links], default=_WORD) <= _HIGHEST_INDEX:
         return None
     return found
 
