@@ -215,6 +215,10 @@ def _ospf_neighbors(entries: list[Json], out: Console) -> None:
         if waiting:
             name = human.router(entry["router_id"], entry["hostname"])
             out.print(Text(f"{name}: LSAs {', '.join(waiting)}", style="yellow"))
+    if behind := [entry for entry in entries if entry.get("waits_for")]:
+        limit = f"adjacency-stagger {behind[0]['waits_for']}"
+        text = f"waiting in 2-Way while other adjacencies form ({limit}): {len(behind)}"
+        out.print(Text(text, style="yellow"))
     for entry in entries:
         if mismatch := entry.get("mtu_mismatch"):
             name = human.router(entry["router_id"], entry["hostname"])

@@ -117,6 +117,7 @@ class Ospf(Section, frozen=True):
     stub_router: bool = False
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
+    adjacency_stagger: Annotated[int, values.whole(1, 65535)] = 8
     redistribute: Redistribute = Redistribute()
     flooding: FloodingOptions = FloodingOptions()
     graceful_restart: OspfGracefulRestart = OspfGracefulRestart()

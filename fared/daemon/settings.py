@@ -172,6 +172,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
         stub_router=router.stub_router,
         redistribute=_redistribution(router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
+        adjacency_stagger=router.adjacency_stagger,
         reduction=router.flooding.settings(),
         graceful_restart=GracefulRestartSettings(
             helper=router.graceful_restart.helper,

@@ -6,8 +6,8 @@ This package has ``engine``, which connects the parts, its inputs and outputs (`
 ``settings``, ``snapshot``), and the data structures that all parts use: the process and its areas
 (``instance``, §5 and §6), interfaces and neighbors (``interface``, ``neighbor``, §9 and §10), send
 queues (``outgoing``), the database (``lsdb``, §12.2) and the database summary list
-(``database_summary``, §10). ``links`` runs the interface state machine (§9.3). The packages below
-follow RFC 2328:
+(``database_summary``, §10; ``header_page``). ``links`` runs the interface state machine (§9.3). The
+packages below follow RFC 2328:
 
 - ``packet/``: the formats of packets and LSAs (appendix A), ``auth/``: authentication (appendix D)
 - ``processing/``: checks, authentication and transmission of all packets (§8)

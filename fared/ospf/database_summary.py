@@ -1,62 +1,103 @@
 """Database summary lists (RFC 2328 §10), shared by all neighbors in Exchange at the same time.
 
 A router that starts in a fabric forms all its adjacencies at once, and describes the same tens of
-thousands of LSAs to each neighbor. So neighbors share one list, and a page of headers is reused for
-up to a second while the databases do not change.
+thousands of LSAs to each neighbor. So neighbors share one list, and a page of headers is reused
+until one of its LSAs is replaced; only the ages are written again.
 """
 
 from __future__ import annotations
 
-import struct
+import math
 import weakref
+from itertools import takewhile
+from typing import Any
 
 import msgspec
+from numpy.typing import NDArray
 
+from fared.ospf.header_page import HeaderPage, rows_of
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb
-from fared.ospf.packet.lsa import MAX_AGE
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE
 
-FRESH = 1.0
-"""Seconds for which a page may be reused: LS ages count in seconds."""
-_AGE = struct.Struct(">H")
-_Versions = tuple[int, ...]
+_MOST_REPLACED = 1024
+"""With more replaced LSAs in it than this, and than present ones, a summary is made anew."""
 
 
 class _Page(msgspec.Struct):
-    """Packed headers, the index of the next page, and the database versions they were made of."""
+    """A page of headers, and the index of the next one."""
 
-    packed: bytes
+    page: HeaderPage
+    rows: NDArray[Any]
     end: int
-    made_at: float
-    versions: _Versions
+
+    def packed(self, now: float) -> bytes | None:
+        """The headers with their present ages; None if an LSA was replaced or is at MaxAge."""
+        if not self.page.current:
+            return None
+        ages = self.page.ages(now)
+        if len(ages) and ages.max() >= MAX_AGE:
+            return None
+        self.rows[:, 0] = ages
+        return self.rows.tobytes()
 
 
 class DatabaseSummary(msgspec.Struct, weakref=True):
-    """The LSAs of some databases at one moment, shared by neighbors."""
+    """The LSAs of some databases, shared by neighbors; those installed later follow at the end.
 
-    databases: tuple[Lsdb, ...]
-    versions: _Versions
+    ``known``: the databases by instance (``Lsdb.instances``); ``at``: when it was last extended.
+    """
+
+    known: tuple[dict[bytes, LsaEntry], ...]
+    opaque: bool
+    at: float
     entries: list[LsaEntry]
     pages: dict[tuple[int, int], _Page] = msgspec.field(default_factory=dict)
+
+    def describes(self, databases: tuple[Lsdb, ...]) -> bool:
+        """Whether it can be extended to describe these databases now."""
+        size = 0
+        for lsdb, known in zip(databases, self.known, strict=True):
+            if lsdb.described is not known:
+                return False
+            size += len(known)
+        return len(self.entries) <= _MOST_REPLACED + 2 * size
+
+    def extend(self, now: float) -> None:
+        """Append the LSAs installed since the last time, which are the last of each database."""
+        found: list[LsaEntry] = []
+        for known in reversed(self.known):
+            later = takewhile(self._is_later, reversed(known.values()))
+            found += [each for each in later if self.opaque or _is_plain(each)]
+        present = set(takewhile(self._is_later, reversed(self.entries)))
+        self.entries += [entry for entry in reversed(found) if entry not in present]
+        self.at = now
+
+    def _is_later(self, entry: LsaEntry) -> bool:
+        return entry.installed_at >= self.at
 
     def page(self, start: int, room: int, now: float) -> tuple[bytes, int]:
         """At most ``room`` headers, from index ``start`` on, and the index of the next page.
 
         An LSA replaced since then is left out: its new instance has been flooded (§13.3 (1)(d)).
         """
-        versions = _versions(self.databases)
-        known = self.pages.get((start, room))
-        if known is not None and known.versions == versions and now - known.made_at < FRESH:
-            return known.packed, known.end
-        headers: list[bytes] = []
+        page = self.pages.get((start, room))
+        whole = page is not None and (len(page.rows) == room or page.end == len(self.entries))
+        packed = page.packed(now) if page is not None and whole else None
+        if page is None or packed is None:
+            page = self.pages[start, room] = self._make(start, room, now)
+            packed = page.packed(now) or b""
+        return packed, page.end
+
+    def _make(self, start: int, room: int, now: float) -> _Page:
+        found: list[LsaEntry] = []
         at, entries = start, self.entries
-        while at < len(entries) and len(headers) < room:
+        while at < len(entries) and len(found) < room:
             entry = entries[at]
             at += 1
-            age = entry.base_age + int(now - entry.installed_at)
-            if age < MAX_AGE and entry.lsdb.entries.get(entry.key) is entry:
-                headers.append(_AGE.pack(age) + entry.instance)
-        page = self.pages[start, room] = _Page(b"".join(headers), at, now, versions)
-        return page.packed, page.end
+            if entry.current and not entry.is_maxage(now):
+                found.append(entry)
+        headers = bytearray().join(entry.raw[:LSA_HEADER_SIZE] for entry in found)
+        return _Page(HeaderPage.of(found), rows_of(headers), at)
 
 
 class SummaryList(msgspec.Struct):
@@ -64,13 +105,14 @@ class SummaryList(msgspec.Struct):
 
     summary: DatabaseSummary | None = None
     at: int = 0
+    end: int = 0
 
     def __len__(self) -> int:
-        return 0 if self.summary is None else len(self.summary.entries) - self.at
+        return max(0, self.end - self.at)
 
     def clear(self) -> None:
         """Empty the list."""
-        self.summary, self.at = None, 0
+        self.summary, self.at, self.end = None, 0, 0
 
     def take(self, room: int, now: float) -> bytes:
         """The headers of the next description."""
@@ -87,23 +129,17 @@ class SummaryCache:
         self._known: weakref.WeakValueDictionary[tuple[int, ...], DatabaseSummary]
         self._known = weakref.WeakValueDictionary()
 
-    def of(self, databases: list[Lsdb], *, opaque: bool) -> DatabaseSummary:
-        """The summary of these databases now, with or without opaque LSAs."""
+    def of(self, databases: list[Lsdb], now: float, *, opaque: bool) -> SummaryList:
+        """The summary list of these databases now, with or without opaque LSAs."""
         used = tuple(lsdb for lsdb in databases if lsdb.entries)
         key = (int(opaque), *map(id, used))
-        versions = _versions(used)
-        known = self._known.get(key)
-        if known is not None and known.versions == versions:
-            return known
-        entries = [
-            entry
-            for lsdb in used
-            for entry in lsdb
-            if opaque or entry.key.ls_type not in OPAQUE_TYPES
-        ]
-        made = self._known[key] = DatabaseSummary(used, versions, entries)
-        return made
+        found = self._known.get(key)
+        if found is None or not found.describes(used):
+            known = tuple(lsdb.instances() for lsdb in used)
+            found = self._known[key] = DatabaseSummary(known, opaque, -math.inf, [])
+        found.extend(now)
+        return SummaryList(found, 0, len(found.entries))
 
 
-def _versions(databases: tuple[Lsdb, ...]) -> _Versions:
-    return tuple(lsdb.version for lsdb in databases)
+def _is_plain(entry: LsaEntry) -> bool:
+    return entry.key.ls_type not in OPAQUE_TYPES

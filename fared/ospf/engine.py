@@ -26,6 +26,7 @@ from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.hello import HelloProtocol
 from fared.ospf.adjacency.helper import RestartHelper
+from fared.ospf.adjacency.requests import Requests
 from fared.ospf.events import Input, Output
 from fared.ospf.flooding.database import Database, DatabaseWatcher
 from fared.ospf.flooding.procedure import Flooding
@@ -71,15 +72,18 @@ class OspfEngine:
         self._transmitter = Transmitter(instance)
         self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
+        requests = Requests(instance, self._transmitter)
         # The lambdas refer to parts that are created below.
         self._flooding = Flooding(
             instance,
             self._database,
             retransmitter,
             self_originated_received=lambda entry: self._self_lsas.received(entry),
-            requests_served=lambda neighbor: self._exchange.requests_served(neighbor),
+            requests_served=requests.served,
         )
-        self._exchange = Exchange(instance, self._transmitter, self._flooding, retransmitter)
+        self._exchange = Exchange(
+            instance, self._transmitter, self._flooding, retransmitter, requests
+        )
         self._adjacency = Adjacencies(
             instance,
             self._exchange,
@@ -177,6 +181,7 @@ class OspfEngine:
         if self.settled:
             return []
         if not self._stopped:
+            self._adjacency.settle()
             self._border.settle()
             self._external.settle()
             self._originator.settle()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fared.core.ids import AreaId
     from fared.core.rng import Rng
     from fared.ospf.events import Output
-    from fared.ospf.interface import Interface
+    from fared.ospf.interface import Interface, Neighbor
     from fared.ospf.settings import AreaSettings, OspfSettings
     from fared.te.budget import AnnounceBudget
 
@@ -50,7 +50,7 @@ class Instance:
         self.as_scope = Lsdb(Scope.AS)
         self.unsent: dict[int, Interface] = {}
         """Interfaces with something queued (``outgoing``), by ifindex."""
-        self.exchanging = 0
+        self.exchanging: dict[Neighbor, None] = {}
         """Neighbors in state Exchange or Loading: while there are any, MaxAge LSAs stay (§14)."""
         self.maxage_list: dict[LsaEntry, None] = {}
         """MaxAge LSAs that are still in the databases (§14)."""

@@ -163,10 +163,13 @@ class Interface(AdvertisedLink[InterfaceSettings]):
 class Neighbor:
     """The neighbor data structure (RFC 2328 §10).
 
+    ``waits``: for its turn to form an adjacency (``admission``); ``initial_dd`` is the first
+    description that it has sent meanwhile. ``progress_at``: when the exchange last made progress.
     ``master``: *this* router is the master of the exchange. ``last_dd``: flags, options and
     sequence number of the last description received; ``mtu``: its interface MTU, 0 before the
     first. ``dd_kept_until``: until when the slave resends ``sent_dd`` (§10.8). ``requests``: link
-    state request list, headers by ``name_of``; ``outstanding``: those in the last request (§10.9).
+    state request list, headers by ``name_of``; ``outstanding``: those in the last request (§10.9),
+    or requested from another neighbor.
     ``bit``: its bit in bitmaps (``participants``), 0 below Exchange. ``sent_back``: when an LSA was
     last sent back (§13 (8)).
     """
@@ -188,6 +191,9 @@ class Neighbor:
         self.backup_designated_router = 0
         self.options = 0
         self.dead_at = 0.0
+        self.waits = False
+        self.progress_at = 0.0
+        self.initial_dd: DatabaseDescription | None = None
         self.last_hello: tuple[object, ...] | None = None
         self.inactivity: Timer | None = None
         self.helping: Helping | None = None
@@ -200,7 +206,7 @@ class Neighbor:
         self.mtu = 0
         self.summaries = SummaryList()
         self.requests: dict[bytes, bytes] = {}
-        self.outstanding: dict[bytes, None] = {}
+        self.outstanding: dict[bytes, bytes] = {}
         self.request_timer: Timer | None = None
         self.bit = 0
         self.flood_delay = FloodDelay()

@@ -149,7 +149,7 @@ class Lsdb:
 
     ``version`` counts installations and removals. ``listed``: the LSAs on any link state
     retransmission list, by instance. ``recent``: those installed last, likewise. ``described``:
-    all, likewise, while neighbors describe their databases; it may hold replaced LSAs.
+    all, likewise, while neighbors describe their databases.
     """
 
     __slots__ = (

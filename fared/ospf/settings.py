@@ -129,6 +129,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     """Least gap between two floods out of one interface, in seconds; the first is immediate."""
     bandwidth_pacing: float = 0.1
     """The same for LSAs that only announce another available or unreserved bandwidth."""
+    adjacency_stagger: int = 8
+    """Adjacencies that may form at once (RFC 4222 §2 (5))."""
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()

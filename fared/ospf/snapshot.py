@@ -41,6 +41,9 @@ class NeighborView(msgspec.Struct, frozen=True):
     flaps: int
     next_hop: bool
     """Whether it can be a next hop: Full, or 2-Way on a transit network."""
+    waits_for: int | None
+    """How many adjacencies that form now keep it in 2-Way, waiting for its turn; None: it does not
+    wait (RFC 4222 §2 (5))."""
     mtu_mismatch: tuple[int, int] | None
     """Its MTU and ours, if they differ and the exchange does not complete (RFC 2328 §10.6)."""
 
@@ -159,7 +162,7 @@ def take_snapshot(
             _database(instance.as_scope, now),
             *(_database(i.lsdb, now) for i in interfaces if len(i.lsdb)),
         ),
-        exchanging=instance.exchanging,
+        exchanging=len(instance.exchanging),
         timers=len(instance.process.timers),
     )
 
@@ -217,7 +220,9 @@ def _interface(
         hello_in=timer.deadline - now if timer is not None and timer.active else None,
         authentication=_authentication(instance, interface, now),
         neighbors=tuple(
-            _neighbor(n, listed, now, next_hop=n in hops)
+            _neighbor(
+                n, listed, now, forming=instance.settings.adjacency_stagger, next_hop=n in hops
+            )
             for _, n in sorted(interface.neighbors.items())
         ),
     )
@@ -230,7 +235,7 @@ def _authentication(instance: Instance, interface: Interface, now: float) -> Key
 
 
 def _neighbor(
-    neighbor: Neighbor, listed: Counter[int], now: float, *, next_hop: bool
+    neighbor: Neighbor, listed: Counter[int], now: float, *, forming: int, next_hop: bool
 ) -> NeighborView:
     interface = neighbor.interface
     return NeighborView(
@@ -250,6 +255,7 @@ def _neighbor(
         summaries=len(neighbor.summaries),
         flaps=interface.flaps.get(neighbor.router_id, 0),
         next_hop=next_hop,
+        waits_for=forming if neighbor.waits else None,
         mtu_mismatch=_mtu_mismatch(neighbor),
     )
 

@@ -255,6 +255,7 @@ NEIGHBORS: Json = {
             state="ExStart",
             mtu_mismatch={"neighbor": 9000, "own": 1500},
         ),
+        neighbor(5, state="2-Way", uptime=0.3, waits_for=8),
     ],
 }
 

@@ -110,6 +110,15 @@ class Network(EngineNetwork[Packet]):
         )
         return cable
 
+    def restart(self, number: int, pause: float = 0.5) -> None:
+        """Kill a node, and start it with its links and default settings after a while."""
+        links = self.nodes[number].links
+        self.stop(number)
+        self.run(pause)
+        self.add(number)
+        for link, settings in links.values():
+            self.link(number, link, settings)
+
     def lan(
         self,
         *numbers: int,

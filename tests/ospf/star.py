@@ -18,7 +18,12 @@ class Star(Clocked):
     """Engine 10.255.0.5; its neighbors, from 0 on, are 10.255.0.100 and the next ones."""
 
     def __init__(
-        self, neighbors: int, settings: InterfaceSettings = FAST, **engine_settings
+        self,
+        neighbors: int,
+        settings: InterfaceSettings = FAST,
+        *,
+        full: bool = True,
+        **engine_settings,
     ) -> None:
         self.now = 0.0
         self.me = router_id(5)
@@ -32,7 +37,7 @@ class Star(Clocked):
         for number in range(neighbors):
             self.engine.handle(LinkChanged(make_link(number + 2, OURS + 2 * number), settings), 0.0)
         self.drain()
-        for number in range(neighbors):
+        for number in range(neighbors if full else 0):
             self.to_full(number)
 
     def drain(self) -> None:
@@ -65,6 +70,17 @@ class Star(Clocked):
     def view(self, number: int):
         """The view of a neighbor."""
         return next(n for n in self.engine.snapshot(self.now).neighbors if n.ifindex == number + 2)
+
+    def states(self) -> list[str]:
+        """The states of all neighbors."""
+        return [n.state for n in self.engine.snapshot(self.now).neighbors]
+
+    def got(self, number: int, kind: type) -> list:
+        """The packets of one type sent to a neighbor since the last call; others are dropped."""
+        mine = [packet for _, to, packet in self.sent if to == number]
+        self.sent = [each for each in self.sent if each[1] != number]
+        bodies = (decode_packet(packet.payload).body for packet in mine)
+        return [body for body in bodies if isinstance(body, kind)]
 
     def updates(self) -> list[tuple[int, LsUpdate]]:
         """The updates sent since the last call, with their neighbors."""

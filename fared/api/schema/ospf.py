@@ -34,11 +34,14 @@ class NeighborEntry(NeighborFacts):
 
     ``mtu_mismatch``: the database exchange has not passed and the MTUs differ, which keeps a
     neighbor in ExStart (or Exchange) forever unless the smaller side has ``mtu-ignore``.
+    ``waits_for``: it waits in 2-Way while so many adjacencies form (``adjacency-stagger``); else
+    null.
     """
 
     retransmission_list: int
     request_list: int
     summary_list: int
+    waits_for: int | None
     mtu_mismatch: MtuMismatch | None
 
 

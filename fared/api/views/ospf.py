@@ -103,6 +103,7 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
         "retransmission_list": view.retransmissions,
         "request_list": view.requests,
         "summary_list": view.summaries,
+        "waits_for": view.waits_for,
         "mtu_mismatch": _mtu_mismatch(view),
     }
 

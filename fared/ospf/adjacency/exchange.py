@@ -1,4 +1,4 @@
-"""Database exchange: database descriptions and link state requests (RFC 2328 §10.6 to §10.9).
+"""Database exchange: database descriptions (RFC 2328 §10.6, §10.8) and answers to requests (§10.7).
 
 Each description is answered at once with the next one, and requests are sent while descriptions
 still arrive (§10.10 permits it). Timers only retransmit lost packets.
@@ -6,14 +6,15 @@ still arrive (§10.10 permits it). Timers only retransmit lost packets.
 
 from __future__ import annotations
 
-import itertools
 from functools import partial
 
 from msgspec.structs import replace
 
-from fared.ospf.database_summary import SummaryCache, SummaryList
+from fared.ospf.adjacency.requests import Requests
+from fared.ospf.database_summary import SummaryCache
 from fared.ospf.flooding.procedure import Flooding
 from fared.ospf.flooding.retransmit import Retransmitter
+from fared.ospf.header_page import KnownPages
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, compare, same_age
@@ -29,7 +30,6 @@ from fared.ospf.packet.packets import DatabaseDescription, DdFlags, LsRequest, O
 from fared.ospf.processing.transmit import Transmitter, body_space
 
 _DD_HEADER_SIZE = 8
-_REQUEST_SIZE = 12
 _INITIAL = DdFlags.I | DdFlags.M | DdFlags.MS
 _SEQUENCE_SPACE = 1 << 31
 _WORD = 0xFFFFFFFF
@@ -44,6 +44,7 @@ class Exchange:
         transmitter: Transmitter,
         flooding: Flooding,
         retransmitter: Retransmitter,
+        requests: Requests,
     ) -> None:
         self._instance = instance
         self._process = instance.process
@@ -51,6 +52,8 @@ class Exchange:
         self._flooding = flooding
         self._retransmitter = retransmitter
         self._summary_cache = SummaryCache()
+        self._known_pages = KnownPages()
+        self._requests = requests
 
     def negotiate(self, neighbor: Neighbor) -> None:
         """Enter ExStart: claim to be master with an empty description (§10.3, §10.8)."""
@@ -75,7 +78,7 @@ class Exchange:
         if not area.settings.stub:
             databases.append(instance.as_scope)
         opaque = neighbor.opaque_capable
-        neighbor.summaries = SummaryList(self._summary_cache.of(databases, opaque=opaque))
+        neighbor.summaries = self._summary_cache.of(databases, self._process.now, opaque=opaque)
         # §10.3: MaxAge LSAs go on the retransmission list instead; the first copy is sent now
         instance.participants.admit(neighbor)
         for entry in instance.maxage_list:
@@ -107,6 +110,12 @@ class Exchange:
         neighbor.mtu = 0
         self._retransmitter.clear(neighbor)
 
+    def ended(self) -> None:
+        """No neighbor is in state Exchange or Loading any more: forget what helped to compare."""
+        for lsdb in self._instance.databases():
+            lsdb.described = None
+        self._known_pages.clear()
+
     def receive_description(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """Process a database description by neighbor state (§10.6)."""
         interface = neighbor.interface
@@ -130,7 +139,9 @@ class Exchange:
             self._exchange(neighbor, dd)
         elif neighbor.state in (NeighborState.LOADING, NeighborState.FULL):
             self._after_exchange(neighbor, dd)
-        # §10.6, 2-Way: ignored
+        # §10.6, 2-Way: ignored; but kept if its turn is to come
+        elif neighbor.waits and dd.flags & _INITIAL == _INITIAL:
+            neighbor.initial_dd = dd
 
     def receive_request(self, neighbor: Neighbor, request: LsRequest) -> None:
         """Answer a link state request from the databases (§10.7)."""
@@ -149,18 +160,6 @@ class Exchange:
         # §10.7: sent without a place on the retransmission list
         for entry in requested:
             self._flooding.send_direct(neighbor, entry)
-
-    def requests_served(self, neighbor: Neighbor) -> None:
-        """Send the next request when the last one is served; Loading ends with the list."""
-        # RFC 2328 §10.9: the next request when the last is served
-        if neighbor.requests:
-            if not neighbor.outstanding:
-                self._request(neighbor)
-            return
-        self._process.timers.cancel(neighbor.request_timer)
-        # §10.9: LoadingDone when the list is empty
-        if neighbor.state is NeighborState.LOADING:
-            neighbor.fire(NeighborEvent.LOADING_DONE)
 
     def _settle_negotiation(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """ExStart: the router with the larger router id becomes master (§10.6)."""
@@ -223,12 +222,13 @@ class Exchange:
 
     def _accept(self, neighbor: Neighbor, dd: DatabaseDescription) -> None:
         """Process a description that is next in sequence, then answer it (§10.6)."""
+        neighbor.progress_at = self._process.now
         # RFC 2328 §10.6: an unknown LS type, or an AS-external LSA in a stub area
         if not self._consider(neighbor, dd.packed):
             neighbor.fire(NeighborEvent.SEQ_NUMBER_MISMATCH)
             return
         if neighbor.requests and not neighbor.outstanding:
-            self._request(neighbor)
+            self._requests.send(neighbor)
         assert neighbor.dd_sequence_number is not None
         more_from_peer = bool(dd.flags & DdFlags.M)
         # §10.6, master: ExchangeDone if both have described everything, else the next description
@@ -248,6 +248,8 @@ class Exchange:
 
     def _consider(self, neighbor: Neighbor, headers: bytes) -> bool:
         """Put newer LSAs on the request list; False if a type is not allowed in this area."""
+        if self._all_known(neighbor, headers):
+            return True
         now, requests = self._process.now, neighbor.requests
         databases: dict[int, Lsdb | None] = {}
         for age, instance in split_headers(headers):
@@ -259,7 +261,7 @@ class Exchange:
                 return False
             # The same instance, as are most LSAs described (§13.1)
             entry = lsdb.instances().get(instance)
-            if entry is not None and entry.current and same_age(entry.age(now), age):
+            if entry is not None and same_age(entry.age(now), age):
                 continue
             header = age.to_bytes(2, "big") + instance
             entry = lsdb.get(key_of(header))
@@ -267,6 +269,12 @@ class Exchange:
             if entry is None or compare(decode_header(header), entry.header(now)) > 0:
                 requests[name_of(header)] = header
         return True
+
+    def _all_known(self, neighbor: Neighbor, headers: bytes) -> bool:
+        """Whether the databases have all instances described, as nearly always after the first."""
+        area = self._instance.areas[neighbor.interface.settings.area]
+        databases = (area.lsdb,) if area.settings.stub else (area.lsdb, self._instance.as_scope)
+        return not headers or self._known_pages.recognized(headers, databases, self._process.now)
 
     def _send_next(self, neighbor: Neighbor) -> bool:
         """Send the next part of the database summary list; return whether more is left (§10.8).
@@ -305,17 +313,6 @@ class Exchange:
             timers.cancel(neighbor.dd_timer)
             due = self._process.now + neighbor.interface.settings.rxmt_interval
             neighbor.dd_timer = timers.arm(due, partial(self._retransmit_dd, neighbor))
-
-    def _request(self, neighbor: Neighbor) -> None:
-        """Send the beginning of the request list in one packet, again each RxmtInterval (§10.9)."""
-        room = body_space(neighbor.interface) // _REQUEST_SIZE
-        headers = tuple(itertools.islice(neighbor.requests.values(), room))
-        neighbor.outstanding = dict.fromkeys(map(name_of, headers))
-        self._transmitter.queue(neighbor, LsRequest(tuple(map(key_of, headers))))
-        timers = self._process.timers
-        timers.cancel(neighbor.request_timer)
-        due = self._process.now + neighbor.interface.settings.rxmt_interval
-        neighbor.request_timer = timers.arm(due, partial(self._request, neighbor))
 
 
 def _identity(dd: DatabaseDescription) -> tuple[int, int, int]:

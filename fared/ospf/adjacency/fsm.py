@@ -7,11 +7,13 @@ from functools import partial
 
 from fared.core.ids import NodeId
 from fared.core.igp import AdjacencyChanged
+from fared.ospf.adjacency.admission import Admission
 from fared.ospf.adjacency.broadcast import adjacency_due
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.neighbor import NEIGHBOR_TABLE, NeighborAction, NeighborEvent, NeighborState
+from fared.ospf.packet.packets import DatabaseDescription
 
 _FLAPS_KEPT = 64
 
@@ -34,6 +36,7 @@ class Adjacencies:
         self._instance = instance
         self._process = instance.process
         self._exchange = exchange
+        self._admission = Admission(instance, self._begin)
         self._full_changed = full_changed
         self._two_way_changed = two_way_changed
         self._lost = lost
@@ -67,6 +70,10 @@ class Adjacencies:
         if target is not None and target is not neighbor.state:
             self._enter(neighbor, target, event.value)
 
+    def settle(self) -> None:
+        """Let neighbors that waited form adjacencies, when it is their turn."""
+        self._admission.settle()
+
     def kill_all(self, interface: Interface, event: NeighborEvent) -> None:
         """Fire one event at every neighbor of an interface."""
         for neighbor in list(interface.neighbors.values()):
@@ -77,14 +84,16 @@ class Adjacencies:
         interface = neighbor.interface
         previous = neighbor.state
         adjacent, bidirectional = neighbor.adjacent, neighbor.bidirectional
-        instance.exchanging -= neighbor.exchanging
         neighbor.state = state
         neighbor.since = instance.process.now
-        instance.exchanging += neighbor.exchanging
+        if neighbor.exchanging:
+            instance.exchanging[neighbor] = None
+        else:
+            instance.exchanging.pop(neighbor, None)
         instance.participants.changed()
+        self._admission.entered(neighbor, state)
         if not instance.exchanging:
-            for lsdb in instance.databases():
-                lsdb.described = None
+            self._exchange.ended()
         instance.process.counters.transitions[previous.label, state.label] += 1
         if state is NeighborState.DOWN:
             del interface.neighbors[neighbor.key]
@@ -144,8 +153,19 @@ class Adjacencies:
         """2-WayReceived in Init, AdjOK? in 2-Way (§10.3): form an adjacency if due (§10.4)."""
         if not adjacency_due(neighbor):
             return NeighborState.TWO_WAY
+        # RFC 4222 §2 (5): no more than some adjacencies at once
+        if not self._admission.admits(neighbor):
+            return NeighborState.TWO_WAY
+        self._admission.begins(neighbor)
+        neighbor.progress_at = self._process.now
         self._exchange.negotiate(neighbor)
         return NeighborState.EXSTART
+
+    def _begin(self, neighbor: Neighbor, kept: DatabaseDescription | None) -> None:
+        """It is the turn of a neighbor: AdjOK?, then the description that it has sent meanwhile."""
+        neighbor.fire(NeighborEvent.ADJ_OK)
+        if kept is not None:
+            self._exchange.receive_description(neighbor, kept)
 
     def _review(self, neighbor: Neighbor) -> NeighborState:
         """AdjOK? in ExStart or greater (§10.3): keep the adjacency, or destroy it (2-Way)."""
@@ -160,6 +180,7 @@ class Adjacencies:
 
     def _renegotiate(self, neighbor: Neighbor) -> None:
         """SeqNumberMismatch, BadLSReq (§10.3): tear the adjacency down and begin in ExStart."""
+        self._admission.failed(neighbor)
         self._exchange.negotiate(neighbor)
 
     def _clear(self, neighbor: Neighbor) -> None:

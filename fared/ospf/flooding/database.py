@@ -136,6 +136,8 @@ class Database:
 
     def _detach(self, entry: LsaEntry) -> None:
         entry.current = False
+        if entry.lsdb.described is not None:
+            entry.lsdb.described.pop(entry.instance, None)
         self._aging.cancel(entry)
         self._instance.maxage_list.pop(entry, None)
 

@@ -14,7 +14,7 @@ from fared.ospf.flooding.group import FloodGroup
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState, Neighbor
-from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, Scope, compare
+from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb, Scope, compare, same_age
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.packet.lsa import decode_header, name_of
 
@@ -143,7 +143,7 @@ class Flooder:
             name = name_of(entry.raw)
             requested = neighbor.requests.get(name)
             if requested is not None:
-                order = compare(entry.header(self._process.now), decode_header(requested))
+                order = self._order(entry, requested)
                 if order < 0:
                     return False
                 del neighbor.requests[name]
@@ -157,6 +157,13 @@ class Flooder:
             return False
         # RFC 5250 §3.1: opaque LSAs are flooded to opaque-capable neighbors only
         return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
+
+    def _order(self, entry: LsaEntry, header: bytes) -> int:
+        """Compare an LSA with a header received some time ago: §13.1."""
+        now = self._process.now
+        if header[2:] == entry.instance and same_age(entry.age(now), header[0] << 8 | header[1]):
+            return 0
+        return compare(entry.header(now), decode_header(header))
 
 
 def _designated_floods(interface: Interface, sender: Neighbor) -> bool:
