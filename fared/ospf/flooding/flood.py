@@ -1,7 +1,7 @@
 """Flooding a new instance (RFC 2328 §13.3): who receives it, at once or later, or not at all.
 
 Most neighbors of a fabric's router are Full and on point-to-point links. They are handled as one
-bitmap, all others one by one.
+bitmap; of those in Exchange or Loading the request list is examined first.
 """
 
 from __future__ import annotations
@@ -82,14 +82,22 @@ class Flooder:
             neighbors &= ~sorted_out.later
         self._flood_later(entry, neighbors & covered, bandwidth=bandwidth)
         neighbors &= ~covered
-        if neighbors:
-            self._retransmitter.enlist(entry, neighbors)
-            self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
+        self._flood_now(entry, neighbors, bandwidth=bandwidth)
+        if group.exchanging:
+            listed = self._unrequested(group.exchanging, entry, sender)
+            listed &= group.exchanging_opaque if opaque else -1
+            self._flood_now(entry, listed, bandwidth=False)
         back = False
-        for interface in group.others:
+        for interface in group.lans:
             if self._flood_out_of(interface, entry, sender):
                 back = back or (sender is not None and sender.interface is interface)
         return back
+
+    def _flood_now(self, entry: LsaEntry, neighbors: int, *, bandwidth: bool) -> None:
+        """§13.3 (1)(d) and (5)."""
+        if neighbors:
+            self._retransmitter.enlist(entry, neighbors)
+            self._instance.outbox.flood(entry, neighbors, bandwidth=bandwidth)
 
     def _flood_later(
         self, entry: LsaEntry, neighbors: int, *, bandwidth: bool, hops: int = 1
@@ -100,7 +108,7 @@ class Flooder:
             self._retransmitter.defer(entry, neighbors, paced=paced)
 
     def _flood_out_of(self, interface: Interface, entry: LsaEntry, sender: Neighbor | None) -> bool:
-        """Flood out of an interface with neighbors in Exchange or Loading, or on a LAN."""
+        """Flood out of an interface to a LAN."""
         # RFC 2328 §13.3 (1): examine each neighbor of this interface
         listed = 0
         for neighbor in list(interface.neighbors.values()):
@@ -112,10 +120,7 @@ class Flooder:
         if not listed or (sender is not None and _designated_floods(interface, sender)):
             return False
         # §13.3 (5)
-        if interface.broadcast:
-            interface.tx.update(entry)
-        else:
-            self._instance.outbox.flood(entry, listed, bandwidth=False)
+        interface.tx.update(entry)
         return True
 
     def _eligible(self, lsdb: Lsdb) -> list[Interface]:
@@ -139,24 +144,45 @@ class Flooder:
         if neighbor.state < NeighborState.EXCHANGE:
             return False
         # §13.3 (1)(b): an instance on the request list is one that the neighbor has
-        if neighbor.exchanging:
-            name = name_of(entry.raw)
-            requested = neighbor.requests.get(name)
-            if requested is not None:
-                order = self._order(entry, requested)
-                if order < 0:
-                    return False
-                del neighbor.requests[name]
-                neighbor.outstanding.pop(name, None)
-                if neighbor is not sender:
-                    self._requests_served(neighbor)
-                if order == 0:
-                    return False
+        if neighbor.exchanging and self._has(neighbor, entry, name_of(entry.raw), sender):
+            return False
         # §13.3 (1)(c)
         if neighbor is sender:
             return False
         # RFC 5250 §3.1: opaque LSAs are flooded to opaque-capable neighbors only
         return entry.key.ls_type not in OPAQUE_TYPES or neighbor.opaque_capable
+
+    def _unrequested(
+        self, exchanging: list[Neighbor], entry: LsaEntry, sender: Neighbor | None
+    ) -> int:
+        """Those in Exchange or Loading that need this instance, if it is not opaque."""
+        name = name_of(entry.raw)
+        found = 0
+        for neighbor in exchanging:
+            if name in neighbor.requests and self._has(neighbor, entry, name, sender):
+                continue
+            if neighbor is not sender:
+                found |= neighbor.bit
+        return found
+
+    def _has(
+        self, neighbor: Neighbor, entry: LsaEntry, name: bytes, sender: Neighbor | None
+    ) -> bool:
+        """Whether a neighbor has described this instance, or a newer one: §13.3 (1)(b).
+
+        The request for this instance, or an older one, is served.
+        """
+        requested = neighbor.requests.get(name)
+        if requested is None:
+            return False
+        order = self._order(entry, requested)
+        if order < 0:
+            return True
+        del neighbor.requests[name]
+        neighbor.outstanding.pop(name, None)
+        if neighbor is not sender and not (neighbor.requests and neighbor.outstanding):
+            self._requests_served(neighbor)
+        return order == 0
 
     def _order(self, entry: LsaEntry, header: bytes) -> int:
         """Compare an LSA with a header received some time ago: §13.1."""

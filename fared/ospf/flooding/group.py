@@ -6,7 +6,7 @@ from collections.abc import Container
 
 import msgspec
 
-from fared.ospf.interface import Interface
+from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.neighbor import NeighborState
 
 
@@ -14,28 +14,34 @@ class FloodGroup(msgspec.Struct):
     """The neighbors that an LSA of a flooding scope may be flooded to, as of ``version``.
 
     ``full``: those in state Full on point-to-point links, ``opaque``: those of them that are opaque
-    capable (RFC 5250 §3.1), ``routers``: these by router id. ``others``: interfaces with other
-    participants.
+    capable (RFC 5250 §3.1), ``routers``: these by router id. ``exchanging``: those on such links in
+    Exchange or Loading, ``exchanging_opaque``: the opaque capable ones. ``lans``: broadcast
+    networks with participants.
     """
 
     version: int
     full: int = 0
     opaque: int = 0
     routers: dict[int, int] = msgspec.field(default_factory=dict)
-    others: list[Interface] = msgspec.field(default_factory=list)
+    exchanging: list[Neighbor] = msgspec.field(default_factory=list)
+    exchanging_opaque: int = 0
+    lans: list[Interface] = msgspec.field(default_factory=list)
 
     def add(self, interface: Interface) -> None:
         """Add the participants of an interface."""
         for neighbor in interface.neighbors.values():
+            opaque = neighbor.bit if neighbor.opaque_capable else 0
             if neighbor.state < NeighborState.EXCHANGE:
                 continue
-            if neighbor.state is not NeighborState.FULL or interface.broadcast:
-                self.others.append(interface)
+            if interface.broadcast:
+                self.lans.append(interface)
                 return
-        for neighbor in interface.neighbors.values():
-            if neighbor.state is NeighborState.FULL:
+            if neighbor.state is not NeighborState.FULL:
+                self.exchanging.append(neighbor)
+                self.exchanging_opaque |= opaque
+            else:
                 self.full |= neighbor.bit
-                self.opaque |= neighbor.bit if neighbor.opaque_capable else 0
+                self.opaque |= opaque
                 bits = self.routers.get(neighbor.router_id, 0)
                 self.routers[neighbor.router_id] = bits | neighbor.bit
 
