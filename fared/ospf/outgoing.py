@@ -38,6 +38,12 @@ class SendQueue(msgspec.Struct, eq=False):
         self.acks[instance_of(header)] = header
         self.wake()
 
+    def ack_all(self, headers: list[bytes]) -> None:
+        """Queue acknowledgments of several LSAs."""
+        for header in headers:
+            self.acks[header[2:]] = header
+        self.wake()
+
     def clear(self) -> None:
         """Empty the queue."""
         self.updates.clear()

@@ -18,28 +18,23 @@ def acknowledge(neighbor: Neighbor, lsa: bytes) -> None:
     interface.tx.ack(lsa[:LSA_HEADER_SIZE])
 
 
-def acknowledge_directly(neighbor: Neighbor, lsa: bytes) -> None:
-    """Acknowledge to the sender; on a point-to-point link with the delayed acknowledgments."""
-    if neighbor.interface.broadcast:
-        neighbor.tx.ack(lsa[:LSA_HEADER_SIZE])
-    else:
-        # RFC 2328 §13.5 sends it immediately. But it has the same receiver as a delayed one, with
-        # which it shares packets, and ``ack_delay`` is well below RxmtInterval.
-        acknowledge(neighbor, lsa)
+def acknowledge_directly(neighbor: Neighbor, headers: list[bytes]) -> None:
+    """Acknowledge to the sender; on a point-to-point link with the delayed acknowledgments.
 
-
-def acknowledge_duplicate(
-    instance: Instance, neighbor: Neighbor, entry: LsaEntry, lsa: bytes, *, implied: bool
-) -> None:
-    """Acknowledge a duplicate: RFC 2328 §13 (7)(b).
-
-    ``implied``: it was an implied acknowledgment of a copy that we have sent, or queued.
+    RFC 2328 §13.5 sends it immediately. But there it has the same receiver as a delayed one, with
+    which it shares packets, and ``ack_delay`` is well below RxmtInterval.
     """
-    # RFC 2328 table 19: a direct acknowledgment, unless the duplicate is an implied one
-    if not implied:
-        acknowledge_directly(neighbor, lsa)
-    # table 19: after an implied acknowledgment, only the BDR acknowledges
-    elif neighbor.interface.broadcast:
+    if headers:
+        queue = neighbor.tx if neighbor.interface.broadcast else neighbor.interface.tx
+        queue.ack_all(headers)
+
+
+def acknowledge_implied(
+    instance: Instance, neighbor: Neighbor, entry: LsaEntry, lsa: bytes
+) -> None:
+    """Acknowledge a duplicate that acknowledged a copy that we have sent, or queued: §13 (7)(b)."""
+    # RFC 2328 table 19: after an implied acknowledgment, only the BDR acknowledges
+    if neighbor.interface.broadcast:
         if neighbor.interface.state is InterfaceState.BACKUP:
             acknowledge(neighbor, lsa)
     elif instance.outbox.take_back(entry, neighbor.bit):

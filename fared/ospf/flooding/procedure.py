@@ -13,7 +13,7 @@ from fared.core.wire import DecodeError
 from fared.ospf.flooding.acknowledge import (
     acknowledge,
     acknowledge_directly,
-    acknowledge_duplicate,
+    acknowledge_implied,
 )
 from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
@@ -96,6 +96,7 @@ class Flooding:
         recent = area.lsdb.recent
         beyond = recent if area.settings.stub else self._instance.as_scope.recent
         now = self._process.now
+        repeated: list[tuple[LsaEntry, bytes]] = []
         for raw in update.packed:
             # A copy equal to the database copy byte for byte has a checksum that was verified, and
             # is the same instance if neither is old (§13.1).
@@ -109,9 +110,11 @@ class Flooding:
                 and entry.base_age + now - entry.installed_at <= MAX_AGE_DIFF
                 and not neighbor.requests
             ):
-                self._duplicate(neighbor, entry, raw)
+                repeated.append((entry, raw))
             elif not self._receive(neighbor, raw):
                 break
+        if repeated and neighbor.state >= NeighborState.EXCHANGE:
+            self._duplicates(neighbor, repeated)
         self._requests_served(neighbor)
 
     def receive_ack(self, neighbor: Neighbor, ack: LsAck) -> None:
@@ -208,7 +211,7 @@ class Flooding:
         header = decode_header(raw)
         # §13 (4): MaxAge, no database copy, and no neighbor in Exchange or Loading
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
-            acknowledge_directly(neighbor, raw)
+            acknowledge_directly(neighbor, [raw[:LSA_HEADER_SIZE]])
             return True
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
@@ -251,7 +254,7 @@ class Flooding:
             neighbor.fire(NeighborEvent.BAD_LS_REQ)
             return False
         if order == 0:
-            self._duplicate(neighbor, entry, raw)
+            self._duplicates(neighbor, [(entry, raw)])
             return True
         # §13 (8): send the database copy back, unless its sequence number is wrapping, at most once
         # in MinLSArrival. §13 counts every update with it; here only copies sent back to this
@@ -267,16 +270,22 @@ class Flooding:
             self.send_direct(neighbor, entry)
         return True
 
-    def _duplicate(self, neighbor: Neighbor, entry: LsaEntry, raw: bytes) -> None:
-        """RFC 2328 §13 (7): the same instance."""
-        self._process.counters.lsdb["duplicate"] += 1
-        implied = False
-        # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy was not sent yet
-        if entry.unacknowledged & neighbor.bit:
-            implied = not entry.deferred & neighbor.bit
-            self._retransmitter.acknowledged(entry, neighbor)
-        # (7)(b)
-        acknowledge_duplicate(self._instance, neighbor, entry, raw, implied=implied)
+    def _duplicates(self, neighbor: Neighbor, repeated: list[tuple[LsaEntry, bytes]]) -> None:
+        """RFC 2328 §13 (7): instances that the database has."""
+        self._process.counters.lsdb["duplicate"] += len(repeated)
+        bit, unanswered = neighbor.bit, []
+        for entry, raw in repeated:
+            # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy is not sent
+            if entry.unacknowledged & bit:
+                implied = not entry.deferred & bit
+                self._retransmitter.acknowledged(entry, neighbor)
+                if implied:
+                    # (7)(b)
+                    acknowledge_implied(self._instance, neighbor, entry, raw)
+                    continue
+            unanswered.append(raw[:LSA_HEADER_SIZE])
+        # (7)(b); table 19: a direct acknowledgment, unless the duplicate is an implied one
+        acknowledge_directly(neighbor, unanswered)
 
     def _is_self_originated(self, header: LsaHeader) -> bool:
         """RFC 2328 §13.4: from our router id, or a network LSA with one of our addresses as id."""
