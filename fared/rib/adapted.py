@@ -41,6 +41,7 @@ class _AdaptedVector(msgspec.Struct, eq=False):
     path.
     """
 
+    key: _Key
     row: int
     target: NextHopSet
     baseline: NextHopSet
@@ -147,6 +148,7 @@ class AdaptedRoutes:
             nowhere = np.zeros(0, np.int64)
             members, left, _ = _arrays(route.nexthops)
             vector = _AdaptedVector(
+                key=key,
                 row=self._smoother.add(),
                 target=route.nexthops,
                 baseline=route.nexthops,
@@ -158,8 +160,8 @@ class AdaptedRoutes:
             self._vectors[key] = self._by_row[vector.row] = vector
             self._of_egress(key)[key] = None
         vector.prefixes[prefix] = None
-        self._keys[prefix] = key
-        return key
+        self._keys[prefix] = vector.key  # one object for all of its prefixes
+        return vector.key
 
     def _leave(self, prefix: Prefix) -> None:
         key = self._keys.pop(prefix, None)

@@ -85,6 +85,7 @@ def make_routes(
     alone = connected | (path_type == int(PathType.EXTERNAL_2))
     metric = columns[METRIC, rows] + np.where(alone, 0, distances.distance[advertiser])
     sets: dict[int, NextHopSet | None] = {}
+    alone_at: dict[int, tuple[NodeId, ...]] = {}
     for number, several, end, total, kind, local in zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),
@@ -96,8 +97,9 @@ def make_routes(
     ):
         prefix = table.prefixes[number]
         area, node = table.advertisers[end]
+        at_node = alone_at.setdefault(end, (node,))  # one object for all of its prefixes
         if local:
-            yield prefix, Route(prefix, total, _TYPES[kind], area, None, (node,))
+            yield prefix, Route(prefix, total, _TYPES[kind], area, None, at_node)
         elif several:
             egress = selection.egress[number]
             hops = joined.get(table, egress)
@@ -109,7 +111,7 @@ def make_routes(
                 sets[end] = joined.areas[area].set_of(int(distances.index[end]))
             hops = sets[end]
             if hops is not None:
-                yield prefix, Route(prefix, total, _TYPES[kind], area, hops, (node,))
+                yield prefix, Route(prefix, total, _TYPES[kind], area, hops, at_node)
 
 
 def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:

@@ -6,6 +6,7 @@ daemons call it administrative distance). Within a protocol the solver has selec
 
 from __future__ import annotations
 
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,8 @@ class RoutingTable:
 
     def __init__(self) -> None:
         self._preferences: dict[str, int] = {}
-        self._candidates: dict[Prefix, dict[str, Route]] = {}
+        self._candidates: dict[str, dict[Prefix, Route]] = {}
         self._routes: dict[Prefix, Route] = {}
-        self._sources: dict[Prefix, str] = {}
 
     @property
     def routes(self) -> Mapping[Prefix, Route]:
@@ -32,55 +32,48 @@ class RoutingTable:
 
     def source(self, prefix: Prefix) -> str | None:
         """Return the protocol of the best route."""
-        return self._sources.get(prefix)
+        found = self.candidates(prefix)
+        return self._best(found) if found else None
 
-    def candidates(self, prefix: Prefix) -> Mapping[str, Route]:
+    def candidates(self, prefix: Prefix) -> dict[str, Route]:
         """Return the route of each protocol, by name."""
-        return MappingProxyType(self._candidates.get(prefix, {}))
+        return {name: known[prefix] for name, known in self._candidates.items() if prefix in known}
 
     def prefer(self, preferences: Mapping[str, int]) -> RouteDelta:
         """Set the preference of each source; the lower one wins. Returns the changed routes."""
         if preferences == self._preferences:
             return {}
         self._preferences = dict(preferences)
-        return self._choose(self._candidates)
+        return self._choose(dict.fromkeys(chain.from_iterable(self._candidates.values())))
 
     def take(self, source: str, changed: RouteDelta) -> RouteDelta:
         """Process changed routes of a source (None: withdrawn); return the changed best routes."""
+        known = self._candidates.setdefault(source, {})
         for prefix, route in changed.items():
             if route is not None:
-                self._candidates.setdefault(prefix, {})[source] = route
+                known[prefix] = route
             else:
-                known = self._candidates.get(prefix)
-                if known is not None:
-                    known.pop(source, None)
-                    if not known:
-                        del self._candidates[prefix]
+                known.pop(prefix, None)
         return self._choose(changed)
 
     def _choose(self, prefixes: Mapping[Prefix, object]) -> RouteDelta:
         changed: RouteDelta = {}
-        for prefix in list(prefixes):
-            source = self._best(prefix)
-            if source is None:
+        for prefix in prefixes:
+            found = self.candidates(prefix)
+            if not found:
                 if self._routes.pop(prefix, None) is not None:
                     changed[prefix] = None
-                self._sources.pop(prefix, None)
                 continue
-            route = self._candidates[prefix][source]
-            self._sources[prefix] = source
+            route = found[self._best(found)]
             # a source passes on another object only where its route changed
             if self._routes.get(prefix) is not route:
                 self._routes[prefix] = changed[prefix] = route
         return changed
 
-    def _best(self, prefix: Prefix) -> str | None:
-        known = self._candidates.get(prefix)
-        if not known:
-            return None
-        if len(known) == 1:
-            return next(iter(known))
+    def _best(self, found: Mapping[str, Route]) -> str:
+        if len(found) == 1:
+            return next(iter(found))
         return min(
-            known,
-            key=lambda name: (known[name].nexthops is not None, self._preferences[name], name),
+            found,
+            key=lambda name: (found[name].nexthops is not None, self._preferences[name], name),
         )
