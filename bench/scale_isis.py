@@ -91,6 +91,8 @@ class IsisNeighbor:
         self._peer_circuit = 0
         self._up = False
         self._queue: deque[bytes] = deque()
+        self._requested: dict[bytes, None] = {}
+        """LSPs that the device has requested, by id: sent before others, once."""
         self._all: dict[bytes, None] = {}
         """The LSPs of the database that the device may lack, by id."""
         self._all_at = 0.0
@@ -128,17 +130,19 @@ class IsisNeighbor:
     @property
     def pending(self) -> bool:
         """Whether ``push`` has something to send."""
-        return bool(self._queue or self._all)
+        return bool(self._queue or self._requested or self._all)
 
     def push(self) -> None:
         """Send an LSP that was requested, or one of the database."""
         now = time.monotonic()
         if self._queue:
             self.say(self._queue.popleft())
-        elif now >= self._all_at:
-            self._all_at = now + _INTERVAL
-            identifier = next(iter(self._all))
-            del self._all[identifier]
+        elif self._requested or now >= self._all_at:
+            identifier = next(iter(self._requested or self._all))
+            if not self._requested:
+                self._all_at = now + _INTERVAL
+            self._requested.pop(identifier, None)
+            self._all.pop(identifier, None)
             self.say(self._contents.lsps[LspId(int.from_bytes(identifier, "big"))])
 
     # Receiving
@@ -202,6 +206,7 @@ class IsisNeighbor:
         """Acknowledge an LSP of the device, or one that it floods (ISO 10589 §7.3.15.1)."""
         self._entries.append(entry_of(raw))
         self.script.acknowledged(raw[LSP_ID:FLAGS], self.bit)
+        self._requested.pop(raw[LSP_ID:SEQUENCE], None)
         self._all.pop(raw[LSP_ID:SEQUENCE], None)
         if int.from_bytes(raw[LSP_ID : LSP_ID + 6], "big") == self.script.device:
             self._adjacencies.learn(raw)
@@ -219,6 +224,7 @@ class IsisNeighbor:
                 continue
             if int.from_bytes(ours[SEQUENCE : SEQUENCE + 4], "big") > sequence:
                 if not sequence:
-                    self._queue.append(ours)
+                    self._requested[identifier] = None
             else:
+                self._requested.pop(identifier, None)
                 self._all.pop(identifier, None)

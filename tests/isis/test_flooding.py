@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -21,8 +22,8 @@ from fared.isis.ids import (
     LspId,
     system_of,
 )
-from fared.isis.pdu.codec import decode_raw, encode_pdu, peek_lsp_id
-from fared.isis.pdu.model import Csnp, PduType
+from fared.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, peek_lsp_id
+from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp
 from fared.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
 from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
@@ -255,6 +256,32 @@ def test_databases_become_equal_even_if_all_csnps_of_the_beginning_are_lost():
     assert len(net[1].known()) == 80
 
 
+@pytest.mark.parametrize(("arrives", "sent"), [(7, []), (8, [8]), (6, [6])])
+def test_an_lsp_is_not_sent_to_who_has_listed_this_instance_but_acknowledged(arrives, sent):
+    """A router that joins a fabric learns each LSP from one neighbor; all others list it."""
+    net = line(3)
+    entry = LspEntry(name(9), 7, 1200, 0)
+    raw = encode_pdu(make_lsp(name(9), 7, "text"))
+    lists = replace(entry, checksum=int.from_bytes(raw[24:26], "big"))
+    csnp = Csnp(2, 3 << 8, FIRST_LSP, LAST_LSP, (LspEntries((lists,)),))
+    net.inject(2, 2, encode_pdu(csnp))
+    net.run(0.01)
+    net.inject(2, 1, make_lsp(name(9), arrives, "text"))
+    net.run(0.15)
+    ours = [(out.ifindex, decode_pdu(out.payload)) for _, number, out in net.sent if number == 2]
+    lsps = [pdu.sequence_number for at, pdu in ours if isinstance(pdu, Lsp) and at == 2]
+    acknowledged = [
+        e.sequence_number
+        for at, pdu in ours
+        if isinstance(pdu, Psnp) and at == 2
+        for e in listed(pdu)
+    ]
+    assert lsps == sent
+    assert acknowledged == ([] if sent else [7])
+    net.run(20)
+    assert all(router.flags() == 0 for router in net.routers.values())
+
+
 def test_a_neighbor_whose_adjacency_comes_up_later_need_not_wait_for_repetitions():
     net = line(2)
     net.down(net.cables[0])
@@ -433,6 +460,34 @@ def test_a_request_that_is_lost_is_repeated_before_the_next_csnp():
     cable.loss = 0.0
     net.run(2)
     assert net.agree()
+
+
+def test_an_lsp_that_several_neighbors_list_is_requested_of_one_at_a_time():
+    """They list it and send nothing; so the next one is asked after an interval."""
+    net = Network()
+    net.add(1, 2, 3, 4)
+    for far in (2, 3, 4):
+        net.join(1, far, settings=replace(P2P, psnp_interval=2.0))
+    net.run(1)
+    net.sent.clear()
+    entries = tuple(LspEntry(name(9, number), 1, 1200, 7) for number in range(200))
+    tlvs = tuple(LspEntries(entries[at : at + 15]) for at in range(0, 200, 15))
+    for far in (2, 3, 4):
+        net.inject(1, far - 1, encode_pdu(Csnp(2, far << 8, FIRST_LSP, LAST_LSP, tlvs)))
+    net.run(3.9)
+    asked = [
+        (out.ifindex, entry.lsp_id)
+        for at, number, out in net.sent
+        if number == 1 and isinstance(pdu := decode_pdu(out.payload), Psnp)
+        for entry in listed(pdu)
+        if not entry.sequence_number
+    ]
+    assert len(asked) == len({lsp_id for _, lsp_id in asked}) == 200
+    assert {ifindex for ifindex, _ in asked} == {1, 2, 3}
+    assert max(Counter(ifindex for ifindex, _ in asked).values()) < 100, "a PSNP to each"
+    net.run(10)
+    assert net[1].counts["requested"] <= 3 * 200
+    assert net[1].flooding.awaited() == 0
 
 
 def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():

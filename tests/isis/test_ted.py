@@ -1,5 +1,7 @@
 """From LSPs to the TED: the result of each kind of entry, by family, and what causes no output."""
 
+import random
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -329,6 +331,83 @@ def test_a_changed_bandwidth_is_no_change_of_topology():
     again = builder.feed(1, BOTH_PROTOCOLS, IsReachability((link(2, attributes=te(5e8)),)))
     assert again == []
     assert second[0].cause == "lsp 0000.0000.0001.00-00 seq 0x00000001"
+
+
+def test_a_changed_bandwidth_touches_one_row_of_the_block():
+    """The fragments of a router are rows of one block; the other arrays stay the same objects."""
+    builder = Builder()
+    ends = [link(far, attributes=te(1e9, 1e9)) for far in range(2, 8)]
+    builder.feed(1, BOTH_PROTOCOLS, IsReachability(tuple(ends[:2])))
+    builder.feed(1, IsReachability(tuple(ends[2:3])), IsReachability(tuple(ends[3:])), fragment=3)
+    before = builder.block(1)
+    ends[4] = link(6, attributes=te(1e9, 4e8))
+    said = builder.feed(
+        1, IsReachability(tuple(ends[2:3])), IsReachability(tuple(ends[3:])), fragment=3
+    )
+    assert [(update.family, update.rows) for update in said] == [(4, (4,)), (6, (4,))]
+    after = builder.block(1)
+    assert after.availables.tolist() == [1e9, 1e9, 1e9, 1e9, 4e8, 1e9]
+    assert after.neighbors is before.neighbors
+    assert after.local_ids is before.local_ids
+    assert before.availables.tolist() == [1e9] * 6, "who has the block keeps it"
+    assert builder.block(1, family=6).availables is after.availables
+    said = builder.feed(1, IsReachability(tuple(ends[2:])), fragment=3)
+    assert said == [], "the same links in other TLVs"
+    said = builder.feed(1, IsReachability((link(9), *ends[3:])), fragment=3)
+    assert [update.rows for update in said] == [None, None]
+
+
+@pytest.mark.parametrize("multi_topology", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_patched_blocks_equal_those_read_from_scratch(multi_topology, seed):
+    """Bandwidths, links and names of fragments change at random, several before each flush."""
+    dice = random.Random(seed)
+    builder, followed = Builder(multi_topology=multi_topology), Ted()
+    both = MultiTopology((Topology(0), Topology(2)))
+    parts: dict[int, list] = {}
+    for _ in range(60):
+        for _ in range(dice.choice((1, 1, 3))):
+            number = dice.choice((0, 0, 1, 2)) if 0 in parts else 0
+            tlvs = parts.setdefault(number, [BOTH_PROTOCOLS, both, *_links(dice), *_links(dice)])
+            at = dice.randrange(2, len(tlvs))
+            changed = list(tlvs[at].neighbors)
+            if changed and dice.random() < 0.8:  # the other TLVs stay the same objects
+                one = dice.randrange(len(changed))
+                rate = dice.choice((None, 1e8, 2e8))
+                changed[one] = replace(changed[one], attributes=te(dice.choice((1e9, 2e9)), rate))
+                tlvs[at] = IsReachability(tuple(changed), tlvs[at].topology)
+            elif dice.random() < 0.5:
+                tlvs[at : at + 2] = _links(dice)
+            lsp = Lsp(2, lsp_id(1, 0, number), 1, 1200, tlvs=tuple(tlvs))
+            entry = StoredLsp(lsp.lsp_id, 1, 1, 9e9, b"", lsp)
+            previous = builder.instance.databases[Level.TWO].put(entry)
+            builder.ted.lsp_changed(Level.TWO, entry, previous)
+        for update in builder.flush():
+            if update.family == 4 and isinstance(update, TedUpdated):
+                assert update.block is not None
+                if update.rows is None:
+                    followed.put(update.block)
+                else:
+                    followed.patch(update.block, update.rows)
+        scratch, alone = Builder(multi_topology=multi_topology), Ted()
+        for number, tlvs in parts.items():
+            scratch.feed(1, *tlvs, fragment=number)
+        for family in (4, 6):
+            assert same_block(builder.block(1, family=family), scratch.block(1, family=family))
+        alone.put(scratch.block(1))
+        ours, theirs = followed.links(node(1)), alone.links(node(1))
+        assert np.array_equal(ours.availables, theirs.availables, equal_nan=True)
+        assert np.array_equal(ours.capacities, theirs.capacities, equal_nan=True)
+
+
+def _links(dice: random.Random) -> list[IsReachability]:
+    """Links of topology 0 and of topology 2."""
+    return [
+        IsReachability(
+            tuple(link(dice.randrange(2, 9), attributes=te(1e9, 1e9)) for _ in range(3)), topology
+        )
+        for topology in (None, 2)
+    ]
 
 
 def test_a_changed_path_capacity_is_no_change_of_topology():

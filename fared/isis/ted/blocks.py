@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from fared.core.ids import NodeId, Prefix
 from fared.isis.pdu.tlvs import MT_IPV4, NLPIDS
 from fared.isis.ted.fragment_facts import FragmentFacts, Links, joined, narrow_links
 from fared.ted.model import NodeBlock, PathType, PrefixReachability
+
+Changed = dict[tuple[int, int | None], dict[int, None]]
+"""Rows of links that changed, by the number of their fragment and the topology."""
 
 
 def build(
@@ -23,8 +30,7 @@ def build(
     for family, topology in topologies.items():
         if not network and not _takes_part(fragments, family, topology):
             continue
-        # RFC 5120 §3: the LSP of a pseudonode has no topologies; it belongs to all of them.
-        at = None if network else topology
+        at = links_topology(node_id, topology)
         if at not in shared:
             shared[at] = _all_links(fragments, at)
         links = shared[at]
@@ -42,6 +48,54 @@ def build(
             network=network,
         )
     return blocks
+
+
+def links_topology(node_id: NodeId, topology: int | None) -> int | None:
+    """The topology of the TLVs that list the links of a node in ``topology``."""
+    # RFC 5120 §3: the LSP of a pseudonode has no topologies; it belongs to all of them.
+    return None if node_id & 0xFF else topology
+
+
+def patch(
+    blocks: Mapping[int, NodeBlock],
+    fragments: Mapping[int, FragmentFacts],
+    changed: Changed,
+    topologies: Mapping[int, int | None],
+) -> tuple[dict[int, NodeBlock], dict[int, tuple[int, ...]]]:
+    """Copy the bandwidths of the blocks of a node, and update those of changed links.
+
+    ``topologies`` has the topology of the links of each family. Returns the blocks of all families,
+    and of those that differ the rows. Families of one topology share arrays as before.
+    """
+    made, rows = dict(blocks), {}
+    columns: dict[int | None, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    for family, topology in topologies.items():
+        block = blocks[family]
+        found = dict(_changed_links(fragments, changed, topology))
+        if not found:
+            continue
+        if topology not in columns:
+            columns[topology] = block.capacities.copy(), block.availables.copy()
+            for row, (capacity, available) in found.items():
+                columns[topology][0][row], columns[topology][1][row] = capacity, available
+        capacities, availables = columns[topology]
+        made[family] = replace(block, capacities=capacities, availables=availables)
+        rows[family] = tuple(found)
+    return made, rows
+
+
+def _changed_links(
+    fragments: Mapping[int, FragmentFacts], changed: Changed, topology: int | None
+) -> Iterator[tuple[int, tuple[float, float]]]:
+    """Rows of the block with their bandwidths: it has the links of all fragments, by number."""
+    first = 0
+    for number in sorted(fragments):
+        links = fragments[number].links.get(topology)
+        if links is None:
+            continue
+        for row in changed.get((number, topology), ()):
+            yield first + row, (float(links.capacities[row]), float(links.availables[row]))
+        first += len(links.neighbors)
 
 
 def default_route(

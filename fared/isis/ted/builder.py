@@ -3,7 +3,7 @@
 A node is a router or a pseudonode, described by all its fragments; while fragment 0 is missing, the
 others are ignored (ISO 10589 §7.2.5). Each fragment is read once, when it arrives. If only prefixes
 changed, only these are passed on; otherwise ``flush`` joins the fragments of the node to a new
-block.
+block. Where only bandwidths changed, their rows are patched into a copy of the block.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fared.isis.lsdb import StoredLsp
 from fared.isis.neighbors import topology_of
 from fared.isis.ted.areas import reaches_other_area, same_ways
 from fared.isis.ted.attributes import PrefixAttributes
-from fared.isis.ted.blocks import build, default_route
-from fared.isis.ted.fragment_facts import Former, FragmentFacts, read_fragment, same_description
+from fared.isis.ted.blocks import Changed, build, default_route, links_topology, patch
+from fared.isis.ted.fragment_facts import Former, FragmentFacts, changed_rows, read_fragment
 from fared.isis.ted.fragment_prefixes import At
 from fared.isis.ted.nexthops import local_links
 from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
@@ -38,7 +38,9 @@ class _NodeFragments(msgspec.Struct):
     parts: dict[int, FragmentFacts] = msgspec.field(default_factory=dict)
     prefixes: RouterPrefixes = msgspec.field(default_factory=RouterPrefixes)
     stale: bool = False
-    """Whether more than prefixes may have changed."""
+    """Whether more than prefixes and bandwidths may have changed."""
+    patched: Changed = msgspec.field(default_factory=dict)
+    """The rows with other bandwidths, by fragment and topology."""
     blocks: dict[int, NodeBlock] = msgspec.field(default_factory=dict)
     defaults: dict[int, PrefixReachability] = msgspec.field(default_factory=dict)
     reaches: dict[int, At] = msgspec.field(default_factory=dict)
@@ -122,7 +124,10 @@ class TedBuilder:
             node.stale |= not number
         else:
             node.stale |= again
-        node.stale |= not same_description(old, new)
+        if (rows := changed_rows(old, new)) is None:
+            node.stale = True
+        for topology, found in (rows or {}).items():
+            node.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
         node.prefixes.put(number, None if facts is None else facts.prefixes)
         self.attributes.replace(
             level, entry.lsp_id, old.prefixes.attributes, new.prefixes.attributes
@@ -133,7 +138,7 @@ class TedBuilder:
 
     def _mark(self, key: NodeKey, node: _NodeFragments, cause: str) -> None:
         """Consider a node at the next ``flush``; the first cause of several is reported."""
-        if node.parts and not node.stale and not node.prefixes.changed:
+        if node.parts and not (node.stale or node.patched or node.prefixes.changed):
             return
         if node.cause is None:
             node.cause, node.since = cause, self._process.now
@@ -227,15 +232,21 @@ class TedBuilder:
         cause, since = node.cause or "", node.since
         node.cause = None
         blocks = node.blocks
+        rows: dict[int, tuple[int, ...]] = {}
         if node.stale:
             changed = self._describe(level, node_id, node)
         else:
+            if node.patched:
+                reached = {family: self._topology(node_id, family) for family in blocks}
+                node.blocks, rows = patch(blocks, node.parts, node.patched, reached)
             changed = node.prefixes.take(node.reaches, node.reaches)
+        node.patched = {}
         for family in (4, 6):
             block, changes = node.blocks.get(family), changed.get(family, {})
-            if not same_block(blocks.get(family), block):
+            known = rows.get(family)
+            if known or not same_block(blocks.get(family), block):
                 self._process.emit(
-                    TedUpdated(int(level), node_id, block, cause, since, family, changes)
+                    TedUpdated(int(level), node_id, block, cause, since, family, changes, known)
                 )
             elif changes:
                 self._process.emit(
@@ -243,6 +254,10 @@ class TedBuilder:
                 )
         if not node.parts:
             self._nodes.pop(key, None)
+
+    def _topology(self, node_id: NodeId, family: int) -> int | None:
+        """The topology of the links of a node for a family."""
+        return links_topology(node_id, topology_of(self._instance, family))
 
     def _describe(self, level: Level, node_id: NodeId, node: _NodeFragments) -> dict[int, Changes]:
         """Make the blocks of a node; return the changes of its prefixes, by family."""

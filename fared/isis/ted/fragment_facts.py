@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from fared.core.ids import ISIS_NODE
@@ -99,7 +100,7 @@ def read_fragment(
     topologies = of_type(tlvs, MultiTopology)
     names = of_type(tlvs, Hostname)
     same = _unchanged(lsp, former, IsReachability)
-    links = _read_links(lsp) if same is None else same.links
+    links = same.links if same else _renewed_links(lsp, former) or _read_links(lsp)
     same = _unchanged(lsp, former, IpReachability, NarrowIpReachability)
     if same is None:
         before = None if former is None else (former[0], former[1].prefixes)
@@ -120,15 +121,25 @@ def read_fragment(
     )
 
 
-def same_description(a: FragmentFacts, b: FragmentFacts) -> bool:
-    """Whether two fragments differ at most in areas and prefixes: the block is the same then."""
-    return _role(a) == _role(b) and (
-        a.links is b.links
-        or (
-            a.links.keys() == b.links.keys()
-            and all(_same_links(links, b.links[topology]) for topology, links in a.links.items())
-        )
-    )
+def changed_rows(old: FragmentFacts, new: FragmentFacts) -> dict[int | None, list[int]] | None:
+    """The links, by topology, whose bandwidths differ between two instances; None: more differs.
+
+    Areas and prefixes are not compared: the block does not have them.
+    """
+    if _role(old) != _role(new) or old.links.keys() != new.links.keys():
+        return None
+    found: dict[int | None, list[int]] = {}
+    for topology, before in old.links.items():
+        after = new.links[topology]
+        if after is before:
+            continue
+        if not _same_ends(before, after):
+            return None
+        capacities = _differ(before.capacities, after.capacities)
+        rows = (capacities | _differ(before.availables, after.availables)).nonzero()[0]
+        if len(rows):
+            found[topology] = rows.tolist()
+    return found
 
 
 def _role(facts: FragmentFacts) -> tuple[object, ...]:
@@ -143,11 +154,21 @@ def _role(facts: FragmentFacts) -> tuple[object, ...]:
     )
 
 
-def _same_links(a: Links, b: Links) -> bool:
-    return all(
-        one.tobytes() == other.tobytes()
-        for one, other in zip(a.columns(), b.columns(), strict=True)
+def _same_ends(a: Links, b: Links) -> bool:
+    """Whether two columns of links differ in bandwidths at most."""
+    pairs = (
+        (a.neighbors, b.neighbors),
+        (a.metrics, b.metrics),
+        (a.local_ids, b.local_ids),
+        (a.remote_ids, b.remote_ids),
     )
+    return all(one is other or one.tobytes() == other.tobytes() for one, other in pairs)
+
+
+def _differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where bandwidths differ; NaN, unknown, equals NaN."""
+    differ: NDArray[np.bool_] = (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return differ
 
 
 def _unchanged(lsp: Lsp, former: Former | None, *kinds: type) -> FragmentFacts | None:
@@ -168,6 +189,44 @@ def _read_links(lsp: Lsp) -> dict[int | None, Links]:
         if tlv.topology != MT_IPV4:
             found.setdefault(tlv.topology, []).extend(tlv.neighbors)
     return {topology: _links(neighbors) for topology, neighbors in found.items()}
+
+
+def _renewed_links(lsp: Lsp, former: Former | None) -> dict[int | None, Links] | None:
+    """The links of a former instance with the bandwidths that differ; None if more differs.
+
+    Of a fragment with thirty links mostly one has another bandwidth.
+    """
+    if former is None:
+        return None
+    old, new = of_type(former[0].tlvs, IsReachability), of_type(lsp.tlvs, IsReachability)
+    if len(old) != len(new):
+        return None
+    links, at = dict(former[1].links), dict.fromkeys(former[1].links, 0)
+    for before, after in zip(old, new, strict=True):
+        if (before.topology, len(before.neighbors)) != (after.topology, len(after.neighbors)):
+            return None
+        if after.topology == MT_IPV4:
+            continue
+        first = at[after.topology]
+        at[after.topology] += len(after.neighbors)
+        if after is not before:
+            made = _with_bandwidths(links[after.topology], first, before, after)
+            if made is None:
+                return None
+            links[after.topology] = made
+    return links
+
+
+def _with_bandwidths(
+    links: Links, first: int, before: IsReachability, after: IsReachability
+) -> Links | None:
+    """Links with the bandwidths of a changed TLV, which begins at row ``first``."""
+    capacities, availables = links.capacities.copy(), links.availables.copy()
+    for row, (old, new) in enumerate(zip(before.neighbors, after.neighbors, strict=True), first):
+        if (old.neighbor, old.metric, link_ids(old)) != (new.neighbor, new.metric, link_ids(new)):
+            return None
+        capacities[row], availables[row] = _bandwidths(new.attributes)
+    return replace(links, capacities=capacities, availables=availables)
 
 
 def _links(neighbors: Iterable[IsNeighbor]) -> Links:

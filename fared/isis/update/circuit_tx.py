@@ -15,12 +15,19 @@ from fared.core.reduction import FloodDelay
 from fared.core.timers import Timer
 from fared.isis.circuit import Circuit
 from fared.isis.ids import FIRST_LSP, Level, LspId
-from fared.isis.lsdb import Lsdb, StoredLsp
+from fared.isis.lsdb import Lsdb, Order, StoredLsp, compare
 from fared.isis.pdu.tlvs import LspEntry
 
 RESEND_GUARD = 0.3
 """Seconds: an LSP sent more recently is still on its way to the neighbor that requests it."""
 _MOST_REQUESTS = 16384
+
+
+class Request(msgspec.Struct, eq=False):
+    """An LSP that the neighbor has: the instance that it listed, and how often we requested it."""
+
+    listed: LspEntry
+    sent: int = 0
 
 
 class SrmSsnQueue(msgspec.Struct, eq=False):
@@ -29,7 +36,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     ``pending``: SRM is set, to be sent with the next burst. ``unacknowledged``: sent on a
     point-to-point circuit, with the time of the next transmission; SRM stays set (§7.3.15.5).
     ``acks``: SSN is set; the value describes an LSP that is not in the database. ``requests``: SSN
-    of LSPs of which the neighbor has a newer instance, with the number of requests sent.
+    of LSPs of which the neighbor has a newer instance.
     ``deferred``: SRM is set; they become pending at their time unless the neighbor has shown by
     then that it has them.
     """
@@ -40,7 +47,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     pending: dict[LspId, None] = msgspec.field(default_factory=dict)
     unacknowledged: dict[LspId, float] = msgspec.field(default_factory=dict)
     acks: dict[LspId, LspEntry | None] = msgspec.field(default_factory=dict)
-    requests: dict[LspId, int] = msgspec.field(default_factory=dict)
+    requests: dict[LspId, Request] = msgspec.field(default_factory=dict)
     deferred: dict[LspId, float] = msgspec.field(default_factory=dict)
     deferred_due: float = math.inf
     """At most the first of these times."""
@@ -113,12 +120,23 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         if entry is not None:
             entry.ssn.add(self.circuit.ifindex)
 
-    def request(self, lsp_id: LspId, due: float) -> None:
-        """Request an LSP at ``due`` unless it arrives before."""
-        if lsp_id in self.requests or len(self.requests) >= _MOST_REQUESTS:
+    def request(self, listed: LspEntry, due: float) -> None:
+        """Request a listed LSP at ``due`` unless it arrives before."""
+        known = self.requests.get(listed.lsp_id)
+        if known is not None:
+            known.listed = listed
+            return
+        if len(self.requests) >= _MOST_REQUESTS:
             return
         self.requests_due = min(self.requests_due, due) if self.requests else due
-        self.requests[lsp_id] = 0
+        self.requests[listed.lsp_id] = Request(listed)
+
+    def has_listed(self, entry: StoredLsp) -> bool:
+        """Whether the neighbor of a point-to-point circuit has listed this very instance."""
+        request = self.requests.get(entry.lsp_id)
+        return (
+            request is not None and self.reliable and compare(entry, request.listed) is Order.SAME
+        )
 
     def forget(self, entry: StoredLsp) -> None:
         """The LSP leaves the database."""

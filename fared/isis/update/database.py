@@ -150,6 +150,12 @@ class Database:
         reached = covered(instance.databases[level], previous, entry) if source is not None else ()
         plan = self.dynamic.plan(level, source)
         for queue in self._lsp_transmitter.active(level):
+            # §7.3.15.2 b) 2): the neighbor has listed this instance and sends it until acknowledged
+            if queue is not source and queue.has_listed(entry):
+                queue.received(entry.lsp_id)
+                queue.set_ssn(entry.lsp_id, entry)
+                self._lsp_transmitter.touch(queue)
+                continue
             # RFC 9667: over the flooding topology, and to neighbors that take no part
             if queue is source or self.dynamic.is_spared(plan, queue, entry.lsp_id):
                 continue

@@ -10,6 +10,7 @@ receive buffer can process.
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import partial
 
@@ -28,9 +29,12 @@ WINDOW = 200
 SLOW_GAP = 0.05
 QUICK_CSNP = 1.2
 """Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
+REQUEST_GAP = 0.05
+"""Seconds between two PSNPs with requests for different LSPs."""
 MOST_REQUESTS_SENT = 3
 """Requests for an LSP at most; a neighbor that still has it answers one of them."""
 _SLACK = 0.1
+_FORGET_REQUEST = 30.0
 _CSNP_HEADER = 33
 _PSNP_HEADER = 17
 _ENTRY_SIZE = 16
@@ -47,6 +51,8 @@ class LspTransmitter:
         self._transmitter = transmitter
         self._dirty: dict[int, CircuitTx] = {}
         self._ack_round = -math.inf
+        self._asked_at: dict[tuple[Level, LspId], float] = {}
+        """When an LSP was requested last, from any neighbor; in this order."""
         self.circuits: dict[int, CircuitTx] = {}
         """By ifindex."""
 
@@ -255,20 +261,38 @@ class LspTransmitter:
         if now < queue.requests_due:
             return
         entries: list[LspEntry] = []
-        for lsp_id, asked in list(queue.requests.items()):
-            if asked + 1 >= MOST_REQUESTS_SENT:
-                del queue.requests[lsp_id]
-            else:
-                queue.requests[lsp_id] = asked + 1
-            # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
-            unknown = LspEntry(lsp_id, 0, 0, 0)
-            entries.append(self._listed(queue, lsp_id, unknown) or unknown)
-        self._process.counters.lsdb["requested"] += len(entries)
-        limit = self._entries_per_pdu(queue, _PSNP_HEADER)
-        for start in range(0, len(entries), limit):
-            self._send_psnp(queue, entries[start : start + limit])
+        limit, left = self._entries_per_pdu(queue, _PSNP_HEADER), False
         interval = queue.circuit.settings.psnp_interval
-        queue.requests_due = now + interval if queue.requests else math.inf
+        for lsp_id, request in list(queue.requests.items()):
+            asked = self._asked_at.get((queue.level, lsp_id), -math.inf)
+            elsewhere = now - asked < interval * (1 - _SLACK)
+            if left := not elsewhere and len(entries) == limit:
+                break
+            request.sent += 1
+            if request.sent >= MOST_REQUESTS_SENT:
+                del queue.requests[lsp_id]
+            if not elsewhere:
+                self._asked(queue.level, lsp_id)
+                # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
+                unknown = LspEntry(lsp_id, 0, 0, 0)
+                entries.append(self._listed(queue, lsp_id, unknown) or unknown)
+        self._process.counters.lsdb["requested"] += len(entries)
+        self._send_psnp(queue, entries)
+        pause = REQUEST_GAP if left else interval
+        queue.requests_due = now + pause if queue.requests else math.inf
+
+    def _asked(self, level: Level, lsp_id: LspId) -> None:
+        """Record a request: for an interval no other neighbor is asked for the same LSP.
+
+        A router that joins a fabric gets lists of the same database from all its neighbors. If it
+        asked all of them for each LSP, it would be sent each as many times.
+        """
+        now = self._process.now
+        self._asked_at.pop((level, lsp_id), None)
+        self._asked_at[level, lsp_id] = now
+        for key, at in list(itertools.islice(self._asked_at.items(), 2)):
+            if now - at > _FORGET_REQUEST:
+                del self._asked_at[key]
 
     def _send_psnp(self, queue: SrmSsnQueue, entries: list[LspEntry]) -> None:
         if entries:

@@ -7,7 +7,7 @@ import math
 from fared.isis.circuit import AdjacencyState, Circuit
 from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LspId, system_of
 from fared.isis.instance import Instance
-from fared.isis.lsdb import Order, compare
+from fared.isis.lsdb import Order, StoredLsp, compare
 from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.pdu.tlvs import LspEntries, LspEntry, of_type
 from fared.isis.update.circuit_tx import SrmSsnQueue
@@ -75,8 +75,13 @@ class SnpReader:
             entry.lsp_id: entry for tlv in of_type(snp.tlvs, LspEntries) for entry in tlv.entries
         }
         # b): each LSP listed
-        for entry in listed.values():
-            self._compare(queue, entry)
+        known = queue.database.entries
+        for item in listed.values():
+            entry = known.get(item.lsp_id)
+            if entry is None:
+                self._unknown(queue, item)
+            else:
+                self._compare(queue, entry, item)
         # c): each LSP in the range of a CSNP that it does not list
         if isinstance(snp, Csnp):
             self._unlisted(queue, snp, listed)
@@ -88,40 +93,44 @@ class SnpReader:
                 queue.held_until = self._process.now + LAN_JITTER * self._process.rng.random()
         self._lsp_transmitter.touch(queue)
 
-    def _compare(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
-        entry = queue.database.get(listed.lsp_id)
-        own = system_of(listed.lsp_id) == self._instance.system_id
-        # b) 5): an unknown LSP is requested only if all three fields are non-zero
-        if entry is None and not (
-            listed.sequence_number and listed.remaining_lifetime and listed.checksum
-        ):
+    def _unknown(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
+        """An LSP that is not in the database."""
+        # b) 5): it is requested only if all three fields are non-zero
+        if not (listed.sequence_number and listed.remaining_lifetime and listed.checksum):
             return
-        order = compare(entry, listed)
-        # §7.3.16.1: of our own LSPs a newer instance is generated, or a purge; none is requested.
-        # A purge of a purged or unknown LSP of ours needs neither.
-        if own and order in (Order.NEWER, Order.CONFUSED):
-            if listed.remaining_lifetime or (entry is not None and not entry.purged):
-                self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
-            return
-        # b) 4), 5): request the newer, or missing, instance. SRM is cleared on a LAN as well: a
-        # copy of our older instance would serve no system there.
-        if order is Order.NEWER:
-            if entry is not None:
-                queue.clear_srm(entry)
+        # §7.3.16.1: one of ours is purged, or generated
+        if system_of(listed.lsp_id) == self._instance.system_id:
+            self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
+        else:
             self._request(queue, listed)
+
+    def _compare(self, queue: SrmSsnQueue, entry: StoredLsp, listed: LspEntry) -> None:
+        order = compare(entry, listed)
         # b) 2): on a point-to-point circuit clear SRM: the neighbor has the LSP
-        elif entry is not None and order is Order.SAME:
+        if order is Order.SAME:
             if queue.reliable and queue.clear_srm(entry):
                 self._process.counters.lsdb["acked"] += 1
+            return
+        # §7.3.16.1: of our own LSPs a newer instance is generated; none is requested. A purge of
+        # a purged LSP of ours needs none.
+        own = system_of(listed.lsp_id) == self._instance.system_id
+        if own and order in (Order.NEWER, Order.CONFUSED):
+            if listed.remaining_lifetime or not entry.purged:
+                self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
+        # b) 4): request the newer instance. SRM is cleared on a LAN as well: a copy of our older
+        # instance would serve no system there.
+        elif order is Order.NEWER:
+            queue.clear_srm(entry)
+            self._request(queue, listed)
         # b) 3): set SRM. Also for a confused LSP: its receiver compares and purges (§7.3.16.2).
-        elif entry is not None:
+        else:
             queue.repeat(entry, self._process.now)
 
     def _request(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
         # On a point-to-point circuit the neighbor has set SRM as well (§7.3.17 a)), and sends the
         # LSP without a request; on a LAN it is sent on request only.
         delay = queue.circuit.settings.psnp_interval if queue.reliable else _REQUEST_SOON
-        queue.request(listed.lsp_id, self._process.now + delay)
+        queue.request(listed, self._process.now + delay)
 
     def _unlisted(self, queue: SrmSsnQueue, csnp: Csnp, listed: dict[LspId, LspEntry]) -> None:
         # c): except those with zero remaining lifetime
