@@ -130,6 +130,19 @@ class IsisInterface(Section, frozen=True):
             )
 
 
+class FastFlooding(Section, frozen=True):
+    """How fast neighbors may send LSPs on a point-to-point link (RFC 9681).
+
+    ``receive-window``: LSPs not yet acknowledged; ``burst-size``: LSPs without a gap;
+    ``lsps-per-second``: after a burst.
+    """
+
+    enabled: bool = True
+    receive_window: Annotated[int, values.whole(1, 0xFFFF)] = 200
+    burst_size: Annotated[int, values.whole(1, 0xFFFF)] = 20
+    lsps_per_second: Annotated[int, values.whole(1, 1_000_000)] = 4000
+
+
 class IsisLevel(Section, frozen=True):
     """Settings of one level as a whole: its authentication."""
 
@@ -167,6 +180,7 @@ class Isis(Section, frozen=True):
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
+    fast_flooding: FastFlooding = FastFlooding()
     spf: SpfDelays = SpfDelays()
     interfaces: Annotated[dict[values.InterfaceGlob, IsisInterface], Reload.BOUNCE] = field(
         default_factory=dict

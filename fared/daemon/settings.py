@@ -24,7 +24,12 @@ from fared.core.igp import LinkChanged
 from fared.core.links import Link
 from fared.fib.settings import FibSettings
 from fared.isis.ids import LevelSet
-from fared.isis.settings import CircuitKind, CircuitSettings, IsisSettings
+from fared.isis.settings import (
+    CircuitKind,
+    CircuitSettings,
+    FastFloodingSettings,
+    IsisSettings,
+)
 from fared.isis.settings import RedistributeSettings as IsisRedistributeSettings
 from fared.isis.settings import Redistribution as IsisRedistribution
 from fared.ospf.settings import (
@@ -259,6 +264,12 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         advertise=advertise_settings(config),
         path_capacity_code=section.path_capacity_sub_tlv or None,
         reduction=section.flooding.settings(),
+        fast_flooding=FastFloodingSettings(
+            enabled=section.fast_flooding.enabled,
+            receive_window=section.fast_flooding.receive_window,
+            burst_size=section.fast_flooding.burst_size,
+            rate=section.fast_flooding.lsps_per_second,
+        ),
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fared.core.ids import SystemId
     from fared.core.links import InterfaceAddress, Link
     from fared.core.timers import Timer
+    from fared.isis.pdu.flooding_parameters import FloodingParameters
 
 _HOST_LOOPBACK = 127
 
@@ -35,6 +36,7 @@ class Adjacency(msgspec.Struct, eq=False):
     if it sends none. ``lan_id`` is that of its LAN hellos (system id << 8 | pn). ``circuit_type``
     holds the levels in its hellos, ``last_hello`` the time of the last one. ``settled_by``: the
     last hello and what its effect depends on, if it would only restart the holding time again.
+    ``flooding``: how fast it receives LSPs (RFC 9681), None if it sends no such TLV.
     """
 
     circuit: Circuit
@@ -58,6 +60,7 @@ class Adjacency(msgspec.Struct, eq=False):
     circuit_type: LevelSet = LevelSet.NONE
     last_hello: float = 0.0
     settled_by: tuple[object, ...] | None = None
+    flooding: FloodingParameters | None = None
 
     @property
     def up(self) -> bool:

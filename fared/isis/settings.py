@@ -22,6 +22,8 @@ from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 MAX_PATH_METRIC = 0xFE00_0000
 """Prefixes of a higher metric are ignored (RFC 5305 §4)."""
 DEFAULT_LSP_MTU = 1492
+_LSPS_PER_PSNP = 90
+"""As many as a PSNP of 1497 bytes holds."""
 IPV4_AND_IPV6 = (4, 6)
 
 
@@ -56,6 +58,28 @@ class CircuitSettings(msgspec.Struct, frozen=True):
     lsp_retransmit_interval: float = 5.0
     capacity: float | None = None
     authentication: Keyring = ()
+
+
+class FastFloodingSettings(msgspec.Struct, frozen=True):
+    """How fast this router receives LSPs on each point-to-point circuit, as it tells neighbors.
+
+    ``receive_window``: LSPs that may be unacknowledged; ``burst_size``: of these, those that may
+    arrive without a gap; ``rate``: LSPs a second after them (RFC 9681). If not ``enabled``, nothing
+    is advertised, and what neighbors advertise is not used.
+    """
+
+    enabled: bool = True
+    receive_window: int = 200
+    burst_size: int = 20
+    rate: int = 4000
+
+    @property
+    def lsps_per_psnp(self) -> int | None:
+        """So many received LSPs are acknowledged at once (RFC 9681 §4.3); None: as many as fit.
+
+        Half of the receive window, so that the neighbor need not stop for our acknowledgments.
+        """
+        return max(1, min(_LSPS_PER_PSNP, self.receive_window // 2)) if self.enabled else None
 
 
 class Redistribution(msgspec.Struct, frozen=True):
@@ -109,6 +133,7 @@ class IsisSettings(msgspec.Struct, frozen=True):
     ack_delay: float = 0.1
     """Seconds for which acknowledgments are collected: below any retransmission interval."""
     reduction: ReductionSettings = ReductionSettings()
+    fast_flooding: FastFloodingSettings = FastFloodingSettings()
     throttle: ThrottleSettings = ThrottleSettings(maximum=1.0)
     """A fragment holds many links and prefixes, each an LSA of its own in OSPF. They share one
     back-off here, so its maximum is lower."""

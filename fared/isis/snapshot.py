@@ -14,6 +14,7 @@ from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
 from fared.isis.instance import Instance
 from fared.isis.lsdb import Lsdb, StoredLsp
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp
 from fared.isis.settings import CircuitKind
 
@@ -39,6 +40,7 @@ class AdjacencyView(msgspec.Struct, frozen=True):
     priority: int
     extended_circuit_id: int | None
     flaps: int
+    flooding: FloodingParameters | None = None
 
 
 class LanView(msgspec.Struct, frozen=True):
@@ -247,6 +249,7 @@ def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -
         priority=adjacency.priority,
         extended_circuit_id=adjacency.extended_circuit_id,
         flaps=adjacency.flaps,
+        flooding=adjacency.flooding,
     )
 
 

@@ -168,6 +168,13 @@ def adjacency(number: int, interface: str, *levels: int, **more: Any) -> Json:
         "priority": 64,
         "topologies": [0, 2],
         "extended_circuit_id": 2,
+        "flooding": {
+            "burst_size": 20,
+            "transmission_interval": 250,
+            "lsps_per_psnp": 90,
+            "psnp_interval": 100,
+            "receive_window": 200,
+        },
         "last_reason": "neighbor in three-way state Up",
     }
     return sample(isis.NeighborEntry, **(usual | more))

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from fared.core.ids import Prefix
 from fared.isis.ids import PATH_CAPACITY, LevelSet
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.is_reach import LinkSubTlv
 from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
 from fared.isis.pdu.tlvs import (
@@ -140,6 +141,16 @@ TLVS = (
     | st.builds(Authentication, bits(8), st.binary(max_size=66))
     | st.builds(PurgeOriginator, bits(48), optional(bits(48)))
     | st.builds(LspBufferSize, bits(16))
+    | st.builds(
+        FloodingParameters,
+        optional(bits(32)),
+        optional(bits(32)),
+        optional(bits(16)),
+        optional(st.binary(min_size=1, max_size=8)),
+        optional(bits(16)),
+        optional(bits(16)),
+        tuples(st.tuples(st.integers(7, 255), st.binary(max_size=9)), 2),
+    )
     | st.builds(
         NarrowIsReachability, tuples(st.builds(NarrowNeighbor, bits(56), bits(6)), 4), bits(8)
     )

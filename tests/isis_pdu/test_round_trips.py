@@ -25,6 +25,7 @@ from fared.isis.pdu.codec import (
     with_checksum,
     with_lifetime,
 )
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp, P2pHello, Psnp
 from fared.isis.pdu.tlv_decode import decode_tlvs
 from fared.isis.pdu.tlvs import (
@@ -320,3 +321,19 @@ def test_padding_with_contents_is_kept():
 def test_tlvs_by_class():
     tlvs = (Hostname("a"), AreaAddresses(()), Hostname("b"))
     assert of_type(tlvs, Hostname) == (Hostname("a"), Hostname("b"))
+
+
+def test_flooding_parameters_of_a_wrong_size_do_not_count():
+    """RFC 9681 §4: sizes are fixed, but of the flags; the second sub-TLV of a type is ignored."""
+    good = "15 1e0104000000140204000000fa0302005a04018005020064060200c80701aa"
+    tlv = read(good, strict=True)
+    assert tlv == FloodingParameters(20, 250, 90, b"\x80", 100, 200, ((7, b"\xaa"),))
+    assert tlv.ordered
+    assert encode_tlv(tlv) == bytes.fromhex(good)
+    odd = read("15 0e0602000a06020014050200010400")
+    assert odd == FloodingParameters(
+        psnp_interval=1, receive_window=10, unknown=((6, b"\0\x14"), (4, b""))
+    )
+    refuse("15 03 06010a", strict=True)
+    with pytest.raises(ValueError, match="receive window"):
+        encode_tlv(FloodingParameters(receive_window=0x10000))

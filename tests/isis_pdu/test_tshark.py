@@ -8,6 +8,7 @@ from fared.core.ids import parse_prefix
 from fared.core.keys import Algorithm, AuthKey
 from fared.isis.ids import FIRST_LSP, LAST_LSP, LevelSet, lsp_id
 from fared.isis.pdu.codec import encode_pdu
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
 from fared.isis.pdu.tlvs import (
     AreaAddresses,
@@ -68,6 +69,7 @@ LSP_TLVS = (
     IpReachability(4, (IpReach(parse_prefix("10.6.0.0/16"), 33),), 2),
     IpReachability(6, (IpReach(IPV6, 34, True),), 2),
 )
+SPEED = FloodingParameters(20, 250, 90, b"\0", 100, 200)
 HELLO_TLVS = (AREA, ProtocolsSupported((0xCC, 0x8E)), InterfaceAddresses(4, (0x0A800000,)))
 ENTRIES = LspEntries(tuple(LspEntry(lsp_id(R1, 0, n), 7 + n, 1199, 0xABC0 + n) for n in range(40)))
 PDUS = (
@@ -75,6 +77,7 @@ PDUS = (
     LanHello(2, LevelSet.TWO, R1, 30, 64, R1 << 8 | 1, (*HELLO_TLVS, Padding(255), Padding(9))),
     P2pHello(LevelSet.TWO, R1, 30, 1, (*HELLO_TLVS, ThreeWay(1, 3, R2, 4))),
     P2pHello(LevelSet.TWO, R1, 30, 1, (*HELLO_TLVS, ThreeWay(2, 3))),
+    P2pHello(LevelSet.TWO, R1, 30, 1, (*HELLO_TLVS, SPEED)),
     Lsp(1, lsp_id(R1, 2, 3), 8, 1199, attached=True, overload=True, tlvs=LSP_TLVS),
     Lsp(2, lsp_id(R1), 9, 1199, tlvs=LSP_TLVS),
     Lsp(2, lsp_id(R1), 10, 0, tlvs=(PurgeOriginator(R1, R2), Hostname("leaf1"))),

@@ -36,11 +36,25 @@ class InterfaceEntry(InterfaceFacts):
     lans: list[Lan]
 
 
+class FloodingSpeed(TypedDict):
+    """How fast a neighbor receives LSPs (RFC 9681), None where it does not say.
+
+    ``transmission_interval`` in microseconds, ``psnp_interval`` in milliseconds.
+    """
+
+    burst_size: int | None
+    transmission_interval: int | None
+    lsps_per_psnp: int | None
+    psnp_interval: int | None
+    receive_window: int | None
+
+
 class NeighborEntry(NeighborFacts):
     """One adjacency. ``state`` is Initializing or Up; ``uptime`` None until it is up.
 
     ``levels`` are those in use, ``holding_time`` that in its hellos, ``areas`` its area addresses
-    (``49.0001``), ``topologies`` MT ids (RFC 5120).
+    (``49.0001``), ``topologies`` MT ids (RFC 5120). ``flooding``: None if its hellos have no
+    flooding parameters.
     """
 
     system_id: str
@@ -51,6 +65,7 @@ class NeighborEntry(NeighborFacts):
     addresses: list[str]
     topologies: list[int]
     extended_circuit_id: int | None
+    flooding: FloodingSpeed | None
 
 
 class DatabaseLsp(TypedDict):

@@ -13,6 +13,7 @@ from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.api.views.link import flooding_status, keyring_shown, link_facts
 from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
 from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.render import render_pdu
 from fared.isis.pdu.tlv_render import format_area, format_neighbor
 from fared.isis.settings import CircuitKind
@@ -126,8 +127,21 @@ def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.NeighborEntry
         "priority": view.priority,
         "topologies": list(view.topologies),
         "extended_circuit_id": view.extended_circuit_id,
+        "flooding": _speed(view.flooding),
         "flaps": view.flaps,
         "last_reason": context.runtime.neighbor_reasons.get((view.ifindex, node)),
+    }
+
+
+def _speed(parameters: FloodingParameters | None) -> schema.FloodingSpeed | None:
+    if parameters is None:
+        return None
+    return {
+        "burst_size": parameters.burst_size,
+        "transmission_interval": parameters.transmission_interval,
+        "lsps_per_psnp": parameters.lsps_per_psnp,
+        "psnp_interval": parameters.psnp_interval,
+        "receive_window": parameters.receive_window,
     }
 
 

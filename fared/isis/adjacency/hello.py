@@ -27,6 +27,7 @@ from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
 from fared.isis.pdu.codec import peek_type
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import LanHello, P2pHello, PduType
 from fared.isis.pdu.tlvs import IsNeighbors, ThreeWay, ThreeWayState, of_type
 from fared.isis.transmit import Transmitter
@@ -210,6 +211,7 @@ class HelloProtocol:
         before = (adjacency.state, advertised_facts(adjacency))
         # §8.2.5.2 e): area addresses and holding time; with them the TLVs of RFC 1195, 5308, 5120
         store_hello(adjacency, facts)
+        adjacency.flooding = next(iter(of_type(hello.tlvs, FloodingParameters)), None)
         adjacency.snpa = source
         # Up or Accept: RFC 5303 §3.2 decides by the neighbor's state; without the TLV the
         # adjacency is two-way, as in ISO 10589

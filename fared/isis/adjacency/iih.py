@@ -13,6 +13,7 @@ from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet, Snpa
 from fared.isis.instance import Instance
 from fared.isis.pdu.codec import encode_pdu
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import LanHello, P2pHello
 from fared.isis.pdu.tlvs import (
     MT_IPV4,
@@ -27,11 +28,13 @@ from fared.isis.pdu.tlvs import (
     Tlv,
     Topology,
 )
+from fared.isis.settings import IsisSettings
 from fared.isis.transmit import pdu_space
 
 DIS_HELLOS = 3
 """The DIS sends hellos this many times as often (ISO 10589, dRISISHelloTimer)."""
 _MAX_HOLDING_TIME = 0xFFFF
+_MICROSECONDS, _MILLISECONDS = 1e6, 1e3
 _TLV_HEADER = 2
 _TLV_VALUE = 255
 _ADDRESSES_PER_TLV = {4: 63, 6: 15}
@@ -62,7 +65,11 @@ def p2p_hello(instance: Instance, circuit: Circuit, adjacency: Adjacency | None)
         source_id=instance.system_id,
         holding_time=holding_time(circuit, None),
         local_circuit_id=circuit.circuit_id,
-        tlvs=(_three_way(circuit, adjacency), *_common(instance, circuit)),
+        tlvs=(
+            _three_way(circuit, adjacency),
+            *_common(instance, circuit),
+            *_flooding_parameters(instance.settings),
+        ),
     )
 
 
@@ -104,6 +111,22 @@ def padded(
         padding.append(Padding(size))
         space -= size + _TLV_HEADER
     return replace(hello, tlvs=(*hello.tlvs, *padding))
+
+
+def _flooding_parameters(settings: IsisSettings) -> tuple[FloodingParameters, ...]:
+    """How fast this router receives LSPs (RFC 9681 §4)."""
+    speed = settings.fast_flooding
+    if not speed.enabled:
+        return ()
+    return (
+        FloodingParameters(
+            burst_size=speed.burst_size,
+            transmission_interval=max(1, round(_MICROSECONDS / speed.rate)),
+            lsps_per_psnp=speed.lsps_per_psnp,
+            psnp_interval=max(1, round(settings.ack_delay * _MILLISECONDS)),
+            receive_window=speed.receive_window,
+        ),
+    )
 
 
 def _three_way(circuit: Circuit, adjacency: Adjacency | None) -> ThreeWay:

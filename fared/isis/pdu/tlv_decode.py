@@ -17,6 +17,7 @@ from typing import Final
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.core.wire import DecodeError
 from fared.isis.ids import LspId, Snpa
+from fared.isis.pdu.flooding_parameters import decode_parameters
 from fared.isis.pdu.ip_reach import decode_prefixes
 from fared.isis.pdu.is_reach import decode_neighbors
 from fared.isis.pdu.narrow import (
@@ -281,6 +282,7 @@ _DECODERS: Final[dict[int, _Decoder]] = {
     _T.AUTHENTICATION: _authentication,
     _T.PURGE_ORIGINATOR: _purge_originator,
     _T.LSP_BUFFER_SIZE: _lsp_buffer_size,
+    _T.FLOODING_PARAMETERS: decode_parameters,
     _T.EXTENDED_IS_REACHABILITY: _is_reachability,
     _T.IP_INTERNAL_REACHABILITY: _narrow_ip_reachability(external=False),
     _T.PROTOCOLS_SUPPORTED: _protocols,

@@ -8,6 +8,7 @@ from typing import Final
 
 from fared.core.ids import FAMILY_IPV4
 from fared.isis.ids import PATH_CAPACITY
+from fared.isis.pdu.flooding_parameters import FloodingParameters, encode_parameters
 from fared.isis.pdu.ip_reach import encode_prefix
 from fared.isis.pdu.is_reach import encode_neighbor
 from fared.isis.pdu.narrow import encode_narrow_neighbor, encode_narrow_prefix
@@ -157,6 +158,8 @@ def _encode_single(tlv: Tlv) -> bytes:
             kind, value = _T.PURGE_ORIGINATOR, _purge_originator(tlv)
         case LspBufferSize():
             kind, value = _T.LSP_BUFFER_SIZE, _HALF.pack(tlv.size)
+        case FloodingParameters():
+            kind, value = _T.FLOODING_PARAMETERS, encode_parameters(tlv)
         case TeRouterId():
             kind, value = _T.TE_ROUTER_ID, _WORD.pack(tlv.address)
         case Hostname():

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fared.core.ids import dotted, format_address, format_system_id
 from fared.isis.ids import format_lsp_id, format_snpa
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.tlvs import (
     NLPID_IPV4,
     NLPID_IPV6,
@@ -224,6 +225,18 @@ def _multi_topology(tlv: MultiTopology) -> Json:
     }
 
 
+def _flooding_parameters(tlv: FloodingParameters) -> Json:
+    """The parameters that were sent."""
+    names = tlv.__struct_fields__
+    sent: Json = {name: value for name in names if (value := getattr(tlv, name)) is not None}
+    if tlv.flags is not None:
+        sent |= {"flags": tlv.flags.hex(), "ordered": tlv.ordered}
+    del sent["unknown"]
+    if tlv.unknown:
+        sent["unknown"] = _unknown(tlv.unknown)
+    return {"flooding_parameters": sent}
+
+
 def _three_way(tlv: ThreeWay) -> Json:
     names = {int(state): state.name.lower() for state in ThreeWayState}
     system = tlv.neighbor_system_id
@@ -267,4 +280,5 @@ _RENDERERS: Final[dict[type[Tlv], Callable[[Any], Json]]] = {
     Hostname: lambda tlv: {"hostname": tlv.name},
     MultiTopology: _multi_topology,
     ThreeWay: _three_way,
+    FloodingParameters: _flooding_parameters,
 }

@@ -14,6 +14,7 @@ import msgspec
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
 from fared.isis.ids import LspId, Snpa
+from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.te.attributes import NO_ATTRIBUTES, TeAttributes
 
 
@@ -28,6 +29,7 @@ class TlvType(enum.IntEnum):
     AUTHENTICATION = 10
     LSP_BUFFER_SIZE = 14
     PURGE_ORIGINATOR = 13
+    FLOODING_PARAMETERS = 21
     EXTENDED_IS_REACHABILITY = 22
     IP_INTERNAL_REACHABILITY = 128
     PROTOCOLS_SUPPORTED = 129
@@ -275,6 +277,7 @@ Tlv = (
     | Authentication
     | PurgeOriginator
     | LspBufferSize
+    | FloodingParameters
     | NarrowIsReachability
     | IsReachability
     | IpReachability

@@ -4,8 +4,7 @@ LSPs leave in paced bursts: the first one on a circuit at once, the next ones ``
 later, so that LSPs arriving over many links within milliseconds are sent once, and those that the
 neighbor sends meanwhile not at all. §7.3.15.5 has a minimum interval instead. Acknowledgments are
 collected for ``ack_delay``, the same on all circuits, requests for the partial SNP interval
-(§7.3.15.4). While many LSPs are unacknowledged, bursts slow down to what a neighbor with a small
-receive buffer can process.
+(§7.3.15.4). ``pacing`` limits bursts and the LSPs that may be unacknowledged.
 """
 
 from __future__ import annotations
@@ -21,12 +20,8 @@ from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.pdu.tlvs import LspEntries, LspEntry
 from fared.isis.transmit import Transmitter, pdu_space
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
+from fared.isis.update.pacing import Pace
 
-BURST = 20
-"""PDUs of one burst at most: LSPs and CSNPs together."""
-WINDOW = 200
-"""With this many LSPs unacknowledged the gap between bursts is ``SLOW_GAP``."""
-SLOW_GAP = 0.05
 QUICK_CSNP = 1.2
 """Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
 REQUEST_GAP = 0.05
@@ -155,8 +150,9 @@ class LspTransmitter:
         return self._instance.jitter(queue.circuit.settings.csnp_interval)
 
     def _burst(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
-        now = self._process.now
-        room = BURST
+        now, pace = self._process.now, Pace(self._instance, tx)
+        most = room = pace.burst
+        window = pace.window
         # On a point-to-point circuit CSNPs go first: they make LSPs of the neighbor unnecessary.
         for queue in queues:
             if queue.reliable:
@@ -164,14 +160,15 @@ class LspTransmitter:
         tx.turn = not tx.turn
         for queue in reversed(queues) if tx.turn else queues:
             if queue.held_until <= now:
-                room = self._send_lsps(queue, room)
+                allowed = room if window is None else min(room, window)
+                sent = allowed - self._send_lsps(queue, allowed)
+                room -= sent
+                window = None if window is None else window - sent
         # On a LAN they go last: LSPs sent before need no request.
         for queue in queues:
             room = self._send_csnps(queue, room)
-        if room < BURST:
-            crowded = any(_crowded(queue) for queue in queues)
-            pacing = self._instance.settings.flood_pacing
-            tx.paced_until = now + (max(pacing, SLOW_GAP) if crowded else pacing)
+        if room < most:
+            tx.paced_until = now + pace.gap(most - room)
 
     def _send_csnps(self, queue: SrmSsnQueue, room: int) -> int:
         """Send the next PDUs of a set; returns the room left."""
@@ -230,6 +227,8 @@ class LspTransmitter:
             queue.acks_due = math.inf
             return
         limit = self._entries_per_pdu(queue, _PSNP_HEADER)
+        # RFC 9681 §4.3: at once, when so many wait
+        limit = min(limit, self._instance.settings.fast_flooding.lsps_per_psnp or limit)
         now = self._process.now
         while queue.acks and (now >= queue.acks_due or len(queue.acks) >= limit):
             entries: list[LspEntry] = []
@@ -318,16 +317,12 @@ class LspTransmitter:
     def _next(self, tx: CircuitTx, queue: SrmSsnQueue) -> float:
         csnp = queue.csnp_due if queue.csnp_next is None else tx.paced_until
         wanted = min(queue.acks_due, queue.requests_due, csnp)
-        if queue.pending:
+        # While its window is full, the next acknowledgment or retransmission wakes the circuit.
+        if queue.pending and Pace(self._instance, tx).window != 0:
             wanted = min(wanted, max(tx.paced_until, queue.held_until))
         if queue.deferred:
             wanted = min(wanted, queue.deferred_due)
         return min(wanted, next(iter(queue.unacknowledged.values()), math.inf))
-
-
-def _crowded(queue: SrmSsnQueue) -> bool:
-    """Whether more LSPs were sent (on a LAN: are pending) than receive buffers may hold."""
-    return len(queue.unacknowledged if queue.reliable else queue.pending) >= WINDOW
 
 
 def _tlvs(entries: list[LspEntry]) -> tuple[LspEntries, ...]:
