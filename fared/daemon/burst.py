@@ -15,7 +15,7 @@ import asyncio
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 from fared.core.igp import PacketReceived
@@ -35,8 +35,8 @@ _WEIGHT = 0.25
 _SENDERS = 4096
 """Senders whose last hello is remembered."""
 
-HandOn = Callable[[list[events.To], float], None]
 _Packet = tuple[str, PacketReceived]
+HandOn = Callable[[list[events.To], float], None]
 
 
 class RepeatedHellos:
@@ -44,7 +44,8 @@ class RepeatedHellos:
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, int, int], bytes] = {}
-        self._waiting: set[tuple[str, int, int]] = set()
+        self._waiting: dict[tuple[str, int, int], PacketReceived] = {}
+        """By sender, the last hello that keeps its place and has not been passed on."""
 
     def overtakes(self, proto: str, packet: PacketReceived, *, waits: bool) -> bool:
         """Whether a hello may be passed on before what ``waits``, an earlier other one included."""
@@ -55,12 +56,17 @@ class RepeatedHellos:
             self._last.clear()
         self._last[sender] = packet.payload
         if waits:
-            self._waiting.add(sender)
+            self._waiting[sender] = packet
         return False
 
-    def none_waits(self) -> None:
-        """All hellos received were passed on."""
-        self._waiting.clear()
+    def passed_on(self, packets: Iterable[_Packet]) -> None:
+        """Record what was passed on: hellos that follow may overtake again."""
+        if not self._waiting:
+            return
+        for proto, packet in packets:
+            sender = proto, packet.ifindex, packet.source
+            if self._waiting.get(sender) is packet:
+                del self._waiting[sender]
 
 
 class Burst:
@@ -127,8 +133,7 @@ class Burst:
         room = min(max(int(_SLICE / self._cost), _LEAST), _MOST) if self._cost else _MOST
         packets, self._urgent = self._urgent, []
         packets += [self._packets.popleft() for _ in range(min(room, len(self._packets)))]
-        if not self._packets:
-            self._repeated.none_waits()
+        self._repeated.passed_on(packets)
         if not packets:
             return
         still_open = [

@@ -231,6 +231,21 @@ async def test_a_hello_that_says_something_new_follows_what_its_sender_sent_befo
     assert (await drained(busy))[-101] == HELLO
 
 
+async def test_after_a_new_hello_equal_ones_overtake_though_the_queue_is_never_empty(busy):
+    """While a large database is loaded, packets wait for many seconds."""
+    busy.add(2)
+    fill(busy, 1000)
+    busy.burst.take("ospf", PacketReceived(1, 10, 20, HELLO))
+    while not any(HELLO in payloads for payloads in busy.payloads()):
+        fill(busy, 50)
+        busy.burst.end()
+    busy.burst.take("ospf", PacketReceived(1, 10, 20, HELLO))
+    before = len(busy.payloads())
+    busy.burst.end()
+    assert busy.payloads()[before][0] == HELLO
+    await drained(busy)
+
+
 async def test_senders_of_hellos_are_not_remembered_without_limit(busy):
     for source in range(10_000):
         busy.burst.take("ospf", PacketReceived(1, source, 20, HELLO))
