@@ -1,7 +1,8 @@
 """When weights follow load, and whether the load of our own links is still measured.
 
-``Router`` steps the weights by this clock. Its timer has a random phase and jitter, so that routers
-do not step in unison.
+``Router`` steps the weights by this clock, and computes changes of load alone only with a step, by
+default once a second; ``schedule`` has the other kinds of change, damage and healing among them.
+The timer has a random phase and jitter, so that routers do not step in unison.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from fared.core.rng import Rng
     from fared.rib.settings import SolverSettings
     from fared.weights.adaptation import AdaptationSettings
+
+LOAD_GAP = 0.1
+"""Changes of load alone are computed at most every so many seconds, whatever the period."""
 
 
 class AdaptationClock:
@@ -59,6 +63,6 @@ class AdaptationClock:
         settings = self._settings
         seconds, self._stepped = now - self._stepped, now
         jitter = settings.jitter * (2 * self._rng.random() - 1)
-        self.next_at = now + settings.period * (1 + jitter)
+        self.next_at = now + max(LOAD_GAP, settings.period * (1 + jitter))
         silent = 0.0 if self._measured is None else now - self._measured
         return seconds, silent > settings.stale_after

@@ -5,7 +5,8 @@
 - a topology change triggers the RFC 8405 back-off; a loss is never delayed by more than
 ``LOSS_GAP`` after the run before it;
 - a link that only one end lists waits ``OTHER_END`` for the LSA or LSP of the other end;
-- a change of capacity or load needs no SPF and runs at once, at most every ``CAPACITY_GAP``;
+- a change of capacity needs no SPF and runs at once, at most every ``CAPACITY_GAP``;
+- a change of load alone waits for the next step of the weights (``adapting``);
 - the capacities advertised with prefixes of other areas and levels, which move with load there,
   have a back-off of their own.
 

@@ -11,12 +11,16 @@ from msgspec.structs import replace
 
 from fared.core.ids import SystemId, isis_node, parse_prefix
 from fared.isis.settings import IsisSettings
+from fared.rib.settings import SolverSettings
+from fared.router.adapting import LOAD_GAP
 from fared.router.protocols import ISIS
 from fared.router.router import Router
 from fared.router.schedule import CAPACITY_GAP
 from fared.router.settings import RouterSettings
 from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
+from fared.weights.adaptation import AdaptationSettings
+from fared.weights.path_capacity import WeightMode
 
 ME, OTHER = isis_node(1), isis_node(2)
 FAR = PrefixReachability(parse_prefix("10.2.0.0/24"), 10, PathType.LEVEL_2, capacity=1e9)
@@ -70,8 +74,9 @@ def description(of: int, to: int, prefixes=(), capacity: float = 1e9) -> NodeBlo
 class Timed:
     """A router that runs when it wants to, on a clock of milliseconds."""
 
-    def __init__(self) -> None:
-        settings = RouterSettings({ISIS: IsisSettings(SystemId(1), (b"\x49",), families=(4,))})
+    def __init__(self, solver: SolverSettings | None = None) -> None:
+        protocols = {ISIS: IsisSettings(SystemId(1), (b"\x49",), families=(4,))}
+        settings = RouterSettings(protocols, solver=solver or SolverSettings())
         self.now = 0.0
         self.router = Router(settings, random.Random(1), 0.0, lambda: self.now)
         self.engine = Engine()
@@ -105,6 +110,38 @@ class Timed:
             deadline = self.router.next_deadline()
             if deadline is not None and deadline <= self.now:
                 self.wake()
+
+
+def loaded(available: float) -> NodeBlock:
+    block = description(OTHER, ME, (FAR,))
+    return replace(block, availables=np.array([available]))
+
+
+@pytest.mark.parametrize(("period", "most"), [(1.0, 1 / 0.9), (0.01, 1 / LOAD_GAP)])
+def test_a_storm_of_loads_is_computed_with_the_steps_of_the_weights(period, most):
+    """At most ten times a second, whatever the period; a lost link in between at once."""
+    adaptation = AdaptationSettings(period=period)
+    timed = Timed(SolverSettings(mode=WeightMode.AVAILABLE, adaptation=adaptation))
+    timed.tell(loaded(1e9))
+    timed.run(2)
+    before, runs = timed.computed, []
+    for number in range(3000):
+        timed.tell(loaded(5e8 + 1e5 * number))
+        timed.run(0.001)
+        if timed.computed > before + len(runs):
+            runs.append(timed.now)
+    assert 2 <= len(runs) <= 3 * most + 1
+    before = timed.computed
+    timed.tell(loaded(1e6))
+    assert timed.computed == before
+    timed.tell(_without_links(loaded(1e6)))
+    assert timed.computed == before + 1
+
+
+def _without_links(block: NodeBlock) -> NodeBlock:
+    whole, real = np.empty(0, np.int64), np.empty(0)
+    ends = {"neighbors": whole, "metrics": whole, "local_ids": whole, "remote_ids": whole}
+    return replace(block, **ends, capacities=real, availables=real)
 
 
 def announcing(capacity: float) -> NodeBlock:
