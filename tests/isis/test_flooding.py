@@ -324,6 +324,34 @@ def test_csnps_that_come_while_our_adjacency_is_initializing_count_when_it_is_up
     assert net.agree()
 
 
+def test_lsps_wait_for_the_rest_of_the_neighbors_csnps_however_long_the_set_takes():
+    """They may wait behind the PDUs of many other neighbors."""
+    net = line(2)
+    for fragment in range(60):
+        net.say(1, "x", fragment)
+    net.run(5)
+    cable = net.cables[0]
+    net.down(cable)
+    net.sent.clear()
+    entries = [
+        LspEntry(e.lsp_id, e.sequence_number, 1200, e.checksum)
+        for e in net[1].instance.databases[TWO].ordered()
+    ]
+    net._up_at(cable, cable.ends[0])
+    net._send_all()
+    cable.cut = False
+    starts = [FIRST_LSP, *(entry.lsp_id + 1 for entry in entries[14:-1:15])]
+    for at, start in enumerate(starts):
+        some = tuple(entries[15 * at : 15 * (at + 1)])
+        end = LAST_LSP if at == len(starts) - 1 else some[-1].lsp_id
+        csnp = Csnp(2, 2 << 8, LspId(start), end, (LspEntries(some),))
+        net.run(0.2)
+        net.inject(1, 1, encode_pdu(csnp))
+    net.run(1)
+    assert not net.pdus(LSP, by=1)
+    assert net[1].flags() == 0
+
+
 def test_csnps_that_came_long_before_the_adjacency_do_not_count():
     net = line(2)
     net.say(1, "hello")

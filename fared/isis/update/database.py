@@ -24,6 +24,7 @@ from fared.isis.pdu.codec import encode_pdu, peek_lsp
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.tlvs import PurgeOriginator
 from fared.isis.transmit import Transmitter
+from fared.isis.update.bandwidth import only_bandwidth
 from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.dynamic import DynamicLevels
 from fared.isis.update.lsp_transmitter import LspTransmitter
@@ -147,8 +148,11 @@ class Database:
         previous = instance.databases[level].put(entry)
         if previous is not None:
             instance.process.timers.cancel(previous.timer)
-        reached = covered(instance.databases[level], previous, entry) if source is not None else ()
         plan = self.dynamic.plan(level, source)
+        paced = source is not None and only_bandwidth(previous, entry)
+        reached: Container[SystemId] = ()
+        if source is not None and not paced:
+            reached = covered(instance.databases[level], previous, entry)
         for queue in self._lsp_transmitter.active(level):
             # §7.3.15.2 b) 2): the neighbor has listed this instance and sends it until acknowledged
             if queue is not source and queue.has_listed(entry):
@@ -164,7 +168,7 @@ class Database:
             if deferred:
                 due = self._flood_delay.due(SUPPRESSION, instance.process.now, instance.process.rng)
             elif deferred is None and source is not None:
-                due = self._deferred_until(queue, reached)
+                due = self._deferred_until(queue, reached, paced=paced)
             if due is None:
                 queue.set_srm(entry)
             else:
@@ -175,11 +179,14 @@ class Database:
         self.dynamic.lsp_changed(level, entry, previous)
         self._watcher.changed(level, entry, previous)
 
-    def _deferred_until(self, queue: SrmSsnQueue, reached: Container[SystemId]) -> float | None:
+    def _deferred_until(
+        self, queue: SrmSsnQueue, reached: Container[SystemId], *, paced: bool
+    ) -> float | None:
         """When to flood to a neighbor that has not shown the LSP by then; None: at once.
 
         Its originator (``suppression``) or other systems (``core.reduction``) will probably flood
         to this neighbor. §7.3.15.5 sends at once; a deferred copy is late by this time at most.
+        ``paced``: only bandwidths differ from the last instance.
         """
         instance, neighbor = self._instance, queue.circuit.adjacency
         # not on a LAN, nor while the databases are still compared (§7.3.17)
@@ -188,7 +195,7 @@ class Database:
         now, rng = instance.process.now, instance.process.rng
         if instance.settings.reduction.active:
             return queue.flood_delay.due(instance.settings.reduction, now, rng)
-        if neighbor is not None and neighbor.system_id in reached:
+        if paced or (neighbor is not None and neighbor.system_id in reached):
             return self._flood_delay.due(SUPPRESSION, now, rng)
         return None
 

@@ -24,12 +24,10 @@ from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.database import Database, DatabaseWatcher
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
-from fared.isis.update.snp import EarlyCsnps, SnpReader
+from fared.isis.update.snp import SYNC_HOLD, EarlyCsnps, SnpReader
 
 __all__ = ["DatabaseWatcher", "Flooding"]
 
-SYNC_HOLD = 0.25
-"""Seconds for which LSPs wait for the neighbor's CSNPs on a new adjacency."""
 _SYNC_SOON = 0.05
 _NEW_ON_LAN = 0.3
 _QUICK_SETS = 2

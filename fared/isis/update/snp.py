@@ -14,6 +14,8 @@ from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
 
+SYNC_HOLD = 0.25
+"""Seconds for which LSPs wait for the next CSNP of the neighbor's set on a new adjacency."""
 LAN_JITTER = 0.02
 """Seconds over which the routers of a LAN spread their answers to a CSNP, since one is enough."""
 _REQUEST_SOON = 0.005
@@ -85,9 +87,13 @@ class SnpReader:
         # c): each LSP in the range of a CSNP that it does not list
         if isinstance(snp, Csnp):
             self._unlisted(queue, snp, listed)
+            now = self._process.now
             # the neighbor's set is complete: its database is known, and LSPs need not wait for it
             if queue.reliable and snp.end == LAST_LSP:
                 queue.held_until = -math.inf
+            # the rest of the set may wait behind the PDUs of many other neighbors
+            elif queue.reliable and queue.held_until > now:
+                queue.held_until = now + SYNC_HOLD
             # on a LAN every system answers the CSNP; the first copy clears SRM at the others
             elif not queue.reliable and queue.pending and not waiting:
                 queue.held_until = self._process.now + LAN_JITTER * self._process.rng.random()
