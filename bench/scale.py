@@ -79,10 +79,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 CASES = (
     Case(events=2),
     Case(spines=16, leaves=64, te=True, rates=(50, 1000), seconds=3, events=0),
+    Case(protocol="isis", events=1),
     Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 500), seconds=3, events=1),
 )
 """What ``make bench`` runs, with fared and with FRR."""
-ALONE = (Case(te=True, rates=(200, 1000), seconds=4, events=0),)
+ALONE = (
+    Case(te=True, rates=(200, 1000), seconds=4, events=0),
+    Case(protocol="isis", te=True, rates=(20, 100), seconds=4, events=1),
+)
 """What it runs with fared only: FRR 8.4 does not load 66,000 LSAs from this script in a minute."""
 TABLE = (
     Case(),
@@ -90,7 +94,8 @@ TABLE = (
     Case(te=True, rates=(50, 200, 1000, 4000), patience=120),
     Case(spines=16, leaves=64, te=True, rates=(50, 200, 1000)),
     Case(protocol="isis", patience=120),
-    Case(protocol="isis", te=True, rates=(20, 100, 500), patience=120),
+    Case(protocol="isis", spines=256, leaves=256, patience=240),
+    Case(protocol="isis", te=True, rates=(20, 100, 500, 1000), patience=120),
     Case(protocol="isis", spines=16, leaves=64, te=True, rates=(20, 100, 500)),
 )
 """What ``--table`` runs: a quarter of an hour."""
