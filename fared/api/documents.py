@@ -162,6 +162,12 @@ DOCUMENTS = (
         "system:convergence",
         "Duration of the last changes, by stage. Their causes are included.",
     ),
+    Document(
+        "bfd",
+        "fared-bfd/1",
+        "bfd:bfd",
+        "BFD sessions, and the process that runs them. Counters are a few seconds old.",
+    ),
     Document("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
     Document(
         "counters", "fared-counters/1", "system:counters", "Counters since start.", narrowed=True

@@ -9,7 +9,7 @@ import struct
 from msgspec.structs import replace
 
 from fared.bfd.packet import AuthSection, AuthType, ControlPacket, encode_packet
-from fared.bfd.settings import Sha1Key
+from fared.core.bfd import Sha1Key
 
 _DIGEST = 20
 _BODY = struct.Struct("!xI20s")

@@ -10,7 +10,7 @@ import msgspec
 
 from fared.bfd.packet import State
 from fared.bfd.session import SessionCounters
-from fared.bfd.settings import SessionSettings
+from fared.core.bfd import SessionSettings
 
 VERSION = 1
 MAX_SIZE = 65536
@@ -70,7 +70,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     priority: str
 
 
-class Changed(msgspec.Struct, frozen=True, tag=True):
+class StateChange(msgspec.Struct, frozen=True, tag=True):
     """The state of a session, or that of its neighbor, changed."""
 
     key: SessionKey
@@ -118,4 +118,4 @@ class Report(msgspec.Struct, frozen=True, tag=True):
     last: bool
 
 
-Answer = Ready | Changed | Trouble | Report
+Answer = Ready | StateChange | Trouble | Report

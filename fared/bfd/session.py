@@ -15,7 +15,7 @@ import msgspec
 from fared.bfd.auth import Verifier, sign
 from fared.bfd.fsm import RECEIVED, SESSION_TABLE, Event
 from fared.bfd.packet import ControlPacket, Diagnostic, State, discard_reason, encode_packet
-from fared.bfd.settings import MICROSECONDS, SessionSettings
+from fared.core.bfd import MICROSECONDS, SessionSettings
 from fared.core.rng import Rng
 from fared.core.timers import Timer, TimerQueue
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from fared.bfd.messages import SessionKey
 from fared.bfd.packet import YOUR_DISCRIMINATOR, State, decode_packet
 from fared.bfd.session import BfdSession
-from fared.bfd.settings import MICROSECONDS, SessionSettings
+from fared.core.bfd import MICROSECONDS, SessionSettings
 from fared.core.log_limit import LogRateLimiter, Verdict
 from fared.core.rng import Rng
 from fared.core.timers import TimerQueue

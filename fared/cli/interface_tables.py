@@ -161,6 +161,7 @@ def _load(utilized: float | None, capacity: float | None) -> str:
 def _neighbors(document: Json, out: Console, _now: float) -> None:
     for proto, entries in by_protocol(document["neighbors"], out):
         _NEIGHBORS[proto](entries, out)
+        _bfd(entries, out)
 
 
 def _adjacencies(entries: list[Json], out: Console) -> None:
@@ -225,6 +226,24 @@ def _ospf_neighbors(entries: list[Json], out: Console) -> None:
             where = f"{name} on {entry['interface']}"
             both = f"MTU {mismatch['neighbor']}, ours {mismatch['own']}"
             out.print(Text(f"{where}: {both}: the smaller side rejects the other", style="yellow"))
+
+
+def _bfd(entries: list[Json], out: Console) -> None:
+    """Print the BFD sessions of neighbors, once for all interfaces with the same states."""
+    alike: dict[str, list[str]] = {}
+    for entry in entries:
+        found = entry.get("bfd")
+        if isinstance(found, dict):
+            found = ", ".join(f"{family} {state}" for family, state in sorted(found.items()))
+        if found:
+            alike.setdefault(found, []).append(entry["interface"])
+    if not alike:
+        return
+    out.print()
+    grid = table("~BFD on", "~State")
+    for state, names in alike.items():
+        grid.add_row(plural_list(names, _INTERFACES_SHOWN), state)
+    emit(out, grid)
 
 
 _NETWORKS = {"ospf": _networks, "isis": _lans}

@@ -22,6 +22,7 @@ _TABLES = MappingProxyType(
         "interface_tables": "interfaces neighbors graceful-restart",
         "path_tables": "topology spf routes weights explain path",
         "kernel_tables": "fib convergence",
+        "bfd_tables": "bfd",
     }
 )
 """The documents for which a module has tables."""

@@ -160,6 +160,11 @@ class Rotation(KeyLeaves, frozen=True):
         """Return the keys as the engine takes them."""
         return tuple(key.timed_key() for key in self.keys or (self,))
 
+    @property
+    def cryptographic(self) -> bool:
+        """Whether any key is more than a password."""
+        return any(key.algorithm != "cleartext" for key in self.keys or (self,))
+
 
 def _check_keys(keys: tuple[KeyLeaves, ...]) -> None:
     if not keys:

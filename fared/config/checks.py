@@ -19,7 +19,7 @@ from fared.config.errors import (
 )
 from fared.config.globs import GlobIndex, TooManyGlobsError, is_glob
 from fared.config.model import Config
-from fared.core.ids import BACKBONE, dotted, parse_area
+from fared.core.ids import BACKBONE, AreaId, dotted, parse_area
 
 _LOOPBACK = "lo"
 
@@ -28,6 +28,7 @@ def cross_checks(file: str, data: object, places: Places) -> Iterator[ConfigErro
     """Yield the errors between entries."""
     yield from _check_areas(file, data, places)
     yield from _check_interfaces(file, data, places)
+    yield from _check_profiles(file, data, places)
 
 
 def warnings_of(
@@ -42,6 +43,7 @@ def warnings_of(
     for path, suppressed in places.find("prefix-suppression"):
         if suppressed is True and path[-2] == _LOOPBACK:
             yield _warning(file, path, places, "ignored: a loopback is always advertised")
+    yield from _unannounced(file, config, places)
     sections = list(config.protocols.items())
     for name, section in sections[1:]:
         first, counting = sections[0]
@@ -49,6 +51,17 @@ def warnings_of(
         for key in ("max_paths", "spf"):
             if getattr(section, key) != getattr(counting, key):
                 yield _warning(file, (name, key.replace("_", "-")), places, message)
+
+
+def _unannounced(file: str, config: Config, places: Places) -> Iterator[ConfigWarning]:
+    """Warn of strict BFD where OSPF cannot announce it."""
+    for path, _ in places.find("bfd"):
+        if config.ospf is None or path[0] != "ospf":
+            continue
+        interface = config.ospf.areas[AreaId(parse_area(path[2]))].interfaces[path[4]]
+        if interface.bfd_settings(config.bfd) != interface.bfd.settings(config.bfd):
+            message = "not strict: not announced with cryptographic authentication"
+            yield _warning(file, path, places, message)
 
 
 def _warning(file: str, path: PathKey, places: Places, message: str) -> ConfigWarning:
@@ -69,6 +82,28 @@ def _areas(data: object) -> Iterator[tuple[PathKey, int, dict[Any, Any]]]:
             yield ("ospf", "areas", key), parse_area(key), _mapping(area)
         except ValueError:
             continue  # reported by the schema
+
+
+def _circuits(data: object) -> Iterator[tuple[PathKey, dict[Any, Any]]]:
+    """Yield path and content of each interface of each protocol."""
+    isis = _mapping(_mapping(data).get("isis"))
+    owners = [(path, content) for path, _, content in _areas(data)] + [(("isis",), isis)]
+    for path, content in owners:
+        for key, interface in _mapping(content.get("interfaces")).items():
+            yield (*path, "interfaces", key), _mapping(interface)
+
+
+def _check_profiles(file: str, data: object, places: Places) -> Iterator[ConfigError]:
+    """Refuse names of BFD profiles that do not exist."""
+    profiles = _mapping(_mapping(_mapping(data).get("bfd")).get("profiles"))
+    for path, interface in _circuits(data):
+        name = _mapping(interface.get("bfd")).get("profile")
+        if name is None or (isinstance(name, str) and name in profiles):
+            continue
+        if isinstance(name, str):  # else reported by the schema
+            where = (*path, "bfd", "profile")
+            expected = "the name of a profile in bfd: profiles"
+            yield error_at(file, where, places.value(where), expected, show_value(name))
 
 
 def _check_areas(file: str, data: object, places: Places) -> Iterator[ConfigError]:

@@ -11,6 +11,7 @@ from msgspec import field
 
 from fared.config import values
 from fared.config.authentication import IsisAuthentication
+from fared.config.bfd import BfdOptions
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.redistribute import IsisRedistribute, LevelName
@@ -116,6 +117,7 @@ class IsisInterface(Section, frozen=True):
     passive: Annotated[bool, Reload.BOUNCE] = False
     prefix_suppression: bool | None = None
     authentication: IsisAuthentication | None = None
+    bfd: BfdOptions = BfdOptions()
 
     @property
     def silence(self) -> float:

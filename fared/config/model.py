@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import field
+from msgspec.structs import replace
 
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
+from fared.config.bfd import BfdOptions, BfdRouter
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
@@ -26,6 +28,7 @@ from fared.config.restart import OspfGracefulRestart
 from fared.config.section import Reload, Section
 from fared.config.shapes import EMPTY_IS_MEANT, describe_section, shape_of
 from fared.config.spf import SpfDelays
+from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 
@@ -59,6 +62,7 @@ class OspfInterface(Section, frozen=True):
     passive: Annotated[bool, Reload.BOUNCE] = False
     prefix_suppression: bool | None = None
     authentication: OspfAuthentication | None = None
+    bfd: BfdOptions = BfdOptions()
 
     @classmethod
     def prepare(cls, data: object) -> object:
@@ -70,6 +74,13 @@ class OspfInterface(Section, frozen=True):
                 return data  # the shape of hello-interval reports the error
             return {**data, "dead-interval": min(hello * _DEAD_INTERVAL_HELLOS, 65535)}
         return data
+
+    def bfd_settings(self, router: BfdRouter) -> BfdSettings | None:
+        """Return the settings of BFD: not strict if the link-local block would need a digest."""
+        found = self.bfd.settings(router)
+        if found is not None and self.authentication and self.authentication.cryptographic:
+            return replace(found, strict=False)
+        return found
 
     @property
     def silence(self) -> float:
@@ -219,6 +230,7 @@ class Config(Section, frozen=True):
     interfaces: dict[values.InterfaceGlob, LinkFacts] = field(default_factory=dict)
     ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None
+    bfd: BfdRouter = BfdRouter()
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
     api: Api = Api()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from fared.core.bfd import BfdChanged, BfdWanted
 from fared.core.ids import NodeId
 from fared.core.links import Link
 
@@ -85,6 +86,7 @@ Input = (
     | SettingsApplied[EngineT]
     | ExternalRoutes
     | ShutdownRequested
+    | BfdChanged
 )
 
 
@@ -139,4 +141,4 @@ class LogRecord(msgspec.Struct, frozen=True):
     fields: dict[str, object] = msgspec.field(default_factory=dict)
 
 
-Output = SendPacket | OpenInterface | CloseInterface | AdjacencyChanged | LogRecord
+Output = SendPacket | OpenInterface | CloseInterface | AdjacencyChanged | LogRecord | BfdWanted

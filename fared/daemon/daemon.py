@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fared.api.control import ControlServer, SocketInUse
 from fared.api.documents import BY_COMMAND
@@ -23,6 +23,7 @@ from fared.api.errors import CommandError
 from fared.api.respond import Json, Responder
 from fared.config import Config, ConfigWarning, Loaded
 from fared.core import igp
+from fared.core.bfd import BfdWanted
 from fared.core.ids import format_node
 from fared.daemon import health, reload
 from fared.daemon.audit import Auditor
@@ -54,6 +55,9 @@ from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
 from fared.startup import set_aside
+
+if TYPE_CHECKING:
+    from fared.daemon.bfd import BfdClient
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -104,6 +108,7 @@ class Daemon:
         self.operation = Operation(self)
         self._failure: BaseException | None = None
         self._inputs = Inputs(self)
+        self.bfd: BfdClient | None = None
         self._turned_away = RateLimitedLog(self.log.warning, "client-turned-away")
 
     # -- life -------------------------------------------------------------------------------
@@ -215,6 +220,7 @@ class Daemon:
             defence=self.defence,
         )
         self.runner.on_refusal = inputs.refused
+        self.runner.on_bfd = self._want_bfd
         self.runner.observers.append(Reports(self.notifier, self.runtime, self.log).observe)
 
     def _make_onlookers(self) -> None:
@@ -240,6 +246,7 @@ class Daemon:
             defence=self.defence,
             io=self.io,
             log=self._logs.ring,
+            bfd=lambda: self.bfd,
         )
 
     async def _adoptable(self) -> FibState:
@@ -284,6 +291,8 @@ class Daemon:
         self.auditor.stop()
         self.sysctls.stop()
         self.runner.stop()
+        if self.bfd is not None:
+            self.bfd.stop()
         for io in self.io.values():
             io.close_all()
         self.monitor.close()
@@ -344,6 +353,15 @@ class Daemon:
         sections = self.config.protocols.values()
         wanted = any(section.redistribute.wanted for section in sections)
         self.monitor.watch_routes(wanted=wanted)
+
+    def _want_bfd(self, proto: str, wanted: BfdWanted) -> None:
+        """Run a BFD session, or end it."""
+        if self.bfd is None:
+            from fared.daemon.bfd import BfdClient  # noqa: PLC0415 - most routers run no BFD
+
+            soon = asyncio.get_running_loop().call_soon
+            self.bfd = BfdClient(self.runner.feed, soon, self.log)
+        self.bfd.want(proto, wanted)
 
     # -- commands ---------------------------------------------------------------------------
 

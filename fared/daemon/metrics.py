@@ -24,6 +24,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _engines(context)
     yield from _databases(censuses)
     yield from _restarts(context)
+    yield from _bfd(context)
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _links(context, censuses)
@@ -78,6 +79,29 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
     helping = {(part["proto"],): len(part["helping"]) for part in parts}
     text = "Neighbors that restart gracefully, with the help of this router"
     yield gauge("restarting_neighbors", text, helping, ("proto",))
+
+
+def _bfd(context: ViewContext) -> Iterator[Metric]:
+    """BFD sessions, where BFD is used."""
+    document = context.bfd()
+    if document is None:
+        return
+    states: dict[Labels, int] = {}
+    late: dict[Labels, int] = {}
+    downs: dict[Labels, int] = {}
+    for entry in document["sessions"]:
+        labels: Labels = (entry["interface"], entry["neighbor"])
+        states[labels] = int(entry["state"] == "Up")
+        late[labels] = entry["late"]
+        downs[labels] = entry["downs"]
+    names: Labels = ("interface", "neighbor")
+    yield gauge("bfd_session_up", "1 while a BFD session is up", states, names)
+    yield counter("bfd_session_downs", "Times that a BFD session went down", downs, names)
+    text = "Timers of a BFD session that fired late in this router"
+    yield counter("bfd_late_timers", text, late, names)
+    process = document["process"]
+    starts = 0 if process is None else process["starts"]
+    yield counter("bfd_process_starts", "Starts of the process of BFD", {(): starts}, ())
 
 
 def _routing(context: ViewContext) -> Iterator[Metric]:

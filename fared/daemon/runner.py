@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from fared.core import igp
+from fared.core.bfd import BfdWanted
 from fared.core.ids import format_node
 from fared.daemon.defence import Defence, Guard
 from fared.daemon.rate_limited import RateLimitedLog
@@ -72,6 +73,8 @@ class Runner:
         self.defence = defence or Defence(log)
         self.on_refusal: Callable[[], None] = lambda: None
         """Called when the kernel refused something, before the router learns of it."""
+        self.on_bfd: Callable[[str, BfdWanted], None] = lambda _proto, _wanted: None
+        """Called when a protocol wants a BFD session, or no longer."""
         self.on_tick: Callable[[], None] = lambda: None
         """Called after each tick: other work can share the wakeup."""
         self._flushing = self._failed = self._begun = False
@@ -173,6 +176,8 @@ class Runner:
                 self._io[proto].open(ifindex)
             case events.From(proto, igp.CloseInterface(ifindex)):
                 self._closing[proto, ifindex] = None
+            case events.From(proto, BfdWanted() as wanted):
+                self.on_bfd(proto, wanted)
             case _:
                 return False
         return True

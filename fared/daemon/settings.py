@@ -234,6 +234,7 @@ def interface_settings(
         ttl_security=_TTL_SECURITY[section.ttl_security],
         capacity=config.interface_bandwidth(name),
         authentication=section.authentication.keyring() if section.authentication else (),
+        bfd=section.bfd_settings(config.bfd),
     )
 
 
@@ -324,6 +325,7 @@ def circuit_settings(
         lsp_retransmit_interval=section.lsp_retransmit_interval,
         capacity=config.interface_bandwidth(name),
         authentication=section.authentication.keyring() if section.authentication else (),
+        bfd=section.bfd.settings(config.bfd),
     )
 
 

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -30,6 +30,10 @@ from fared.fib.model import FibState
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import KernelMonitor
 
+if TYPE_CHECKING:
+    from fared.api.schema.bfd import Bfd
+    from fared.daemon.bfd import BfdClient
+
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     """The rooms that views read. ``config`` changes with a reload; ``log``: latest records."""
@@ -44,6 +48,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     defence: Defence
     io: Mapping[str, Sockets]
     log: deque[Json]
+    bfd: Callable[[], BfdClient | None]
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
         """Answer a command of the registry. Raises CommandError."""
@@ -74,6 +79,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             links=self.monitor.links,
             counters=self._counters,
             foreign=self._foreign_routes,
+            bfd=self._bfd,
         )
 
     def _dump(self) -> FibState:
@@ -83,6 +89,14 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             why = error.strerror or str(error)
             raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
+
+    def _bfd(self) -> Bfd | None:
+        client = self.bfd()
+        if client is None:
+            return None
+        from fared.daemon.bfd_report import bfd_document  # noqa: PLC0415 - only with BFD
+
+        return bfd_document(client, asyncio.get_running_loop().time())
 
     def _foreign_routes(self) -> dict[Prefix, int | None]:
         """Foreign routes in the places of ours, with their protocol numbers."""

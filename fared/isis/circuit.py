@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fared.core.bfd import BfdStatus
 from fared.isis.ids import Level, LevelSet
 from fared.isis.settings import CircuitKind, CircuitSettings
 from fared.te.advertise import AdvertisedLink
@@ -61,6 +62,15 @@ class Adjacency(msgspec.Struct, eq=False):
     last_hello: float = 0.0
     settled_by: tuple[object, ...] | None = None
     flooding: FloodingParameters | None = None
+    bfd: dict[bytes, BfdStatus] = msgspec.field(default_factory=dict)
+    """Its BFD sessions, by the neighbor's address."""
+    bfd_enabled: tuple[tuple[int, int], ...] = ()
+    """Topologies and NLPIDs of its BFD-enabled TLV (RFC 6213)."""
+    bfd_held: bool = False
+    """Its sessions have been up for the hold time."""
+    bfd_hold_until: float = 0.0
+    awaited: object = None
+    """The event of its last hello, while it waits for its sessions."""
 
     @property
     def up(self) -> bool:

@@ -7,6 +7,7 @@ The engine connects the parts and dispatches to them. Work that serves several i
 
 from __future__ import annotations
 
+from fared.core.bfd import BfdChanged
 from fared.core.ids import AreaId, Prefix
 from fared.core.igp import (
     ExternalRoutes,
@@ -111,6 +112,8 @@ class IsisEngine:
                 self._leaking.routes_computed(event)
             case ExternalRoutes():
                 self._external.routes.update(event)
+            case BfdChanged():
+                self._hello.detection.changed(event)
 
     def tick(self, now: float) -> None:
         """Fire what is due."""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core import redistribution
+from fared.core.bfd import BfdSettings
 from fared.core.ids import Prefix, SystemId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
@@ -58,6 +59,7 @@ class CircuitSettings(msgspec.Struct, frozen=True):
     lsp_retransmit_interval: float = 5.0
     capacity: float | None = None
     authentication: Keyring = ()
+    bfd: BfdSettings | None = None
 
 
 class FastFloodingSettings(msgspec.Struct, frozen=True):

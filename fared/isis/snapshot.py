@@ -39,6 +39,7 @@ class AdjacencyView(msgspec.Struct, frozen=True):
     topologies: tuple[int, ...]
     priority: int
     extended_circuit_id: int | None
+    bfd: dict[str, str]
     flaps: int
     flooding: FloodingParameters | None = None
 
@@ -248,6 +249,10 @@ def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -
         topologies=adjacency.topologies,
         priority=adjacency.priority,
         extended_circuit_id=adjacency.extended_circuit_id,
+        bfd={
+            "ipv4" if len(remote) == 4 else "ipv6": status.value
+            for remote, status in adjacency.bfd.items()
+        },
         flaps=adjacency.flaps,
         flooding=adjacency.flooding,
     )

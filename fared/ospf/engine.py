@@ -8,6 +8,7 @@ The engine connects the parts and dispatches to them. Work that is done once for
 
 from __future__ import annotations
 
+from fared.core.bfd import BfdChanged
 from fared.core.ids import AreaId, Prefix, dotted
 from fared.core.igp import (
     ExternalRoutes,
@@ -22,6 +23,7 @@ from fared.core.process import ProtocolCounters
 from fared.core.rng import Rng
 from fared.core.wire import DecodeError
 from fared.ospf.adjacency.broadcast import adjacency_due
+from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.hello import HelloProtocol
@@ -84,9 +86,11 @@ class OspfEngine:
         self._exchange = Exchange(
             instance, self._transmitter, self._flooding, retransmitter, requests
         )
+        self._detection = FailureDetection(instance)
         self._adjacency = Adjacencies(
             instance,
             self._exchange,
+            self._detection,
             self._full_changed,
             self._two_way_changed,
             lost=lambda neighbor, reason: self._helper.lost(neighbor, reason),
@@ -98,6 +102,7 @@ class OspfEngine:
             instance,
             self._transmitter,
             self._adjacency,
+            self._detection,
             interface_event=lambda interface, event: self._links.fire(interface, event),
         )
         self._self_lsas = SelfLsas(instance, self._flooding)
@@ -109,6 +114,7 @@ class OspfEngine:
             instance,
             hello=self._hello,
             adjacency=self._adjacency,
+            detection=self._detection,
             originator=self._originator,
             transmitter=self._transmitter,
             database=self._database,
@@ -161,6 +167,8 @@ class OspfEngine:
                 self._external.reached(event.asbrs)
             case ExternalRoutes():
                 self._external.routes.update(event)
+            case BfdChanged():
+                self._detection.changed(event)
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""

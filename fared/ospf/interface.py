@@ -9,6 +9,7 @@ import enum
 from collections.abc import Callable
 from functools import partial
 
+from fared.core.bfd import BfdStatus
 from fared.core.fsm import Row, TransitionTable
 from fared.core.ids import length_mask
 from fared.core.links import InterfaceAddress, Link
@@ -209,6 +210,14 @@ class Neighbor:
         self.outstanding: dict[bytes, bytes] = {}
         self.request_timer: Timer | None = None
         self.bit = 0
+        self.bfd: BfdStatus | None = None
+        """The status of its BFD session, None if it has none."""
+        self.awaits_bfd = False
+        """RFC 9355: it stays in Init, and is not listed in hellos, until its session is up."""
+        self.bfd_since = 0.0
+        """When its session came up, in strict mode."""
+        self.lists_us = False
+        """Whether its last hello lists this router."""
         self.flood_delay = FloodDelay()
         self.sent_back: dict[LsaKey, float] = {}
         self.tx = SendQueue(interface.tx.wake)

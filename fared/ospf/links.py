@@ -8,6 +8,7 @@ from fared.core.ids import AreaId
 from fared.core.igp import CloseInterface, OpenInterface
 from fared.core.links import Link
 from fared.ospf.adjacency.broadcast import BroadcastNetworks
+from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.hello import HelloProtocol
 from fared.ospf.flooding.database import Database
@@ -36,6 +37,7 @@ class LinkManager:
         *,
         hello: HelloProtocol,
         adjacency: Adjacencies,
+        detection: FailureDetection,
         originator: Originator,
         transmitter: Transmitter,
         database: Database,
@@ -45,6 +47,7 @@ class LinkManager:
         self._process = instance.process
         self._hello = hello
         self._adjacency = adjacency
+        self._detection = detection
         self._originator = originator
         self._transmitter = transmitter
         self._database = database
@@ -155,7 +158,10 @@ class LinkManager:
         if (interface.link, interface.settings) == (link, settings):
             return
         priority_changed = interface.settings.router_priority != settings.router_priority
+        bfd_changed = interface.settings.bfd != settings.bfd
         interface.link, interface.settings = link, settings
+        if bfd_changed:
+            self._detection.settings_changed(interface)
         if priority_changed:
             self.fire(interface, InterfaceEvent.NEIGHBOR_CHANGE)
         self._originator.bandwidth_changed(interface)

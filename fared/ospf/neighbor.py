@@ -56,6 +56,8 @@ class NeighborEvent(enum.Enum):
     KILL_NBR = "KillNbr"
     INACTIVITY_TIMER = "InactivityTimer"
     LL_DOWN = "LLDown"
+    BFD_DOWN = "BFD session down"
+    """Not in the RFC: the BFD session with the neighbor failed (RFC 5882 §10.2)."""
 
 
 class NeighborAction(enum.Enum):
@@ -100,6 +102,7 @@ NEIGHBOR_TABLE: TransitionTable[NeighborState, NeighborEvent, NeighborAction] = 
         Row(tuple(_S), _E.KILL_NBR, _A.FORGET, _S.DOWN),
         Row(tuple(_S), _E.LL_DOWN, _A.FORGET, _S.DOWN),
         Row(tuple(_S), _E.INACTIVITY_TIMER, _A.FORGET, _S.DOWN),
+        Row(tuple(_S), _E.BFD_DOWN, _A.FORGET, _S.DOWN),
         # The neighbor no longer lists this router.
         Row(_TWO_WAY_OR_MORE, _E.ONE_WAY_RECEIVED, _A.CLEAR_LISTS, _S.INIT),
     ]

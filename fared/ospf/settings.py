@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core import redistribution
+from fared.core.bfd import BfdSettings
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
@@ -57,6 +58,7 @@ class InterfaceSettings(msgspec.Struct, frozen=True):
     ttl_security: TtlSecurity = TtlSecurity.OFF
     capacity: float | None = None
     authentication: Keyring = ()
+    bfd: BfdSettings | None = None
 
 
 class RangeSettings(msgspec.Struct, frozen=True):

@@ -45,6 +45,7 @@ class NeighborView(msgspec.Struct, frozen=True):
     """How many adjacencies that form now keep it in 2-Way, waiting for its turn; None: it does not
     wait (RFC 4222 §2 (5))."""
     mtu_mismatch: tuple[int, int] | None
+    bfd: str | None
     """Its MTU and ours, if they differ and the exchange does not complete (RFC 2328 §10.6)."""
 
 
@@ -257,6 +258,7 @@ def _neighbor(
         next_hop=next_hop,
         waits_for=forming if neighbor.waits else None,
         mtu_mismatch=_mtu_mismatch(neighbor),
+        bfd=None if neighbor.bfd is None else neighbor.bfd.value,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fared.core import igp
+from fared.core.bfd import BfdChanged, BfdWanted
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
@@ -88,7 +89,7 @@ class To(msgspec.Struct, frozen=True):
     """Input for the engine of one protocol."""
 
     proto: str
-    event: igp.PacketReceived | igp.LinkChanged[Any]
+    event: igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged
 
 
 ToAll = igp.LinkRemoved | igp.LoadMeasured | igp.ShutdownRequested | igp.ExternalRoutes
@@ -110,7 +111,9 @@ class From(msgspec.Struct, frozen=True):
     """Output of the engine of one protocol."""
 
     proto: str
-    event: igp.SendPacket | igp.OpenInterface | igp.CloseInterface | igp.AdjacencyChanged
+    event: (
+        igp.SendPacket | igp.OpenInterface | igp.CloseInterface | igp.AdjacencyChanged | BfdWanted
+    )
 
 
 class StageReached(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fared.api.documents import DOCUMENTS, Document
-from fared.api.schema import ospf, routes
+from fared.api.schema import bfd, ospf, routes
 from tests.api.sample import sample
 from tests.api.schemas import schema_of
 
@@ -245,8 +245,8 @@ NEIGHBORS: Json = {
     "format": "fared-neighbors/1",
     "router_id": "10.255.0.5",
     "neighbors": [
-        neighbor(1),
-        neighbor(2, uptime=133.0, flaps=2),
+        neighbor(1, bfd="Up"),
+        neighbor(2, uptime=133.0, flaps=2, bfd="Up"),
         neighbor(3, state="ExStart", uptime=0.4, hostname=None, retransmission_list=3),
         neighbor(
             4,
@@ -681,6 +681,39 @@ GRACEFUL_RESTART: Json = {
                 },
             ],
         }
+    ],
+}
+
+BFD: Json = {
+    "format": "fared-bfd/1",
+    "process": {"pid": 4711, "priority": "real-time 10", "starts": 1, "reported": 2.2},
+    "discarded": {"no-session": 2, "ttl": 1},
+    "sessions": [
+        sample(
+            bfd.BfdSessionEntry,
+            interface="swp1",
+            neighbor="10.128.0.0",
+            state="Up",
+            since=93_700.0,
+            transmit_interval=0.3,
+            detection_time=0.9,
+        ),
+        sample(
+            bfd.BfdSessionEntry,
+            interface="swp2",
+            neighbor="fe80::28a2:88ff:fe0f:5a66",
+            state="Down",
+            neighbor_state="Down",
+            diagnostic="control detection time expired",
+            neighbor_diagnostic="neighbor signaled session down",
+            since=4.2,
+            transmit_interval=1.0,
+            detection_time=3.0,
+            downs=1,
+            late=3,
+            worst_late=0.12,
+            extended=2,
+        ),
     ],
 }
 

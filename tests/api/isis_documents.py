@@ -184,7 +184,9 @@ ISIS_NEIGHBORS: Json = {
     "format": "fared-neighbors/1",
     "router_id": SYSTEM,
     "neighbors": [
-        adjacency(1, "swp1", 2, areas=["49.0000", "49.0000.00ff"]),
+        adjacency(
+            1, "swp1", 2, bfd={"ipv4": "Up", "ipv6": "Down"}, areas=["49.0000", "49.0000.00ff"]
+        ),
         adjacency(6, "swp2", 1, state="Initializing", uptime=None, hostname=None, flaps=2),
         adjacency(7, "swp3", 1, 2, addresses=["fe80::200:7:2"], dead_in=0.2),
     ],

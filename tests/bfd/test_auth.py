@@ -6,7 +6,7 @@ import pytest
 
 from fared.bfd.auth import Verifier, sign
 from fared.bfd.packet import ControlPacket, State, decode_packet, encode_packet
-from fared.bfd.settings import Sha1Key
+from fared.core.bfd import Sha1Key
 
 PACKET = ControlPacket(State.UP, 1, 2, 3, 300_000, 300_000)
 METICULOUS, PLAIN = Sha1Key(7, b"fabric"), Sha1Key(7, b"fabric", meticulous=False)

@@ -8,7 +8,7 @@ from fared.bfd.messages import SessionKey
 from fared.bfd.packet import ControlPacket, State, decode_packet
 from fared.bfd.session import BfdSession
 from fared.bfd.sessions import Sessions
-from fared.bfd.settings import SessionSettings
+from fared.core.bfd import SessionSettings
 
 DELAY = 0.0005
 A, B = b"\x0a\0\0\1", b"\x0a\0\0\2"

@@ -86,6 +86,13 @@ def test_the_types_of_documents_are_not_loaded(loaded):
     assert not {name for name in loaded["served"] if name.startswith(UNREAD)}
 
 
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_without_bfd_nothing_of_it_is_loaded(loaded, when):
+    """``fared.core.bfd`` has the settings, which the engines need."""
+    assert "fared.core.bfd" in loaded[when] or when == "served"
+    assert not {name for name in loaded[when] if name.startswith(("fared.bfd", "fared.daemon.bfd"))}
+
+
 @pytest.mark.parametrize("when", ["ospf", "isis"])
 def test_views_and_http_are_loaded_later(loaded, when):
     assert not loaded[when] & set(LATE)

@@ -52,11 +52,23 @@ KEYS = [
     },
 ]
 ISIS_KEYS = [{k: v for k, v in key.items() if k != "extended-sequence"} for key in KEYS]
+BFD: Document = {
+    "enabled": True,
+    "profile": "used",
+    "authentication": {"algorithm": "keyed-sha-1", "key-id": 2, "key": "of the past"},
+}
+PROFILES: Document = {
+    "profiles": {
+        "used": {"authentication": BFD["authentication"]},
+        "other": {"min-tx": "100ms", "authentication": BFD["authentication"]},
+    }
+}
 COMMON: Document = {
     "router-id": "10.0.0.1",
     "hostname": "a",
     "interfaces": {"e*": {"bandwidth": "10G"}},
     "adaptive": {"flows": 128, "metric": "available"},
+    "bfd": PROFILES,
 }
 SOURCES: Document = {
     "connected": {"prefixes": ["10.1.0.0/16"]},
@@ -71,7 +83,7 @@ BASES: dict[str, Document] = {
                 "0.0.0.1": {
                     "type": "stub",
                     "ranges": {"10.9.0.0/16": {"cost": 5}},
-                    "interfaces": {"e*": {"authentication": {"keys": KEYS}}},
+                    "interfaces": {"e*": {"authentication": {"keys": KEYS}, "bfd": BFD}},
                 }
             },
             "redistribute": SOURCES,
@@ -82,7 +94,7 @@ BASES: dict[str, Document] = {
         "isis": {
             "net": "49.0001.0100.0000.0001.00",
             "level": "level-1-2",
-            "interfaces": {"e*": {"authentication": {"keys": ISIS_KEYS}}},
+            "interfaces": {"e*": {"authentication": {"keys": ISIS_KEYS}, "bfd": BFD}},
             "level-1": {"authentication": {"keys": ISIS_KEYS}},
             "level-2": {"authentication": {"keys": ISIS_KEYS}},
             "redistribute": SOURCES,
@@ -90,6 +102,7 @@ BASES: dict[str, Document] = {
     },
 }
 OTHER: dict[str, Any] = {
+    "profile": "other",
     "net": "49.0002.0100.0000.0001.00",
     "router-id": "10.0.0.9",
     "bandwidth": "25G",
@@ -108,10 +121,16 @@ OTHER: dict[str, Any] = {
 TRIED = (
     *("none", "leaf", "normal", "broadcast", "level-1", "capacity", "resilient", "check", "keep"),
     *("debug", "json", "10ms", "60ms", "300ms", "600ms", "3s", "7%", "other", 100),
+    "meticulous-keyed-sha-1",
 )
 IN_THE_DAEMON = {("log", "level"), ("log", "format"), ("fib", "on-exit"), ("api", "http-names")}
 """What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life``, and names
 are looked up for each request."""
+NOT_IN_USE = {
+    ("bfd", "profiles", "used", "strict"),
+    ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "bfd", "strict"),
+}
+"""OSPF announces strict BFD on interfaces without cryptographic keys only."""
 
 
 def config_of(document: Document) -> Config:
@@ -278,11 +297,16 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     pair.restore()
 
 
+def overridden(path: Path) -> bool:
+    """Whether no interface uses a setting of a profile: another profile, or a key of its own."""
+    return path[:2] == ("bfd", "profiles") and (path[2] == "other" or "authentication" in path)
+
+
 SETTINGS = [
     pytest.param(protocol, path, id=".".join(map(str, path)))
     for protocol in BASES
     for path in leaves(written_out(protocol))
-    if protocol == "ospf" or path[0] == "isis"
+    if (protocol == "ospf" or path[0] == "isis") and not overridden(path)
 ]
 
 
@@ -296,7 +320,7 @@ def test_a_changed_setting_does_what_diff_says(pair: Pair, path: Path):
         assert (reached, ended) == (False, False)
         assert pair.running == config_of(pair.document)
     else:
-        assert reached or path in IN_THE_DAEMON
+        assert reached or path in IN_THE_DAEMON | NOT_IN_USE
         assert pair.running == wanted
         assert ended is (change.action is Reload.BOUNCE)
 
@@ -308,7 +332,8 @@ def test_every_setting_was_tried():
         path
         for path in _model_leaves(Config)
         # A key that stands alone has the leaves of one in a list; a file holds what `key` does.
-        if "authentication" not in path[:-1] or ("keys" in path and path[-1] != "key-file")
+        if "authentication" not in path[:-1]
+        or ({"keys", "bfd"} & {*path} and path[-1] != "key-file")
     }
     assert tried - known == set()
     assert known - tried == {
@@ -318,7 +343,7 @@ def test_every_setting_was_tried():
 
 def _general(path: Path) -> Path:
     """A path with ``*`` in place of what an operator names."""
-    named = {"interfaces", "areas", "ranges", "keys"}
+    named = {"interfaces", "areas", "ranges", "keys", "profiles"}
     return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
 
 

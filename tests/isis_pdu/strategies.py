@@ -10,6 +10,7 @@ from fared.isis.pdu.model import Csnp, LanHello, Lsp, P2pHello, Psnp
 from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
+    BfdEnabled,
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -170,6 +171,7 @@ TLVS = (
     | st.builds(
         MultiTopology, tuples(st.builds(Topology, bits(12), st.booleans(), st.booleans()), 4)
     )
+    | st.builds(BfdEnabled, tuples(st.tuples(bits(12), bits(8)), 4))
     | THREE_WAYS
 )
 TLV_LISTS = tuples(TLVS, 4)

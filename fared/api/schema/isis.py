@@ -54,7 +54,8 @@ class NeighborEntry(NeighborFacts):
 
     ``levels`` are those in use, ``holding_time`` that in its hellos, ``areas`` its area addresses
     (``49.0001``), ``topologies`` MT ids (RFC 5120). ``flooding``: None if its hellos have no
-    flooding parameters.
+    flooding parameters. ``bfd``: the state of its BFD sessions by address family (``ipv4``,
+    ``ipv6``).
     """
 
     system_id: str
@@ -66,6 +67,7 @@ class NeighborEntry(NeighborFacts):
     topologies: list[int]
     extended_circuit_id: int | None
     flooding: FloodingSpeed | None
+    bfd: dict[str, str]
 
 
 class DatabaseLsp(TypedDict):

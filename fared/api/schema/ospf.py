@@ -35,7 +35,7 @@ class NeighborEntry(NeighborFacts):
     ``mtu_mismatch``: the database exchange has not passed and the MTUs differ, which keeps a
     neighbor in ExStart (or Exchange) forever unless the smaller side has ``mtu-ignore``.
     ``waits_for``: it waits in 2-Way while so many adjacencies form (``adjacency-stagger``); else
-    null.
+    null. ``bfd``: the state of its BFD session, None without one.
     """
 
     retransmission_list: int
@@ -43,6 +43,7 @@ class NeighborEntry(NeighborFacts):
     summary_list: int
     waits_for: int | None
     mtu_mismatch: MtuMismatch | None
+    bfd: str | None
 
 
 class DatabaseLsa(TypedDict):

@@ -26,6 +26,7 @@ from fared.ted.model import PathType
 from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
+    from fared.api.schema.bfd import Bfd
     from fared.isis.snapshot import IsisSnapshot
     from fared.ospf.snapshot import OspfSnapshot
 
@@ -74,6 +75,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
+    bfd: Callable[[], Bfd | None] = lambda: None
+    """The document of ``show bfd``; None: no interface uses BFD."""
     proto: str | None = None
     """The requested protocol; None: all that run."""
 

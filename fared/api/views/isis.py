@@ -128,6 +128,7 @@ def _neighbor(context: ViewContext, view: AdjacencyView) -> schema.NeighborEntry
         "topologies": list(view.topologies),
         "extended_circuit_id": view.extended_circuit_id,
         "flooding": _speed(view.flooding),
+        "bfd": view.bfd,
         "flaps": view.flaps,
         "last_reason": context.runtime.neighbor_reasons.get((view.ifindex, node)),
     }

@@ -105,6 +105,7 @@ def _neighbor(context: ViewContext, view: NeighborView) -> schema.NeighborEntry:
         "summary_list": view.summaries,
         "waits_for": view.waits_for,
         "mtu_mismatch": _mtu_mismatch(view),
+        "bfd": view.bfd,
     }
 
 

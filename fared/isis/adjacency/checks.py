@@ -16,6 +16,7 @@ from fared.isis.pdu.tlvs import (
     NLPIDS,
     TOPOLOGIES,
     AreaAddresses,
+    BfdEnabled,
     InterfaceAddresses,
     MultiTopology,
     ProtocolsSupported,
@@ -40,6 +41,7 @@ class HelloFacts(msgspec.Struct, frozen=True):
     topologies: tuple[int, ...] = (MT_IPV4,)
     ipv4: tuple[int, ...] = ()
     ipv6: tuple[int, ...] = ()
+    bfd_enabled: tuple[tuple[int, int], ...] = ()
 
 
 def read_hello(hello: LanHello | P2pHello) -> HelloFacts:
@@ -55,6 +57,7 @@ def read_hello(hello: LanHello | P2pHello) -> HelloFacts:
         or (MT_IPV4,),
         ipv4=tuple(a for tlv in addresses if tlv.family == 4 for a in tlv.addresses),
         ipv6=tuple(a for tlv in addresses if tlv.family == 6 for a in tlv.addresses),
+        bfd_enabled=tuple(pair for tlv in of_type(tlvs, BfdEnabled) for pair in tlv.protocols),
     )
 
 
@@ -67,6 +70,7 @@ def stored_hello(adjacency: Adjacency) -> HelloFacts:
         topologies=adjacency.topologies,
         ipv4=adjacency.ipv4,
         ipv6=adjacency.ipv6,
+        bfd_enabled=adjacency.bfd_enabled,
     )
 
 
@@ -78,6 +82,7 @@ def store_hello(adjacency: Adjacency, facts: HelloFacts) -> None:
     adjacency.topologies = facts.topologies
     adjacency.ipv4 = facts.ipv4
     adjacency.ipv6 = facts.ipv6
+    adjacency.bfd_enabled = facts.bfd_enabled
 
 
 def advertised_facts(adjacency: Adjacency) -> tuple[object, ...]:

@@ -96,7 +96,7 @@ class Adjacencies:
     """Creates adjacencies, runs their state machine and removes them.
 
     ``answer`` sends a hello on a circuit (in a level, on a LAN); ``moved`` is called when an
-    adjacency of a LAN came up or went down: the DIS may change.
+    adjacency of a LAN came up or went down: the DIS may change; ``state_changed`` after any change.
     """
 
     def __init__(
@@ -105,11 +105,13 @@ class Adjacencies:
         watcher: AdjacencyWatcher,
         answer: Callable[[Circuit, Level | None], None],
         moved: Callable[[Circuit, Level], None],
+        state_changed: Callable[[Adjacency], None],
     ) -> None:
         self._process = instance.process
         self._watcher = watcher
         self._answer = answer
         self._moved = moved
+        self._state_changed = state_changed
 
     @staticmethod
     def create(circuit: Circuit, system_id: SystemId, snpa: int, levels: LevelSet) -> Adjacency:
@@ -203,6 +205,7 @@ class Adjacencies:
             circuit.lan[level].adjacencies[adjacency.snpa] = adjacency
         for used in adjacency.levels.levels:
             self._emit_transition(adjacency, used, (previous, state), reason)
+        self._state_changed(adjacency)
 
     def _emit_transition(
         self,

@@ -20,6 +20,7 @@ from fared.isis.adjacency.checks import (
     store_hello,
     stored_hello,
 )
+from fared.isis.adjacency.detection import FailureDetection
 from fared.isis.adjacency.dis_election import DisElection
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher, all_adjacencies
 from fared.isis.adjacency.hello_timer import HelloTimer, hello_levels
@@ -55,8 +56,13 @@ class HelloProtocol:
         self._watcher = watcher
         self._hello_timer = HelloTimer(instance, transmitter)
         self._dis_election = DisElection(instance, watcher, self._hello_timer.send_now)
+        self.detection = FailureDetection(instance, self._bfd_failed, self._bfd_up)
         self._adjacencies = Adjacencies(
-            instance, watcher, self._hello_timer.send_now, self._dis_election.elect
+            instance,
+            watcher,
+            self._hello_timer.send_now,
+            self._dis_election.elect,
+            self.detection.follow,
         )
         self._stopped = False
         self._borrowed: tuple[int, ...] = ()
@@ -98,6 +104,7 @@ class HelloProtocol:
                     self._start_level(circuit, level)
         for adjacency in all_adjacencies(circuit):
             self._reexamine(adjacency)
+            self.detection.follow(adjacency)
         self._hello_timer.send_now_all(circuit)
         for level in sorted(circuit.lan):
             self._dis_election.elect(circuit, level)
@@ -307,14 +314,33 @@ class HelloProtocol:
         before: tuple[AdjacencyState, tuple[object, ...]],
     ) -> None:
         """Fire the event, and report a neighbor that stays up with changed contents."""
-        self._adjacencies.fire(adjacency, event)
+        adjacency.awaited = event if self.detection.waits(adjacency) else None
+        if adjacency.awaited is None:
+            self._adjacencies.fire(adjacency, event)
+        elif adjacency.state is AdjacencyState.DOWN:
+            # RFC 6213 §3.2: Initializing, and no further until BFD is up
+            lan = adjacency.circuit.broadcast
+            self._adjacencies.fire(
+                adjacency,
+                AdjacencyEvent.ONE_WAY_RECEIVED if lan else AdjacencyEvent.DOWN_RECEIVED,
+            )
         # RFC 5303 §3.2, action Down: there is no adjacency to hold
         if adjacency.state is AdjacencyState.DOWN:
             return
         self._adjacencies.hold(adjacency, holding_time)
+        self.detection.follow(adjacency)
         state, facts = before
         if adjacency.up and state is AdjacencyState.UP and facts != advertised_facts(adjacency):
             self._watcher.circuit_changed(adjacency.circuit)
+
+    def _bfd_failed(self, adjacency: Adjacency, reason: str) -> None:
+        self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, reason)
+
+    def _bfd_up(self, adjacency: Adjacency) -> None:
+        """Process the hello that the adjacency could not follow before its sessions were up."""
+        event, adjacency.awaited = adjacency.awaited, None
+        if isinstance(event, AdjacencyEvent):
+            self._adjacencies.fire(adjacency, event)
 
     def _is_ignored(
         self, circuit: Circuit, source: int, hello: LanHello | P2pHello, *, of_lan: bool

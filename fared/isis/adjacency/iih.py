@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fared.core.keys import AuthKey
 from fared.isis.addresses import hello_addresses
 from fared.isis.adjacency.checks import levels_on, own_nlpids, own_topologies
+from fared.isis.adjacency.detection import bfd_tlv
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet, Snpa
 from fared.isis.instance import Instance
@@ -160,4 +161,4 @@ def _common(instance: Instance, circuit: Circuit) -> tuple[Tlv, ...]:
     topologies = own_topologies(settings)
     if topologies != (MT_IPV4,):
         tlvs.append(MultiTopology(tuple(Topology(topology) for topology in topologies)))
-    return tuple(tlvs)
+    return (*tlvs, *bfd_tlv(instance, circuit))

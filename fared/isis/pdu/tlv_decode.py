@@ -29,6 +29,7 @@ from fared.isis.pdu.narrow import (
 from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
+    BfdEnabled,
     Hostname,
     InterfaceAddresses,
     IpReachability,
@@ -69,6 +70,7 @@ _ADDRESS_SIZES: Final = {FAMILY_IPV4: 4, FAMILY_IPV6: 16}
 _HALF = struct.Struct(">H")
 _WORD = struct.Struct(">I")
 _LSP_ENTRY = struct.Struct(">HQIH")
+_BFD_ENABLED = struct.Struct(">HB")
 _THREE_WAY = struct.Struct(">BI6sI")
 _THREE_WAY_OWN = struct.Struct(">BI")
 
@@ -261,6 +263,12 @@ def _multi_topology(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     )
 
 
+def _bfd_enabled(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
+    check_multiple(start, end, _BFD_ENABLED.size, "BFD protocols")
+    pairs = _BFD_ENABLED.iter_unpack(data[start:end])
+    return BfdEnabled(tuple((field & _TOPOLOGY_ID, nlpid) for field, nlpid in pairs))
+
+
 def _three_way(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     # RFC 5303 §3.1: all fields but the state are optional
     size = end - start
@@ -291,6 +299,7 @@ _DECODERS: Final[dict[int, _Decoder]] = {
     _T.TE_ROUTER_ID: _te_router_id,
     _T.EXTENDED_IP_REACHABILITY: _ip_reachability(FAMILY_IPV4),
     _T.HOSTNAME: _hostname,
+    _T.BFD_ENABLED: _bfd_enabled,
     _T.MT_IS_REACHABILITY: _mt_is_reachability,
     _T.MULTI_TOPOLOGY: _multi_topology,
     _T.IPV6_INTERFACE_ADDRESSES: _interface_addresses(FAMILY_IPV6),

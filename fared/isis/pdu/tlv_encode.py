@@ -15,6 +15,7 @@ from fared.isis.pdu.narrow import encode_narrow_neighbor, encode_narrow_prefix
 from fared.isis.pdu.tlvs import (
     AreaAddresses,
     Authentication,
+    BfdEnabled,
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -45,6 +46,7 @@ _ATTACHED: Final = 0x4000
 _HALF = struct.Struct(">H")
 _WORD = struct.Struct(">I")
 _LSP_ENTRY = struct.Struct(">HQIH")
+_BFD_ENABLED = struct.Struct(">HB")
 _THREE_WAY = struct.Struct(">BI6sI")
 _THREE_WAY_OWN = struct.Struct(">BI")
 
@@ -164,6 +166,9 @@ def _encode_single(tlv: Tlv) -> bytes:
             kind, value = _T.TE_ROUTER_ID, _WORD.pack(tlv.address)
         case Hostname():
             kind, value = _T.HOSTNAME, tlv.name.encode()
+        case BfdEnabled():
+            kind = _T.BFD_ENABLED
+            value = b"".join(_BFD_ENABLED.pack(*pair) for pair in tlv.protocols)
         case ThreeWay():
             kind, value = _T.THREE_WAY, _three_way(tlv)
         case _:

@@ -14,6 +14,7 @@ from fared.isis.pdu.tlvs import (
     NLPID_IPV6,
     AreaAddresses,
     Authentication,
+    BfdEnabled,
     Hostname,
     InterfaceAddresses,
     IpReach,
@@ -207,7 +208,7 @@ def _authentication(tlv: Authentication) -> Json:
 
 
 def _protocols(tlv: ProtocolsSupported) -> Json:
-    names = [_PROTOCOLS.get(nlpid, f"nlpid-{nlpid:#04x}") for nlpid in tlv.nlpids]
+    names = [_protocol_name(nlpid) for nlpid in tlv.nlpids]
     return {"protocols": list(tlv.nlpids), "protocols_names": names}
 
 
@@ -235,6 +236,19 @@ def _flooding_parameters(tlv: FloodingParameters) -> Json:
     if tlv.unknown:
         sent["unknown"] = _unknown(tlv.unknown)
     return {"flooding_parameters": sent}
+
+
+def _bfd_enabled(tlv: BfdEnabled) -> Json:
+    return {
+        "bfd_enabled": [
+            {"topology": topology, "nlpid": nlpid, "protocol": _protocol_name(nlpid)}
+            for topology, nlpid in tlv.protocols
+        ]
+    }
+
+
+def _protocol_name(nlpid: int) -> str:
+    return _PROTOCOLS.get(nlpid, f"nlpid-{nlpid:#04x}")
 
 
 def _three_way(tlv: ThreeWay) -> Json:
@@ -279,6 +293,7 @@ _RENDERERS: Final[dict[type[Tlv], Callable[[Any], Json]]] = {
     TeRouterId: lambda tlv: {"te_router_id": dotted(tlv.address)},
     Hostname: lambda tlv: {"hostname": tlv.name},
     MultiTopology: _multi_topology,
+    BfdEnabled: _bfd_enabled,
     ThreeWay: _three_way,
     FloodingParameters: _flooding_parameters,
 }

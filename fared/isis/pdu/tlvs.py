@@ -38,6 +38,7 @@ class TlvType(enum.IntEnum):
     TE_ROUTER_ID = 134
     EXTENDED_IP_REACHABILITY = 135
     HOSTNAME = 137
+    BFD_ENABLED = 148
     MT_IS_REACHABILITY = 222
     MULTI_TOPOLOGY = 229
     IPV6_INTERFACE_ADDRESSES = 232
@@ -251,6 +252,12 @@ class MultiTopology(msgspec.Struct, frozen=True):
     topologies: tuple[Topology, ...]
 
 
+class BfdEnabled(msgspec.Struct, frozen=True):
+    """TLV 148 (RFC 6213 §2): pairs of topology and NLPID for which BFD is in use."""
+
+    protocols: tuple[tuple[int, int], ...]
+
+
 class ThreeWayState(enum.IntEnum):
     """Adjacency three-way states (RFC 5303 §3.1)."""
 
@@ -287,6 +294,7 @@ Tlv = (
     | TeRouterId
     | Hostname
     | MultiTopology
+    | BfdEnabled
     | ThreeWay
 )
 

@@ -9,6 +9,7 @@ from fared.core.ids import NodeId
 from fared.core.igp import AdjacencyChanged
 from fared.ospf.adjacency.admission import Admission
 from fared.ospf.adjacency.broadcast import adjacency_due
+from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, Neighbor
@@ -29,14 +30,17 @@ class Adjacencies:
         self,
         instance: Instance,
         exchange: Exchange,
+        detection: FailureDetection,
         full_changed: Callable[[Interface, str], None],
         two_way_changed: Callable[[Interface], None],
+        *,
         lost: Callable[[Neighbor, str], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._exchange = exchange
         self._admission = Admission(instance, self._begin)
+        self._detection = detection
         self._full_changed = full_changed
         self._two_way_changed = two_way_changed
         self._lost = lost
@@ -98,6 +102,7 @@ class Adjacencies:
         if state is NeighborState.DOWN:
             del interface.neighbors[neighbor.key]
             self._lost(neighbor, reason)
+        self._detection.follow(neighbor)
         instance.process.emit(
             AdjacencyChanged(
                 interface.ifindex,

@@ -11,6 +11,7 @@ from functools import partial
 
 from fared.core.ids import dotted
 from fared.core.igp import PacketReceived
+from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
@@ -38,12 +39,14 @@ class HelloProtocol:
         instance: Instance,
         transmitter: Transmitter,
         adjacency: Adjacencies,
+        detection: FailureDetection,
         interface_event: Callable[[Interface, InterfaceEvent], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._transmitter = transmitter
         self._adjacency = adjacency
+        self._detection = detection
         self._interface_event = interface_event
 
     def start(self, interface: Interface) -> None:
@@ -109,9 +112,13 @@ class HelloProtocol:
             neighbor.priority = hello.router_priority
             neighbor.designated_router = hello.designated_router
             neighbor.backup_designated_router = hello.backup_designated_router
+        neighbor.lists_us = self._instance.router_id in hello.neighbors
+        if not self._detection.admits(neighbor, hello, received.payload):
+            self._reject(interface, source, packet.router_id, "lls-block")
         # §10.5: 2-WayReceived if the neighbor lists this router, else 1-WayReceived
-        if self._instance.router_id in hello.neighbors:
-            neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)
+        if neighbor.lists_us:
+            if not neighbor.awaits_bfd:
+                neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)
         else:
             neighbor.fire(NeighborEvent.ONE_WAY_RECEIVED)
         # Not in §9.5: a hello at once when the neighbor appears, and when it begins or ceases to

@@ -20,6 +20,7 @@ from fared.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.outgoing import InterfaceTx
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
+from fared.ospf.packet.lls import B_BIT, encode_block
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
 from fared.ospf.processing.authenticate import signed
@@ -83,13 +84,15 @@ class Transmitter:
         address, tx = _address_of(neighbor), neighbor.interface.tx
         tx.packets = [queued for queued in tx.packets if queued[0] != address]
 
-    def hello(self, interface: Interface, neighbors: tuple[int, ...]) -> Hello:
+    def hello(
+        self, interface: Interface, neighbors: tuple[int, ...], *, lls: bool = False
+    ) -> Hello:
         """The hello of an interface that lists these router ids (RFC 2328 §9.5)."""
         settings = interface.settings
         return Hello(
             network_mask=interface.network_mask,
             hello_interval=settings.hello_interval,
-            options=self.area_options(interface),
+            options=self.area_options(interface) | (Options.L if lls else 0),
             router_priority=settings.router_priority,
             router_dead_interval=settings.router_dead_interval,
             designated_router=interface.designated_router,
@@ -109,7 +112,10 @@ class Transmitter:
 
     def _send_hello(self, interface: Interface) -> None:
         """Emit a hello, which is encoded again only if something that it is made of has changed."""
-        listed = tuple(neighbor.router_id for neighbor in interface.neighbors.values())
+        # RFC 9355 §4: not those that must wait for their BFD session
+        listed = tuple(n.router_id for n in interface.neighbors.values() if not n.awaits_bfd)
+        bfd = interface.settings.bfd
+        strict = bfd is not None and bfd.strict
         made_of = (
             listed,
             interface.link,
@@ -121,9 +127,9 @@ class Transmitter:
         )
         last = interface.tx.last_hello
         if last is None or last[0] != made_of:
-            payload = self._encode(interface, self.hello(interface, listed))
+            payload = self._encode(interface, self.hello(interface, listed, lls=strict))
             last = interface.tx.last_hello = made_of, _addressed(interface, payload)
-        self._sign_and_emit(interface, last[1])
+        self._sign_and_emit(interface, last[1], encode_block(B_BIT) if strict else b"")
 
     def _flush_interface(
         self, interface: Interface, ready: dict[LsaEntry, int], *, force: bool = False
@@ -242,13 +248,14 @@ class Transmitter:
     ) -> None:
         self._sign_and_emit(interface, _addressed(interface, payload, destination))
 
-    def _sign_and_emit(self, interface: Interface, packet: SendPacket) -> None:
+    def _sign_and_emit(self, interface: Interface, packet: SendPacket, lls: bytes = b"") -> None:
+        """``lls``: the block that follows the packet (RFC 5613 §2)."""
         payload = signed(self._instance, interface, packet.payload)
         if payload is None:
             return
         self._process.counters.packets["sent", _LABELS[payload[1]]] += 1
-        plain = payload is packet.payload
-        self._process.emit(packet if plain else replace(packet, payload=payload))
+        plain = payload is packet.payload and not lls
+        self._process.emit(packet if plain else replace(packet, payload=payload + lls))
 
 
 def _addressed(

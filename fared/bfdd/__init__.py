@@ -1,0 +1,13 @@
+"""``fared-bfd``: the process that runs the BFD sessions, started and watched by the daemon.
+
+It is apart from the daemon, so that no computation of routes, view or collection of garbage delays
+its packets; it imports little, and no event loop.
+"""
+
+from fared.startup import import_when_needed, relax_collector, without
+
+relax_collector()
+for _rarely_used in ("hashlib", "hmac"):
+    import_when_needed(_rarely_used)
+with without("typing_extensions"):
+    import msgspec  # noqa: F401

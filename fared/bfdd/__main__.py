@@ -1,0 +1,45 @@
+"""``python -m fared.bfdd FD``: ``FD`` is the socket to the daemon, which alone starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+import time
+
+from fared.bfdd.link import DaemonLink
+from fared.bfdd.priority import raise_priority
+from fared.bfdd.process import BfdProcess
+
+NAME = "fared-bfd"
+
+
+def main() -> None:
+    """Run until the daemon closes the socket."""
+    if len(sys.argv) != 2 or not sys.argv[1].isdigit():
+        sys.exit(f"{NAME}: the fared daemon starts this program")
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    # The daemon ends it by closing the socket: a service manager signals all processes, but the
+    # sessions must outlive the last packets of the protocols.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _set_name()
+    gc.collect()
+    gc.freeze()
+    BfdProcess(DaemonLink(sock), random.Random(), time.monotonic, raise_priority()).run()
+
+
+def _set_name() -> None:
+    """Set the name that ps and top show."""
+    with contextlib.suppress(OSError):
+        comm = os.open("/proc/self/comm", os.O_WRONLY)  # pathlib would delay the start
+        os.write(comm, NAME.encode())
+        os.close(comm)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""Starting and watching ``fared-bfd``, and the messages to and from it.
+
+If it ends, or does not answer, it is started again: at once, then with growing delays. Requests
+are not queued: the sessions that changed are, and what is asked for is what is wanted when the
+socket takes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from fared.bfd.messages import (
+    MAX_SIZE,
+    VERSION,
+    Answer,
+    Ask,
+    CloseSession,
+    Greeting,
+    OpenSession,
+    Ready,
+    Report,
+    Request,
+    SessionKey,
+)
+
+ASK_INTERVAL = 5.0
+"""Seconds between two requests for counters, which also show that the process works."""
+_ANSWER_WITHIN = 2 * ASK_INTERVAL
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 30.0
+"""Seconds before the second start, and before any; the first one is at once."""
+_STEADY = 60.0
+"""A process that ran for so many seconds starts again without delay."""
+_AT_ONCE = 256
+"""Messages read in one turn of the loop."""
+_END_WITHIN = 1.0
+
+
+class BfdSupervisor:
+    """The process, while any session is wanted."""
+
+    def __init__(
+        self,
+        answered: Callable[[Answer], None],
+        everything: Callable[[], Iterable[SessionKey]],
+        request: Callable[[SessionKey], OpenSession | CloseSession],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+    ) -> None:
+        """``everything`` lists the sessions; ``request`` is for the present wish for one."""
+        self.priority = ""
+        self.starts = 0
+        self.reported_at = 0.0
+        """When the last report arrived, in the time of the loop."""
+        self._answered, self._everything, self._request, self._log = (
+            answered,
+            everything,
+            request,
+            log,
+        )
+        self._loop = asyncio.get_running_loop()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sock: socket.socket | None = None
+        self._unsent: dict[SessionKey, None] = {}
+        self._delay = 0.0
+        self._started_at = self._heard_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._asking: asyncio.TimerHandle | None = None
+        self._stopped = False
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(Answer).decode
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, None while it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def sync(self, key: SessionKey) -> None:
+        """Ask for what is wanted of a session."""
+        self._unsent[key] = None
+        if self._sock is not None:
+            self._push()
+        elif self._timer is None and not self._stopped:
+            self._start()
+
+    def stop(self) -> None:
+        """End the process."""
+        self._stopped = True
+        for timer in (self._timer, self._asking):
+            if timer is not None:
+                timer.cancel()
+        self._close()
+
+    # -- life of the process ----------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._timer = None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = (sys.executable, "-m", "fared.bfdd", str(theirs.fileno()))
+        try:
+            self._process = subprocess.Popen(
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL
+            )
+        except OSError as error:
+            ours.close()
+            self._log.error("bfd-process-not-started", error=error.strerror or str(error))
+            self._again()
+            return
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        self._sock = ours
+        self.starts += 1
+        self._started_at = self._heard_at = self._loop.time()
+        self._loop.add_reader(ours, self._readable)
+        self._send(Greeting())
+        self._unsent = dict.fromkeys(self._everything())
+        self._push()
+        self._asking = self._loop.call_later(ASK_INTERVAL, self._ask)
+
+    def _again(self) -> None:
+        """Start the process again after the present delay."""
+        if self._stopped:
+            return
+        if self._loop.time() - self._started_at > _STEADY:
+            self._delay = 0.0
+        self._timer = self._loop.call_later(self._delay, self._start)
+        self._delay = min(_LONGEST_DELAY, 2 * self._delay or _FIRST_DELAY)
+
+    def _ended(self, event: str) -> None:
+        """Start the process again: it ended, or must end."""
+        status = self._close()
+        if not self._stopped:
+            self._log.error(event, status=status, effect="started again; sessions resume")
+            self._again()
+
+    def _close(self) -> int | None:
+        """Close the socket, which ends the process; return its exit status."""
+        if self._sock is not None:
+            self._loop.remove_reader(self._sock)
+            self._loop.remove_writer(self._sock)
+            self._sock.close()
+            self._sock = None
+        if self._asking is not None:
+            self._asking.cancel()
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        if not self._stopped:
+            process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(_END_WITHIN)
+        process.kill()
+        return process.wait()
+
+    def _ask(self) -> None:
+        if self._loop.time() - self._heard_at > _ANSWER_WITHIN:
+            self._ended("bfd-process-silent")
+            return
+        self._send(Ask())
+        self._asking = self._loop.call_later(ASK_INTERVAL, self._ask)
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def _push(self) -> None:
+        """Send the requests that wait, as far as the socket takes them."""
+        assert self._sock is not None
+        while self._unsent:
+            key = next(iter(self._unsent))
+            if not self._send(self._request(key)):
+                self._loop.add_writer(self._sock, self._push)
+                return
+            del self._unsent[key]
+        self._loop.remove_writer(self._sock)
+
+    def _send(self, request: Request) -> bool:
+        assert self._sock is not None
+        try:
+            self._sock.send(self._encode(request))
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # it has ended: the reader reports it
+        return True
+
+    def _readable(self) -> None:
+        for _ in range(_AT_ONCE):
+            if self._sock is None:
+                return
+            try:
+                data = self._sock.recv(MAX_SIZE)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._ended("bfd-process-ended")
+                return
+            self._heard_at = self._loop.time()
+            try:
+                self._take(self._decode(data))
+            except (msgspec.DecodeError, msgspec.ValidationError) as error:
+                self._log.error("bfd-message-refused", error=str(error))
+
+    def _take(self, answer: Answer) -> None:
+        match answer:
+            case Ready(version) if version != VERSION:
+                self._log.error("bfd-version", daemon=VERSION, process=version)
+                self._ended("bfd-process-refused")
+            case Ready(_, priority):
+                self.priority = priority
+                self._log.info("bfd-process-started", pid=self.pid, priority=priority)
+            case _:
+                if isinstance(answer, Report):
+                    self.reported_at = self._loop.time()
+                self._answered(answer)
