@@ -14,7 +14,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.namespaces import Netns
 
 RATE = 1000
-"""Packets/s."""
+"""Packets/s, where a test does not choose another rate."""
 _PORT, _FIRST_SOURCE = 4791, 20_000
 _UDP, _NUMBER = struct.Struct("!HHHH"), struct.Struct("!I")
 _SO_RCVBUFFORCE, _BUFFER = 33, 16 << 20
@@ -28,8 +28,10 @@ class Stream:
     Source ports rotate: ``flows`` flows are hashed over all paths.
     """
 
-    def __init__(self, source: Netns, sink: Netns, target: str, *, flows: int = 1) -> None:
-        self._flows = flows
+    def __init__(
+        self, source: Netns, sink: Netns, target: str, *, flows: int = 1, rate: int = RATE
+    ) -> None:
+        self._flows, self._rate = flows, rate
         self._raw = source.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
         self._raw.connect((target, 0))
         self._sink = sink.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -44,11 +46,13 @@ class Stream:
             thread.start()
 
     @classmethod
-    def between(cls, fabric: Fabric, source: str, destination: str, *, flows: int = 1) -> Self:
+    def between(
+        cls, fabric: Fabric, source: str, destination: str, *, flows: int = 1, rate: int = RATE
+    ) -> Self:
         """Send from one host of a fabric to another."""
         _, port = fabric.plan.leaf_of(destination)
         ends = (fabric.node(source).netns, fabric.node(destination).netns)
-        return cls(*ends, str(port.peer_address), flows=flows)
+        return cls(*ends, str(port.peer_address), flows=flows, rate=rate)
 
     @property
     def lost(self) -> int:
@@ -60,11 +64,11 @@ class Stream:
         """The longest gap, in seconds, by send time, from which no packet arrived."""
         arrived = [-1, *sorted(self._arrived), self.sent]
         gaps = (later - sooner for sooner, later in itertools.pairwise(arrived))
-        return (max(gaps) - 1) / RATE
+        return (max(gaps) - 1) / self._rate
 
     def flowing(self) -> bool:
         """Whether a packet sent in the last 50 ms has arrived."""
-        return self.sent > 0 and self.sent - max(self._arrived, default=-99) < RATE * 0.05
+        return self.sent > 0 and self.sent - max(self._arrived, default=-99) < self._rate * 0.05
 
     def finish(self) -> None:
         """Stop sending, and wait for packets in flight."""
@@ -84,7 +88,7 @@ class Stream:
         begun = time.monotonic()
         length = _UDP.size + _NUMBER.size
         while not self._over.wait(0.002):
-            due = int((time.monotonic() - begun) * RATE)
+            due = int((time.monotonic() - begun) * self._rate)
             while self.sent < due:
                 head = _UDP.pack(_FIRST_SOURCE + self.sent % self._flows, _PORT, length, 0)
                 with contextlib.suppress(OSError):

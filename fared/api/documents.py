@@ -226,6 +226,7 @@ DOCUMENTS = (
 ACTIONS = {
     "config-diff": "fared-config-diff/1",
     "reload": "fared-reload/1",
+    "restart": "fared-restart/1",
     "drain": "fared-drain/1",
     "undrain": "fared-drain/1",
 }

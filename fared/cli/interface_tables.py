@@ -253,7 +253,17 @@ _NEIGHBORS = {"ospf": _ospf_neighbors, "isis": _adjacencies}
 def _graceful_restart(document: Json, out: Console, _now: float) -> None:
     """Print neighbors that restart gracefully, and those that did."""
     for _, (part,) in by_protocol(document["protocols"], out):
-        out.print(f"helper: {'enabled' if part['helper'] else 'disabled'}")
+        enabled = {True: "enabled", False: "disabled"}
+        out.print(f"restart: {enabled[part['enabled']]}, helper: {enabled[part['helper']]}")
+        if part["restarting"]:
+            since = human.duration(part["restarting"]["since"])
+            remaining = human.duration(part["restarting"]["remaining"])
+            out.print(f"this router restarts: for {since}, {remaining} remaining")
+        if part["restarted"]:
+            last = part["restarted"]
+            planned = "planned" if last["planned"] else "unplanned"
+            took, ago = human.duration(last["duration"]), human.duration(last["ended"])
+            out.print(f"last restart: {last['result']}, {planned}, took {took}, {ago} ago")
         if part["helping"]:
             grid = table("Restarting", "Interface", "Reason", ">For", ">Remaining")
             for entry in part["helping"]:

@@ -72,6 +72,21 @@ def undrain(session: Session) -> None:
     session.show_answer("undrain")
 
 
+@main.command()
+@click.option(
+    "--graceful",
+    is_flag=True,
+    required=True,
+    help="Neighbors forward through this router meanwhile.",
+)
+@output_options
+@click.pass_obj
+def restart(session: Session, *, graceful: bool) -> None:
+    """Restart the daemon; its routes stay in the kernel. After an upgrade: the new version."""
+    del graceful
+    session.show_answer("restart")
+
+
 @main.command("tech-support")
 @click.pass_obj
 def tech_support(session: Session) -> None:

@@ -292,6 +292,11 @@ def _drain(document: Json, out: Console, _now: float) -> None:
     out.print("drained: no transit" if document["drained"] else "in transit")
 
 
+def _restart(document: Json, out: Console, _now: float) -> None:
+    known = document["announced"]
+    out.print(styled("restarting" if known else "restarting, not all neighbors know", good=known))
+
+
 RENDERERS: dict[str, Renderer] = {
     "fared-status/1": _status,
     "fared-timers/1": _timers,
@@ -303,4 +308,5 @@ RENDERERS: dict[str, Renderer] = {
     "fared-reload/1": _reload,
     "fared-validate/1": _validate,
     "fared-drain/1": _drain,
+    "fared-restart/1": _restart,
 }

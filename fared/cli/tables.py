@@ -16,7 +16,7 @@ from fared.cli.render import Json, Renderer
 _TABLES = MappingProxyType(
     {
         "system_tables": (
-            "status timers counters log memory config config-diff reload validate drain"
+            "status timers counters log memory config config-diff reload restart validate drain"
         ),
         "database_tables": "database lsdb",
         "interface_tables": "interfaces neighbors graceful-restart",

@@ -7,11 +7,14 @@ from fared.config.section import Section
 
 
 class OspfGracefulRestart(Section, frozen=True):
-    """Graceful restart of OSPF (RFC 3623). ``helper``: for neighbors that restart.
+    """Graceful restart of OSPF (RFC 3623). ``enabled``: of this router, ``helper``: of neighbors.
 
+    ``grace_period``: seconds that a restart of this router takes at most,
     ``supported_grace_time``: seconds for which this router helps a neighbor at most.
     """
 
+    enabled: bool = False
+    grace_period: values.WholeSeconds = 120
     helper: bool = False
     strict_lsa_checking: bool = True
     planned_only: bool = False

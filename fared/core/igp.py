@@ -78,6 +78,26 @@ class ShutdownRequested(msgspec.Struct, frozen=True):
     """Flush own LSAs or LSPs and send a final hello on each interface."""
 
 
+class GracefulRestartRequested(msgspec.Struct, frozen=True):
+    """Announce a restart to the neighbors: they are to forward through this router meanwhile.
+
+    ``period``: seconds that the restart takes at most. The process ends once the neighbors know.
+    """
+
+    period: float
+
+
+class GracefulRestartBegun(msgspec.Struct, frozen=True):
+    """This router has restarted, and its routes are still in the kernel.
+
+    It comes before any link. ``remaining``: seconds until neighbors give up; ``planned``: the
+    process before this one has announced it.
+    """
+
+    remaining: float
+    planned: bool
+
+
 Input = (
     PacketReceived
     | LinkChanged[LinkT]
@@ -87,6 +107,8 @@ Input = (
     | ExternalRoutes
     | ShutdownRequested
     | BfdChanged
+    | GracefulRestartRequested
+    | GracefulRestartBegun
 )
 
 

@@ -8,11 +8,10 @@ file. The file holds one decimal number.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import stat
 from pathlib import Path
 from typing import Any, Final
+
+from fared.daemon.files import read_small, replace_file
 
 _NAME: Final = "ospf-boot-count"
 _LARGEST: Final = 0xFFFFFFFE
@@ -64,7 +63,7 @@ class BootCount:
 
     def _write(self, count: int) -> None:
         try:
-            _replace(self._file, f"{count}\n".encode())
+            replace_file(self._file, f"{count}\n".encode())
         except OSError as error:
             self._log.warning(
                 "boot-count-not-kept",
@@ -81,30 +80,8 @@ def _text(error: Exception) -> str:
 
 
 def _parse(file: Path) -> int:
-    """Read a count. Raises OSError, or ValueError for other content; a FIFO does not block."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as source:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("not a regular file")
-        text = source.read(_MOST_BYTES).strip()
+    """Read a count. Raises OSError, or ValueError for other content."""
+    text = read_small(file, _MOST_BYTES).strip()
     if not text.isdigit() or not int(text) <= _LARGEST:
         raise ValueError(f"not a number up to {_LARGEST}")
     return int(text)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Replace a file so that a crash leaves the old or the new one. Raises OSError."""
-    with contextlib.suppress(FileExistsError):
-        file.parent.mkdir(mode=0o750)
-    fresh = file.with_suffix(".new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(fresh, flags, 0o640), "wb") as sink:
-        sink.write(content)
-        sink.flush()
-        os.fsync(sink.fileno())
-    fresh.replace(file)
-    directory = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

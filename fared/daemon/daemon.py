@@ -11,6 +11,7 @@ import asyncio
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Iterable, Mapping
 from functools import partial
@@ -38,6 +39,7 @@ from fared.daemon.notify import Notifier
 from fared.daemon.operation import Operation
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.reports import Reports
+from fared.daemon.restart import GracefulRestart
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
 from fared.daemon.settings import fib_settings, link_events
@@ -80,12 +82,25 @@ class DaemonError(Exception):
 
 def run(path: str, loaded: Loaded) -> None:
     """Run until SIGTERM or SIGINT. Raises DaemonError."""
+    daemon = Daemon(path, loaded.config, loaded.warnings)
     try:
-        asyncio.run(Daemon(path, loaded.config, loaded.warnings).serve())
+        asyncio.run(daemon.serve())
+        if daemon.leaving:
+            _execute_again()
     except (LockError, PrivilegeError) as error:
         raise DaemonError(str(error)) from None
     except SocketInUse as error:
         raise DaemonError(error.strerror or str(error)) from None
+
+
+def _execute_again() -> None:
+    """Start the next process in place of this one: its pid, its arguments, present code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
+    except OSError as error:
+        raise DaemonError(f"cannot restart {sys.executable}: {error.strerror}") from None
 
 
 class Daemon:
@@ -106,6 +121,9 @@ class Daemon:
         self.responder = Responder(self._command, self._command_failed)
         self._stop = asyncio.Event()
         self.operation = Operation(self)
+        self.restarts = GracefulRestart(self)
+        self.leaving = False
+        """Whether the next process starts in place of this one."""
         self._failure: BaseException | None = None
         self._inputs = Inputs(self)
         self.bfd: BfdClient | None = None
@@ -151,7 +169,10 @@ class Daemon:
                     f"internal error: {self._failure!r}; our routes stay in the kernel,"
                     " a restart adopts them (the log has the traceback)"
                 )
-            await self._shut_down()
+            if self.leaving:
+                self._close()
+            else:
+                await self._shut_down()
         finally:
             if http is not None:
                 await http.stop()
@@ -274,8 +295,10 @@ class Daemon:
         self.log.info("starting", router_id=root, hostname=self.operation.hostname)
         self.monitor.start(self._inputs.burst)
         self.auditor.start()
+        restart = self.restarts.begun(routes=bool(adopted.routes))
         self.runner.feed(
             events.FibAdopted(adopted),
+            *([] if restart is None else [restart]),
             *(event for link in links for event in link_events(self.config, link)),
             events.LinksKnown(),
         )
@@ -288,6 +311,17 @@ class Daemon:
         await asyncio.sleep(FAREWELL)
         if self.config.fib.on_exit == "withdraw":
             self.runner.feed(events.WithdrawRequested())
+        self._close()
+        self.restarts.stopped()
+        self.log.info("stopped")
+
+    def leave(self) -> None:
+        """End this process and start the next one in its place."""
+        self.leaving = True
+        self._stop.set()
+
+    def _close(self) -> None:
+        """Close everything that needs the kernel; our routes stay as they are."""
         self.auditor.stop()
         self.sysctls.stop()
         self.runner.stop()
@@ -297,7 +331,6 @@ class Daemon:
             io.close_all()
         self.monitor.close()
         self.fib.close()
-        self.log.info("stopped")
 
     def _start_http(self) -> HttpPort | None:
         listen = self.config.api.http
@@ -373,6 +406,8 @@ class Daemon:
         match command:
             case "drain" | "undrain":
                 return self.operation.drain(drained=command == "drain")
+            case "restart":
+                return self.restarts.restart()
             case "reload":
                 return self._reloader.reload()
             case "config-diff":
@@ -387,6 +422,7 @@ class Daemon:
         self._logs.configure(self.config.log.level, self.config.log.format)
         self.operation.apply()
         self.sysctls.check_soon()
+        self.restarts.running()
 
     def stopping(self) -> bool:
         """Whether the daemon is about to end."""

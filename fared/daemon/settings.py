@@ -180,6 +180,8 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
         adjacency_stagger=router.adjacency_stagger,
         reduction=router.flooding.settings(),
         graceful_restart=GracefulRestartSettings(
+            enabled=router.graceful_restart.enabled,
+            period=float(router.graceful_restart.grace_period),
             helper=router.graceful_restart.helper,
             strict_lsa_checking=router.graceful_restart.strict_lsa_checking,
             planned_only=router.graceful_restart.planned_only,

@@ -11,6 +11,7 @@ from fared.core.bfd import BfdChanged
 from fared.core.ids import AreaId, Prefix
 from fared.core.igp import (
     ExternalRoutes,
+    GracefulRestartRequested,
     LinkChanged,
     LinkRemoved,
     LoadMeasured,
@@ -106,7 +107,8 @@ class IsisEngine:
                 self._circuits.removed(event.ifindex)
             case SettingsApplied():
                 self._apply(event.settings)
-            case ShutdownRequested():
+            # IS-IS has no graceful restart yet: its adjacencies end.
+            case ShutdownRequested() | GracefulRestartRequested():
                 self._shutdown()
             case RoutesComputed():
                 self._leaking.routes_computed(event)
@@ -182,6 +184,16 @@ class IsisEngine:
     def takes_routes(self) -> bool:
         """Whether this engine takes ``RoutesComputed``."""
         return self._instance.settings.levels is LevelSet.BOTH
+
+    @property
+    def restarting(self) -> bool:
+        """Whether it restarts gracefully."""
+        return False
+
+    @property
+    def restart_announced(self) -> bool:
+        """Whether all neighbors know of a requested graceful restart."""
+        return True
 
     @property
     def boot_count(self) -> int:

@@ -12,6 +12,8 @@ from fared.core.bfd import BfdChanged
 from fared.core.ids import AreaId, Prefix, dotted
 from fared.core.igp import (
     ExternalRoutes,
+    GracefulRestartBegun,
+    GracefulRestartRequested,
     LinkChanged,
     LinkRemoved,
     LoadMeasured,
@@ -55,6 +57,7 @@ from fared.ospf.packet.packets import (
 from fared.ospf.processing.authenticate import refusal
 from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.processing.transmit import Transmitter
+from fared.ospf.restarter import Restarter
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
 from fared.ospf.ted.builder import TedBuilder
@@ -107,6 +110,7 @@ class OspfEngine:
         )
         self._self_lsas = SelfLsas(instance, self._flooding)
         self._originator = Originator(instance, self._self_lsas)
+        self._restarter = Restarter(instance, self._flooding, self._originator, self._self_lsas)
         self._border = Border(instance, self._originator)
         self._external = External(instance, self._originator)
         self._ted = TedBuilder(instance)
@@ -119,6 +123,7 @@ class OspfEngine:
             transmitter=self._transmitter,
             database=self._database,
             ted=self._ted,
+            restarter=self._restarter,
         )
         for area in settings.areas:
             self._links.ensure_area(area.area)
@@ -162,6 +167,10 @@ class OspfEngine:
                 self._apply(event.settings)
             case ShutdownRequested():
                 self._shutdown()
+            case GracefulRestartRequested(period):
+                self._restarter.announce(period)
+            case GracefulRestartBegun():
+                self._restarter.begin(event)
             case RoutesComputed():
                 self._border.routes_computed(event)
                 self._external.reached(event.asbrs)
@@ -189,10 +198,12 @@ class OspfEngine:
         if self.settled:
             return []
         if not self._stopped:
+            self._restarter.settle()
             self._adjacency.settle()
             self._border.settle()
             self._external.settle()
             self._originator.settle()
+            self._restarter.flush()
             self._transmitter.flush()
             self._database.sweep()
             self._originator.settle()
@@ -207,7 +218,11 @@ class OspfEngine:
     def snapshot(self, now: float) -> OspfSnapshot:
         """An immutable snapshot of the process."""
         return take_snapshot(
-            self._instance, now, self._flooding.dynamic.views(), self._helper.ended
+            self._instance,
+            now,
+            self._flooding.dynamic.views(),
+            self._helper.ended,
+            self._restarter,
         )
 
     def adjacency_progress(self) -> tuple[int, int, int]:
@@ -225,6 +240,16 @@ class OspfEngine:
                     forming += 1
             served += full
         return speaking, served, forming
+
+    @property
+    def restarting(self) -> bool:
+        """Whether it restarts gracefully: the routes from before the restart stay unchanged."""
+        return self._instance.restarting
+
+    @property
+    def restart_announced(self) -> bool:
+        """Whether all neighbors have acknowledged our grace LSAs."""
+        return self._restarter.announced
 
     @property
     def takes_routes(self) -> bool:
@@ -335,6 +360,7 @@ class OspfEngine:
         self._originator.lsa_changed(entry)
         self._flooding.dynamic.lsa_changed(entry)
         self._helper.lsa_changed(entry)
+        self._restarter.lsa_changed(entry)
         if entry.key.ls_type == LsType.AS_EXTERNAL:
             gone = entry.is_maxage(self._process.now)
             self._external.lsa_changed(entry, None if gone else entry.body)

@@ -62,6 +62,8 @@ class Instance:
         """Whether this is an area border router (RFC 3509), set by ``origination.border``."""
         self.budgets: Mapping[AreaId, AnnounceBudget] = {}
         """The budgets of announcements by area, of ``origination.originate``."""
+        self.restarting = False
+        """Whether this router restarts gracefully: it originates no LSAs (RFC 3623 §2)."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
 
     @property

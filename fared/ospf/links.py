@@ -24,6 +24,7 @@ from fared.ospf.neighbor import NeighborEvent
 from fared.ospf.origination import contents
 from fared.ospf.origination.originate import Originator
 from fared.ospf.processing.transmit import Transmitter
+from fared.ospf.restarter import Restarter
 from fared.ospf.settings import AreaSettings, InterfaceSettings
 from fared.ospf.ted.builder import TedBuilder
 
@@ -42,6 +43,7 @@ class LinkManager:
         transmitter: Transmitter,
         database: Database,
         ted: TedBuilder,
+        restarter: Restarter,
     ) -> None:
         self._instance = instance
         self._process = instance.process
@@ -52,6 +54,7 @@ class LinkManager:
         self._transmitter = transmitter
         self._database = database
         self._ted = ted
+        self._restarter = restarter
         self._borrowable: tuple[int, ...] = ()
         self._broadcast = BroadcastNetworks(instance, self.fire, self._designated_router_changed)
         self._actions: dict[InterfaceAction, Callable[[Interface], InterfaceState | None]] = {
@@ -204,6 +207,7 @@ class LinkManager:
         # RFC 2328 §9.3: start the hello timer
         if not interface.settings.passive:
             self._process.emit(OpenInterface(interface.ifindex))
+            self._restarter.link_up(interface)
             self._hello.start(interface)
         # §9.3: Point-to-point, or on broadcast networks Waiting or DR Other
         if not interface.broadcast:

@@ -103,12 +103,15 @@ class RedistributeSettings(redistribution.RedistributedSources[Redistribution], 
 
 
 class GracefulRestartSettings(msgspec.Struct, frozen=True):
-    """Graceful restart (RFC 3623): ``helper`` of neighbors that restart.
+    """Graceful restart (RFC 3623): ``enabled`` for this router, ``helper`` of neighbors.
 
+    ``period``: the grace period of this router, seconds.
     ``strict_lsa_checking``: a change of the topology ends helping (§3.2 (3)). ``planned_only``: not
     after a crash. ``longest``: seconds for which it helps at most.
     """
 
+    enabled: bool = False
+    period: float = 120.0
     helper: bool = False
     strict_lsa_checking: bool = True
     planned_only: bool = False

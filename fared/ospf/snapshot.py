@@ -19,6 +19,7 @@ from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.contents import next_hop_neighbors
 from fared.ospf.packet.lsa import Lsa
 from fared.ospf.processing.authenticate import sending_key
+from fared.ospf.restarter import RestartEnded, Restarter, Restarting
 
 
 class NeighborView(msgspec.Struct, frozen=True):
@@ -118,9 +119,12 @@ class OspfSnapshot(msgspec.Struct, frozen=True):
     stub_router: bool
     reduction: ReductionSettings
     topologies: tuple[TopologyView, ...]
+    restarts: bool
     helper: bool
     helped: tuple[HelpedView, ...]
     help_ended: tuple[HelpEnded, ...]
+    restarting: Restarting | None
+    restarted: RestartEnded | None
     interfaces: tuple[InterfaceView, ...]
     databases: tuple[DatabaseView, ...]
     exchanging: int
@@ -144,6 +148,7 @@ def take_snapshot(
     now: float,
     topologies: tuple[TopologyView, ...],
     help_ended: Iterable[HelpEnded],
+    restarter: Restarter,
 ) -> OspfSnapshot:
     """Copy the visible state of the live engine."""
     interfaces = [interface for _, interface in sorted(instance.interfaces.items())]
@@ -154,8 +159,11 @@ def take_snapshot(
         stub_router=instance.settings.stub_router,
         reduction=instance.settings.reduction,
         topologies=topologies,
+        restarts=instance.settings.graceful_restart.enabled,
         helper=instance.settings.graceful_restart.helper,
         help_ended=tuple(help_ended),
+        restarting=restarter.current,
+        restarted=restarter.last,
         helped=tuple(_helped(interfaces, now)),
         interfaces=tuple(_interface(instance, i, listed, now) for i in interfaces),
         databases=(

@@ -73,6 +73,14 @@ class Engine(Protocol):
         """The present boot count of sequence numbers; 0 without one."""
 
     @property
+    def restarting(self) -> bool:
+        """Whether it restarts gracefully: the routes from before the restart stay unchanged."""
+
+    @property
+    def restart_announced(self) -> bool:
+        """Whether all neighbors know of a requested graceful restart."""
+
+    @property
     def takes_routes(self) -> bool:
         """Whether the engine takes ``RoutesComputed``."""
 

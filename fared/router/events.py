@@ -92,7 +92,14 @@ class To(msgspec.Struct, frozen=True):
     event: igp.PacketReceived | igp.LinkChanged[Any] | BfdChanged
 
 
-ToAll = igp.LinkRemoved | igp.LoadMeasured | igp.ShutdownRequested | igp.ExternalRoutes
+ToAll = (
+    igp.LinkRemoved
+    | igp.LoadMeasured
+    | igp.ShutdownRequested
+    | igp.GracefulRestartRequested
+    | igp.GracefulRestartBegun
+    | igp.ExternalRoutes
+)
 """Inputs that concern every engine."""
 
 Input = (

@@ -323,6 +323,9 @@ class Router:
     def _advance(self, now: float) -> None:
         """Advance through the start-up stages that have been reached."""
         startup = self.startup
+        # RFC 3623 §2: while this router restarts, its routes stay as they were
+        if any(instance.engine.restarting for instance in self.instances.values()):
+            return
         if startup.stage is Stage.LINKS_KNOWN and startup.adjacencies_up(self.progress(), now):
             self._reach(Stage.ADJACENCIES_UP, now)
         if startup.stage is Stage.ADJACENCIES_UP and startup.lsdb_in_sync(

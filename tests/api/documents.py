@@ -653,6 +653,14 @@ GRACEFUL_RESTART: Json = {
     "protocols": [
         {
             "proto": "ospf",
+            "enabled": True,
+            "restarting": {"planned": False, "since": 0.42, "remaining": 119.58},
+            "restarted": {
+                "planned": True,
+                "duration": 0.713,
+                "ended": 3600.0,
+                "result": "completed",
+            },
             "helper": True,
             "helping": [
                 {
@@ -829,4 +837,5 @@ ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS}
     "reload": RELOAD,
     "drain": {"format": "fared-drain/1", "drained": True},
     "undrain": {"format": "fared-drain/1", "drained": False},
+    "restart": {"format": "fared-restart/1", "announced": True},
 }

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fared.daemon import boot_count as module
 from fared.daemon.boot_count import BootCount
 
 WALL_NS = 1_795_000_000 * 10**9
@@ -117,7 +116,7 @@ def test_a_failed_write_is_logged_and_the_router_starts(tmp_path: Path, step, mo
         monkeypatch.setattr(Path, step, fail)
     else:
         patched = fail_to_write if step == "open" else fail
-        monkeypatch.setattr(module.os, step, patched)
+        monkeypatch.setattr(os, step, patched)
     count, events = life(directory)
     assert count == OF_CLOCK + (step != "mkdir")
     assert events == ["boot-count-not-kept"]
@@ -140,6 +139,6 @@ def test_the_count_is_on_disk_before_it_is_returned(tmp_path: Path, monkeypatch)
     done: list[str] = []
     replace, fsync = Path.replace, os.fsync
     monkeypatch.setattr(Path, "replace", lambda *a: (done.append("rename"), replace(*a))[1])
-    monkeypatch.setattr(module.os, "fsync", lambda fd: (done.append("sync"), fsync(fd))[1])
+    monkeypatch.setattr(os, "fsync", lambda fd: (done.append("sync"), fsync(fd))[1])
     life(tmp_path)
     assert done == ["sync", "rename", "sync"]

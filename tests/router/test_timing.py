@@ -33,6 +33,7 @@ class Engine:
     said: list[object] = field(default_factory=list)
     settled: bool = False
     takes_routes: bool = False
+    restarting: bool = False
     ranges: tuple[()] = ()
     budgets: dict[str, object] = field(default_factory=dict)
 

@@ -93,6 +93,8 @@ class ToyEngine:
     ranges: tuple[tuple[AreaId, Prefix], ...] = ()
     budgets: Mapping[str, AnnounceBudget] = MappingProxyType({})
     boot_count = 0
+    restarting = False
+    restart_announced = True
 
     def __init__(self, settings: ToySettings, rng: Rng) -> None:
         self.settings = settings

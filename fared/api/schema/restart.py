@@ -31,16 +31,39 @@ class EndedHelp(TypedDict):
     result: str
 
 
+class RunningRestart(TypedDict):
+    """A restart of this router; ``remaining``: of the grace period."""
+
+    planned: bool
+    since: Seconds
+    remaining: Seconds
+
+
+class EndedRestart(TypedDict):
+    """The last restart of this router; ``result``: ``completed``, or why it ended early."""
+
+    planned: bool
+    duration: Seconds
+    ended: Seconds
+    result: str
+
+
 class ProtocolRestart(TypedDict):
-    """Graceful restart of one protocol; ``ended``: seconds ago, the oldest first."""
+    """Graceful restart of one protocol; ``ended``: seconds ago, the oldest first.
+
+    ``enabled``: for this router, ``helper``: for its neighbors.
+    """
 
     proto: str
+    enabled: bool
+    restarting: RunningRestart | None
+    restarted: EndedRestart | None
     helper: bool
     helping: list[HelpedNeighbor]
     ended: list[EndedHelp]
 
 
-class GracefulRestart(JsonDocument):
+class Restarts(JsonDocument):
     """``show graceful-restart``."""
 
     protocols: list[ProtocolRestart]

@@ -27,7 +27,7 @@ from fared.router.protocols import OSPF
 if TYPE_CHECKING:
     from fared.api.schema import ospf as schema
     from fared.api.schema.lsdb import Lsdb
-    from fared.api.schema.restart import ProtocolRestart
+    from fared.api.schema.restart import EndedRestart, ProtocolRestart, RunningRestart
     from fared.api.schema.system import AreaStatus, OspfStatus
 
 
@@ -113,6 +113,9 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
     """Return the neighbors that restart, and those that did."""
     return {
         "proto": OSPF,
+        "enabled": context.ospf.restarts,
+        "restarting": _restarting(context),
+        "restarted": _restarted(context),
         "helper": context.ospf.helper,
         "helping": [
             {
@@ -135,6 +138,29 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
             }
             for help_ended in context.ospf.help_ended
         ],
+    }
+
+
+def _restarting(context: ViewContext) -> RunningRestart | None:
+    current = context.ospf.restarting
+    if current is None:
+        return None
+    return {
+        "planned": current.reason.planned,
+        "since": round(context.now - current.began, 3),
+        "remaining": round(current.until - context.now, 3),
+    }
+
+
+def _restarted(context: ViewContext) -> EndedRestart | None:
+    last = context.ospf.restarted
+    if last is None:
+        return None
+    return {
+        "planned": last.planned,
+        "duration": round(last.duration, 3),
+        "ended": round(context.now - last.at, 3),
+        "result": last.result,
     }
 
 

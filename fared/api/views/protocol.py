@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fared.api.schema import protocol as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
     from fared.api.schema.lsdb import Lsdb
-    from fared.api.schema.restart import GracefulRestart
+    from fared.api.schema.restart import Restarts
 
 
 def interfaces(context: ViewContext) -> schema.Interfaces:
@@ -27,7 +27,7 @@ def neighbors(context: ViewContext) -> schema.Neighbors:
     return {"format": "fared-neighbors/1", "router_id": context.root, "neighbors": found}
 
 
-def graceful_restart(context: ViewContext) -> GracefulRestart:
+def graceful_restart(context: ViewContext) -> Restarts:
     """``show graceful-restart``."""
     parts = [views.graceful_restart(context) for _, views in views_of(context)]
     return {"format": "fared-graceful-restart/1", "protocols": [part for part in parts if part]}

@@ -141,11 +141,25 @@ class HelloProtocol:
         _, designated, backup = after
         # RFC 2328 §10.5, Waiting: it declares itself BDR, or DR without a BDR
         if interface.state is InterfaceState.WAITING:
+            # RFC 3623 §2: a router that restarts has the office that its neighbors list it for
+            if self._instance.restarting:
+                backup = self._resume_office(neighbor) or backup
             if backup or (designated and neighbor.backup_designated_router == 0):
                 self._interface_event(interface, InterfaceEvent.BACKUP_SEEN)
         # §10.5, otherwise: its priority changed, or it begins or ceases to declare itself DR or BDR
         elif after != before:
             self._interface_event(interface, InterfaceEvent.NEIGHBOR_CHANGE)
+
+    def _resume_office(self, neighbor: Neighbor) -> bool:
+        """Declare this router DR or BDR again, if a neighbor lists it as such; False: none does."""
+        interface = neighbor.interface
+        if neighbor.designated_router == interface.address:
+            interface.designated_router = interface.address
+        elif neighbor.backup_designated_router == interface.address:
+            interface.backup_designated_router = interface.address
+        else:
+            return False
+        return True
 
     def _mismatch(self, interface: Interface, hello: Hello) -> str | None:
         """The field of a hello that does not match this interface (RFC 2328 §10.5), or None."""

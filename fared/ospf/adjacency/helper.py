@@ -122,9 +122,10 @@ class RestartHelper:
         # RFC 3623 §3.1 (4): local policy
         if not settings.helper or (settings.planned_only and body.reason not in _PLANNED):
             return "helper-disabled" if not settings.helper else "unplanned"
-        # §3.1 (3): the grace period has not expired
-        if entry.age(self._process.now) >= body.period:
-            return "grace-period-expired"
+        # §3.1 (5): this router does not restart itself; (3): the grace period has not expired
+        expired = entry.age(self._process.now) >= body.period
+        if self._instance.restarting or expired:
+            return "grace-period-expired" if expired else "restarting"
         # §3.1: a helper accepts another grace LSA, with a new grace period
         if neighbor.helping is not None:
             return None

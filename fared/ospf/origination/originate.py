@@ -108,7 +108,7 @@ class Originator:
         return None if interface is None else contents.te_link(interface)
 
     def _add(self, area: Area, key: LsaKey, build: Callable[[], bytes | None]) -> SelfLsa:
-        return self._self_lsas.enter(area.lsdb, _options(area), key, build)
+        return self._self_lsas.enter(area.lsdb, area_options(area), key, build)
 
     # Events
 
@@ -140,13 +140,13 @@ class Originator:
             self._self_lsas.mark(own)
             own.held_until = self._process.now + ADJACENCY_SOON
 
-    def everything_changed(self) -> None:
-        """Settings changed: reconsider all LSAs."""
+    def everything_changed(self, *, force: bool = False) -> None:
+        """Reconsider all LSAs; ``force``: originate them even if unchanged."""
         for own in self._self_lsas:
             if own.lsdb.area is not None:
-                own.options = _options(self._instance.areas[own.lsdb.area])
+                own.options = area_options(self._instance.areas[own.lsdb.area])
             own.throttle.configure(self._instance.settings.throttle)
-            self._self_lsas.mark(own)
+            self._self_lsas.mark(own, force=force)
 
     def bandwidth_changed(self, interface: Interface) -> bool:
         """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
@@ -178,12 +178,15 @@ class Originator:
 
     def settle(self) -> None:
         """Advertise due bandwidths, and originate every marked LSA whose throttle allows it."""
+        # RFC 3623 §2: while this router restarts, it originates no LSAs
+        if self._instance.restarting:
+            return
         for interface in self._announcer.settle(self._process.now):
             self._self_lsas.mark_key((interface.settings.area, self._te_key(interface.ifindex)))
         self._self_lsas.settle()
 
 
-def _options(area: Area) -> int:
+def area_options(area: Area) -> int:
     """The E bit, off in stub areas (RFC 2328 §12.1.2)."""
     return 0 if area.settings.stub else int(Options.E)
 

@@ -115,6 +115,17 @@ class SelfLsas:
         self._table.clear()
         self._marked.clear()
 
+    def flush_stale(self) -> None:
+        """Flush LSAs from before a restart that this router does not originate (RFC 3623 §2.3)."""
+        rid, now = self._instance.router_id, self._process.now
+        for lsdb in self._instance.databases():
+            for entry in list(lsdb):
+                if entry.key.advertising_router != rid or not entry.flooded_in:
+                    continue
+                own = self._self_lsa_of(entry)
+                if (own is None or own.build() is None) and not entry.is_maxage(now):
+                    self._flooding.flush(entry)
+
     def _flush(self, own: SelfLsa) -> None:
         self._process.timers.cancel(own.timer)
         entry = own.lsdb.get(own.key)
@@ -153,6 +164,9 @@ class SelfLsas:
             received = entry.sequence_number
             last = own.last_sequence_number
             own.last_sequence_number = received if last is None else max(last, received)
+        # RFC 3623 §2: while this router restarts, LSAs from before are accepted and kept
+        if self._instance.restarting:
+            return
         # §13.4: originate an instance with a higher sequence number
         if own is not None and own.build() is not None:
             self.mark(own, force=True)
@@ -208,7 +222,8 @@ class SelfLsas:
                 self._forget(own)
             return False
         # §12.4: a new instance only if options or body differ, or if forced, by (1) or §13.4
-        if entry is not None and alive and not own.forced:
+        # §13.4: or if the database copy is from before a restart
+        if entry is not None and alive and not own.forced and not entry.flooded_in:
             same = entry.raw[LSA_HEADER_SIZE:] == body
             if same and entry.lsa.header.options == own.options:
                 return False

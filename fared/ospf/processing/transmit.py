@@ -1,6 +1,7 @@
 """Sending packets (RFC 2328 §8.1): each drain batches, encodes and addresses the packets queued.
 
-Hellos go first, since a neighbor accepts no other packet before them, then database descriptions
+Hellos go first, since a neighbor accepts no other packet before them (except a restarted router's
+grace LSA, RFC 3623 §2.1), then database descriptions
 and requests, then updates, then acknowledgments. A neighbor drops an update that arrives before
 the description that moves it to Exchange.
 """
@@ -138,9 +139,7 @@ class Transmitter:
         if not interface.is_active:
             tx.discard()
             return
-        if tx.hello_due:
-            tx.hello_due = False
-            self._send_hello(interface)
+        self._send_first(interface)
         packets, tx.packets = tx.packets, []
         for destination, body in packets:
             self._emit(interface, self._encode(interface, body), destination)
@@ -169,6 +168,16 @@ class Transmitter:
             acks, tx.acks = tx.acks, {}
             tx.acks_ripe = False
             self._send_acks(interface, list(acks.values()), multicast)
+
+    def _send_first(self, interface: Interface) -> None:
+        """Send LSAs that go before the first hello, and the hello."""
+        tx = interface.tx
+        if tx.first:
+            first, tx.first = tx.first, []
+            self._send_updates(interface, first, ALL_SPF_ROUTERS)
+        if tx.hello_due:
+            tx.hello_due = False
+            self._send_hello(interface)
 
     def _paced(self, tx: InterfaceTx) -> bool:
         """Whether floods on a LAN must wait, as those in the ``Outbox`` (``pacing``)."""

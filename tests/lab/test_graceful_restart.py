@@ -1,0 +1,129 @@
+"""Graceful restarts in a three-stage fabric: no packet lost, and no route changed at a neighbor."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.waiting import await_paths
+from tests.stream import Stream
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
+CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
+RATE, FLOWS = 5000, 64
+"""Packets/s in each direction, so 10,000 in all, over all spines."""
+WAYS = (("h1", "h2"), ("h2", "h1"))
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    """The fabric of the demo, with graceful restart at every router."""
+    with Fabric.from_file(CLOS3, directory=tmp_path_factory.mktemp("clos3")) as running:
+        assert await_paths(running, 60.0) is not None
+        for plan in running.plan.routers:
+            file = running.node(plan.name).directory / "fared.yaml"
+            config = yaml.safe_load(file.read_text())
+            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
+            file.write_text(yaml.safe_dump(config))
+            running.node(plan.name).cli("config", "reload")
+        yield running
+
+
+def state(fabric: Fabric, name: str) -> dict[str, Any]:
+    return json.loads(fabric.node(name).cli("show", "graceful-restart", "--json"))["protocols"][0]
+
+
+def restarted(fabric: Fabric, name: str) -> str | None:
+    """The result of the last restart, once the daemon is ready; None before."""
+    try:
+        status = json.loads(fabric.node(name).cli("show", "status", "--json"))
+        last = state(fabric, name)["restarted"]
+    except (LabError, DaemonUnreachableError, DaemonRefusedError):
+        return None
+    return last["result"] if last is not None and status["ready"] else None
+
+
+def settled(fabric: Fabric) -> None:
+    """All routers are ready, and none restarts or helps."""
+
+    def quiet() -> bool:
+        found = [state(fabric, plan.name) for plan in fabric.plan.routers]
+        return not any(part["helping"] or part["restarting"] for part in found)
+
+    wait_for(quiet, 20, "no restart in progress", pause=0.2)
+
+
+def begin(fabric: Fabric, name: str, *, planned: bool) -> None:
+    if planned:
+        fabric.node(name).cli("restart", "--graceful")
+    else:
+        fabric.stop_node(name, kill=True)
+        fabric.start_node(name)
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["planned", "crash"])
+@pytest.mark.parametrize("name", ["L1", "S1"])
+def test_a_restart_loses_no_packet_and_changes_no_route_of_any_router(
+    fabric: Fabric, name: str, planned: bool
+):
+    settled(fabric)
+    others = [plan.name for plan in fabric.plan.routers if plan.name != name]
+    views = {other: fabric.view(other) for other in others}
+    streams = [Stream.between(fabric, *way, flows=FLOWS, rate=RATE) for way in WAYS]
+    try:
+        wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
+        for view in views.values():
+            view.read_events()
+            view.writes.reset()
+        began = time.monotonic()
+        begin(fabric, name, planned=planned)
+        wait_for(lambda: restarted(fabric, name) is not None, 20, f"{name} has restarted")
+        took = time.monotonic() - began
+        settled(fabric)
+    finally:
+        for one in streams:
+            one.finish()
+    assert restarted(fabric, name) == "completed"
+    for view in views.values():
+        view.read_events()
+    writes = {other: (v.writes.routes, v.writes.next_hops) for other, v in views.items()}
+    lost = [one.lost for one in streams]
+    sent = sum(one.sent for one in streams)
+    kind = "planned" if planned else "crash"
+    print(f"\n{name}, {kind}: {sum(lost)} of {sent} packets lost, {took:.2f} s")  # noqa: T201
+    assert lost == [0, 0]
+    assert set(writes.values()) == {(0, 0)}
+
+
+def test_a_link_lost_during_the_restart_ends_it_and_routes_are_right_after(fabric: Fabric):
+    settled(fabric)
+    spine, other = "S1", "S2"
+    leaf = fabric.view("L1")
+
+    def to_l2() -> set[str]:
+        return {hop.interface for hop in leaf.hops("10.0.2.0/24")}
+
+    usual = to_l2()
+    assert {spine, other} <= usual
+    fabric.stop_node(spine, kill=True)
+    assert to_l2() == usual
+    fabric.fail(other, "L2")
+    try:
+        wait_for(lambda: to_l2() == usual - {spine, other}, 5, "L1 ends helping, both are left")
+        fabric.start_node(spine)
+        wait_for(lambda: restarted(fabric, spine) is not None, 20, "S1 is back")
+        wait_for(lambda: to_l2() == usual - {other}, 10, "S1 forwards again")
+    finally:
+        fabric.heal(other, "L2")
+    assert await_paths(fabric, 20.0) is not None
+    settled(fabric)
