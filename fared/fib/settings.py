@@ -1,8 +1,12 @@
-"""Settings of the FIB planner."""
+"""Settings of the FIB planner, and of packets that take another path than their flow."""
 
 from __future__ import annotations
 
+import enum
+
 import msgspec
+
+from fared.core.ids import Prefix
 
 ID_BASE = 0x0FA0_0000
 """First id of fared's own range in the kernel's one id space of next hops and groups.
@@ -47,3 +51,38 @@ class FibSettings(msgspec.Struct, frozen=True):
     def owns(self, object_id: int) -> bool:
         """Whether an id lies in the range."""
         return self.id_base <= object_id < self.id_base + self.id_count
+
+
+class Granularity(enum.StrEnum):
+    """What takes one path: all packets of a flow, those between two pauses, or each alone."""
+
+    FLOW = "flow"
+    FLOWLET = "flowlet"
+    PACKET = "packet"
+
+
+class SprayMatch(msgspec.Struct, frozen=True):
+    """Packets with one of these DSCPs, or ports as source or destination. All empty: any packet."""
+
+    dscp: tuple[int, ...] = ()
+    udp_ports: tuple[int, ...] = ()
+    tcp_ports: tuple[int, ...] = ()
+
+
+class SpraySettings(msgspec.Struct, frozen=True):
+    """Which packets leave the path of their flow (``fared.fib.spray``).
+
+    ``gap``: seconds without a packet that end a flowlet. ``prefixes``: destinations, empty for all.
+    ``phase``: where in a period this router begins, 0..1.
+    """
+
+    granularity: Granularity = Granularity.FLOW
+    gap: float = 0.02
+    prefixes: tuple[Prefix, ...] = ()
+    match: SprayMatch = SprayMatch()
+    phase: float = 0.0
+
+    @property
+    def by_flow(self) -> bool:
+        """Whether nothing is sprayed."""
+        return self.granularity is Granularity.FLOW
