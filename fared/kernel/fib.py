@@ -87,15 +87,27 @@ class KernelFib:
         self._place = RoutePlace(table, protocol, metrics)
         self._neighbors = NeighborCache(self._netlink, protocol)
         self._hops: dict[int, HopKey] = {}
-        self._settings = settings or FibSettings()
-        self._encoder = FibEncoder(self._place, self._settings, idle_timer, unbalanced_timer)
+        self.settings = settings or FibSettings()
+        self._encoder = FibEncoder(self._place, self.settings, idle_timer, unbalanced_timer)
         self._claimed: set[Prefix] = set()
         self._taken: dict[Prefix, int] = {}
         self._blocked: dict[Prefix, int | None] = {}
         self._unsure: set[Prefix] = set()
         self._leftovers: list[Message] = []
+        self.marks: set[int] = set()
+        """Tables of marks that the last reading found (``kernel.marks``)."""
         self.written = 0
         """Incremented with every list of operations: a reading begun before is out of date."""
+
+    @property
+    def protocol(self) -> int:
+        """The protocol number of our objects."""
+        return self._place.protocol
+
+    @property
+    def requests(self) -> RequestSocket:
+        """The socket whose echoes the monitor ignores, for other objects of ours."""
+        return self._netlink
 
     @property
     def port_id(self) -> int:
@@ -220,7 +232,7 @@ class KernelFib:
         """
         last: FibState | None = None
         for _ in range(_DUMP_ATTEMPTS):
-            reading = FibReading(self._place, self._settings)
+            reading = FibReading(self._place, self.settings)
             for kind, body in reading.requests():
                 entries, whole = self._netlink.dump_once(kind, body)
                 reading.whole &= whole
@@ -243,7 +255,7 @@ class KernelFib:
         """
         last: FibState | None = None
         for _ in range(_DUMP_ATTEMPTS):
-            reading = FibReading(self._place, self._settings, self._blocked)
+            reading = FibReading(self._place, self.settings, self._blocked)
             for kind, body in reading.requests():
                 reading.whole &= await self._reader.dump(kind, body, reading.take)
             if reading.whole or reading.state == last:
@@ -255,6 +267,7 @@ class KernelFib:
         """Accept a reading as the present state of the kernel."""
         state = reading.state
         self._leftovers = reading.leftovers
+        self.marks = reading.marks
         self._claimed.update(state.routes)
         self._unsure.clear()
         for prefix in self._taken:

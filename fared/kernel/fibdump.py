@@ -93,6 +93,7 @@ class FibReading:
         self.state = FibState()
         self.leftovers: list[Message] = []
         self.holders: dict[Prefix, int] = {}
+        self.marks: set[int] = set()
         self.whole = True
         self._place = place
         self._settings = settings
@@ -188,7 +189,9 @@ class FibReading:
         table = u32(found[RTA_TABLE]) if RTA_TABLE in found else table
         metric = u32(found[RTA_PRIORITY]) if RTA_PRIORITY in found else 0
         prefix = Prefix(family, int.from_bytes(found.get(RTA_DST, b""), "big"), length)
-        if table == place.table and metric == place.metrics[family]:
+        if self._settings.owns(table):
+            self.marks.add(table)  # the table of a mark: ``kernel.marks``
+        elif table == place.table and metric == place.metrics[family]:
             self.state.routes[prefix] = u32(found[RTA_NH_ID]) if RTA_NH_ID in found else 0
         else:
             # Routes are deleted before next hops, which the kernel deletes together with routes.
