@@ -23,6 +23,7 @@ from fared.config.bfd import BfdOptions, BfdRouter
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
+from fared.config.packets import PacketMatch
 from fared.config.redistribute import Redistribute
 from fared.config.restart import OspfGracefulRestart
 from fared.config.section import Reload, Section
@@ -177,6 +178,8 @@ class Adaptive(Section, frozen=True):
     """Weights of next hops. Times in seconds, ``time_constant`` 0 undamped; thresholds 0..1.
 
     ``flows`` None: many flows, proportional weights. ``announce_budget``: of an area or level.
+    ``granularity``: what takes one path, of the packets that ``packet_prefixes`` (destinations;
+    empty: all) and ``packet_match`` select.
     """
 
     enabled: bool = True
@@ -188,6 +191,10 @@ class Adaptive(Section, frozen=True):
     announce_budget: values.Rate = 500.0
     dead_band: values.Ratio = 0.05
     floor: values.Ratio = 0.02
+    granularity: Literal["flow", "flowlet", "packet"] = "flow"
+    flowlet_gap: values.Period = 0.02
+    packet_prefixes: list[values.AnyPrefixText] = field(default_factory=list)
+    packet_match: PacketMatch = PacketMatch()
 
 
 class Fib(Section, frozen=True):
@@ -235,6 +242,11 @@ class Config(Section, frozen=True):
     fib: Fib = Fib()
     api: Api = Api()
     log: Log = Log()
+
+    def check(self) -> None:
+        """Refuse spraying over a table other than main, before whose rule those of marks come."""
+        if self.adaptive.granularity != "flow" and self.fib.table != values.MAIN_TABLE:
+            raise values.expected("table: main, since packets are sprayed", field="fib")
 
     @functools.cached_property
     def _bandwidths(self) -> MostExact[LinkFacts]:

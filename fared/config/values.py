@@ -19,7 +19,8 @@ from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
 
 _PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 _HTTP = re.compile(r"^(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})$")
-_TABLES = {"main": 254, "default": 253}
+MAIN_TABLE = 254
+_TABLES = {"main": MAIN_TABLE, "default": 253}
 _LOCAL_TABLE = 255
 _IFNAME_MAX = 15  # IFNAMSIZ without its NUL
 _MAX_U32 = 0xFFFFFFFF

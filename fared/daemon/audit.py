@@ -72,6 +72,8 @@ class Auditor:
         self._drift = drift
         self._poll = poll
         self._links = links
+        self.compared: Callable[[], None] = lambda: None
+        """Called after each audit, for what it does not read."""
         self._defence = defence
         self._done = done
         self.skipped = 0
@@ -135,6 +137,7 @@ class Auditor:
             self._drifted_at = now
         elif now - self._drifted_at > _CALM:
             self._gap = _GAP
+        self.compared()
 
     def _skip(self, reasons: Counter[str], error: str) -> None:
         self.skipped += 1

@@ -43,6 +43,7 @@ from fared.daemon.restart import GracefulRestart
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
 from fared.daemon.settings import fib_settings, link_events
+from fared.daemon.spraying import SprayService
 from fared.daemon.sysctls import SettingsGuard
 from fared.daemon.views import ViewSource
 from fared.fib.model import FibState
@@ -256,6 +257,8 @@ class Daemon:
             defence=self.defence,
             done=self.runtime.resyncs,
         )
+        self.spraying = SprayService(self.fib, self.runner, self.log, self.defence)
+        self.auditor.compared = self.spraying.audit
         self.views = ViewSource(
             config=lambda: self.config,
             runner=self.runner,
@@ -303,12 +306,14 @@ class Daemon:
             events.LinksKnown(),
         )
         self.watch_routes()
+        self.spraying.configure(self.runner.router.settings.spray)
 
     async def _shut_down(self) -> None:
         self.log.info("stopping", on_exit=self.config.fib.on_exit)
         self.notifier.stopping()
         self.runner.feed(igp.ShutdownRequested())
         await asyncio.sleep(FAREWELL)
+        await self.spraying.stop(remove=self.config.fib.on_exit == "withdraw")
         if self.config.fib.on_exit == "withdraw":
             self.runner.feed(events.WithdrawRequested())
         self._close()
@@ -385,6 +390,8 @@ class Daemon:
         """Watch routes that may be redistributed, now that the router knows its interfaces."""
         sections = self.config.protocols.values()
         wanted = any(section.redistribute.wanted for section in sections)
+        # Of sprayed prefixes the packets that a route of others leads keep their path.
+        wanted |= not self.runner.router.settings.spray.by_flow
         self.monitor.watch_routes(wanted=wanted)
 
     def _want_bfd(self, proto: str, wanted: BfdWanted) -> None:
@@ -421,6 +428,7 @@ class Daemon:
         """Apply the settings of the whole router from the configuration."""
         self._logs.configure(self.config.log.level, self.config.log.format)
         self.operation.apply()
+        self.spraying.configure(self.runner.router.settings.spray)
         self.sysctls.check_soon()
         self.restarts.running()
 

@@ -77,6 +77,8 @@ class Runner:
         """Called when a protocol wants a BFD session, or no longer."""
         self.on_tick: Callable[[], None] = lambda: None
         """Called after each tick: other work can share the wakeup."""
+        self.spray: Callable[[events.ApplySpray], None] = lambda _: None
+        """Executes an ``ApplySpray`` and feeds its answer later."""
         self._flushing = self._failed = self._begun = False
         self._not_before = 0.0
         self._closing: dict[tuple[str, int], None] = {}
@@ -171,6 +173,8 @@ class Runner:
                 self._io[proto].send(packet)
             case events.ApplyFib():
                 self._apply(output)
+            case events.ApplySpray():
+                self.spray(output)
             case events.From(proto, igp.OpenInterface(ifindex)):
                 self._close_interfaces()
                 self._io[proto].open(ifindex)

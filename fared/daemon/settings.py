@@ -22,7 +22,7 @@ from fared.core.backoff import BackoffSettings
 from fared.core.ids import AreaId, RouterId
 from fared.core.igp import LinkChanged
 from fared.core.links import Link
-from fared.fib.settings import FibSettings
+from fared.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
 from fared.isis.ids import LevelSet
 from fared.isis.settings import (
     CircuitKind,
@@ -56,6 +56,8 @@ COARSE = AdvertiseSettings(threshold=0.25, minimum_interval=30.0)
 """Load is advertised rarely if no weights follow it, for display only."""
 LEAST_STALE, STALE_PERIODS = 10.0, 5
 """A load is valid for at least so many seconds, and for so many measuring periods."""
+_GOLDEN, _MAX_U32 = 0x9E37_79B1, 0xFFFF_FFFF
+"""2^32 over the golden ratio: multiples of it are far apart modulo 2^32 (Fibonacci hashing)."""
 _LOOPBACK = "lo"
 _TTL_SECURITY: dict[bool | str, TtlSecurity] = {
     False: TtlSecurity.OFF,
@@ -86,6 +88,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
             adaptation=adaptation_settings(config),
         ),
         fib=fib_settings(config),
+        spray=spray_settings(config, router_id),
         backoff=BackoffSettings(
             initial_delay=spf.initial_delay,
             short_delay=spf.short_delay,
@@ -110,6 +113,20 @@ def advertise_settings(config: Config) -> AdvertiseSettings:
 def fib_settings(config: Config) -> FibSettings:
     """Return the settings of the FIB planner: the type of groups in the kernel."""
     return FibSettings(resilient=config.fib.group_type == "resilient", buckets=config.fib.buckets)
+
+
+def spray_settings(config: Config, router_id: int) -> SpraySettings:
+    """Return which packets are sprayed. Routers begin their periods at different phases."""
+    adaptive, match = config.adaptive, config.adaptive.packet_match
+    return SpraySettings(
+        granularity=Granularity(adaptive.granularity),
+        gap=adaptive.flowlet_gap,
+        prefixes=tuple(sorted(adaptive.packet_prefixes)),
+        match=SprayMatch(
+            *(tuple(sorted(set(v))) for v in (match.dscp, match.udp_ports, match.tcp_ports))
+        ),
+        phase=(router_id * _GOLDEN & _MAX_U32) / 2**32,
+    )
 
 
 def adaptation_settings(config: Config) -> AdaptationSettings:

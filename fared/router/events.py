@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,9 @@ from fared.core.bfd import BfdChanged, BfdWanted
 from fared.fib.model import FibOperation, FibState, OperationResult
 from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
+
+if TYPE_CHECKING:
+    from fared.fib.spray import SprayOperation, SprayState
 
 
 class FibAdopted(msgspec.Struct, frozen=True):
@@ -71,6 +74,31 @@ class FibApplied(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
+class ApplySpray(msgspec.Struct, frozen=True):
+    """Output: apply these operations as one change and answer with SprayApplied."""
+
+    operations: tuple[SprayOperation, ...]
+
+
+class SprayApplied(msgspec.Struct, frozen=True):
+    """The answer to an ``ApplySpray``. After an ``error`` the state of the kernel, if known."""
+
+    error: str = ""
+    state: SprayState | None = None
+
+
+class SprayAdopted(msgspec.Struct, frozen=True):
+    """What a former process left of sprayed packets, before this one changed anything."""
+
+    state: SprayState
+
+
+class SprayAudited(msgspec.Struct, frozen=True):
+    """What the kernel holds of sprayed packets: the router repairs every difference."""
+
+    state: SprayState
+
+
 class LinksKnown(msgspec.Struct, frozen=True):
     """LinkChanged has been sent for every link that exists at start."""
 
@@ -102,12 +130,15 @@ ToAll = (
 )
 """Inputs that concern every engine."""
 
+SprayInput = SprayAdopted | SprayAudited | SprayApplied
+
 Input = (
     To
     | ToAll
     | FibAdopted
     | FibAudited
     | FibApplied
+    | SprayInput
     | LinksKnown
     | RouterSettingsApplied
     | WithdrawRequested
@@ -142,4 +173,4 @@ class Converged(msgspec.Struct, frozen=True):
     record: ConvergenceRecord
 
 
-Output = From | igp.LogRecord | ApplyFib | StageReached | Computed | Converged
+Output = From | igp.LogRecord | ApplyFib | ApplySpray | StageReached | Computed | Converged

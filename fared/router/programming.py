@@ -22,6 +22,8 @@ class FibProgramming:
         self.withdrawn = False
         self.unanswered = 0
         """Batches that the kernel has not answered yet."""
+        self.version = 0
+        """Incremented whenever the installed state may have changed."""
         self._planner = planner
         self._journal = journal
         self._outputs = outputs
@@ -29,6 +31,7 @@ class FibProgramming:
 
     def adopt(self, state: FibState) -> None:
         """Start from the objects that a former process left in the kernel."""
+        self.version += 1
         self._planner.adopt(state)
         self.frozen = bool(state.routes)
 
@@ -50,6 +53,7 @@ class FibProgramming:
         """Follow the next hops that the kernel removed with a link."""
         if up == (ifindex not in self._lost_links):
             return
+        self.version += 1
         if up:
             self._lost_links.discard(ifindex)
             self.apply(self._planner.link_restored(ifindex, now), "link restored")
@@ -71,11 +75,13 @@ class FibProgramming:
     ) -> None:
         """Have operations applied, as one batch."""
         if operations:
+            self.version += 1
             self.unanswered += 1
             self._outputs.append(events.ApplyFib(tuple(operations), cause, change))
 
     def applied(self, event: events.FibApplied, now: float) -> None:
         """Take the kernel's answers to a batch."""
+        self.version += 1
         self.unanswered -= 1
         again = self._planner.results(event.results, now, self.unanswered)
         self.apply(again, "retry after a refusal")
@@ -100,6 +106,7 @@ class FibProgramming:
         """Repair changes by others; a reading that a batch of ours overtakes is ignored."""
         if self.withdrawn or self.unanswered:
             return
+        self.version += 1
         drift, operations = self._planner.reconcile(state, now)
         self._journal.counts["drift"] += drift
         self._journal.counts["last-drift"] = drift

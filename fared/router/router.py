@@ -30,6 +30,7 @@ from fared.router.programming import FibProgramming
 from fared.router.protocols import PROTOCOLS, RoutingProtocol
 from fared.router.schedule import Schedule
 from fared.router.settings import RouterSettings
+from fared.router.spraying import Spraying
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
 from fared.ted.change import ChangeKind
 from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
@@ -72,6 +73,7 @@ class Router:
             for solver in instance.solvers.values():
                 solver.stopwatch = stopwatch
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
+        self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
         self._swept = False
         self.settled = False
         """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
@@ -104,6 +106,8 @@ class Router:
                     self._fib.audit(state, now)
             case events.FibApplied():
                 self._fib.applied(event, now)
+            case events.SprayAdopted() | events.SprayAudited() | events.SprayApplied():
+                self.spraying.handle(event, now)
             case events.LinksKnown():
                 self._reach(Stage.LINKS_KNOWN, now)
             case events.RouterSettingsApplied(settings):
@@ -131,6 +135,8 @@ class Router:
                 self._fib.link_state(ifindex, now, up=False)
             case igp.LoadMeasured(_, utilized) if utilized is not None:
                 self.adaptation.measured(now)
+            case igp.ExternalRoutes(changes):
+                self.spraying.local_changed(changes)
         for instance in self.instances.values():
             instance.engine.handle(event, now)
 
@@ -146,7 +152,8 @@ class Router:
         """When to call ``tick`` at the latest."""
         candidates = [self.schedule.next_deadline(), self.adaptation.next_at]
         candidates += [instance.engine.next_deadline() for instance in self.instances.values()]
-        candidates += [self._fib.next_deadline(), self.startup.next_deadline(self._now)]
+        candidates += [self._fib.next_deadline(), self.spraying.next_deadline()]
+        candidates.append(self.startup.next_deadline(self._now))
         known = [deadline for deadline in candidates if deadline is not None]
         return min(known) if known else None
 
@@ -195,6 +202,7 @@ class Router:
             self._adapt(now)
         if not self.startup.ready:
             self._advance(now)
+        self.spraying.process(now)
         return False
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
@@ -306,6 +314,7 @@ class Router:
         for instance in self.instances.values():
             instance.apply_settings(settings.solver)
         self.adaptation.configure(settings.solver, now)
+        self.spraying.configure(settings.spray)
         preferred = self.table.prefer(self.preferences)
         self.journal.changed(preferred, now, ("preference",))
         self._fib.update(preferred, now, "preference")

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.backoff import BackoffSettings
-from fared.fib.settings import FibSettings
+from fared.fib.settings import FibSettings, SpraySettings
 from fared.rib.settings import SolverSettings
 from fared.router.engine import EngineSettings
 
@@ -21,6 +21,7 @@ class RouterSettings(msgspec.Struct, frozen=True):
     """By protocol name."""
     solver: SolverSettings = SolverSettings()
     fib: FibSettings = FibSettings()
+    spray: SpraySettings = SpraySettings()
     backoff: BackoffSettings = BackoffSettings()
     preferences: Mapping[str, int] = msgspec.field(default_factory=dict)
     """By protocol, if not the default: the lower preference wins."""

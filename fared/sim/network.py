@@ -255,6 +255,8 @@ class Network(VirtualTime):
                         self.counts["fib-operations"] += len(operations)
                         results = tuple(node.kernel.apply(operations))
                         router.handle(events.FibApplied(output, results), self.now)
+                    case events.ApplySpray():
+                        router.handle(events.SprayApplied(), self.now)
                     case igp.LogRecord():
                         node.logs.append(output)
                     case _:

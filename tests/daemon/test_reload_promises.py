@@ -116,6 +116,11 @@ OTHER: dict[str, Any] = {
     "accept-start": "2019-02-01T00:00:00Z",
     "send-end": "2020-02-01T00:00:00Z",
     "accept-end": "2020-02-01T00:00:00Z",
+    "granularity": "packet",
+    "packet-prefixes": ["10.3.0.0/16"],
+    "dscp": [26],
+    "udp-ports": [4791],
+    "tcp-ports": [5001],
 }
 """Other values of what is neither a number, a duration, a percentage nor a choice."""
 TRIED = (

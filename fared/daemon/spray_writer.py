@@ -1,0 +1,115 @@
+"""Executes the operations of sprayed packets, one change at a time, beside the event loop.
+
+nft takes milliseconds, during which packets of neighbors must be processed. Rules and routes are
+written in the loop, because they use the socket whose echoes the monitor ignores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fared.daemon.defence import Defence
+from fared.fib.spray import SprayOperation, SprayState, operations_between
+from fared.kernel.spray import KernelSpray
+from fared.router import events
+
+
+class SprayWriter:
+    """Applies, reads and removes; ``feed`` receives the results."""
+
+    def __init__(
+        self,
+        kernel: KernelSpray,
+        feed: Callable[[events.Input], None],
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        defence: Defence,
+    ) -> None:
+        self.kernel = kernel
+        self._feed = feed
+        self._log = log
+        self._defence = defence
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    def adopt(self) -> None:
+        """Read what a former process left."""
+        self._begin(self._read(events.SprayAdopted))
+
+    def audit(self) -> None:
+        """Read again, unless a change or another reading is in progress."""
+        if not self._tasks:
+            self._begin(self._read(events.SprayAudited))
+
+    def apply(self, request: events.ApplySpray) -> None:
+        """Execute a change, and answer."""
+        self._begin(self._apply(request.operations))
+
+    def _begin(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+        if self._stopped:
+            work.close()
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _read(self, report: Callable[[SprayState], events.Input]) -> None:
+        with self._defence.guard("spray"):
+            async with self._turn:
+                try:
+                    state = await self._state()
+                except OSError as error:
+                    self._log.warning("spray-not-read", error=_words(error))
+                    return
+            self._feed(report(state))
+
+    async def _state(self) -> SprayState:
+        found, self.kernel.counted = await asyncio.to_thread(self.kernel.nft.read)
+        return self.kernel.join(found)
+
+    async def _apply(self, operations: Sequence[SprayOperation]) -> None:
+        error, state = "interrupted", None
+        try:
+            with self._defence.guard("spray"):
+                async with self._turn:
+                    error = await self._execute(operations)
+                    if error:
+                        state = await self._state_if_known()
+        finally:
+            self._feed(events.SprayApplied(error, state))
+
+    async def _execute(self, operations: Sequence[SprayOperation]) -> str:
+        """Return what was refused."""
+        refused = self.kernel.begin(operations)
+        try:
+            await asyncio.to_thread(self.kernel.nft.apply, operations)
+        except OSError as error:
+            return _words(error)
+        refused += self.kernel.end(operations)
+        return refused[0] if refused else ""
+
+    async def _state_if_known(self) -> SprayState | None:
+        try:
+            return await self._state()
+        except OSError:
+            return None
+
+    async def stop(self, *, remove: bool) -> None:
+        """End after the change in progress; ``remove``: leave nothing in the kernel."""
+        self._stopped = True
+        async with self._turn:
+            if not remove:
+                return
+            try:
+                state = await self._state()
+                error = await self._execute(operations_between(state, SprayState()))
+            except OSError as failure:
+                error = _words(failure)
+        if error:
+            self._log.warning("spray-not-removed", error=error)
+
+
+def _words(error: OSError) -> str:
+    return error.strerror or str(error)

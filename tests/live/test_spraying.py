@@ -1,0 +1,164 @@
+"""Sprayed packets: what a daemon puts into nftables, keeps right there, and takes away."""
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from fared.kernel.nftables import find_nft
+from tests.live.daemons import RIGHT_STUB, Json, Live, Pair, running_pair
+from tests.live.daemons import _config as usual
+from tests.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.netns,
+    pytest.mark.skipif(find_nft() is None, reason="nftables is not installed"),
+]
+
+TARGET = RIGHT_STUB.replace(".0/24", ".9")
+SOURCE = "10.0.91.9"
+PACKETS = 4000
+
+
+def configure(identity: str, hostname: str) -> Json:
+    config = usual(identity, hostname)
+    config["interfaces"] = {"u0": {"bandwidth": "100M"}, "u1": {"bandwidth": "300M"}}
+    return {**config, "adaptive": {"granularity": "packet"}}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Links of 100 and 300 Mbit/s."""
+    with running_pair("sp", tmp_path_factory.mktemp("spray"), configure) as pair:
+        yield pair
+
+
+@pytest.fixture
+def pair(running: Pair) -> Pair:
+    """The pair, which sprays packets; a test may change all of it."""
+    if not running.left.alive():
+        running.left.start()
+    running.left.reload()
+    running.await_routes()
+    wait_for(lambda: sorted(map(len, rounds(running.left))) == [4], 15, "packets are sprayed")
+    return running
+
+
+def listed(daemon: Live) -> list[Json]:
+    """What is in nftables."""
+    text = daemon.netns.run(["nft", "-j", "list", "ruleset"]).stdout
+    return [entry for entry in json.loads(text)["nftables"] if "metainfo" not in entry]
+
+
+def rules(daemon: Live, start: str) -> dict[str, list[Json]]:
+    """The rules of the chains whose names start so."""
+    found: dict[str, list[Json]] = {}
+    for entry in listed(daemon):
+        if "rule" in entry and entry["rule"]["chain"].startswith(start):
+            found.setdefault(entry["rule"]["chain"], []).append(entry["rule"])
+    return found
+
+
+def rounds(daemon: Live) -> list[list[str]]:
+    """The next hops of each round, in the order of packets."""
+    return [
+        [to["goto"]["target"] for _, to in rule["expr"][0]["vmap"]["data"]["set"]]
+        for (rule, *_) in rules(daemon, "group_").values()
+        if "vmap" in rule["expr"][0]
+    ]
+
+
+def counted(daemon: Live) -> dict[str, int]:
+    """The packets of each mark."""
+    chains = rules(daemon, "hop_")
+    return {name: rule["expr"][1]["counter"]["packets"] for name, (rule,) in chains.items()}
+
+
+def leftovers(daemon: Live) -> list[str]:
+    """Everything about sprayed packets that a kernel holds."""
+    ip = daemon.netns.ip
+    found = [str(entry) for entry in listed(daemon)]
+    for family in ("-4", "-6"):
+        found += [line for line in ip(family, "rule").splitlines() if "proto 201" in line]
+        routes = ip(family, "route", "show", "table", "all", "proto", "201").splitlines()
+        found += [line for line in routes if line.startswith("default") and "table 2621" in line]
+    return found
+
+
+def forward(daemon: Live, packets: int, port: int = 4791, target: str = TARGET) -> None:
+    """Let a host behind the router send UDP packets, with one source port each."""
+    (link,) = json.loads(daemon.netns.ip("-json", "link", "show", "d0"))
+    mac = bytes.fromhex(link["address"].replace(":", ""))
+    with daemon.netns.socket(socket.AF_PACKET, socket.SOCK_RAW) as sock:
+        with daemon.netns.entered():
+            sock.bind(("dx", 0))
+        addresses = socket.inet_aton(SOURCE) + socket.inet_aton(target)
+        udp = struct.pack("!HHHH", 5000, port, 28, 0) + bytes(20)
+        header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + addresses
+        total = sum(struct.unpack("!10H", header))
+        total = (total & 0xFFFF) + (total >> 16)
+        header = header[:10] + struct.pack("!H", ~total & 0xFFFF) + header[12:]
+        frame = mac + b"\x02\0\0\0\0\1" + b"\x08\0" + header + udp
+        for _ in range(packets):
+            sock.send(frame)
+
+
+def test_one_flow_takes_both_links_in_proportion_to_their_weights(pair: Pair):
+    before = counted(pair.left)
+    forward(pair.left, PACKETS)
+    after = counted(pair.left)
+    assert sorted(after[name] - before[name] for name in after) == [PACKETS // 4, 3 * PACKETS // 4]
+
+
+def test_packets_of_the_router_itself_follow_their_flow(pair: Pair):
+    before = counted(pair.left)
+    with pair.left.netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for _ in range(100):
+            sock.sendto(b"x", (TARGET, 4791))
+    assert counted(pair.left) == before
+
+
+def test_a_clean_exit_removes_all_of_it(pair: Pair):
+    assert leftovers(pair.left)
+    assert pair.left.terminate()[0] == 0
+    assert leftovers(pair.left) == []
+    assert pair.left.complaints() == []
+
+
+def test_a_restart_finds_what_it_left_and_changes_nothing(pair: Pair):
+    handles = [entry for entry in listed(pair.left) if "rule" in entry]
+    pair.left.kill()
+    pair.left.start()
+    pair.await_routes()
+    wait_for(lambda: pair.left.show("status")["ready"], 15, "ready")
+    assert [entry for entry in listed(pair.left) if "rule" in entry] == handles
+
+
+def test_a_reload_to_flows_removes_all_of_it(pair: Pair):
+    pair.left.reload({**pair.left.config, "adaptive": {"granularity": "flow"}})
+    wait_for(lambda: leftovers(pair.left) == [], 10, "nothing is left")
+
+
+def test_a_daemon_that_sprays_nothing_removes_what_a_former_process_left(pair: Pair):
+    pair.left.kill()
+    usual_config = pair.left.config
+    try:
+        pair.left.config = {**usual_config, "adaptive": {"granularity": "flow"}}
+        pair.left.start()
+        wait_for(lambda: leftovers(pair.left) == [], 15, "nothing is left")
+    finally:
+        pair.left.config = usual_config
+
+
+def test_a_changed_bandwidth_rewrites_one_round(pair: Pair):
+    blocks = [entry for entry in listed(pair.left) if "map" in entry]
+    config = copy.deepcopy(pair.left.config)
+    config["interfaces"]["u0"]["bandwidth"] = "300M"
+    pair.left.reload(config)
+    wait_for(lambda: sorted(map(len, rounds(pair.left))) == [2], 10, "1:1")
+    assert [entry for entry in listed(pair.left) if "map" in entry] == blocks
