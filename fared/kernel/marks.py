@@ -57,7 +57,7 @@ class KernelMarks:
 
     def __init__(self, requests: RequestSocket, protocol: int, settings: FibSettings) -> None:
         self._requests = requests
-        self._protocol = protocol
+        self.protocol = protocol
         self._settings = settings
 
     def put(self, operations: Iterable[SprayOperation]) -> list[str]:
@@ -101,7 +101,7 @@ class KernelMarks:
     def _skip(self, family: int) -> Message:
         """Pack the rule that leads packets without such a mark past the others."""
         mask = ~(self._settings.id_count - 1) & _WHOLE
-        body = _rule(family, 0, _GOTO, self._protocol)
+        body = _rule(family, 0, _GOTO, self.protocol)
         body += u32_attribute(_FRA_PRIORITY, _SKIP) + u32_attribute(_FRA_GOTO, _MAIN)
         body += u32_attribute(_FRA_FWMARK, 0) + u32_attribute(_FRA_FWMASK, mask)
         return RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, body
@@ -109,8 +109,8 @@ class KernelMarks:
     def _lead(self, family: int, nexthop_id: int) -> list[Message]:
         """Pack route and rule of a mark."""
         everything = Prefix(family, 0, 0)
-        route = route_body(everything, nexthop_id, self._protocol, _METRIC, nexthop_id)
-        rule = _rule(family, nexthop_id, _TO_TABLE, self._protocol)
+        route = route_body(everything, nexthop_id, self.protocol, _METRIC, nexthop_id)
+        rule = _rule(family, nexthop_id, _TO_TABLE, self.protocol)
         rule += u32_attribute(_FRA_PRIORITY, _LEAD)
         rule += u32_attribute(_FRA_FWMARK, nexthop_id) + u32_attribute(_FRA_FWMASK, _WHOLE)
         return [
@@ -146,7 +146,7 @@ class KernelMarks:
                 continue
             _, _, _, _, _, _, _, action, _ = RTMSG.unpack_from(body)
             found = attributes(body, RTMSG.size)
-            if found.get(_FRA_PROTOCOL, b"")[:1] != bytes([self._protocol]):
+            if found.get(_FRA_PROTOCOL, b"")[:1] != bytes([self.protocol]):
                 continue
             table = u32(found.get(_FRA_TABLE, b""))
             wanted = skip if action == _GOTO else self._lead(family, table)[1][2]
@@ -156,7 +156,7 @@ class KernelMarks:
         yield from seen
 
     def _has_route(self, family: int, table: int) -> bool:
-        request = RTMSG.pack(AF[family], 0, 0, 0, 0, self._protocol, 0, RTN_UNICAST, 0)
+        request = RTMSG.pack(AF[family], 0, 0, 0, 0, self.protocol, 0, RTN_UNICAST, 0)
         try:
             dumped = self._requests.dump(RTM_GETROUTE, request + u32_attribute(RTA_TABLE, table))
         except OSError as error:

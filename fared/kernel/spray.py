@@ -6,12 +6,14 @@ between them, in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fared.fib.spray import SprayOperation, SprayState
 from fared.kernel.fib import KernelFib
 from fared.kernel.marks import KernelMarks
-from fared.kernel.nftables import Counted, Nft, find_nft
+from fared.kernel.nft_listing import Counted
+from fared.kernel.nftables import Nft, find_nft
+from fared.kernel.spray_watch import SprayWatch
 
 
 class KernelSpray:
@@ -22,6 +24,10 @@ class KernelSpray:
         self.nft = nft
         self.counted: dict[int, Counted] = {}
         """Packets of each mark at the last reading."""
+
+    def watch(self, changed: Callable[[], None]) -> SprayWatch:
+        """Return what reports changes of objects that may be ours."""
+        return SprayWatch(changed, self.marks.protocol)
 
     def begin(self, operations: Sequence[SprayOperation]) -> list[str]:
         """Write what marks need; return what was refused."""

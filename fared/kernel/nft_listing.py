@@ -1,0 +1,195 @@
+"""Reads the table of sprayed packets from ``nft --json list table``.
+
+Everything that ``nft_table`` would not have written is damage, which the planner repairs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fared.fib.settings import SprayMatch
+from fared.fib.spray import Block, SprayRound, SprayState
+from fared.kernel.nft_table import (
+    BASE,
+    BLOCKS,
+    FLOWS,
+    GROUP,
+    HOP,
+    MARKED,
+    MARKS,
+    PORT,
+    PRIORITY,
+    SPRAY,
+    flowlet_rules,
+    flows_name,
+)
+
+Json = dict[str, Any]
+_DADDR = (("ip", "ipv4"), ("ip6", "ipv6"))
+
+
+class Counted(NamedTuple):
+    """Packets and bytes that left with a mark, since it was written."""
+
+    packets: int
+    size: int
+
+
+def parse(listed: Iterable[Json]) -> tuple[SprayState, dict[int, Counted]]:
+    """Return the state that a listing shows, and the packets of each mark."""
+    found = _Listing(listed)
+    if not found.table:
+        return SprayState(), {}
+    try:
+        return found.state(), found.counted
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return SprayState(damaged=True, marks=dict.fromkeys(found.counted, 0)), found.counted
+
+
+class _Listing:
+    """The objects of a listing, by name."""
+
+    def __init__(self, listed: Iterable[Json]) -> None:
+        self.table = False
+        self.counted: dict[int, Counted] = {}
+        self._chains: dict[str, Json] = {}
+        self._rules: dict[str, list[list[Any]]] = defaultdict(list)
+        self._maps: dict[str, Json] = {}
+        for entry in listed:
+            self.table |= "table" in entry
+            if "chain" in entry:
+                self._chains[entry["chain"]["name"]] = entry["chain"]
+            elif "map" in entry:
+                self._maps[entry["map"]["name"]] = entry["map"]
+            elif "rule" in entry:
+                self._rules[entry["rule"]["chain"]].append(entry["rule"]["expr"])
+
+    def state(self) -> SprayState:
+        """Return the state. Raises what a lookup raises if it was not written by fared."""
+        marks = {i: self._mark(i) for i in self._numbered(HOP)}
+        state = SprayState(self._match(), marks, self._rounds(), self._blocks())
+        known = {BASE, MARKED, SPRAY, *(f"{HOP}{i}" for i in marks)}
+        known |= {f"{GROUP}{i}" for i in state.rounds}
+        flows = {flows_name(i, each.gap) for i, each in state.rounds.items() if each.gap}
+        maps = {MARKS, *BLOCKS.values(), *flows}
+        elements = {key: _target(to) for key, to in self._maps[MARKS].get("elem", ())}
+        state.damaged = (
+            known != {*self._chains}
+            or maps != {*self._maps}
+            or elements != {i: f"{HOP}{i}" for i in marks}
+            or self._rules[MARKED] != [[_vmap({"meta": {"key": "mark"}}, f"@{MARKS}")]]
+            or self._rules[SPRAY] != [[_vmap(_daddr(p), f"@{m}")] for p, m in _DADDR]
+        )
+        return state
+
+    def _numbered(self, start: str) -> list[int]:
+        return [int(name[len(start) :]) for name in self._chains if name.startswith(start)]
+
+    def _match(self) -> SprayMatch:
+        base = self._chains[BASE]
+        if (base["hook"], base["prio"], base["policy"]) != ("prerouting", PRIORITY, "accept"):
+            raise ValueError(base)
+        first, *rest = self._rules[BASE]
+        numbers: dict[tuple[str, str], tuple[int, ...]] = {}
+        for compared, verdict in (r for r in rest if len(r) == 2):
+            field = compared["match"]["left"]["payload"]
+            right = compared["match"]["right"]
+            values = right["set"] if isinstance(right, dict) else [right]
+            numbers[field["protocol"], field["field"]] = tuple(values)
+            _expect(verdict, {"goto": {"target": SPRAY}})
+        _expect(first, [_comparison("!=", {"meta": {"key": "mark"}}, 0), {"return": None}])
+        found = SprayMatch(
+            numbers.get(("ip", "dscp"), ()),
+            numbers.get(("udp", "dport"), ()),
+            numbers.get(("tcp", "dport"), ()),
+        )
+        _expect(rest, list(_selecting_listed(found)))
+        return found
+
+    def _mark(self, nexthop_id: int) -> int:
+        """Count its packets; 0, since the family shows in its routes only."""
+        ((mangle, counter),) = self._rules[f"{HOP}{nexthop_id}"]
+        _expect(mangle, {"mangle": {"key": {"meta": {"key": "mark"}}, "value": nexthop_id}})
+        counted = counter["counter"]
+        self.counted[nexthop_id] = Counted(counted["packets"], counted["bytes"])
+        return 0
+
+    def _rounds(self) -> dict[int, SprayRound]:
+        gaps = {}
+        for name in self._maps:
+            if name.startswith(FLOWS):
+                gap, group_id = name[len(FLOWS) :].split("_")
+                gaps[int(group_id)] = int(gap)
+        return {i: self._round(i, gaps.get(i, 0)) for i in self._numbered(GROUP)}
+
+    def _round(self, group_id: int, gap: int) -> SprayRound:
+        rules = self._rules[f"{GROUP}{group_id}"]
+        if not gap:
+            ((chosen,),) = rules
+            chosen = chosen["vmap"]
+            order = tuple(int(_target(to)[len(HOP) :]) for _, to in chosen["data"]["set"])
+        else:
+            chosen = rules[2][1]["mangle"]["value"]["map"]
+            order = tuple(hop for _, hop in chosen["data"]["set"])
+            if len(rules) != len([*flowlet_rules("", "")]):
+                raise ValueError(rules)
+        _expect(chosen["key"], {"numgen": {"mode": "inc", "mod": len(order), "offset": 0}})
+        _expect([at for at, _ in chosen["data"]["set"]], list(range(len(order))))
+        return SprayRound(order, gap)
+
+    def _blocks(self) -> dict[Block, int]:
+        found = {}
+        for family, name in BLOCKS.items():
+            for key, to in self._maps[name].get("elem", ()):
+                found[_block(family, key)] = int(_target(to)[len(GROUP) :])
+        return found
+
+
+def _expect(found: object, wanted: object) -> None:
+    if found != wanted:
+        raise ValueError(found)
+
+
+def _daddr(protocol: str) -> Json:
+    return {"payload": {"protocol": protocol, "field": "daddr"}}
+
+
+def _vmap(key: Json, data: str) -> Json:
+    return {"vmap": {"key": key, "data": data}}
+
+
+def _comparison(operator: str, left: Json, right: object) -> Json:
+    return {"match": {"op": operator, "left": left, "right": right}}
+
+
+def _selecting_listed(match: SprayMatch) -> Iterator[list[Json]]:
+    """Yield the rules of ``_selecting`` as nft lists them."""
+    verdict: Json = {"goto": {"target": SPRAY}}
+    if match == SprayMatch():
+        yield [verdict]
+    fields = [(("ip", "dscp"), match.dscp), (("ip6", "dscp"), match.dscp)]
+    for protocol, ports in zip(PORT, (match.udp_ports, match.tcp_ports), strict=True):
+        fields += [((protocol, "dport"), ports), ((protocol, "sport"), ports)]
+    for (protocol, field), numbers in fields:
+        if numbers:
+            right = {"set": list(numbers)} if len(numbers) > 1 else numbers[0]
+            left = {"payload": {"protocol": protocol, "field": field}}
+            yield [_comparison("==", left, right), verdict]
+
+
+def _target(verdict: Mapping[str, Mapping[str, str]]) -> str:
+    return verdict["goto"]["target"]
+
+
+def _block(family: int, key: Any) -> Block:  # noqa: ANN401 - JSON
+    if isinstance(key, str):
+        first = last = int(ipaddress.ip_address(key))
+    elif "range" in key:
+        first, last = (int(ipaddress.ip_address(end)) for end in key["range"])
+    else:
+        network = ipaddress.ip_network((key["prefix"]["addr"], key["prefix"]["len"]))
+        first, last = int(network.network_address), int(network.broadcast_address)
+    return Block(family, first, last)
