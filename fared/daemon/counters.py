@@ -29,12 +29,14 @@ def counters_of(
         name: _of_protocol(instance, sockets.get(name, {}))
         for name, instance in router.instances.items()
     }
+    programming = router.spraying.programming
     found[_NO_PROTOCOL] = {
         "computations": {
             name: router.journal.counts[name] for name in ("spf", "capacity", "adaptation", "drift")
         },
         "load-samples": {result: loads[result] for result in ("ok", "failed")},
         "fib": {"group-rewrite": 0, **router.planner.counters},
+        "spray": {} if programming is None else dict(programming.planner.counters),
         "kernel": dict(operations),
         "edge": dict(edge),
     }

@@ -267,6 +267,7 @@ class Daemon:
             monitor=self.monitor,
             auditor=self.auditor,
             sysctls=self.sysctls,
+            spraying=self.spraying,
             defence=self.defence,
             io=self.io,
             log=self._logs.ring,

@@ -12,7 +12,8 @@ from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
 from fared.api.views.routes import quantization_error
-from fared.api.views.system import routes_by_protocol
+from fared.api.views.system import routes_by_protocol, spraying
+from fared.fib.settings import Granularity
 
 Labels = tuple[str, ...]
 
@@ -27,6 +28,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _bfd(context)
     yield from _routing(context)
     yield from _kernel(context, operations)
+    yield from _sprayed(context)
     yield from _links(context, censuses)
     yield from _announcements(context)
     yield from _process(context)
@@ -142,6 +144,24 @@ def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Met
     yield counter("fib_resyncs", "Full comparisons with the kernel", resyncs, ("reason",))
     rewritten: dict[Labels, int] = {("group-rewrite",): router.planner.counters["group-rewrite"]}
     yield counter("weight_changes", "Next-hop groups rewritten", rewritten, ("reason",))
+
+
+def _sprayed(context: ViewContext) -> Iterator[Metric]:
+    """Routes by granularity, and the packets that were not sent by flow."""
+    status = spraying(context)
+    counts = {(kind.value,): 0 for kind in Granularity}
+    counts["flow",] = len(context.router.planner.desired) - status["prefixes"]
+    counts[status["granularity"],] += status["prefixes"]
+    text = "Routes in the kernel by what takes one path"
+    yield gauge("granularity_routes", text, counts, ("granularity",))
+    text = "1 if packets cannot be sprayed as configured"
+    yield gauge("spray_problem", text, status["problem"] is not None)
+    labels: Labels = ("interface", "address")
+    hops = [((hop["interface"], hop["address"] or ""), hop) for hop in status["nexthops"]]
+    packets = {at: hop["packets"] for at, hop in hops}
+    yield counter("sprayed_packets", "Sprayed packets by next hop", packets, labels)
+    sizes = {at: hop["bytes"] for at, hop in hops}
+    yield counter("sprayed_bytes", "Bytes of sprayed packets by next hop", sizes, labels)
 
 
 def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Metric]:

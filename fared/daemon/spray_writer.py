@@ -1,7 +1,8 @@
 """Executes the operations of sprayed packets, one change at a time, beside the event loop.
 
 nft takes milliseconds, during which packets of neighbors must be processed. Rules and routes are
-written in the loop, because they use the socket whose echoes the monitor ignores.
+written in the loop, because they use the socket whose echoes the monitor ignores. What another
+program changes is read at once, or after pauses that double while it continues.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from fared.daemon.defence import Defence
 from fared.fib.spray import SprayOperation, SprayState, operations_between
 from fared.kernel.spray import KernelSpray
 from fared.router import events
+
+_GAP, _LONGEST_GAP = 0.01, 5.0
+"""Seconds between readings after changes of others, doubling."""
+_CALM = 10.0
+"""Seconds without such changes after which the gap is reset."""
 
 
 class SprayWriter:
@@ -33,15 +39,37 @@ class SprayWriter:
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
+        self._watch = kernel.watch(self._touched)
+        self._timer: asyncio.TimerHandle | None = None
+        self._gap = _GAP
+        self._touched_at = 0.0
 
     def adopt(self) -> None:
-        """Read what a former process left."""
+        """Read what a former process left, and watch from now on."""
+        self._watch.start()
         self._begin(self._read(events.SprayAdopted))
 
     def audit(self) -> None:
         """Read again, unless a change or another reading is in progress."""
         if not self._tasks:
             self._begin(self._read(events.SprayAudited))
+
+    def _touched(self) -> None:
+        """Read soon, because something changed; but our own changes are known."""
+        if self._tasks or self._timer is not None or self._stopped:
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._gap = _GAP if now - self._touched_at > _CALM else min(2 * self._gap, _LONGEST_GAP)
+        self._touched_at = now
+        self._timer = loop.call_later(self._gap, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._tasks:
+            self._timer = asyncio.get_running_loop().call_later(self._gap, self._look)
+        else:
+            self.audit()
 
     def apply(self, request: events.ApplySpray) -> None:
         """Execute a change, and answer."""
@@ -87,7 +115,10 @@ class SprayWriter:
             await asyncio.to_thread(self.kernel.nft.apply, operations)
         except OSError as error:
             return _words(error)
+        finally:
+            self._watch.discard()
         refused += self.kernel.end(operations)
+        self._watch.discard()
         return refused[0] if refused else ""
 
     async def _state_if_known(self) -> SprayState | None:
@@ -99,6 +130,9 @@ class SprayWriter:
     async def stop(self, *, remove: bool) -> None:
         """End after the change in progress; ``remove``: leave nothing in the kernel."""
         self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._watch.close()
         async with self._turn:
             if not remove:
                 return

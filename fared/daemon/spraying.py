@@ -6,6 +6,7 @@ kernel. Without nftables packets follow their flow.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fared.daemon.defence import Defence
@@ -58,6 +59,14 @@ class SprayService:
         self.writer = SprayWriter(kernel, self._runner.feed, self._log, self._defence)
         self._runner.spray = self.writer.apply
         self.writer.adopt()
+
+    @property
+    def counted(self) -> Mapping[int, tuple[int, int]]:
+        """Packets and bytes of each mark at the last reading; another one follows."""
+        if self.writer is None:
+            return {}
+        self.writer.audit()
+        return self.writer.kernel.counted
 
     def audit(self) -> None:
         """Compare the kernel with the expected state."""

@@ -25,6 +25,7 @@ from fared.daemon.defence import Defence
 from fared.daemon.inputs import Sockets
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
+from fared.daemon.spraying import SprayService
 from fared.daemon.sysctls import SettingsGuard
 from fared.fib.model import FibState
 from fared.kernel.fib import KernelFib
@@ -45,6 +46,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     monitor: KernelMonitor
     auditor: Auditor
     sysctls: SettingsGuard
+    spraying: SprayService
     defence: Defence
     io: Mapping[str, Sockets]
     log: deque[Json]
@@ -80,6 +82,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             counters=self._counters,
             foreign=self._foreign_routes,
             bfd=self._bfd,
+            spraying=self.spraying,
         )
 
     def _dump(self) -> FibState:
