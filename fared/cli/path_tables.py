@@ -178,7 +178,8 @@ def _weights(document: Json, out: Console, _now: float) -> None:
     for vector in document["vectors"]:
         more = vector["prefixes"] - len(vector["examples"])
         title = ", ".join(vector["examples"]) + (f" and {more} more" if more else "")
-        heading(out, title)
+        granularity = vector.get("granularity", "flow")
+        heading(out, title if granularity == "flow" else f"{title}, by {granularity}")
         grid = table(
             "Neighbor", "Interface", ">Path", ">Weight", ">Share", ">Wanted", ">Error", ">ECMP"
         )

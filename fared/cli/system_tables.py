@@ -46,6 +46,7 @@ def _status(document: Json, out: Console, now: float) -> None:
         ("Routes", _routes_line(routes)),
         ("Kernel", _fib_line(fib)),
         *_foreign(fib),
+        *_spraying(document.get("spraying")),
         ("SPF", _spf_line(spf, now)),
         ("Loop lag", human.duration(document["event_loop_lag"])),
         ("Configuration", document["config"]["file"]),
@@ -90,6 +91,20 @@ def _foreign(fib: Json) -> Iterable[tuple[str, Cell]]:
     more = fib.get("foreign_total", 0) - len(fib.get("foreign", []))
     if more > 0:
         yield "Foreign", Text(f"and {more} more", style="red")
+
+
+def _spraying(spraying: Json | None) -> Iterable[tuple[str, Cell]]:
+    """Yield what is sprayed, unless packets are to follow their flow, and a problem with it."""
+    if spraying is None:
+        return
+    if spraying["granularity"] != "flow":
+        routes, groups = count(spraying["prefixes"], "route"), count(spraying["groups"], "group")
+        yield "Granularity", f"{spraying['granularity']}: {routes}, {groups}"
+    for hop in spraying["nexthops"]:
+        via = f" via {hop['address']}" if hop["address"] else ""
+        yield "", f"{count(hop['packets'], 'packet')}: {hop['interface']}{via}"
+    if spraying["problem"]:
+        yield "Granularity", Text(f"not as configured: {spraying['problem']}", style="red")
 
 
 def _stages(stages: list[Json]) -> str:

@@ -53,8 +53,11 @@ class SprayPlanner:
         self._inside: tuple[Prefix, ...] | None = None
 
     def sprayed(self, prefix: Prefix) -> bool:
-        """Whether packets to addresses of a prefix are sprayed, as far as they are selected."""
-        return self._holders.get(prefix) in self.installed.rounds
+        """Whether packets to addresses of a prefix are sprayed, as far as ``match`` selects."""
+        inside = self.settings.prefixes
+        return self._holders.get(prefix) in self.installed.rounds and (
+            not inside or any(each.covers(prefix) or prefix.covers(each) for each in inside)
+        )
 
     def desire(self, fib: FibState, routes: Iterable[Prefix], local: Iterable[Prefix]) -> None:
         """Derive the desired state from the installed FIB.

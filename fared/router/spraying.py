@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fared.fib.settings import Granularity
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fared.core.ids import Prefix
     from fared.core.routes import LocalRoute, RouteKey
     from fared.fib.planner import FibPlanner
     from fared.fib.settings import SpraySettings
@@ -49,6 +52,12 @@ class Spraying:
 
         self.programming = SprayProgramming(self._settings, self._planner, self._fib, self._outputs)
         return self.programming
+
+    def granularity(self, prefix: Prefix) -> str:
+        """Return what takes one path of the route to a prefix."""
+        programming = self.programming
+        sprayed = programming is not None and programming.planner.sprayed(prefix)
+        return (self._settings.granularity if sprayed else Granularity.FLOW).value
 
     def handle(self, event: events.SprayInput, now: float) -> None:
         """Take what the kernel holds, or its answer."""

@@ -87,6 +87,17 @@ STATUS: Json = {
         "foreign": [{"prefix": "10.0.2.0/24", "protocol": 3}],
         "foreign_total": 1,
     },
+    "spraying": {
+        "granularity": "packet",
+        "groups": 3,
+        "prefixes": 12,
+        "drift": 0,
+        "problem": "nft is missing: install nftables",
+        "nexthops": [
+            {"interface": "swp1", "address": "10.1.1.0", "packets": 1000, "bytes": 1500000},
+            {"interface": "swp2", "address": None, "packets": 1, "bytes": 100},
+        ],
+    },
     "sysctls": [
         {
             "name": "net.ipv4.fib_multipath_hash_policy",
@@ -483,6 +494,7 @@ WEIGHTS: Json = {
             "prefixes": 1,
             "examples": ["10.0.2.0/24"],
             "destinations": ["10.255.0.6"],
+            "granularity": "flow",
             "quantization_error": 0.0,
             "members": [member(h, h["share"]) for h in DEGRADED],
             "adaptation": None,
@@ -493,6 +505,7 @@ WEIGHTS: Json = {
             "prefixes": 6,
             "examples": ["10.0.3.0/24", "10.0.4.0/24", "10.0.5.0/24"],
             "destinations": ["10.255.0.7", "10.255.0.8", "10.255.0.9"],
+            "granularity": "packet",
             "quantization_error": 0.0012,
             "members": [member(h, 0.2497) for h in EQUAL],
             "adaptation": None,
@@ -583,6 +596,7 @@ EXPLAIN: Json = {
         for h in DEGRADED
     ],
     "weights": "capacity",
+    "granularity": "packet",
     "summary": "Four equal-cost paths through spine1 to spine4; spine1 gets 7.7% instead of 25%"
     " because its link to leaf2 is down to 100G.",
     "last_change": {"at": NOW - 12, "causes": ["TE link LSA 1.0.0.2 of spine1"]},

@@ -61,6 +61,14 @@ ISIS_STATUS: Json = {
     "router_id": SYSTEM,
     "drained": True,
     "config": {**STATUS["config"], "last_reload_ok": True, "last_reload_error": None},
+    "spraying": {
+        "granularity": "flow",
+        "groups": 0,
+        "prefixes": 0,
+        "drift": 0,
+        "problem": None,
+        "nexthops": [],
+    },
     "sysctls": [],
     "ospf": None,
     "isis": LEVELS,
@@ -411,6 +419,7 @@ ISIS_EXPLAIN: Json = {
         for entry in VIA6
     ],
     "weights": "capacity",
+    "granularity": "flow",
     "summary": "2001:db8:0:2::/64 is behind 0102.5500.0008, 2 next hops at metric 30.",
     "last_change": {"at": NOW - 12, "causes": [f"lsp {system(1)}.00-00 seq 0x00000004"]},
 }
@@ -441,6 +450,7 @@ ISIS_WEIGHTS: Json = {
             "prefixes": 2,
             "examples": ["2001:db8:0:2::/64", "fd00::aff:8/128"],
             "destinations": [system(8)],
+            "granularity": "flow",
             "quantization_error": 0.0,
             "adaptation": None,
             "members": [

@@ -107,6 +107,7 @@ def test_every_metric_that_is_promised_is_exported(context):
         link_utilization_ratio weight_changes_total weight_quantization_error_ratio
         announce_budget announce_share announce_threshold_ratio announce_averaging_seconds
         announce_deferred announcements_total
+        granularity_routes spray_problem sprayed_packets_total sprayed_bytes_total
         event_loop_lag_seconds config_last_reload_success""".split()  # noqa: SIM905
     for name in promised:
         assert f"# TYPE fared_{name} " in text, name

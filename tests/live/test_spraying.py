@@ -123,6 +123,59 @@ def test_packets_of_the_router_itself_follow_their_flow(pair: Pair):
     assert counted(pair.left) == before
 
 
+def test_what_another_program_deletes_is_restored_at_once(pair: Pair):
+    drift = pair.left.show("status")["spraying"]["drift"]
+    pair.left.netns.run(["nft", "delete", "table", "inet", "fared"])
+    wait_for(lambda: rounds(pair.left), 5, "packets are sprayed again")
+    pair.left.netns.ip("rule", "delete", "pref", "32764")
+    wait_for(lambda: "32764:" in pair.left.netns.ip("rule"), 5, "the rule is back")
+    assert pair.left.show("status")["spraying"]["drift"] > drift
+    before = counted(pair.left)
+    forward(pair.left, 400)
+    after = counted(pair.left)
+    assert sorted(after[name] - before[name] for name in after) == [100, 300]
+
+
+def test_documents_and_metrics_tell_the_granularity(pair: Pair):
+    left = pair.left
+    forward(left, 400)
+    (vector,) = left.show("weights", prefix=RIGHT_STUB)["vectors"]
+    assert vector["granularity"] == "packet"
+    explained = left.ask("explain", prefix=RIGHT_STUB)
+    assert explained["granularity"] == "packet"
+    assert "each packet takes the next hop that is due" in explained["summary"]
+    status = left.show("status")["spraying"]
+    assert (status["granularity"], status["problem"]) == ("packet", None)
+    assert status["prefixes"] >= 2
+    wait_for(
+        lambda: sum(hop["packets"] for hop in left.show("status")["spraying"]["nexthops"]) >= 400,
+        5,
+        "the packets of each next hop",
+    )
+    found = left.metrics()
+    assert found['fared_granularity_routes{granularity="packet"}'] == status["prefixes"]
+    assert found['fared_sprayed_packets_total{address="10.129.1.1",interface="u1"}'] >= 300
+    for command in (("show", "status"), ("show", "weights"), ("explain", RIGHT_STUB)):
+        left.assert_answers(*command)
+
+
+def test_a_lost_link_is_taken_out_of_the_round_and_comes_back(pair: Pair):
+    pair.left.netns.ip("link", "set", "u1", "down")
+    try:
+        wait_for(lambda: not rounds(pair.left), 10, "one next hop is not sprayed")
+        before = counted(pair.left)
+        forward(pair.left, 50)
+        assert counted(pair.left) == before
+    finally:
+        pair.left.netns.ip("link", "set", "u1", "up")
+    wait_for(lambda: sorted(map(len, rounds(pair.left))) == [4], 15, "both are sprayed again")
+    pair.await_routes()
+    before = counted(pair.left)
+    forward(pair.left, 400)
+    after = counted(pair.left)
+    assert sorted(after[name] - before.get(name, 0) for name in after) == [100, 300]
+
+
 def test_a_clean_exit_removes_all_of_it(pair: Pair):
     assert leftovers(pair.left)
     assert pair.left.terminate()[0] == 0

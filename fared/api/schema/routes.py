@@ -142,6 +142,8 @@ class WeightVector(TypedDict):
     prefixes: int
     examples: list[str]
     destinations: list[str]
+    granularity: str
+    """What takes one path: flow, flowlet or packet."""
     quantization_error: float
     members: list[WeightMember]
     adaptation: AdaptationState | None
@@ -209,6 +211,8 @@ class Explain(JsonDocument):
     nexthops: list[ExplainNextHop]
     weights: str
     """The basis of weights: none, capacity, available or equalise."""
+    granularity: str
+    """What takes one path: flow, flowlet or packet."""
     summary: str
     """The explanation in one or two sentences."""
     last_change: dict[str, Any] | None

@@ -131,6 +131,30 @@ class FibCounts(TypedDict):
     foreign_total: int
 
 
+class SprayedHop(TypedDict):
+    """Sprayed packets that left through a next hop, since its mark was written (30 s old)."""
+
+    interface: str
+    address: str | None
+    packets: int
+    bytes: int
+
+
+class SprayStatus(TypedDict):
+    """What takes one path: ``granularity`` as configured (flow, flowlet or packet).
+
+    ``groups`` are sprayed, over packets to ``prefixes`` routes. ``problem``: why packets follow
+    their flow, or the last refusal. ``drift``: repairs of foreign changes since start.
+    """
+
+    granularity: str
+    groups: int
+    prefixes: int
+    drift: int
+    problem: str | None
+    nexthops: list[SprayedHop]
+
+
 class ConfigStatus(TypedDict):
     """``last_reload_ok`` and ``last_reload_error`` are None before the first reload."""
 
@@ -165,6 +189,7 @@ class Status(JsonDocument):
     spf: SpfStatus
     routes: RouteCounts
     fib: FibCounts
+    spraying: SprayStatus
     sysctls: list[dict[str, Any]]
     """Kernel settings that weights depend on: ``name, wanted, found, action, ok, why``."""
     event_loop_lag: Seconds

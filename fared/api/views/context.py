@@ -6,6 +6,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -60,6 +61,25 @@ class ProcessFacts(Protocol):
     """The reason of the last state change of each neighbor (ifindex, node id)."""
 
 
+class SprayFacts(Protocol):
+    """Facts of sprayed packets that only the daemon knows."""
+
+    @property
+    def missing(self) -> str:
+        """Why nothing can be sprayed; empty if it can."""
+
+    @property
+    def counted(self) -> Mapping[int, tuple[int, int]]:
+        """Packets and bytes by id of the next hop."""
+
+
+class NothingSprayed(msgspec.Struct, frozen=True):
+    """The facts if nothing is sprayed."""
+
+    missing: str = ""
+    counted: Mapping[int, tuple[int, int]] = MappingProxyType({})
+
+
 class ViewContext(msgspec.Struct, dict=True):
     """The daemon at one time: ``now`` on the router's clock, ``wall`` the same in Unix time."""
 
@@ -77,6 +97,7 @@ class ViewContext(msgspec.Struct, dict=True):
     """Protocol numbers of other programs' routes in the places of ours."""
     bfd: Callable[[], Bfd | None] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
+    spraying: SprayFacts = NothingSprayed()
     proto: str | None = None
     """The requested protocol; None: all that run."""
 

@@ -8,6 +8,7 @@ from fared.api.views.context import EXTERNAL, ViewContext, finite
 from fared.api.views.routes import MAX_EXAMPLES, next_hop_facts, written_weights
 from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
+from fared.fib.settings import Granularity, SprayMatch
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
 from fared.rib.model import Route
 
@@ -38,6 +39,7 @@ def explain(context: ViewContext, prefix: str) -> schema.Explain:
         ],
         "nexthops": [_explained(context, found, hop) for hop in explanation.hops],
         "weights": context.weights,
+        "granularity": context.router.spraying.granularity(found),
         "summary": _summary(context, explanation),
         "last_change": _last_change(context, found),
     }
@@ -129,7 +131,17 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
             f" {' and '.join(silent)} advertise{'' if several else 's'} no path capacity for it: "
             "the capacity beyond is unknown and limits nothing."
         )
-    return text + _others(context, route)
+    return text + _sprayed(context, route.prefix) + _others(context, route)
+
+
+def _sprayed(context: ViewContext, prefix: Prefix) -> str:
+    """Describe what is distributed over the next hops, unless it is flows."""
+    granularity = context.router.spraying.granularity(prefix)
+    if granularity == Granularity.FLOW:
+        return ""
+    match = context.router.settings.spray.match
+    which = "" if match == SprayMatch() else " that packet-match selects"
+    return f" Of forwarded packets{which}, each {granularity} takes the next hop that is due."
 
 
 def _others(context: ViewContext, route: Route) -> str:

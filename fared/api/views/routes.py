@@ -143,6 +143,7 @@ def weights(
                 wanted.family,
                 route.nexthops.key,
                 vector_of(context, wanted),
+                context.router.spraying.granularity(wanted),
             )
             found = vectors.setdefault(key, (route.nexthops, []))
             found[1].append(route)
@@ -182,6 +183,7 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
         "prefixes": len(users),
         "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
         "destinations": [context.name(node) for node in destinations],
+        "granularity": context.router.spraying.granularity(users[0].prefix),
         "quantization_error": round(quantization_error(context, hops, wanted), 6),
         "members": members,
         "adaptation": state(context, users[0].prefix),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fared import __version__
-from fared.api.views.context import EXTERNAL, ViewContext, family_name
+from fared.api.views.context import EXTERNAL, ViewContext, family_name, gateway
 from fared.api.views.each import views_of
 from fared.api.views.kernel import differences
 from fared.core.ids import Prefix
@@ -71,8 +71,37 @@ def status(context: ViewContext) -> schema.Status:
             ],
             "foreign_total": len(foreign),
         },
+        "spraying": spraying(context),
         "sysctls": runtime.sysctls,
         "event_loop_lag": round(runtime.event_loop_lag, 6),
+    }
+
+
+def spraying(context: ViewContext) -> schema.SprayStatus:
+    """Return what of the granularity is in effect, and the packets of each next hop."""
+    router, facts = context.router, context.spraying
+    programming = router.spraying.programming
+    planner = None if programming is None else programming.planner
+    nexthops = router.planner.installed.nexthops
+    hops: list[schema.SprayedHop] = []
+    for nexthop_id, (packets, size) in sorted(facts.counted.items()):
+        if nexthop_id in nexthops:
+            ifindex, family, address, _ = nexthops[nexthop_id]
+            link = context.links.get(ifindex)
+            hop: schema.SprayedHop = {
+                "interface": str(ifindex) if link is None else link.name,
+                "address": gateway(family, address),
+                "packets": packets,
+                "bytes": size,
+            }
+            hops.append(hop)
+    return {
+        "granularity": router.settings.spray.granularity.value,
+        "groups": 0 if planner is None else len(planner.installed.rounds),
+        "prefixes": 0 if planner is None else sum(map(planner.sprayed, router.planner.desired)),
+        "drift": 0 if planner is None else planner.counters["drift"],
+        "problem": facts.missing or (planner.error if planner is not None else "") or None,
+        "nexthops": hops,
     }
 
 
