@@ -29,7 +29,7 @@ from fared.lab.kernel_view import KernelView
 from fared.lab.kinds import NodeKind, kind_of
 from fared.lab.kinds.base import Command
 from fared.lab.namespaces import Netns
-from fared.lab.node import configure_interfaces
+from fared.lab.node import configure_interfaces, node_sysctls
 from fared.lab.processes import NodeProcess, end, send_signal, start_in_turn
 from fared.lab.shaping import shape_command
 
@@ -170,7 +170,7 @@ class Fabric:
         for node in self.nodes.values():
             Netns.create(node.netns.name)
             self._built.append(node)
-            for key, value in node.kind.sysctls(node.plan).items():
+            for key, value in node_sysctls(node.kind, node.plan).items():
                 node.netns.sysctl(key, value)
         if self._built:
             self._built[0].netns.batch("ip", self._link_commands())

@@ -13,7 +13,7 @@ import random
 import resource
 import selectors
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,6 +22,7 @@ from typing import Self
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import Pair
+from fared.lab.tcp_order import TcpOrder, order_of, read_info
 
 CONGESTION_CONTROL = "cubic"
 _FIRST_LISTENING_PORT = 18515
@@ -50,14 +51,16 @@ class Flows:
     def __init__(
         self,
         fabric: Fabric,
-        owners: list[Mapping[Pair, int]],
+        owners: Sequence[Mapping[Pair, int]],
         seed: int = 0,
         *,
         ipv6: bool = False,
+        congestion: str = CONGESTION_CONTROL,
     ) -> None:
         """Connect pairs of hosts, for each owner, with a number of connections. Raises LabError."""
         self._fabric = fabric
         self._ipv6 = ipv6
+        self._congestion = congestion
         self._stack = ExitStack()
         self._selector = self._stack.enter_context(selectors.DefaultSelector())
         self._buffer = memoryview(bytearray(_CHUNK))
@@ -122,6 +125,18 @@ class Flows:
             except OSError as error:
                 raise LabError(f"{flow.source} to {flow.target}: {error.strerror}") from error
         return received
+
+    def order(self, owner: int) -> TcpOrder:
+        """Return how the segments of an owner have arrived so far. Raises LabError.
+
+        Acknowledgments under way, of the last round trip, are not in it.
+        """
+        return order_of(
+            (read_info(flow.sender), read_info(flow.receiver))
+            for flows in self._flows[owner].values()
+            for flow in flows
+            if flow.receiver is not None
+        )
 
     def _transmit(self, flow: Flow) -> None:
         sent = os.sendfile(flow.sender.fileno(), self._pages, 0, min(flow.unsent, _CHUNK))
@@ -203,7 +218,14 @@ class Flows:
         made.settimeout(_CONNECT_DEADLINE)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION_CONTROL.encode())
+        try:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion.encode())
+        except OSError as error:
+            made.close()
+            name = self._congestion
+            raise LabError(
+                f"congestion control {name!r}: {error.strerror} (this kernel)"
+            ) from error
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 

@@ -18,11 +18,12 @@ from typing import NoReturn
 
 from fared.lab.addressing import NodePlan
 from fared.lab.errors import LabError
-from fared.lab.kinds import kind_of
+from fared.lab.kinds import NodeKind, kind_of
 from fared.lab.namespaces import CurrentNetns, Netns
 from fared.lab.shaping import shape_command
 
 _KINDS = ("fared", "linux")
+_NET = "net."
 _DEFAULT = "ipv4.conf.default."
 _POLL = 0.05
 # A shell that is process 1 receives only signals that it traps.
@@ -72,9 +73,19 @@ def _await_interfaces(plan: NodePlan, patience: float) -> None:
         time.sleep(_POLL)
 
 
+def node_sysctls(kind: NodeKind, plan: NodePlan) -> dict[str, object]:
+    """Return the network sysctls of a node without ``net.``: its kind's, then the file's."""
+    own = {
+        key.removeprefix(_NET): value
+        for key, value in plan.node.sysctls.items()
+        if key.startswith(_NET)
+    }
+    return {**kind.sysctls(plan), **own}
+
+
 def _set_sysctls(here: Netns, plan: NodePlan) -> None:
     """Set the sysctls of the kind; also those of interfaces, which exist already."""
-    for key, value in kind_of(plan.node.kind).sysctls(plan).items():
+    for key, value in node_sysctls(kind_of(plan.node.kind), plan).items():
         here.sysctl(key, value)
         if key.startswith(_DEFAULT):
             for port in plan.ports:
@@ -114,6 +125,8 @@ def _address_commands(plan: NodePlan) -> Iterator[str]:
         yield f"addr replace {port.address} dev {port.name}"
         if port.address6 is not None:
             yield f"addr replace {port.address6} dev {port.name} nodad"
+        if plan.node.single_segments:
+            yield f"link set dev {port.name} gso_max_segs 1"
         yield f"link set dev {port.name} up"
         if plan.loopback is None:
             yield f"route replace default via {port.peer_address} dev {port.name}"

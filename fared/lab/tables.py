@@ -8,6 +8,8 @@ from rich import box
 from rich.table import Table
 
 from fared.core.units import BytesPerSecond, format_bandwidth
+from fared.lab.packet_order import PacketOrder
+from fared.lab.tcp_order import TcpOrder
 from fared.lab.traffic import TrafficReport
 
 _BAR = 12
@@ -43,3 +45,49 @@ def shares_table(
         cells += [f"{shares.get(up.interface, 0.0):.1%}" for shares in measured]
         table.add_row(*cells, "█" * round(up.measured / largest * _BAR))
     return table
+
+
+def packet_order_table(sent: int, order: PacketOrder) -> Table:
+    """Format the order in which numbered packets arrived (RFC 4737, RFC 5236)."""
+    table = _order_table("order of packets")
+    for heading in ("sent", "received", "reordered", "3-reordered", "mean extent", "most", "held"):
+        table.add_column(heading, justify="right")
+    table.add_row(
+        f"{sent:,}",
+        f"{order.received:,}",
+        f"{order.reordered:,} ({order.ratio:.1%})",
+        f"{order.n_reordered:,}",
+        f"{order.mean_extent:.1f}",
+        str(order.extent),
+        str(order.buffer),
+    )
+    return table
+
+
+def segment_order_table(orders: Mapping[str, TcpOrder]) -> Table:
+    """Format the order in which TCP segments arrived, and what was sent again, by job."""
+    table = _order_table("order of TCP segments")
+    table.add_column("job", no_wrap=True)
+    for heading in ("segments", "early", "part", "extent", "resent", "spurious"):
+        table.add_column(heading, justify="right")
+    for name, order in orders.items():
+        table.add_row(
+            name,
+            f"{order.segments:,}",
+            f"{order.out_of_order:,}",
+            f"{order.ratio:.1%}",
+            "-" if order.extent is None else str(order.extent),
+            f"{order.retransmitted:,}",
+            f"{order.spurious:,}",
+        )
+    return table
+
+
+def _order_table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )

@@ -4,12 +4,15 @@ The same file runs under containerlab, with Docker, and under ``fared-lab``, wit
 containerlab our nodes are of ``kind: linux`` with an image; here the label ``fared-lab.kind`` names
 the program (``fared``, ``frr``, ``bird``; no label: a host). The literal kinds ``fared``, ``frr``
 and ``bird`` are accepted too, for files that only the lab runs. Inheritance is that of
-containerlab: defaults, then kind, then group, then the node; labels are merged.
+containerlab: defaults, then kind, then group, then the node; labels and ``sysctls`` are merged.
+Of the latter, which containerlab sets too, the lab sets those of ``net.``, after its own.
 
 The lab also reads these places, which containerlab leaves to the user:
 
 - link ``vars``: ``rate`` (``100M``, ``none``), ``cost``, ``area`` (OSPF), ``level`` (IS-IS)
 - label ``fared-lab.rate``: the default rate of a node's links to other routers
+- label ``fared-lab.segmentation`` of a host: ``single`` segments leave one by one, as from a NIC;
+  ``offload`` (the default): up to 64 KB of a TCP flow cross the fabric's veths as one packet
 - label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 - label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
 - labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
@@ -22,7 +25,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pydantic
 import yaml
@@ -30,6 +33,7 @@ import yaml
 from fared.core.ids import BACKBONE, AreaId, parse_area
 from fared.core.units import BytesPerSecond, parse_bandwidth
 from fared.lab.errors import TopologyError
+from fared.lab.topology_file import File, LinkConfig, NodeConfig, TopologyConfig
 
 ROUTER_KINDS = ("fared", "frr", "bird")
 HOST_KIND = "linux"
@@ -41,6 +45,8 @@ PROTOCOL_LABEL = "fared-lab.protocol"
 LEVEL_LABEL = "fared-lab.isis-level"
 AREA_LABEL = "fared-lab.isis-area"
 OSPF, ISIS = "ospf", "isis"
+SEGMENTATION_LABEL = "fared-lab.segmentation"
+SINGLE, OFFLOAD = "single", "offload"
 LEVELS = ("level-1", "level-2", "level-1-2")
 _DEFAULT_LEVEL = "level-2"
 _DEFAULT_AREA = "49.0000"
@@ -48,6 +54,7 @@ _DEFAULT_AREA = "49.0000"
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 _ISIS_AREA = re.compile(r"[0-9a-fA-F]{2}(?:\.?[0-9a-fA-F]{2}){0,12}")
 _INTERFACE_NAME = re.compile(r"[^\s/:]{1,15}")
+_SYSCTL = re.compile(r"net\.[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)+")
 _SECONDS = re.compile(r"[1-9][0-9]{0,3}")
 _UNSHAPED = ("none", "off")
 
@@ -85,6 +92,12 @@ class LabNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     startup_config: Path | None = None
     rate: BytesPerSecond | None = None
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def single_segments(self) -> bool:
+        """Whether each TCP segment leaves it as a packet of its own."""
+        return self.labels.get(SEGMENTATION_LABEL) == SINGLE
 
     @property
     def hello_interval(self) -> int:
@@ -145,7 +158,7 @@ def from_document(document: object, origin: Path, as_kind: str | None = None) ->
     Paths in it are relative to ``origin``. Raises TopologyError.
     """
     try:
-        file = _File.model_validate(document)
+        file = File.model_validate(document)
     except pydantic.ValidationError as error:
         raise TopologyError(_listing(origin, map(_pydantic_fault, error.errors()))) from error
     faults: list[str] = []
@@ -175,54 +188,6 @@ def _as(node: LabNode, kind: str | None) -> LabNode:
     return replace(node, kind=kind, startup_config=None)
 
 
-# -- the file as written ---------------------------------------------------------------------
-
-
-def _text(value: object) -> object:
-    """Return text: YAML reads ``1`` and ``off`` as other types."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value) if isinstance(value, int | float) else value
-
-
-_Text = Annotated[str, pydantic.BeforeValidator(_text)]
-
-
-class _NodeConfig(pydantic.BaseModel):
-    """The part of a node that the lab reads; the rest is containerlab's."""
-
-    kind: str | None = None
-    group: str | None = None
-    labels: dict[str, _Text] = pydantic.Field(default_factory=dict)
-    startup_config: str | None = pydantic.Field(default=None, alias="startup-config")
-
-
-class _LinkVars(pydantic.BaseModel):
-    rate: _Text | None = None
-    area: int | str | None = None
-    level: Literal["level-1", "level-2", "level-1-2"] | None = None
-    cost: Annotated[int, pydantic.Field(ge=1, le=65535)] = 10
-
-
-class _LinkConfig(pydantic.BaseModel):
-    endpoints: Annotated[list[str], pydantic.Field(min_length=2, max_length=2)]
-    vars: _LinkVars = _LinkVars()
-    mtu: Annotated[int, pydantic.Field(ge=576, le=65535)] = 1500
-
-
-class _TopologyConfig(pydantic.BaseModel):
-    nodes: dict[str, _NodeConfig | None]
-    links: list[_LinkConfig] = pydantic.Field(default_factory=list)
-    defaults: _NodeConfig = _NodeConfig()
-    kinds: dict[str, _NodeConfig | None] = pydantic.Field(default_factory=dict)
-    groups: dict[str, _NodeConfig | None] = pydantic.Field(default_factory=dict)
-
-
-class _File(pydantic.BaseModel):
-    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,40}$")]
-    topology: _TopologyConfig
-
-
 # -- checks ----------------------------------------------------------------------------------
 
 
@@ -238,8 +203,8 @@ def _listing(origin: Path, faults: Iterable[str]) -> str:
     return "\n".join([f"{origin}: {len(listed)} faults", *(f"  {fault}" for fault in listed)])
 
 
-def _node(name: str, topology: _TopologyConfig, origin: Path, faults: list[str]) -> LabNode:
-    own = topology.nodes[name] or _NodeConfig()
+def _node(name: str, topology: TopologyConfig, origin: Path, faults: list[str]) -> LabNode:
+    own = topology.nodes[name] or NodeConfig()
     defaults = topology.defaults
     kind = own.kind or defaults.kind or HOST_KIND
     group = own.group or defaults.group
@@ -247,8 +212,8 @@ def _node(name: str, topology: _TopologyConfig, origin: Path, faults: list[str])
         faults.append(f"node {name}: no group {group!r}{_nearest(group, topology.groups)}")
     layers = [
         defaults,
-        topology.kinds.get(kind) or _NodeConfig(),
-        (topology.groups.get(group) if group else None) or _NodeConfig(),
+        topology.kinds.get(kind) or NodeConfig(),
+        (topology.groups.get(group) if group else None) or NodeConfig(),
         own,
     ]
     kind = next((layer.kind for layer in reversed(layers) if layer.kind), HOST_KIND)
@@ -267,11 +232,26 @@ def _node(name: str, topology: _TopologyConfig, origin: Path, faults: list[str])
     path = origin.parent / startup if startup else None
     if path is not None and not path.is_file():
         faults.append(f"node {name}: startup-config {startup}: no such file")
-    return LabNode(name, kind, labels, path, rate)
+    sysctls = {key: value for layer in layers for key, value in layer.sysctls.items()}
+    faults.extend(f"node {name}: {fault}" for fault in _sysctl_faults(sysctls))
+    return LabNode(name, kind, labels, path, rate, sysctls)
+
+
+def _sysctl_faults(sysctls: Mapping[str, str]) -> Iterator[str]:
+    for key in sysctls:
+        if key.startswith("net.") and not _SYSCTL.fullmatch(key):
+            yield f"sysctls: {key!r} is not a name such as net.ipv4.tcp_reordering"
+
+
+_CHOICES = (
+    (PROTOCOL_LABEL, (OSPF, ISIS)),
+    (LEVEL_LABEL, LEVELS),
+    (SEGMENTATION_LABEL, (SINGLE, OFFLOAD)),
+)
 
 
 def _label_faults(labels: Mapping[str, str]) -> Iterator[str]:
-    for label, known in ((PROTOCOL_LABEL, (OSPF, ISIS)), (LEVEL_LABEL, LEVELS)):
+    for label, known in _CHOICES:
         value = labels.get(label)
         if value is not None and value not in known:
             yield f"label {label}: {value!r} is none of {', '.join(known)}{_nearest(value, known)}"
@@ -296,7 +276,7 @@ def _rate(text: str | None, place: str, faults: list[str]) -> tuple[BytesPerSeco
         return None, True
 
 
-def _link(number: int, raw: _LinkConfig, faults: list[str]) -> LabLink | None:
+def _link(number: int, raw: LinkConfig, faults: list[str]) -> LabLink | None:
     place = f"link {number}"
     ends = []
     for text in raw.endpoints:

@@ -8,11 +8,12 @@ import click
 from rich.console import Console
 
 from fared.core.units import format_bandwidth
-from fared.lab import holder
+from fared.lab import holder, iperf
 from fared.lab import traffic as traffic_
 from fared.lab.fabric import Fabric
-from fared.lab.tables import shares_table
-from fared.lab.workload_command import collective_commands
+from fared.lab.tables import packet_order_table, segment_order_table, shares_table
+from fared.lab.udp import LEAST_PAYLOAD, MOST_PAYLOAD, PAYLOAD
+from fared.lab.workload_command import collective_commands, congestion_option
 
 
 class _TrafficGroup(click.Group):
@@ -44,8 +45,16 @@ class _TrafficGroup(click.Group):
 @click.option(
     "--rate", default=traffic_.DEFAULT_RATE, show_default=True, help="Packets per second."
 )
+@click.option(
+    "--payload",
+    type=click.IntRange(LEAST_PAYLOAD, MOST_PAYLOAD),
+    default=PAYLOAD,
+    show_default=True,
+    help="Bytes of a packet, without headers.",
+)
 @click.option("--iperf3", "streams", type=int, metavar="N", help="N TCP streams instead of flows.")
 @click.option("--seconds", default=5, show_default=True, help="Duration of iperf3.")
+@congestion_option
 @click.option("--ipv6", is_flag=True, help="Flows over IPv6, where IS-IS runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_context
@@ -57,8 +66,10 @@ def traffic(
     flows: int,
     packets_per_flow: int,
     rate: int,
+    payload: int,
     streams: int | None,
     seconds: int,
+    congestion: str,
     ipv6: bool,
     as_json: bool,
 ) -> None:
@@ -75,9 +86,19 @@ def traffic(
 
     def send(fabric: Fabric) -> int:
         if streams is not None:
-            moved = traffic_.transfer(fabric, source, destination, streams=streams, seconds=seconds)
-            goodput = f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput"
-            click.echo(moved.as_json() if as_json else goodput)
+            moved = iperf.transfer(
+                fabric,
+                source,
+                destination,
+                streams=streams,
+                seconds=seconds,
+                congestion=congestion,
+            )
+            if as_json:
+                click.echo(moved.as_json())
+                return 0
+            click.echo(f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput\n")
+            Console().print(segment_order_table({"iperf3": moved.order}))
             return 0
         report = traffic_.measure(
             fabric,
@@ -86,12 +107,15 @@ def traffic(
             flows=flows,
             packets_per_flow=packets_per_flow,
             rate=rate,
+            payload=payload,
             ipv6=ipv6,
         )
         if as_json:
             click.echo(report.as_json())
         else:
             Console().print(shares_table(report))
+            if report.order is not None:
+                Console().print(packet_order_table(report.sent, report.order))
         return 0
 
     sys.exit(holder.choose(context.obj).run(send))

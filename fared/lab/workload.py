@@ -22,8 +22,9 @@ from fared.lab.bounds import Rate, kernel_rates, least_seconds
 from fared.lab.errors import LabError
 from fared.lab.expected import VETH_RATE
 from fared.lab.fabric import Fabric
-from fared.lab.flows import Flows
+from fared.lab.flows import CONGESTION_CONTROL, Flows
 from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job, Pair
+from fared.lab.tcp_order import TcpOrder
 
 FORMAT = "fared-workload/1"
 _STALLED = 30.0
@@ -41,13 +42,17 @@ class Iteration:
 
 @dataclass(frozen=True)
 class JobReport:
-    """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration."""
+    """Results of a job; ``bound`` None: some pair had no path; ``moved``: bytes of an iteration.
+
+    ``order``: of the segments of all iterations together.
+    """
 
     job: Job
     steps: int
     moved: int
     bound: float | None
     iterations: tuple[Iteration, ...]
+    order: TcpOrder
 
     @property
     def median(self) -> float:
@@ -97,6 +102,7 @@ class WorkloadReport:
                 "median": report.median if report.iterations else None,
                 "efficiency": report.efficiency,
                 "completions": [asdict(one) for one in report.iterations],
+                "order": asdict(report.order),
             }
             for report in self.jobs
         ]
@@ -120,6 +126,7 @@ def run(
     timeout: float = DEFAULT_TIMEOUT,
     interval: float = DEFAULT_INTERVAL,
     ipv6: bool = False,
+    congestion: str = CONGESTION_CONTROL,
 ) -> WorkloadReport:
     """Run jobs side by side to their end; read the links every ``interval`` seconds.
 
@@ -131,9 +138,11 @@ def run(
     rate = kernel_rates(fabric)
     bounds = [bound(job, fabric.plan, rate) for job in jobs]
     runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
-    with Flows(fabric, [run.pairs() for run in runs], seed, ipv6=ipv6) as flows:
+    pairs = [run.pairs() for run in runs]
+    with Flows(fabric, pairs, seed, ipv6=ipv6, congestion=congestion) as flows:
         meter = _Meter(fabric, rate, interval)
         _drive(flows, runs, meter, timeout)
+        orders = [flows.order(run.number) for run in runs]
     reports = tuple(
         JobReport(
             run.job,
@@ -141,8 +150,9 @@ def run(
             sum(sum(step.values()) for step in run.steps),
             least if math.isfinite(least) else None,
             tuple(run.done),
+            order,
         )
-        for run, least in zip(runs, bounds, strict=True)
+        for run, least, order in zip(runs, bounds, orders, strict=True)
     )
     return WorkloadReport(
         fabric.topology.name, meter.elapsed(), reports, tuple(meter.times), meter.links()

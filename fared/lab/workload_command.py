@@ -17,7 +17,9 @@ from rich.console import Console
 from fared.lab import holder
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.fabric import Fabric
+from fared.lab.flows import CONGESTION_CONTROL
 from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
+from fared.lab.tables import segment_order_table
 
 _DEFAULT_ITERATIONS = 10
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
@@ -43,6 +45,16 @@ def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
     base = 1024.0 if match[3] else 1000.0
     power = _POWERS[match[2].upper()]
     return round(float(match[1]) * base**power)
+
+
+congestion_option = click.option(
+    "--congestion-control",
+    "congestion",
+    default=CONGESTION_CONTROL,
+    show_default=True,
+    metavar="NAME",
+    help="Congestion control of TCP, of those that the kernel has.",
+)
 
 
 def collective_commands() -> Iterator[click.Command]:
@@ -92,6 +104,7 @@ def collective_commands() -> Iterator[click.Command]:
     help="Interval between samples of the links.",
 )
 @click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
+@congestion_option
 @click.option(
     "--timeout",
     default=DEFAULT_TIMEOUT,
@@ -125,6 +138,7 @@ def _workload(
     seed: int,
     interval: float,
     ipv6: bool,
+    congestion: str,
     timeout: float,
     pictures: tuple[Path, ...],
     as_json: bool,
@@ -148,12 +162,25 @@ def _workload(
             plots.check(picture)
         chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
         wanted = [*_dealt(job, chosen, jobs), *(_another(job, text) for text in more)]
-        report = run(fabric, wanted, seed=seed, timeout=timeout, interval=interval, ipv6=ipv6)
+        report = run(
+            fabric,
+            wanted,
+            seed=seed,
+            timeout=timeout,
+            interval=interval,
+            ipv6=ipv6,
+            congestion=congestion,
+        )
         if as_json:
             click.echo(report.as_json())
         else:
             console = Console(highlight=False)
             console.print(workload_tables.completion_table(report))
+            orders = {
+                f"{number} {job.job.collective}": job.order
+                for number, job in enumerate(report.jobs, 1)
+            }
+            console.print(segment_order_table(orders))
             console.print(workload_tables.uses_table(report))
         for picture in pictures:
             plots.draw(report, picture)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fared.lab import topology, traffic
+from fared.lab import topology, traffic, udp
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import Job
 from fared.lab.kernel_view import shares
@@ -121,8 +121,8 @@ def spread(fabric: Fabric, prefix: str) -> list[float]:
     before, arrived = view.counters(), sum(carried())
     with ExitStack() as stack:
         for name in NEIGHBORS:
-            stack.enter_context(traffic.sinks(fabric.node(name), target))
-        traffic.send(fabric.node("h1"), target, FLOWS, 1, 30_000)
+            stack.enter_context(udp.sinks(fabric.node(name), target))
+        udp.send(fabric.node("h1"), target, udp.Stream(FLOWS, rate=30_000))
         deadline = time.monotonic() + 5.0
         while sum(carried()) - arrived < FLOWS and time.monotonic() < deadline:
             select.select([], [], [], 0.01)

@@ -9,8 +9,11 @@ import yaml
 from click.testing import CliRunner
 
 from fared.lab import topology
+from fared.lab.addressing import make_plan
 from fared.lab.errors import TopologyError
+from fared.lab.kinds import kind_of
 from fared.lab.main import main
+from fared.lab.node import node_sysctls
 
 GOOD = """
 name: two
@@ -65,6 +68,23 @@ topology:
     assert read.nodes["N"].rate == 1e9 / 8
 
 
+def test_sysctls_are_inherited_like_labels_and_only_those_of_the_network_are_set():
+    """containerlab sets all of them; the lab has no namespaces but of the network."""
+    read = parse(
+        """
+name: x
+topology:
+  defaults: {sysctls: {net.ipv4.tcp_reordering: 10, net.ipv4.tcp_recovery: 1}}
+  nodes: {h: {sysctls: {net.ipv4.tcp_recovery: 5, kernel.shmmax: 1}}}
+"""
+    )
+    plan = make_plan(read).node("h")
+    assert node_sysctls(kind_of("linux"), plan) == {
+        "ipv4.tcp_reordering": "10",
+        "ipv4.tcp_recovery": "5",
+    }
+
+
 def test_the_routers_can_be_run_as_another_kind():
     """The same fabric with FRR, to compare; hosts stay hosts."""
     read = parse(GOOD, as_kind="bird")
@@ -86,6 +106,11 @@ def test_the_routers_can_be_run_as_another_kind():
         (("B: {group: router", "B: {group: ruoter"), "did you mean 'router'?"),
         (("h: {}", "h: {startup-config: no.cfg}"), "startup-config no.cfg: no such file"),
         (('["A:B", "B:A"]', '["A:B"]'), "topology.links.0.endpoints"),
+        (("h: {}", "h: {sysctls: {net.ipv4: 1}}"), "node h: sysctls: 'net.ipv4' is not a name"),
+        (
+            ("h: {}", "h: {labels: {fared-lab.segmentation: singel}}"),
+            "'singel' is none of single, offload (did you mean 'single'?)",
+        ),
         (("name: two", "name: ''"), "name:"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,14 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from fared.lab import topology
+from fared.lab import traffic as traffic_
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import Job
+from fared.lab.packet_order import PacketOrder
+from fared.lab.tables import segment_order_table
+from fared.lab.tcp_order import TcpOrder, order_of
 from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths, interfaces
 from fared.lab.workload import Iteration, JobReport, LinkUse, WorkloadReport, bound, run
@@ -59,7 +64,11 @@ def report() -> WorkloadReport:
     ring = Job("all-reduce-ring", ("h1", "h2", "h3"), 3_000_000)
     cut = Job("all-to-all", ("h1", "h2"), 1000, iterations=None, seconds=1.0)
     times = (Iteration(0.0, 0.4), Iteration(0.4, 0.2), Iteration(0.7, 0.3))
-    jobs = (JobReport(ring, 4, 12_000_000, 0.15, times), JobReport(cut, 1, 1000, None, ()))
+    order = TcpOrder(12_345_678, 1_234_567, events=80_000, extent=300, retransmitted=9, spurious=7)
+    jobs = (
+        JobReport(ring, 4, 12_000_000, 0.15, times, order),
+        JobReport(cut, 1, 1000, None, (), order_of([])),
+    )
     link = LinkUse("S1", "L2", "L2", 12.5e6, (0.5, 1.0))
     return WorkloadReport("small", 1.0, jobs, (0.5, 1.0), (link,))
 
@@ -159,6 +168,47 @@ def test_the_same_seed_gives_the_same_flows_and_they_keep_their_paths(fabric: Fa
     assert split(7) == pytest.approx(first, abs=100_000), "half a flow"
 
 
+@pytest.fixture
+def sprayed(fabric: Fabric) -> Iterator[Fabric]:
+    """L1 sends the packets to h2 over S1 and S2 in turn, however slow these are."""
+    if shutil.which("nft") is None:
+        pytest.skip("nft is not installed")
+    leaf = fabric.node("L1").netns
+    for mark, hop in enumerate(sorted(fabric.view("L1").hops("10.0.2.0/24")), 1):
+        route = ("default", "via", str(hop.gateway), "dev", hop.interface)
+        leaf.ip("route", "add", *route, "table", f"10{mark}")
+        leaf.ip("rule", "add", "fwmark", str(mark), "lookup", f"10{mark}")
+    chosen = "meta mark set numgen inc mod 2 map { 0 : 1, 1 : 2 }"
+    rules = ["{ type filter hook prerouting priority mangle; }", f"ip daddr 10.0.2.0/24 {chosen}"]
+    lines = [f"add chain ip spray every {rules[0]}", f"add rule ip spray every {rules[1]}"]
+    leaf.run(["nft", "-f", "-"], stdin="\n".join(["add table ip spray", *lines, ""]))
+    yield fabric
+    leaf.run(["nft", "delete", "table", "ip", "spray"])
+    for mark in ("1", "2"):
+        leaf.ip("rule", "del", "fwmark", mark)
+        leaf.ip("route", "flush", "table", f"10{mark}")
+
+
+@pytest.mark.netns
+def test_packets_sprayed_over_unequal_paths_are_reported_out_of_order(sprayed: Fabric):
+    """The queue of the slow path grows to 50 ms; of flows that keep their path all are in order."""
+    sprayed.shape("S1", "L2", 10 * MBIT)
+    send = {"flows": 1, "packets_per_flow": 1200, "rate": 4000, "payload": 1000}
+    report = traffic_.measure(sprayed, "h1", "h2", **send)
+    assert [up.measured for up in report.uplinks] == pytest.approx([0.5, 0.5], abs=0.01)
+    assert report.order is not None
+    assert 600 < report.order.received <= report.delivered, "delivered: ARP and the like too"
+    assert report.order.ratio > 0.2
+    assert report.order.extent > 3
+    assert report.order.n_reordered > 0
+    job = Job("broadcast", ("h1", "h2"), 2_000_000, iterations=1)
+    order = run(sprayed, [job], timeout=60.0).jobs[0].order
+    assert order.segments > 2_000_000 / 64_000
+    assert order.out_of_order > 0
+    back = traffic_.measure(sprayed, "h2", "h1", **send)
+    assert back.order == PacketOrder(received=1200)
+
+
 @pytest.mark.netns
 def test_a_host_that_cannot_be_reached_is_an_error_and_no_socket_stays(
     fabric: Fabric, monkeypatch: pytest.MonkeyPatch
@@ -174,6 +224,12 @@ def test_a_host_that_cannot_be_reached_is_an_error_and_no_socket_stays(
         run(fabric, [Job("scatter", ("h1", "h9"), 1000)])
     with pytest.raises(LabError, match="h2 has no IPv6 address"):
         run(fabric, [job], ipv6=True)
+    with pytest.raises(LabError, match="congestion control 'cubik'"):
+        run(fabric, [job], congestion="cubik")
+    with pytest.raises(LabError, match="0 packets of a flow: not 1 or more"):
+        traffic_.measure(fabric, "h1", "h2", packets_per_flow=0)
+    with pytest.raises(LabError, match="70000 bytes of payload: not 8 to 65000"):
+        traffic_.measure(fabric, "h1", "h2", payload=70000)
 
 
 def test_the_bound_of_a_job_is_the_sum_over_its_steps():
@@ -209,14 +265,26 @@ def test_the_report_is_one_json_document_and_tables_of_80_columns():
     ring, cut = document["jobs"]
     assert (ring["median"], ring["efficiency"], len(ring["completions"])) == (0.3, 0.5, 3)
     assert (cut["bound"], cut["median"], cut["completions"]) == (None, None, [])
+    assert ring["order"] == {
+        "segments": 12_345_678,
+        "out_of_order": 1_234_567,
+        "events": 80_000,
+        "extent": 300,
+        "retransmitted": 9,
+        "spurious": 7,
+    }
     assert document["links"][0]["utilisation"] == [0.5, 1.0]
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     console.print(completion_table(report()))
+    console.print(
+        segment_order_table({f"10 {job.job.collective}": job.order for job in report().jobs})
+    )
     console.print(uses_table(report()))
     told = console.export_text()
     assert "all-reduce-ring" in told
     assert "50%" in told
     assert "no path" in told
+    assert "12,345,678  1,234,567  10.0%     300       9         7" in told
     assert "S1 to L2" in told
 
 
