@@ -165,12 +165,6 @@ class OspfEngine:
                 self._border.stale = self._external.routes.stale = True
             case SettingsApplied():
                 self._apply(event.settings)
-            case ShutdownRequested():
-                self._shutdown()
-            case GracefulRestartRequested(period):
-                self._restarter.announce(period)
-            case GracefulRestartBegun():
-                self._restarter.begin(event)
             case RoutesComputed():
                 self._border.routes_computed(event)
                 self._external.reached(event.asbrs)
@@ -178,6 +172,18 @@ class OspfEngine:
                 self._external.routes.update(event)
             case BfdChanged():
                 self._detection.changed(event)
+            case _:
+                self._operate(event)
+
+    def _operate(self, event: Input) -> None:
+        """Process an input of an operator."""
+        match event:
+            case ShutdownRequested():
+                self._shutdown()
+            case GracefulRestartRequested(period):
+                self._restarter.announce(period)
+            case GracefulRestartBegun():
+                self._restarter.begin(event)
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""

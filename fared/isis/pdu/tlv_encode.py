@@ -123,23 +123,27 @@ def _ip_reachability(tlv: IpReachability, capacity_code: int | None) -> bytes:
 
 def _encode_list(tlv: Tlv) -> bytes:
     """TLVs that are lists of short entries."""
+    entries: Iterable[bytes]
     match tlv:
         case AreaAddresses():
+            kind = _T.AREA_ADDRESSES
             entries = (bytes((len(address),)) + address for address in tlv.addresses)
-            return pack_entries(_T.AREA_ADDRESSES, entries)
         case IsNeighbors():
-            return pack_entries(_T.IS_NEIGHBORS, (snpa.to_bytes(6, "big") for snpa in tlv.snpas))
+            kind, entries = _T.IS_NEIGHBORS, (snpa.to_bytes(6, "big") for snpa in tlv.snpas)
         case InterfaceAddresses():
             ipv4 = tlv.family == FAMILY_IPV4
             kind = _T.IP_INTERFACE_ADDRESSES if ipv4 else _T.IPV6_INTERFACE_ADDRESSES
             size = 4 if ipv4 else 16
-            return pack_entries(kind, (address.to_bytes(size, "big") for address in tlv.addresses))
+            entries = (address.to_bytes(size, "big") for address in tlv.addresses)
         case ProtocolsSupported():
-            return pack_entries(_T.PROTOCOLS_SUPPORTED, (bytes((n,)) for n in tlv.nlpids))
+            kind, entries = _T.PROTOCOLS_SUPPORTED, (bytes((n,)) for n in tlv.nlpids)
         case MultiTopology():
-            return pack_entries(_T.MULTI_TOPOLOGY, map(_topology, tlv.topologies))
+            kind, entries = _T.MULTI_TOPOLOGY, map(_topology, tlv.topologies)
+        case BfdEnabled():
+            kind, entries = _T.BFD_ENABLED, (_BFD_ENABLED.pack(*pair) for pair in tlv.protocols)
         case _:
             return _encode_single(tlv)
+    return pack_entries(kind, entries)
 
 
 def _topology(topology: Topology) -> bytes:
@@ -166,9 +170,6 @@ def _encode_single(tlv: Tlv) -> bytes:
             kind, value = _T.TE_ROUTER_ID, _WORD.pack(tlv.address)
         case Hostname():
             kind, value = _T.HOSTNAME, tlv.name.encode()
-        case BfdEnabled():
-            kind = _T.BFD_ENABLED
-            value = b"".join(_BFD_ENABLED.pack(*pair) for pair in tlv.protocols)
         case ThreeWay():
             kind, value = _T.THREE_WAY, _three_way(tlv)
         case _:
