@@ -229,6 +229,7 @@ ACTIONS = {
     "restart": "fared-restart/1",
     "drain": "fared-drain/1",
     "undrain": "fared-drain/1",
+    "clear-limits": "fared-limits/1",
 }
 """Commands that change the daemon, or need more of it than a view has, and their documents."""
 

@@ -87,6 +87,14 @@ def restart(session: Session, *, graceful: bool) -> None:
     session.show_answer("restart")
 
 
+@main.command("clear-limits")
+@output_options
+@click.pass_obj
+def clear_limits(session: Session) -> None:
+    """Count full databases anew, and ask neighbors again for what was ignored (show memory)."""
+    session.show_answer("clear-limits")
+
+
 @main.command("tech-support")
 @click.pass_obj
 def tech_support(session: Session) -> None:

@@ -151,6 +151,7 @@ def _areas(ospf: Json, out: Console) -> None:
             area["checksum"],
         )
     emit(out, grid)
+    _unauthenticated(ospf, out)
     _flooding(ospf, out)
 
 
@@ -171,7 +172,16 @@ def _levels(status: Json, out: Console) -> None:
     bits = [name for name in ("overloaded", "attached") if status[name]]
     if bits:
         out.print(Text(f"bits of our LSPs: {', '.join(bits)}", style="yellow"))
+    _unauthenticated(status, out)
     _flooding(status, out)
+
+
+def _unauthenticated(status: Json, out: Console) -> None:
+    """Say on how many interfaces any host of the link can become a neighbor."""
+    if number := status["unauthenticated"]:
+        verb = "accepts" if number == 1 else "accept"
+        text = f"{count(number, 'interface')} {verb} neighbors without authentication"
+        out.print(Text(text, style="dim"))
 
 
 _PROTOCOLS = {"ospf": _areas, "isis": _levels}
@@ -237,11 +247,23 @@ def _memory(document: Json, out: Console, _now: float) -> None:
     ]
     facts(out, rows)
     out.print()
-    grid = table("Table", "Protocol", "Area", ">Entries")
+    grid = table("Table", "Protocol", "Area", ">Entries", ">Limit", "State")
     for entry in document["tables"]:
         proto = human.PROTOCOLS.get(entry["proto"], "")
-        grid.add_row(entry["table"], proto, entry["area"] or "", f"{entry['entries']}")
+        limit = "" if entry["limit"] is None else f"{entry['limit']}"
+        sizes = f"{entry['entries']}", limit, _fullness(entry)
+        grid.add_row(entry["table"], proto, entry["area"] or "", *sizes)
     emit(out, grid)
+
+
+def _fullness(entry: Json) -> Cell:
+    """How full a table is, and what that has cost since the start."""
+    if entry["state"] is None:
+        return ""
+    words = str(entry["state"])
+    if entry["ignored"]:
+        words += f", {entry['ignored']} ignored, full {entry['times_full']} times"
+    return styled(words, good=entry["state"] == "room")
 
 
 def _mebibytes(size: int) -> str:
@@ -312,11 +334,16 @@ def _restart(document: Json, out: Console, _now: float) -> None:
     out.print(styled("restarting" if known else "restarting, not all neighbors know", good=known))
 
 
+def _limits(_document: Json, out: Console, _now: float) -> None:
+    out.print("cleared: what was ignored is requested again")
+
+
 RENDERERS: dict[str, Renderer] = {
     "fared-status/1": _status,
     "fared-timers/1": _timers,
     "fared-counters/1": _counters,
     "fared-log/1": _log,
+    "fared-limits/1": _limits,
     "fared-memory/1": _memory,
     "fared-config/1": _config,
     "fared-config-diff/1": _config_diff,

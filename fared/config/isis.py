@@ -159,7 +159,10 @@ class LevelPropagation(Section, frozen=True):
 
 
 class Isis(Section, frozen=True):
-    """IS-IS. ``net``: one title, or several that differ in the area address."""
+    """IS-IS. ``net``: one title, or several that differ in the area address.
+
+    ``max_lsps``: LSPs in each level; ``core.database_limit``.
+    """
 
     net: Annotated[tuple[NetText, ...], Note(_as_list, _check_nets, _show_nets), Reload.RESTART]
     level: Annotated[LevelName, Reload.RESTART] = "level-2"
@@ -180,6 +183,8 @@ class Isis(Section, frozen=True):
     lsp_refresh: values.WholeSeconds = 900
     preference: Annotated[int, values.whole(1, 255)] = 115
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
+    max_lsps: Annotated[int, values.whole(100, 10_000_000)] = 20_000
+    max_lsps_per_system: Annotated[int, values.whole(100, 0x10000)] = 4_096
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
     fast_flooding: FastFlooding = FastFlooding()

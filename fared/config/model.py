@@ -121,11 +121,16 @@ class OspfArea(Section, frozen=True):
 
 
 class Ospf(Section, frozen=True):
-    """OSPFv2. ``areas`` in the order of the file, by id."""
+    """OSPFv2. ``areas`` in the order of the file, by id.
+
+    ``max_lsas``: LSAs in each area, and in the AS; ``core.database_limit``.
+    """
 
     areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)
     preference: Annotated[int, values.whole(1, 255)] = 110
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
+    max_lsas: Annotated[int, values.whole(100, 10_000_000)] = 150_000
+    max_lsas_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
     stub_router: bool = False
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY

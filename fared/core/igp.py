@@ -98,6 +98,10 @@ class GracefulRestartBegun(msgspec.Struct, frozen=True):
     planned: bool
 
 
+class LimitsReset(msgspec.Struct, frozen=True):
+    """Zero the counts of full databases, and ask neighbors again for what was ignored."""
+
+
 Input = (
     PacketReceived
     | LinkChanged[LinkT]
@@ -109,6 +113,7 @@ Input = (
     | BfdChanged
     | GracefulRestartRequested
     | GracefulRestartBegun
+    | LimitsReset
 )
 
 

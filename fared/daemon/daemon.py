@@ -416,6 +416,8 @@ class Daemon:
                 return self.operation.drain(drained=command == "drain")
             case "restart":
                 return self.restarts.restart()
+            case "clear-limits":
+                return self.operation.clear_limits()
             case "reload":
                 return self._reloader.reload()
             case "config-diff":

@@ -13,6 +13,7 @@ from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
 from fared.api.views.routes import quantization_error
 from fared.api.views.system import routes_by_protocol, spraying
+from fared.core.database_limit import Fullness
 from fared.fib.settings import Granularity
 
 Labels = tuple[str, ...]
@@ -31,6 +32,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _sprayed(context)
     yield from _links(context, censuses)
     yield from _announcements(context)
+    yield from _limits(context)
     yield from _process(context)
 
 
@@ -205,6 +207,22 @@ def _announcements(context: ViewContext) -> Iterator[Metric]:
     yield gauge("announce_deferred", "LSAs or LSPs that wait for the budget", deferred, labels)
     announced = {at: area["announced"] for at, area in known.items()}
     yield counter("announcements", "Announcements of bandwidth", announced, labels)
+
+
+def _limits(context: ViewContext) -> Iterator[Metric]:
+    """The limits of the databases (``core.database_limit``)."""
+    known = {
+        (name, area): limit
+        for name, instance in context.router.instances.items()
+        for area, limit in instance.engine.limits.items()
+    }
+    labels: Labels = ("proto", "area")
+    limits = {at: limit.limit for at, limit in known.items()}
+    yield gauge("lsdb_limit", "Most LSAs or LSPs", limits, labels)
+    full = {at: int(limit.state is Fullness.FULL) for at, limit in known.items()}
+    yield gauge("lsdb_full", "Whether new LSAs or LSPs are ignored", full, labels)
+    ignored = {at: limit.ignored for at, limit in known.items()}
+    yield counter("lsdb_ignored", "LSAs or LSPs ignored by a full database", ignored, labels)
 
 
 def _process(context: ViewContext) -> Iterator[Metric]:

@@ -12,6 +12,7 @@ import time
 from typing import Any, Protocol
 
 from fared.config import Config
+from fared.core import igp
 from fared.daemon.boot_count import BootCount
 from fared.daemon.health import Health
 from fared.daemon.machine import system_hostname
@@ -73,6 +74,12 @@ class Operation:
         self._host.log.info("drain" if drained else "undrain")
         self.apply()
         return {"format": "fared-drain/1", "drained": drained}
+
+    def clear_limits(self) -> dict[str, Any]:
+        """Zero the counts of full databases, and ask neighbors again for what was ignored."""
+        self._host.log.info("limits-cleared")
+        self._host.runner.feed(igp.LimitsReset())
+        return {"format": "fared-limits/1", "cleared": True}
 
     def check_clock(self) -> None:
         """Pass on a wall clock that was set, and store the boot count of the engines."""

@@ -19,6 +19,7 @@ from fared.config.redistribute import (
 )
 from fared.config.values import TX_ONLY
 from fared.core.backoff import BackoffSettings
+from fared.core.database_limit import LimitSettings
 from fared.core.ids import AreaId, RouterId
 from fared.core.igp import LinkChanged
 from fared.core.links import Link
@@ -204,6 +205,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
             planned_only=router.graceful_restart.planned_only,
             longest=float(router.graceful_restart.supported_grace_time),
         ),
+        limit=LimitSettings(router.max_lsas, router.max_lsas_per_originator),
         advertise=advertise_settings(config),
     )
 
@@ -290,6 +292,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
             burst_size=section.fast_flooding.burst_size,
             rate=section.fast_flooding.lsps_per_second,
         ),
+        limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

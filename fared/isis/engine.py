@@ -8,10 +8,12 @@ The engine connects the parts and dispatches to them. Work that serves several i
 from __future__ import annotations
 
 from fared.core.bfd import BfdChanged
+from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
 from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartRequested,
+    LimitsReset,
     LinkChanged,
     LinkRemoved,
     LoadMeasured,
@@ -110,6 +112,8 @@ class IsisEngine:
             # IS-IS has no graceful restart yet: its adjacencies end.
             case ShutdownRequested() | GracefulRestartRequested():
                 self._shutdown()
+            case LimitsReset():
+                self._flooding.limits.reset()
             case RoutesComputed():
                 self._leaking.routes_computed(event)
             case ExternalRoutes():
@@ -204,6 +208,11 @@ class IsisEngine:
     def budgets(self) -> dict[str, AnnounceBudget]:
         """The budget of announcements of each level."""
         return {level.label: budget for level, budget in self._instance.budgets.items()}
+
+    @property
+    def limits(self) -> dict[str, LimitView]:
+        """The limits of the databases of both levels."""
+        return {level.label: limit for level, limit in self._flooding.limits.views()}
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -93,7 +94,12 @@ class Lsdb:
     def __init__(self, level: Level) -> None:
         self.level = level
         self.entries: dict[LspId, StoredLsp] = {}
+        self.originators: Counter[int] = Counter()
+        """How many LSPs each system has."""
         self._ids: list[LspId] | None = []
+
+    def __len__(self) -> int:
+        return len(self.entries)
 
     def get(self, lsp_id: LspId) -> StoredLsp | None:
         """The LSP of this id, purged or not."""
@@ -104,6 +110,7 @@ class Lsdb:
         previous = self.entries.get(entry.lsp_id)
         if previous is None:
             self._ids = None
+            self.originators[entry.lsp_id >> 16] += 1
         self.entries[entry.lsp_id] = entry
         return previous
 
@@ -111,6 +118,10 @@ class Lsdb:
         """Remove an LSP."""
         del self.entries[entry.lsp_id]
         self._ids = None
+        system = entry.lsp_id >> 16
+        self.originators[system] -= 1
+        if not self.originators[system]:
+            del self.originators[system]
 
     def ids(self) -> list[LspId]:
         """The LSP ids, ascending. Not to be changed."""

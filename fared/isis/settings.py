@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fared.core import redistribution
 from fared.core.bfd import BfdSettings
+from fared.core.database_limit import LimitSettings
 from fared.core.ids import Prefix, SystemId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
@@ -136,6 +137,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Seconds for which acknowledgments are collected: below any retransmission interval."""
     reduction: ReductionSettings = ReductionSettings()
     fast_flooding: FastFloodingSettings = FastFloodingSettings()
+    limit: LimitSettings = LimitSettings(most=20_000, of_originator=4_096)
+    """LSPs in each level."""
     throttle: ThrottleSettings = ThrottleSettings(maximum=1.0)
     """A fragment holds many links and prefixes, each an LSA of its own in OSPF. They share one
     back-off here, so its maximum is lower."""

@@ -9,11 +9,13 @@ The engine connects the parts and dispatches to them. Work that is done once for
 from __future__ import annotations
 
 from fared.core.bfd import BfdChanged
+from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix, dotted
 from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartBegun,
     GracefulRestartRequested,
+    LimitsReset,
     LinkChanged,
     LinkRemoved,
     LoadMeasured,
@@ -85,6 +87,7 @@ class OspfEngine:
             retransmitter,
             self_originated_received=lambda entry: self._self_lsas.received(entry),
             requests_served=requests.served,
+            request=requests.send_again,
         )
         self._exchange = Exchange(
             instance, self._transmitter, self._flooding, retransmitter, requests
@@ -184,6 +187,8 @@ class OspfEngine:
                 self._restarter.announce(period)
             case GracefulRestartBegun():
                 self._restarter.begin(event)
+            case LimitsReset():
+                self._flooding.limits.reset()
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""
@@ -269,6 +274,12 @@ class OspfEngine:
     def budgets(self) -> dict[str, AnnounceBudget]:
         """The budget of announcements of each area."""
         return {dotted(area): budget for area, budget in self._instance.budgets.items()}
+
+    @property
+    def limits(self) -> dict[str, LimitView]:
+        """The limits of the databases, by area, and of the AS."""
+        views = self._flooding.limits.views()
+        return {"as" if area is None else dotted(area): limit for area, limit in views}
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

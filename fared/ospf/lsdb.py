@@ -7,6 +7,7 @@ of its installation; the present age is computed from both, without a pass over 
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterator
 
 from fared.core.ids import AreaId
@@ -149,7 +150,8 @@ class Lsdb:
 
     ``version`` counts installations and removals. ``listed``: the LSAs on any link state
     retransmission list, by instance. ``recent``: those installed last, likewise. ``described``:
-    all, likewise, while neighbors describe their databases.
+    all, likewise, while neighbors describe their databases. ``originators`` counts the LSAs of
+    each advertising router.
     """
 
     __slots__ = (
@@ -158,6 +160,7 @@ class Lsdb:
         "entries",
         "ifindex",
         "listed",
+        "originators",
         "recent",
         "scope",
         "version",
@@ -170,6 +173,7 @@ class Lsdb:
         self.area = area
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
+        self.originators: Counter[int] = Counter()
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fared.core import redistribution
 from fared.core.bfd import BfdSettings
+from fared.core.database_limit import LimitSettings
 from fared.core.ids import AreaId, Prefix, RouterId
 from fared.core.keys import Keyring
 from fared.core.reduction import ReductionSettings
@@ -140,6 +141,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     """Seconds for which acknowledgments are collected: well below any RxmtInterval (§13.5)."""
     reduction: ReductionSettings = ReductionSettings()
     graceful_restart: GracefulRestartSettings = GracefulRestartSettings()
+    limit: LimitSettings = LimitSettings(most=150_000, of_originator=120_000)
+    """LSAs in each area, and in the AS."""
     min_ls_arrival: float = 0.0
     """MinLSArrival of §13 (5)(a), seconds; RFC 2328 has 1 s. Off, since originators limit their
     rate by a throttle, and an instance that is discarded has to be retransmitted."""

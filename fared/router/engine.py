@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from fared.core import igp
+from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
 from fared.core.process import ProtocolCounters
 from fared.te.budget import AnnounceBudget
@@ -87,6 +88,10 @@ class Engine(Protocol):
     @property
     def budgets(self) -> Mapping[str, AnnounceBudget]:
         """The budgets of announced loads, by the name of the area or level."""
+
+    @property
+    def limits(self) -> Mapping[str, LimitView]:
+        """The limits of the databases, by the name of the area or level."""
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

@@ -126,6 +126,7 @@ ToAll = (
     | igp.ShutdownRequested
     | igp.GracefulRestartRequested
     | igp.GracefulRestartBegun
+    | igp.LimitsReset
     | igp.ExternalRoutes
 )
 """Inputs that concern every engine."""

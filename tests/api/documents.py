@@ -54,6 +54,7 @@ STATUS: Json = {
     },
     "ospf": {
         "stub_router": False,
+        "unauthenticated": 4,
         "flooding": {"reduction": "none", "delay": 0.2, "topologies": []},
         "areas": [
             {
@@ -816,6 +817,22 @@ RELOAD: Json = {
     "warnings": [],
 }
 
+
+def _table(
+    table: str,
+    proto: str | None,
+    area: str | None,
+    entries: int,
+    *,
+    limit: int | None = None,
+    state: str | None = None,
+    ignored: int = 0,
+    full: int = 0,
+) -> Json:
+    sizes = {"table": table, "proto": proto, "area": area, "entries": entries, "limit": limit}
+    return sizes | {"state": state, "ignored": ignored, "times_full": full}
+
+
 MEMORY: Json = {
     "format": "fared-memory/1",
     "cpu": 41.3,
@@ -826,12 +843,12 @@ MEMORY: Json = {
     "descriptor_limit": 65536,
     "event_loop_lag": 0.0004,
     "tables": [
-        {"table": "lsdb", "proto": "ospf", "area": "0.0.0.0", "entries": 76},
-        {"table": "lsdb", "proto": "ospf", "area": "as", "entries": 10_000},
-        {"table": "ted", "proto": "ospf", "area": "0.0.0.0", "entries": 12},
-        {"table": "rib", "proto": "ospf", "area": None, "entries": 10_012},
-        {"table": "routes", "proto": None, "area": None, "entries": 10_007},
-        {"table": "log", "proto": None, "area": None, "entries": 1000},
+        _table("lsdb", "ospf", "0.0.0.0", 76, limit=150_000, state="room"),
+        _table("lsdb", "ospf", "as", 10_000, limit=8_000, state="full", ignored=2_310, full=2),
+        _table("ted", "ospf", "0.0.0.0", 12),
+        _table("rib", "ospf", None, 10_012),
+        _table("routes", None, None, 10_007),
+        _table("log", None, None, 1000),
     ],
 }
 
@@ -852,4 +869,5 @@ ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS}
     "drain": {"format": "fared-drain/1", "drained": True},
     "undrain": {"format": "fared-drain/1", "drained": False},
     "restart": {"format": "fared-restart/1", "announced": True},
+    "clear-limits": {"format": "fared-limits/1", "cleared": True},
 }

@@ -34,6 +34,7 @@ LEVELS: Json = {
     "areas": ["49.0001"],
     "families": ["ipv4", "ipv6"],
     "overloaded": True,
+    "unauthenticated": 1,
     "attached": True,
     "flooding": {"reduction": "leaf", "delay": 0.2, "topologies": []},
     "levels": [

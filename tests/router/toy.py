@@ -18,6 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core import igp
+from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
 from fared.core.links import Link
 from fared.core.process import Process, ProtocolCounters
@@ -92,6 +93,7 @@ class ToyEngine:
     takes_routes = False
     ranges: tuple[tuple[AreaId, Prefix], ...] = ()
     budgets: Mapping[str, AnnounceBudget] = MappingProxyType({})
+    limits: Mapping[str, LimitView] = MappingProxyType({})
     boot_count = 0
     restarting = False
     restart_announced = True

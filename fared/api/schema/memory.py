@@ -10,13 +10,19 @@ from fared.api.schema.common import JsonDocument, Seconds
 class TableSize(TypedDict):
     """The number of ``entries`` of a ``table``: lsdb, ted, rib, routes, groups, nexthops, log.
 
-    ``area`` (of ``proto``) where there is one for each, else None.
+    ``area`` (of ``proto``) where there is one for each, else None. ``limit`` of ``entries``, and
+    how full the table is: ``room``, ``warning`` (three quarters), ``full`` (it ignores what is
+    new); None: unlimited. ``ignored`` LSAs or LSPs, and how often it was full, since the start.
     """
 
     table: str
     proto: str | None
     area: str | None
     entries: int
+    limit: int | None
+    state: str | None
+    ignored: int
+    times_full: int
 
 
 class Memory(JsonDocument):

@@ -53,9 +53,10 @@ class FloodingStatus(TypedDict):
 
 
 class OspfStatus(TypedDict):
-    """Summary of OSPF."""
+    """Summary of OSPF. ``unauthenticated``: interfaces that accept neighbors without a key."""
 
     stub_router: bool
+    unauthenticated: int
     flooding: FloodingStatus
     areas: list[AreaStatus]
 
@@ -72,13 +73,17 @@ class LevelStatus(TypedDict):
 
 
 class IsisStatus(TypedDict):
-    """Summary of IS-IS: area addresses (``49.0001``), families, the bits of our LSPs."""
+    """Summary of IS-IS: area addresses (``49.0001``), families, the bits of our LSPs.
+
+    ``unauthenticated``: interfaces that accept neighbors without a key.
+    """
 
     system_id: str
     areas: list[str]
     families: list[str]
     overloaded: bool
     attached: bool
+    unauthenticated: int
     flooding: FloodingStatus
     levels: list[LevelStatus]
 

@@ -247,6 +247,9 @@ def status(context: ViewContext) -> IsisStatus:
         "families": [family_name(family) for family in snapshot.families],
         "overloaded": snapshot.overloaded,
         "attached": snapshot.attached,
+        "unauthenticated": sum(
+            c.hello_in is not None and c.authentication is None for c in snapshot.circuits
+        ),
         "flooding": flooding_status(
             snapshot.reduction, snapshot.topologies, _level_label, format_system_id
         ),

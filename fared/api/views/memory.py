@@ -11,6 +11,7 @@ from fared.api.listener import ceiling
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
 from fared.api.views.graph import areas_of
+from fared.core.database_limit import LimitView
 
 if TYPE_CHECKING:
     from fared.api.schema import memory as schema
@@ -42,14 +43,30 @@ def _resident() -> int:
     return int(pages) * resource.getpagesize()
 
 
-def _size(table: str, entries: int, proto: str | None, area: str | None = None) -> schema.TableSize:
-    return {"table": table, "proto": proto, "area": area, "entries": entries}
+def _size(
+    table: str,
+    entries: int,
+    proto: str | None,
+    area: str | None = None,
+    limit: LimitView | None = None,
+) -> schema.TableSize:
+    return {
+        "table": table,
+        "proto": proto,
+        "area": area,
+        "entries": entries,
+        "limit": None if limit is None else limit.limit,
+        "state": None if limit is None else limit.state.value,
+        "ignored": 0 if limit is None else limit.ignored,
+        "times_full": 0 if limit is None else limit.times,
+    }
 
 
 def _databases(context: ViewContext) -> Iterator[schema.TableSize]:
     for instance, views in views_of(context):
         for area, entries in views.sizes(context):
-            yield _size("lsdb", entries, instance.name, area)
+            limit = instance.engine.limits.get(area)
+            yield _size("lsdb", entries, instance.name, area, limit)
 
 
 def _graphs(context: ViewContext) -> Iterator[schema.TableSize]:

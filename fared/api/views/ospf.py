@@ -297,6 +297,9 @@ def status(context: ViewContext) -> OspfStatus:
         )
     return {
         "stub_router": snapshot.stub_router,
+        "unauthenticated": sum(
+            i.hello_in is not None and i.authentication is None for i in snapshot.interfaces
+        ),
         "flooding": flooding_status(snapshot.reduction, snapshot.topologies, dotted, dotted),
         "areas": areas,
     }

@@ -22,6 +22,7 @@ from fared.isis.settings import IsisSettings
 from fared.isis.transmit import Transmitter
 from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.database import Database, DatabaseWatcher
+from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
 from fared.isis.update.snp import SYNC_HOLD, EarlyCsnps, SnpReader
@@ -48,7 +49,8 @@ class Flooding:
         self.dynamic = self._database.dynamic
         self._sequences = OwnSequences(instance, self._database, watcher)
         self._early = EarlyCsnps(instance)
-        self._snps = SnpReader(instance, self._lsp_transmitter, self._sequences)
+        self.limits = DatabaseLimits(instance, self._lsp_transmitter.send_csnps)
+        self._snps = SnpReader(instance, self._lsp_transmitter, self._sequences, self.limits)
         self._read_alike = -math.inf
         """Engine time up to which LSPs were decoded under other settings."""
 
@@ -301,9 +303,11 @@ class Flooding:
         # b), §7.3.16.4 a): the purge of an unknown LSP is acknowledged, neither stored nor flooded
         if entry is None and purge:
             counters["purges-of-unknown"] += 1
-            if queue.reliable:
-                header = LspEntry(lsp.lsp_id, lsp.sequence_number, 0, lsp.checksum)
-                queue.set_ssn(lsp.lsp_id, None, header)
+            _acknowledge_unknown(queue, lsp)
+            return
+        if entry is None and not self.limits.admits(queue.circuit, queue.level, lsp.lsp_id):
+            self.limits.ignore(queue.level, lsp.lsp_id)
+            _acknowledge_unknown(queue, lsp)
             return
         # e) 1), §7.3.16.4 b) 1)
         counters["purged" if purge else "installed"] += 1
@@ -331,3 +335,12 @@ class Flooding:
             self._sequences.received(queue.level, entry.lsp_id, entry.sequence_number)
         else:
             self._database.purge(queue.level, entry.lsp_id, entry.sequence_number)
+
+
+def _acknowledge_unknown(queue: SrmSsnQueue, lsp: Lsp) -> None:
+    """Acknowledge an LSP that is not stored."""
+    if queue.reliable:
+        header = LspEntry(lsp.lsp_id, lsp.sequence_number, lsp.remaining_lifetime, lsp.checksum)
+        queue.set_ssn(lsp.lsp_id, None, header)
+    else:
+        queue.received(lsp.lsp_id)

@@ -91,6 +91,13 @@ class LspTransmitter:
             del self.circuits[circuit.ifindex]
             self._dirty.pop(circuit.ifindex, None)
 
+    def send_csnps(self, level: Level) -> None:
+        """Send a complete set of CSNPs to each neighbor on a point-to-point circuit."""
+        for queue in self.active(level):
+            if queue.reliable:
+                queue.begin_csnp()
+                self.touch(queue)
+
     def touch(self, queue: SrmSsnQueue) -> None:
         """A flag of this level was set or cleared: consider its circuit at the next flush."""
         now = self._process.now

@@ -11,6 +11,7 @@ from fared.isis.lsdb import Order, StoredLsp, compare
 from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.pdu.tlvs import LspEntries, LspEntry, of_type
 from fared.isis.update.circuit_tx import SrmSsnQueue
+from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
 
@@ -63,12 +64,17 @@ class SnpReader:
     """Sets and clears flags according to received SNPs."""
 
     def __init__(
-        self, instance: Instance, transmitter: LspTransmitter, sequences: OwnSequences
+        self,
+        instance: Instance,
+        transmitter: LspTransmitter,
+        sequences: OwnSequences,
+        limits: DatabaseLimits,
     ) -> None:
         self._instance = instance
         self._process = instance.process
         self._lsp_transmitter = transmitter
         self._sequences = sequences
+        self._limits = limits
 
     def read(self, queue: SrmSsnQueue, snp: Csnp | Psnp) -> None:
         """Set and clear flags (ISO 10589 §7.3.15.2 b) and c))."""
@@ -107,7 +113,7 @@ class SnpReader:
         # §7.3.16.1: one of ours is purged, or generated
         if system_of(listed.lsp_id) == self._instance.system_id:
             self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
-        else:
+        elif self._has_room(queue, listed):
             self._request(queue, listed)
 
     def _compare(self, queue: SrmSsnQueue, entry: StoredLsp, listed: LspEntry) -> None:
@@ -131,6 +137,14 @@ class SnpReader:
         # b) 3): set SRM. Also for a confused LSP: its receiver compares and purges (§7.3.16.2).
         else:
             queue.repeat(entry, self._process.now)
+
+    def _has_room(self, queue: SrmSsnQueue, listed: LspEntry) -> bool:
+        """Whether the database has room for an unknown LSP; one that is ignored is not wanted."""
+        more = len(queue.requests)
+        if self._limits.admits(queue.circuit, queue.level, listed.lsp_id, more):
+            return True
+        self._limits.ignore(queue.level, listed.lsp_id)
+        return False
 
     def _request(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
         # On a point-to-point circuit the neighbor has set SRM as well (§7.3.17 a)), and sends the

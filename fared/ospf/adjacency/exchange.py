@@ -250,7 +250,7 @@ class Exchange:
         """Put newer LSAs on the request list; False if a type is not allowed in this area."""
         if self._all_known(neighbor, headers):
             return True
-        now, requests = self._process.now, neighbor.requests
+        now, requests, limits = self._process.now, neighbor.requests, self._flooding.limits
         databases: dict[int, Lsdb | None] = {}
         for age, instance in split_headers(headers):
             ls_type = instance[1]
@@ -264,9 +264,12 @@ class Exchange:
             if entry is not None and same_age(entry.age(now), age):
                 continue
             header = age.to_bytes(2, "big") + instance
-            entry = lsdb.get(key_of(header))
+            key = key_of(header)
+            entry = lsdb.get(key)
             # RFC 2328 §10.6: no database copy, or a less recent one
-            if entry is None or compare(decode_header(header), entry.header(now)) > 0:
+            if entry is None and not limits.admits(lsdb, key, neighbor, len(requests)):
+                limits.ignore(lsdb, key, neighbor)
+            elif entry is None or compare(decode_header(header), entry.header(now)) > 0:
                 requests[name_of(header)] = header
         return True
 

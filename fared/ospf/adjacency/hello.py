@@ -25,6 +25,8 @@ _TYPE, _ROUTER_ID = slice(1, 2), slice(4, 8)
 """In the packet header (RFC 2328 §A.3.1)."""
 _HELLO = bytes((PacketType.HELLO,))
 _ALIVE_HELLOS = 2
+MAX_LAN_NEIGHBORS = 256
+"""On one broadcast network; a hello with all of them fits into an Ethernet frame."""
 """A neighbor with a hello within this many intervals is alive; no other replaces it."""
 
 
@@ -198,7 +200,9 @@ class HelloProtocol:
             other.fire(NeighborEvent.KILL_NBR)
         return self._adjacency.create(interface, router_id, source)
 
-    def _identify_by_address(self, interface: Interface, source: int, router_id: int) -> Neighbor:
+    def _identify_by_address(
+        self, interface: Interface, source: int, router_id: int
+    ) -> Neighbor | None:
         """On broadcast networks, find the neighbor by address (§10.5).
 
         §10.5 only stores a changed router id; here the neighbor is a new one, since the router
@@ -208,7 +212,24 @@ class HelloProtocol:
         if neighbor is not None and neighbor.router_id != router_id:
             neighbor.fire(NeighborEvent.KILL_NBR)
             neighbor = None
+        if neighbor is None and not self._make_room(interface):
+            self._reject(interface, source, router_id, "too-many-neighbors")
+            return None
         return neighbor or self._adjacency.create(interface, router_id, source)
+
+    def _make_room(self, interface: Interface) -> bool:
+        """Whether one more neighbor fits; the oldest that is not two-way is removed for it.
+
+        Not in RFC 2328: sources are easily forged, and a hello must hold all neighbors.
+        """
+        if len(interface.neighbors) < MAX_LAN_NEIGHBORS:
+            return True
+        idle = [n for n in interface.neighbors.values() if n.state < NeighborState.TWO_WAY]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda neighbor: (neighbor.dead_at, neighbor.address))
+        oldest.fire(NeighborEvent.KILL_NBR)
+        return True
 
     def _reject(self, interface: Interface, source: int, router_id: int, reason: str) -> None:
         self._process.reject(reason, source, interface=interface.name, router_id=dotted(router_id))

@@ -7,12 +7,13 @@ them at first: requested from all, it would come as many times.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Neighbor
 from fared.ospf.neighbor import NeighborEvent, NeighborState
-from fared.ospf.packet.lsa import key_of, name_of
+from fared.ospf.packet.lsa import LsaKey, key_of, name_of
 from fared.ospf.packet.packets import LsRequest
 from fared.ospf.processing.transmit import Transmitter, body_space
 
@@ -64,6 +65,12 @@ class Requests:
         else:
             headers = list(itertools.islice(neighbor.requests.values(), room))
         self._await(neighbor, headers)
+
+    def send_again(self, neighbor: Neighbor, keys: Sequence[LsaKey]) -> None:
+        """Request LSAs of a full neighbor, once; it answers as during the exchange (§10.7)."""
+        room = body_space(neighbor.interface) // _REQUEST_SIZE
+        for at in range(0, len(keys), room):
+            self._transmitter.queue(neighbor, LsRequest(tuple(keys[at : at + room])))
 
     def _repeat_request(self, neighbor: Neighbor) -> None:
         """Request the beginning of the request list, each RxmtInterval (§10.9)."""

@@ -86,6 +86,8 @@ class Database:
             entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
             # A grace LSA that is sent again begins a new grace period (RFC 3623 §3.1).
             changed = lsdb.scope is Scope.LINK or _contents_differ(old, entry, instance.process.now)
+        else:
+            lsdb.originators[key.advertising_router] += 1
         lsdb.entries[entry.key] = entry
         lsdb.recent.add(entry)
         if lsdb.described is not None:
@@ -121,8 +123,12 @@ class Database:
     def remove(self, entry: LsaEntry) -> None:
         """Take an entry out of its database."""
         self._detach(entry)
-        del entry.lsdb.entries[entry.key]
-        entry.lsdb.version += 1
+        lsdb, originator = entry.lsdb, entry.key.advertising_router
+        del lsdb.entries[entry.key]
+        lsdb.version += 1
+        lsdb.originators[originator] -= 1
+        if not lsdb.originators[originator]:
+            del lsdb.originators[originator]
         self._watcher.removed(entry)
 
     def drop_all(self, lsdb: Lsdb) -> None:
@@ -130,6 +136,7 @@ class Database:
         for entry in list(lsdb):
             self._detach(entry)
         lsdb.entries.clear()
+        lsdb.originators.clear()
         lsdb.recent = RecentInstances()
         lsdb.described = None
         lsdb.version += 1

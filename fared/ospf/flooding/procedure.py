@@ -6,7 +6,7 @@ waits for. These are recognized by the bytes of their headers; only new LSAs are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
@@ -19,6 +19,7 @@ from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
 from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.flood import Flooder
+from fared.ospf.flooding.limits import DatabaseLimits
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
 from fared.ospf.instance import Instance
@@ -52,7 +53,8 @@ class Flooding:
     """Processes received LSAs and fills the queues of interfaces and neighbors.
 
     ``self_originated_received`` is called with self-originated LSAs newer than the database copy
-    (§13.4), ``requests_served`` when a neighbor's link state request list may have shrunk.
+    (§13.4), ``requests_served`` when a neighbor's link state request list may have shrunk;
+    ``request`` requests LSAs of a full neighbor that were ignored (``limits``).
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class Flooding:
         instance: Instance,
         database: Database,
         retransmitter: Retransmitter,
+        *,
         self_originated_received: Callable[[LsaEntry], None],
         requests_served: Callable[[Neighbor], None],
+        request: Callable[[Neighbor, Sequence[LsaKey]], None],
     ) -> None:
         self._instance = instance
         self._process = instance.process
@@ -72,6 +76,7 @@ class Flooding:
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
         self.dynamic = DynamicAreas(instance, retransmitter, database)
+        self.limits = DatabaseLimits(instance, request)
         self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
 
     def lsdb_for(self, ls_type: int, interface: Interface) -> Lsdb | None:
@@ -216,10 +221,24 @@ class Flooding:
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
         if order > 0:
-            self._accept(neighbor, lsdb, entry, Lsa(header, raw))
+            if entry is None and not self._admits(neighbor, lsdb, header):
+                self._ignore(neighbor, lsdb, raw)
+            else:
+                self._accept(neighbor, lsdb, entry, Lsa(header, raw))
             return True
         assert entry is not None
         return self._decline(neighbor, entry, raw, order)
+
+    def _admits(self, neighbor: Neighbor, lsdb: Lsdb, header: LsaHeader) -> bool:
+        """Whether the database has room for an LSA that it does not hold."""
+        return self.limits.admits(lsdb, header.key, neighbor) or self._is_self_originated(header)
+
+    def _ignore(self, neighbor: Neighbor, lsdb: Lsdb, raw: bytes) -> None:
+        """Acknowledge an LSA for which there is no room, so that it is not retransmitted."""
+        self.limits.ignore(lsdb, key_of(raw), neighbor)
+        neighbor.requests.pop(name_of(raw), None)
+        neighbor.outstanding.pop(name_of(raw), None)
+        acknowledge(neighbor, raw)
 
     def _accept(self, neighbor: Neighbor, lsdb: Lsdb, entry: LsaEntry | None, lsa: Lsa) -> None:
         """RFC 2328 §13 (5): there is no database copy, or it is less recent."""

@@ -1,0 +1,161 @@
+"""Limits of the OSPF databases (``core.database_limit``): an area, the AS, the links.
+
+RFC 1765 bounds AS-external LSAs only, and needs every router to take part; here each router bounds
+what it holds. A neighbor whose LSAs were ignored is Full all the same. LSAs that are known by name
+are requested from it again (§10.9); if there were too many, the exchange starts anew
+(SeqNumberMismatch), since only that makes it describe its database (§10.6).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fared.core.database_limit import DatabaseLimit, LimitView
+from fared.core.ids import dotted
+from fared.ospf.lsdb import Lsdb, Scope
+from fared.ospf.neighbor import NeighborEvent, NeighborState
+from fared.ospf.packet.bodies import NetworkLsa, RouterLink, RouterLinkType, RouterLsa
+from fared.ospf.packet.lsa import LsaKey, LsType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from fared.core.ids import AreaId
+    from fared.ospf.instance import Area, Instance
+    from fared.ospf.interface import Neighbor
+
+MOST_LINK_LSAS = 1024
+"""LSAs of link scope (RFC 5250) on one interface; those beyond are ignored for good."""
+
+
+Ignored = tuple[LsaKey, "Neighbor"]
+"""An LSA that was ignored, and who sent it."""
+
+
+class DatabaseLimits:
+    """The limits of all databases of the instance; ``request`` requests LSAs of a neighbor."""
+
+    def __init__(
+        self, instance: Instance, request: Callable[[Neighbor, Sequence[LsaKey]], None]
+    ) -> None:
+        self._instance = instance
+        self._request = request
+        self._limits: dict[Lsdb, DatabaseLimit[Ignored]] = {}
+        self._senders: dict[Lsdb, dict[Neighbor, None]] = {}
+
+    def admits(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor, more: int = 0) -> bool:
+        """Whether an LSA that is not in the database may come in; ``more`` are requested."""
+        originator = key.advertising_router
+        if originator == self._instance.router_id:
+            return True
+        if key.ls_type == LsType.ROUTER and originator == sender.router_id:
+            return True
+        if lsdb.scope is Scope.LINK:
+            return len(lsdb) + more < MOST_LINK_LSAS
+        return self._of(lsdb).admits(originator, more)
+
+    def ignore(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor) -> None:
+        """An LSA of a neighbor has been ignored."""
+        if lsdb.scope is Scope.LINK:
+            self._instance.process.counters.lsdb["ignored"] += 1
+            return
+        self._senders.setdefault(lsdb, {})[sender] = None
+        self._of(lsdb).ignore((key, sender), key.advertising_router)
+
+    def reset(self) -> None:
+        """Zero the counts, and ask the neighbors again for what was ignored."""
+        for limit in self._limits.values():
+            limit.reset()
+
+    def views(self) -> tuple[tuple[AreaId | None, LimitView], ...]:
+        """The limits, by area; None: of the AS."""
+        instance = self._instance
+        databases = [area.lsdb for _, area in sorted(instance.areas.items())]
+        return tuple((lsdb.area, self._of(lsdb).view()) for lsdb in (*databases, instance.as_scope))
+
+    def _of(self, lsdb: Lsdb) -> DatabaseLimit[Ignored]:
+        limit = self._limits.get(lsdb)
+        if limit is None:
+            instance = self._instance
+            limit = self._limits[lsdb] = DatabaseLimit(
+                instance.process,
+                lsdb,
+                "as" if lsdb.area is None else dotted(lsdb.area),
+                settings=lambda: instance.settings.limit,
+                on_path=partial(self._on_path, lsdb),
+                ask=partial(self._ask, lsdb),
+            )
+        return limit
+
+    def _ask(self, lsdb: Lsdb, ignored: Iterable[Ignored] | None) -> None:
+        if ignored is None:
+            for neighbor in self._senders.pop(lsdb, ()):
+                if neighbor.state is NeighborState.FULL:
+                    neighbor.fire(NeighborEvent.SEQ_NUMBER_MISMATCH)
+            return
+        wanted: dict[Neighbor, list[LsaKey]] = {}
+        for key, neighbor in ignored:
+            if neighbor.state is NeighborState.FULL and lsdb.get(key) is None:
+                wanted.setdefault(neighbor, []).append(key)
+        for neighbor, keys in wanted.items():
+            self._request(neighbor, keys)
+
+    def _on_path(self, lsdb: Lsdb) -> set[int]:
+        """The routers that this router reaches, and those that they list as neighbors."""
+        areas = self._instance.areas.values()
+        if lsdb.scope is Scope.AREA:
+            return _reachable(self._instance.router_id, (a for a in areas if a.lsdb is lsdb))
+        # AS boundary routers of other areas have ASBR-summary LSAs (§12.4.3)
+        found = _reachable(self._instance.router_id, areas)
+        for area in areas:
+            found |= {
+                key.link_state_id
+                for key in area.lsdb.entries
+                if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
+            }
+        return found
+
+
+def _reachable(root: int, areas: Iterable[Area]) -> set[int]:
+    found = {root}
+    for area in areas:
+        listed = _ListedRouters(area.lsdb)
+        frontier, seen = [root], {root}
+        while frontier:
+            near = frontier.pop()
+            for far in listed.of(near):
+                found.add(far)
+                # RFC 2328 §16.1 (2)(b): only a link that both ends list leads on
+                if far not in seen and near in listed.of(far):
+                    seen.add(far)
+                    frontier.append(far)
+    return found
+
+
+class _ListedRouters:
+    """The routers that each router of an area lists, over point-to-point links and networks."""
+
+    def __init__(self, lsdb: Lsdb) -> None:
+        self._lsdb = lsdb
+        self._known: dict[int, set[int]] = {}
+        self._attached: dict[int, tuple[int, ...]] = {}
+        for key, entry in lsdb.entries.items():
+            if key.ls_type == LsType.NETWORK and isinstance(entry.body, NetworkLsa):
+                self._attached[key.link_state_id] = entry.body.attached_routers
+
+    def of(self, router: int) -> set[int]:
+        found = self._known.get(router)
+        if found is None:
+            entry = self._lsdb.get(LsaKey(LsType.ROUTER, router, router))
+            body = None if entry is None else entry.body
+            links = body.links if isinstance(body, RouterLsa) else ()
+            found = self._known[router] = {far for link in links for far in self._ends(link)}
+        return found
+
+    def _ends(self, link: RouterLink) -> tuple[int, ...]:
+        if link.link_type == RouterLinkType.POINT_TO_POINT:
+            return (link.link_id,)
+        if link.link_type == RouterLinkType.TRANSIT:
+            return self._attached.get(link.link_id, ())
+        return ()

@@ -1,0 +1,233 @@
+"""A neighbor that originates, or forges, more LSAs than a database may hold (``max-lsas``)."""
+
+import pytest
+from msgspec.structs import replace
+
+from fared.core.database_limit import MOST_MISSED, RECHECK, LimitSettings
+from fared.core.igp import LimitsReset, LogRecord, SettingsApplied
+from fared.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
+from fared.ospf.flooding.limits import MOST_LINK_LSAS
+from fared.ospf.packet.bodies import RouterLink, RouterLinkType
+from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
+from fared.ospf.packet.packets import DdFlags, LsRequest
+from fared.ospf.settings import NetworkType
+from tests.ospf.harness import FAST, Network, router_id
+from tests.ospf.scripted import THEIRS, Scripted, dd, make_lsa, update
+
+LIMIT = LimitSettings(most=200, of_originator=150)
+
+
+def victim(limit: LimitSettings = LIMIT) -> Scripted:
+    return Scripted(limit=limit)
+
+
+def forge(scripted: Scripted, count: int, first: int = 1000, **lsa) -> None:
+    """LSAs of as many routers."""
+    for at in range(first, first + count, 20):
+        lsas = (make_lsa(router_id(at + i), **lsa) for i in range(min(20, first + count - at)))
+        scripted.send(update(*lsas))
+
+
+def stored(scripted: Scripted) -> int:
+    return len(scripted.lsas())
+
+
+def events(scripted: Scripted) -> list[str]:
+    return [o.event for o in scripted.outputs if isinstance(o, LogRecord)]
+
+
+def test_a_database_holds_no_more_than_its_limit_and_the_neighbor_stays_full():
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 5000)
+    assert stored(scripted) == LIMIT.most
+    assert scripted.state == "Full"
+    assert events(scripted).count("ospf-database-full") == 1
+    (limit, _) = scripted.engine.limits.values()
+    own = sum(key.advertising_router == scripted.me for key in scripted.lsas())
+    assert limit.ignored == 5000 - (LIMIT.most - own)
+
+
+def test_what_is_ignored_is_acknowledged():
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 1000)
+    acked = {header.key for body in scripted.acks() for header in body.lsa_headers}
+    assert len(acked) == 1000
+
+
+def test_in_a_full_database_lsas_are_updated_and_flushed_as_ever():
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300)
+    scripted.at(scripted.now + 2)
+    forge(scripted, 100, seq=INITIAL_SEQUENCE_NUMBER + 1)
+    known = [lsa.header for lsa, _ in scripted.lsas().values()]
+    newer = [h for h in known if h.ls_sequence_number == INITIAL_SEQUENCE_NUMBER + 1]
+    assert sum(h.advertising_router != scripted.me for h in newer) == 100
+    forge(scripted, 50, seq=INITIAL_SEQUENCE_NUMBER + 1, age=3600)
+    assert stored(scripted) == LIMIT.most - 50
+
+
+def links(*far: int) -> tuple[RouterLink, ...]:
+    p2p = RouterLinkType.POINT_TO_POINT
+    return tuple(
+        RouterLink(link_type=p2p, link_id=router_id(one), link_data=0, metric=10) for one in far
+    )
+
+
+def test_routers_on_a_path_from_here_come_in_beyond_the_limit():
+    """The neighbor, its neighbors, and theirs; routers that nobody lists do not."""
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300)
+    scripted.send(update(make_lsa(router_id(9), links=links(5, 11, 12))))
+    scripted.at(scripted.now + 2)
+    scripted.send(update(make_lsa(router_id(11), links=links(9, 13))))
+    scripted.greet(scripted.me)
+    scripted.at(scripted.now + 2)
+    scripted.send(update(make_lsa(router_id(13), links=links(11)), make_lsa(router_id(14))))
+    known = {key.advertising_router for key in scripted.lsas()}
+    assert {router_id(n) for n in (9, 11, 13)} <= known
+    assert router_id(14) not in known
+    for at in range(500):  # of a router on a path: no more than a quarter
+        scripted.send(update(make_lsa(router_id(11), ls_type=3, lsid=at << 8, body=bytes(8))))
+    assert stored(scripted) <= LIMIT.most * 5 // 4
+
+
+def test_an_originator_has_a_limit_of_its_own():
+    scripted = victim()
+    scripted.to_full()
+    for at in range(300):
+        scripted.send(update(make_lsa(router_id(9), ls_type=3, lsid=at << 8, body=bytes(8))))
+    found = [key for key in scripted.lsas() if key.advertising_router == router_id(9)]
+    assert len(found) == LIMIT.of_originator
+
+
+def test_a_described_database_larger_than_the_limit_is_not_requested_whole():
+    """Hundreds of thousands of headers cost a request list of the limit."""
+    scripted = victim()
+    scripted.to_exchange()
+    for sequence in range(1, 201):
+        headers = [make_lsa(router_id(sequence * 50 + i)).header for i in range(50)]
+        scripted.send(dd(DdFlags.M | DdFlags.MS, 1000 + sequence, *headers))
+    assert scripted.neighbor.requests <= LIMIT.most * 5 // 4
+    scripted.send(dd(DdFlags.MS, 1201))
+    assert scripted.state == "Loading"
+    for _ in range(20):
+        wanted = [key for body in scripted.got(LsRequest) for key in body.requests]
+        scripted.send(update(*(make_lsa(key.advertising_router) for key in wanted)))
+    assert scripted.state == "Full"
+    assert stored(scripted) <= LIMIT.most + 1
+
+
+def wait(scripted: Scripted, seconds: float) -> None:
+    for _ in range(int(seconds)):
+        scripted.at(scripted.now + 1)
+        scripted.greet(scripted.me)
+
+
+def asked(scripted: Scripted) -> set[int]:
+    """The advertising routers of the LSAs that the engine has requested."""
+    requests = scripted.got(LsRequest)
+    return {key.advertising_router for body in requests for key in body.requests}
+
+
+def test_when_there_is_room_again_what_was_ignored_is_requested():
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300)
+    scripted.send(update(*(make_lsa(router_id(1000 + n), age=3600) for n in range(100))))
+    wait(scripted, RECHECK + 1)
+    assert scripted.state == "Full"
+    wanted = asked(scripted)
+    assert len(wanted) > 100
+    scripted.send(update(*(make_lsa(adv) for adv in sorted(wanted)[:50])))
+    assert stored(scripted) == LIMIT.most - 50
+    assert events(scripted)[-1] == "ospf-database-has-room"
+
+
+def test_what_was_ignored_is_requested_when_its_originator_comes_onto_a_path():
+    """The LSA of router 11 arrives before that of its neighbor 9."""
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300)
+    scripted.send(update(make_lsa(router_id(11), links=links(9))))
+    assert router_id(11) not in {key.advertising_router for key in scripted.lsas()}
+    scripted.send(update(make_lsa(router_id(9), links=links(5, 11))))
+    wait(scripted, RECHECK + 1)
+    assert asked(scripted) == {router_id(11)}
+
+
+def test_after_more_than_can_be_remembered_the_neighbor_describes_its_database_anew():
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300 + MOST_MISSED)
+    scripted.send(update(*(make_lsa(router_id(1000 + n), age=3600) for n in range(100))))
+    wait(scripted, RECHECK + 1)
+    assert scripted.state == "ExStart"
+
+
+@pytest.mark.parametrize("how", ["reset", "reload"])
+def test_an_operator_makes_room_by_a_reset_or_a_higher_limit(how: str):
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 300)
+    if how == "reset":
+        scripted.handle(LimitsReset())
+    else:
+        settings = scripted.engine._instance.settings
+        scripted.handle(SettingsApplied(replace(settings, limit=LimitSettings(9999, 9999))))
+        wait(scripted, RECHECK + 1)
+    assert len(asked(scripted)) > 100
+    assert scripted.state == "Full"
+
+
+def test_lsas_of_a_link_have_a_limit_of_their_own():
+    scripted = victim()
+    scripted.to_full()
+    for at in range(2 * MOST_LINK_LSAS):
+        scripted.send(update(make_lsa(router_id(9), ls_type=9, lsid=at + 1, body=bytes(4))))
+    (link,) = (view for view in scripted.engine.snapshot(scripted.now).databases if view.ifindex)
+    assert len(link.lsas) == MOST_LINK_LSAS
+    assert scripted.state == "Full"
+
+
+def test_routers_with_different_limits_form_a_fabric_and_requests_for_ignored_lsas_end_nothing():
+    """A router behind the limited one misses what that one ignores, and no adjacency ends."""
+    net = Network()
+    net.add(2, limit=LimitSettings(100, 100))
+    for a, b in ((1, 2), (2, 3)):
+        net.join(a, b)
+    net.until(net.all_full)
+    for at in range(300):
+        lsa = make_lsa(router_id(1000 + at))
+        engine = net.nodes[1].engine
+        area = next(iter(engine._instance.areas.values()))
+        engine._flooding.install_and_flood(area.lsdb, lsa.header.key, lsa.raw)
+    net._drain(net.nodes[1])
+    net.run(30)
+    assert net.all_full()
+    sizes = [len(net.database(number)) for number in (1, 2, 3)]
+    assert sizes[0] > 300
+    assert sizes[1] <= 125
+    assert sizes[2] == sizes[1]
+
+
+def test_a_lan_has_at_most_256_neighbors_and_two_way_ones_stay():
+    """Forged hellos from ever new sources replace each other."""
+    lan = replace(FAST, network_type=NetworkType.BROADCAST)
+    scripted = Scripted(settings=lan, length=22)
+    mask = 0xFFFFFC00
+    scripted.greet(scripted.me, network_mask=mask)
+    for number in range(900):
+        hello = scripted.hello(network_mask=mask)
+        scripted.send(hello, peer=router_id(1000 + number), source=THEIRS + 1 + number)
+    interface = next(iter(scripted.engine._instance.interfaces.values()))
+    assert len(interface.neighbors) == MAX_LAN_NEIGHBORS
+    assert scripted.neighbor.router_id == scripted.peer
+    for number in range(900):
+        hello = scripted.hello(scripted.me, network_mask=mask)
+        scripted.send(hello, peer=router_id(1000 + number), source=THEIRS + 1 + number)
+    assert len(interface.neighbors) == MAX_LAN_NEIGHBORS
+    assert scripted.errors()["too-many-neighbors"] == 900 - (MAX_LAN_NEIGHBORS - 1)
