@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from fared.rib.members import SolvedHops
+from fared.rib.set_builder import SolvedHops
 from fared.weights.adaptation import ExponentialSmoother, VectorState
 from fared.weights.quantise import quantise_rows
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from fared.rib.members import ABSENT, Members, SetBuilder, build_members, pack
+from fared.rib.members import Members, build_members
+from fared.rib.set_builder import ABSENT, SetBuilder, pack
 from fared.spf.patch import PlanDelta, advance
 from fared.spf.plan import SpfPlan
 from fared.spf.search import UNREACHABLE

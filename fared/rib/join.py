@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fared.rib.members import SetBuilder, join_members, pack
+from fared.rib.members import join_members
+from fared.rib.set_builder import SetBuilder, pack
 from fared.weights.path_capacity import CapacityRow
 
 if TYPE_CHECKING:

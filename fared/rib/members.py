@@ -1,30 +1,27 @@
-"""Turn rows of path capacities into weighted next hops over this router's own links.
+"""This router's own links as members of next-hop sets.
 
-``AreaSolver`` makes ``Members`` and a ``SetBuilder`` for its area. The rooms below compute for
-neighbors; the kernel needs links. Parallel links to one neighbor share its weight in proportion to
-their capacities.
+The rooms below compute for neighbors; the kernel needs links. ``build_members`` matches local links
+to the first hops of a plan, for each area. Parallel links to one neighbor share its weight in
+proportion to their capacities.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from fared.rib.model import HopKey, NextHop, NextHopSet
 from fared.ted.rows import snap
-from fared.weights.few_flows import skew_for_few_flows
-from fared.weights.path_capacity import CapacityRow, WeightMode, fill_unknown
-from fared.weights.quantise import quantise_rows
+from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from fared.rib.model import HopKey
     from fared.rib.settings import SolverSettings
     from fared.spf.plan import SpfPlan
     from fared.ted.model import LocalLink
@@ -180,174 +177,6 @@ def build_members(
 def _output_order(links: Sequence[LocalLink]) -> tuple[NDArray[np.int64], list[HopKey]]:
     keys = [(link.ifindex, link.family, link.gateway, link.onlink) for link in links]
     return np.array(sorted(range(len(links)), key=keys.__getitem__), np.int64), keys
-
-
-_FEW_ROWS = 64
-ABSENT = -1.0
-"""In a packed row: no shortest path begins with this first hop, or no link leads to it."""
-
-
-def pack(row: CapacityRow) -> NDArray[np.float64]:
-    """Pack a row into a float for each first hop (1, H): its bound, ABSENT, or less if unknown."""
-    known = np.where(row.unknown, -2.0 - row.bound, row.bound)
-    return np.where(row.present, known, ABSENT)[None, :]
-
-
-def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first rows (D,) of the runs of equal ones, and the run of each row (K,).
-
-    In a healthy fabric, or in one of its PoDs, most rows are the same: each run gets one key.
-    """
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return first.nonzero()[0], first.cumsum() - 1
-
-
-class SolvedHops(NextHopSet):
-    """A next-hop set that makes its ``NextHop`` objects at first use.
-
-    Most sets are only compared by ``key``.
-    """
-
-    def __init__(
-        self, members: Members, capacities: NDArray[np.float64], weights: NDArray[np.int64]
-    ) -> None:
-        self.__dict__.update(_members=members, _capacities=capacities, _weights=weights)
-
-    @cached_property
-    def hops(self) -> tuple[NextHop, ...]:
-        """The next hops; ``capacity`` NaN in the arrays is unknown."""
-        members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
-        capacities = self.__dict__["_capacities"].tolist()
-        return tuple(
-            _next_hop(members.links[at], capacities[at], weights[at])
-            for at in members.output.tolist()
-            if weights[at]
-        )
-
-    @cached_property
-    def key(self) -> tuple[tuple[HopKey, int], ...]:
-        """The content as the kernel has it: (next hop, weight) pairs."""
-        members, weights = self.__dict__["_members"], self.__dict__["_weights"].tolist()
-        keys = members.keys
-        return tuple((keys[at], weights[at]) for at in members.output.tolist() if weights[at])
-
-    @property
-    def total_weight(self) -> int:
-        """Sum of weights."""
-        return int(self.__dict__["_weights"].sum())
-
-    def arrays(self) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:
-        """Return the members, and capacity (bytes/s, NaN unknown) and weight of each."""
-        kept = self.__dict__
-        return kept["_members"], kept["_capacities"], kept["_weights"]
-
-
-def _next_hop(link: LocalLink, capacity: float, weight: int) -> NextHop:
-    return NextHop(
-        ifindex=link.ifindex,
-        interface=link.interface,
-        family=link.family,
-        gateway=link.gateway,
-        neighbor=link.neighbor,
-        bandwidth=link.bandwidth,
-        capacity=None if math.isnan(capacity) else capacity,
-        weight=weight,
-        onlink=link.onlink,
-    )
-
-
-class SetBuilder:
-    """Makes next-hop sets from rows; equal content gives the same object."""
-
-    def __init__(self, members: Members, settings: SolverSettings) -> None:
-        self.members = members
-        self._settings = settings
-        self._sets: dict[bytes, NextHopSet | None] = {}
-
-    def __len__(self) -> int:
-        return len(self._sets)
-
-    def build(self, packed: NDArray[np.float64], limit: float = np.inf) -> NDArray[np.object_]:
-        """Return the sets (K,) of packed rows (K, H) that are already bounded by ``Members.local``.
-
-        ``limit`` (bytes/s) lies behind all paths alike: it is displayed but does not change
-        weights. None for a row without any usable link.
-        """
-        if not packed.size:
-            return np.full(len(packed), None, object)
-        rows, same_as = packed, None
-        if len(packed) > _FEW_ROWS:
-            first, same_as = _distinct(packed)
-            rows = packed[first]
-        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()  # each row as bytes
-        if not math.isinf(limit):
-            keys = [key + str(limit).encode() for key in keys]
-        sets = self._sets
-        fresh = {key: at for at, key in enumerate(keys) if key not in sets}
-        if fresh:
-            new = rows[np.fromiter(fresh.values(), np.int64, len(fresh))]
-            sets.update(zip(fresh, self._make(new, limit), strict=True))
-        found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
-        return found if same_as is None else found[same_as]
-
-    def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
-        if packed.min() >= 0.0:  # every first hop usable, everything known
-            return self._laid_out(packed, np.ones(packed.shape, bool), limit, None)
-        present, unknown = packed != ABSENT, packed < ABSENT
-        values = np.where(present, packed, 0.0)
-        uncertain = np.flatnonzero(unknown.any(axis=1))
-        if not len(uncertain):
-            return self._laid_out(values, present, limit, None)
-        values = np.where(unknown, -2.0 - values, values)
-        for row in uncertain.tolist():
-            values[row] = fill_unknown(CapacityRow(values[row], unknown[row], present[row]))
-        return self._laid_out(values, present, limit, unknown)
-
-    def _laid_out(
-        self,
-        values: NDArray[np.float64],
-        present: NDArray[np.bool_],
-        limit: float,
-        unknown: NDArray[np.bool_] | None,
-    ) -> list[NextHopSet | None]:
-        """Make the sets of rows (K, H): capacity, whether a path exists, whether it is known."""
-        members = self.members
-        capacity = values
-        if not members.plain:
-            present = present.take(members.column, 1)
-            capacity = values.take(members.column, 1) * members.share
-        weights = self.weigh(capacity, present)
-        shown = capacity if math.isinf(limit) else np.minimum(capacity, limit)
-        if unknown is not None:
-            shown = np.where(unknown.take(members.column, 1), np.nan, shown)
-        usable = np.logical_or.reduce(present, axis=1).tolist()
-        return [
-            SolvedHops(members, row, shares) if some else None
-            for row, shares, some in zip(shown, weights, usable, strict=True)
-        ]
-
-    def weigh(self, capacity: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return integer weights (K, M); a row with members always has at least one weight.
-
-        Of more than ``max_paths`` members the first in (neighbor, local id) order are used, so that
-        the choice does not change with capacities.
-        """
-        settings = self._settings
-        if present.shape[1] > settings.max_paths:
-            present = present & (np.cumsum(present, axis=1) <= settings.max_paths)
-            capacity = np.where(present, capacity, 0.0)
-        if settings.mode is WeightMode.NONE:
-            return present.astype(np.int64)
-        if settings.flows is not None:
-            capacity = skew_for_few_flows(capacity, settings.flows)
-        weights = quantise_rows(
-            capacity, settings.max_weight, settings.tolerance, settings.search_members
-        )
-        used = weights.any(axis=1)
-        if not used.all():
-            weights[~used] = present[~used]
-        return weights
 
 
 def join_members(parts: Sequence[Members]) -> Members:

@@ -1,6 +1,6 @@
 """Weights for few large flows: the square-root rule keeps them off low-capacity paths.
 
-``rib.members`` and ``adaptation`` apply it to capacities before they become weights. Flows are
+``rib.set_builder`` and ``adaptation`` apply it to capacities before they become weights. Flows are
 placed at random. A path that expects n of them gets n plus or minus sqrt(n), a large deviation for
 a small n: with capacities 5:5:5:1 and 128 flows the small path expects 8, and finishes last
 whenever it gets 10. So each path is filled to the same time T with its number of flows in an
