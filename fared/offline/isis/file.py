@@ -21,18 +21,8 @@ from fared.isis.pdu.model import Lsp
 from fared.isis.settings import IsisSettings
 from fared.offline.changes import Changes
 from fared.offline.ignored import Ignored, one_way, overloaded
-from fared.offline.isis.database import (
-    NO_SYSTEM,
-    Contents,
-    SavedAdjacency,
-    SavedCircuit,
-    Viewpoint,
-    Viewpoints,
-    links_of_circuits,
-    read_lsp,
-    screen,
-    system_of_node,
-)
+from fared.offline.isis.circuits import SavedAdjacency, SavedCircuit, links_of_circuits
+from fared.offline.isis.database import NO_SYSTEM, Contents, read_lsp, screen, system_of_node
 from fared.offline.isis.leaking import (
     ObservedLeaking,
     border_routers,
@@ -40,6 +30,7 @@ from fared.offline.isis.leaking import (
     read_leaking,
     with_leaking,
 )
+from fared.offline.isis.viewpoint import Viewpoint, Viewpoints
 from fared.offline.isis.whatif import apply
 from fared.offline.world import Natural, SavedDatabase, SavedPart, World
 from fared.rib.settings import SolverSettings

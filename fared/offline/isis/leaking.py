@@ -96,7 +96,7 @@ def border_routers(contents: Contents) -> list[NodeId]:
 def read_leaking(
     contents: Contents, node: NodeId, family: int, unmarked: set[Prefix], before: Facts
 ) -> Iterator[ObservedLeaking]:
-    """The leaking of a router, by level. ``unmarked``: see ``database.leaked_unmarked``."""
+    """The leaking of a router, by level. ``unmarked``: see ``viewpoint.leaked_unmarked``."""
     for level in Level:
         leaked: dict[Prefix, IpReach] = {}
         own: set[Prefix] = set()
