@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.beside_fabric import Fabric
-from bench.lsas import Fed, by_key, changed_bandwidths, external, lost, restored
+from bench.lsas import Fed, by_key, changed_bandwidths, costlier, external, lost, restored
 from fared.ospf.packet.lsa import Lsa
 
 SIZES = ((4, 8), (16, 64), (64, 512))
@@ -93,7 +93,7 @@ def fabric_rows(fabric: Fabric) -> Iterator[tuple[str, float]]:
     changes = changed_bandwidths(fabric, 2_000, 1)
     yield "1,000 bandwidths in a second", spent(lambda: in_bursts(fed, changes, 10, 0.01)) / 2
     fed.wait(QUIET)
-    gone, back = [], []
+    gone, back, dearer = [], [], []
     for number in range(REPEAT):
         link = number % fabric.spines, 1 + number
         near, far = lost(fabric, link)
@@ -103,8 +103,15 @@ def fabric_rows(fabric: Fabric) -> Iterator[tuple[str, float]]:
         ends = restored(fabric, link)
         back.append(spent(lambda ends=ends: in_bursts(fed, ends, 1, 0.2)))
         fed.wait(QUIET)
+        ends = costlier(fabric, link)
+        dearer.append(spent(lambda ends=ends: fed.receive(ends)))
+        fed.wait(QUIET)
+        del fabric.costs[link]
+        fed.receive(restored(fabric, link))
+        fed.wait(QUIET)
     yield "a link lost, reported by one end", min(gone)
     yield "a link restored, reported by both ends", min(back)
+    yield "the metric of a link doubled, reported by both ends", min(dearer)
 
 
 def external_rows(count: int) -> Iterator[tuple[str, float]]:

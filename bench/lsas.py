@@ -175,6 +175,12 @@ def restored(fabric: Fabric, link: Link) -> tuple[Lsa, Lsa]:
     return fabric.router_lsa(fabric.spine(link[0])), fabric.router_lsa(fabric.leaf(link[1]))
 
 
+def costlier(fabric: Fabric, link: Link) -> tuple[Lsa, Lsa]:
+    """The router LSAs of both ends of a link whose metric doubles."""
+    fabric.costs[link] = 2 * COST
+    return fabric.router_lsa(fabric.spine(link[0])), fabric.router_lsa(fabric.leaf(link[1]))
+
+
 def external(fabric: Fabric, number: int, metric: int) -> Lsa:
     """An AS-external LSA of the last leaf: one of 2^24 /32 prefixes."""
     router = fabric.leaf(fabric.leaves - 1)

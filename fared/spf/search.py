@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from fared.ted.graph import distinct, out_edges, run_starts
+from fared.ted.graph import out_edges, run_starts
 from fared.ted.model import MAX_LINK_METRIC
 
 if TYPE_CHECKING:
@@ -139,12 +139,17 @@ def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[
         frontier = improved[graph.transit[improved]]
     crossed = graph.transit & (distance != UNREACHABLE)
     crossed[root] = True
-    edges = np.flatnonzero(crossed[graph.src] & usable)
-    heads = graph.dst[edges]
+    # Every edge has its reverse (two-way check): in the order of edges, the reverse ones are sorted
+    # by (head, tail).
+    back, tails, heads = graph.reverse, graph.dst, graph.src
     # RFC 2328 §16.1 (2)(d): all edges of equal cost; (c): none back to the root
-    on_path = distance[graph.src[edges]] + graph.metric[edges] == distance[heads]
-    edges = edges[on_path & (heads != root)]
-    return distance, _by_depth(graph, root, _without_loops(graph, root, distance, edges))
+    on_path = distance[tails] + graph.metric[back] == distance[heads]
+    on_path &= crossed[tails]
+    if not whole:
+        on_path &= usable[back]
+    on_path[graph.indptr[root] : graph.indptr[root + 1]] = False
+    edges = _without_loops(graph, root, distance, back[on_path])
+    return distance, _by_depth(graph, root, edges)
 
 
 def _without_loops(
@@ -172,24 +177,27 @@ def _without_loops(
 
 
 def _by_depth(graph: Graph, root: int, edges: NDArray[np.int64]) -> list[Depth]:
-    """Group DAG edges by the longest number of edges from the root to their head."""
+    """Group DAG edges, sorted by head, by the most edges from the root to their head."""
     size = len(graph.nodes)
     tails, heads = graph.src[edges], graph.dst[edges]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=size))))
+    on_dag = np.zeros(len(graph.dst), bool)
+    on_dag[edges] = True
+    beyond = graph.dst[on_dag]  # the heads, by tail
+    indptr = np.concatenate(([0], np.bincount(tails, minlength=size).cumsum()))
     waiting = np.bincount(heads, minlength=size)
     depth = np.zeros(size, np.int64)
     frontier = np.array([root])
     level = 0
     while len(frontier):
         level += 1
-        reached = heads[out_edges(indptr, frontier)]
-        waiting -= np.bincount(reached, minlength=size)
-        touched = distinct(reached)
+        reached = np.bincount(beyond[out_edges(indptr, frontier)], minlength=size)
+        waiting -= reached
         # only when all predecessors have their depth: slots are fed by complete slots
-        frontier = touched[waiting[touched] == 0]
+        frontier = ((waiting == 0) & (reached > 0)).nonzero()[0]
         depth[frontier] = level
-    order = np.lexsort((tails, heads, depth[heads]))
-    bounds = np.searchsorted(depth[heads][order], np.arange(2, level + 1))
+    key = depth[heads].astype(np.min_scalar_type(level))  # NumPy sorts short integers by digits
+    order = key.argsort(kind="stable")
+    bounds = np.bincount(key, minlength=2)[1:-1].cumsum()
     return [
         _depth(edges[part], tails[part], heads[part])
         for part in np.split(order, bounds)

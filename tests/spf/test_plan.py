@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -152,3 +154,14 @@ def test_a_node_with_one_predecessor_shares_its_row():
         fabric.name(plan.graph.nodes[at]): int(plan.row_of[at]) for at in range(len(plan.row_of))
     }
     assert row["p2.L1"] == row["p2.L4"] == row["p2.S1"] != row["p3.L1"]
+
+
+def test_paths_of_unequal_metrics_may_have_hundreds_of_edges():
+    """Two chains of 300 routers, one of costlier links."""
+    fabric = Fabric()
+    for chain, metric in (("A", 1), ("B", 2)):
+        names = ["R", *(f"{chain}{n}" for n in range(300)), f"Z{chain}"]
+        fabric.node(*(name for name in names if name not in fabric.names))
+        for tail, head in itertools.pairwise(names):
+            fabric.connect(tail, head, metric=metric)
+    assert view(fabric, "R") == expected(fabric, "R")
