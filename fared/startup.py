@@ -1,12 +1,13 @@
 """Settings of the interpreter that reduce start-up time, memory and pauses.
 
-Four measures, each with its measured gain in CPU time on a machine of two cores, where a daemon
+Six measures, each with its measured gain in CPU time on a machine of two cores, where a daemon
 imports in some 230 ms. A measure that no longer gains is to be removed. The packages
 ``fared.daemon`` and ``fared.cli`` apply them; ``tests/test_startup.py`` tests each.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import importlib.util
@@ -27,7 +28,7 @@ def import_when_needed(name: str) -> None:
 
     The package pyroute2 imports all its modules (conntrack, WireGuard, an SQL database of
     interfaces) with any of them. Gain: 100 ms and 14 MB. OpenSSL, which hashlib imports, is needed
-    for authentication only. Gain: 5 ms and 3.7 MB.
+    for authentication only. Gain: 5 ms and 3.7 MB. difflib is for misspelt words. Gain: 0.2 MB.
 
     Modules of a package can be imported as usual. A module that is already imported, or cannot be
     found, is left as it is. ``importlib.util.LazyLoader`` does not serve: a second import of the
@@ -84,6 +85,18 @@ def keep_freed(size: int) -> None:
     np.empty(min(size, _LARGEST_KEPT), np.uint8)  # never written to, so it takes no memory
 
 
+def release_freed() -> None:
+    """Return to the kernel what start-up has freed and no later allocation has used.
+
+    Called once, when a daemon has started. Gain: 0.6 MB.
+    """
+    import ctypes  # noqa: PLC0415 - tools do not load it; NumPy has loaded it here
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc only
+    if trim is not None:
+        trim(0)
+
+
 # -- garbage ---------------------------------------------------------------------------------
 #
 # Reference counting frees most objects of the engines; only cycles, which are few, need the
@@ -105,6 +118,14 @@ def set_aside() -> None:
     """Collect once, and exclude all present objects from later collections."""
     gc.collect()
     gc.freeze()
+
+
+def skip_last_collection() -> None:
+    """Exit without a last collection of garbage: the kernel frees the memory of a process anyway.
+
+    Gain: 10 of the 85 ms of CPU of ``fared-cli show status``.
+    """
+    atexit.register(gc.freeze)
 
 
 @contextmanager

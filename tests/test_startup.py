@@ -104,6 +104,15 @@ def test_frozen_objects_are_not_examined_again():
     assert int(answer(code)) < 200
 
 
+def test_the_tool_exits_without_a_last_collection():
+    """The collection follows the handlers of atexit, of which the last to run comes first here."""
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(len(gc.get_objects()) < 200))\n"
+        "import fared.cli.main"
+    )
+    assert answer(code) == "True"
+
+
 def test_no_garbage_is_collected_while_a_large_file_is_read():
     code = (
         "import gc; from fared import startup\n"
@@ -134,3 +143,23 @@ def test_memory_that_is_freed_stays_with_the_process():
     given_back, kept = (int(answer(REUSE.replace("KEPT", size))) for size in ("0", "16 << 20"))
     assert given_back > 10_000
     assert kept < 1000
+
+
+RELEASE = """
+import sys
+from fared.startup import keep_freed, release_freed
+def resident():
+    with open("/proc/self/statm") as file: return int(file.read().split()[1]) * 4096
+keep_freed(16 << 20)
+blocks = [b"x" * 100_000 for _ in range(80)]
+last = b"x" * 100_000
+blocks.clear()
+before = resident()
+release_freed()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="it is a property of glibc")
+def test_memory_freed_before_is_returned_when_the_daemon_has_started():
+    assert int(answer(RELEASE)) > 7_000_000

@@ -1,9 +1,10 @@
 """The process: loop, sockets, logs, systemd, reload, shutdown."""
 
-from fared.startup import import_when_needed, relax_collector, without
+from fared.startup import import_when_needed, relax_collector, skip_last_collection, without
 
 relax_collector()
-for _rarely_used in ("hashlib", "hmac"):
+skip_last_collection()
+for _rarely_used in ("hashlib", "hmac", "difflib"):
     import_when_needed(_rarely_used)
 with without("typing_extensions"):
     import msgspec  # noqa: F401

@@ -57,7 +57,7 @@ from fared.kernel.sysctl import SysctlMode, Wanted
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
-from fared.startup import set_aside
+from fared.startup import release_freed, set_aside
 
 if TYPE_CHECKING:
     from fared.daemon.bfd import BfdClient
@@ -356,6 +356,7 @@ class Daemon:
         with self.defence.guard("views"):
             await self.views.load()
         set_aside()
+        release_freed()
         self.log.info("views-loaded")
 
     def _install_signals(self) -> None:

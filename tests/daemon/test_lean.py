@@ -109,3 +109,11 @@ def test_the_views_of_a_protocol_that_is_not_configured_are_not_loaded(loaded):
     """They import its codec: half of the modules that an OSPF router loads for its views."""
     assert "fared.api.views.ospf" in loaded["served"]
     assert not {name for name in loaded["served"] if name.startswith("fared.isis.pdu")}
+
+
+def test_difflib_is_executed_only_to_correct_a_misspelt_word(tmp_path):
+    config = tmp_path / "fared.yaml"
+    config.write_text(OSPF)
+    code = START.format(config=str(config)) + "print('ndiff' in vars(sys.modules['difflib']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
