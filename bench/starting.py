@@ -7,8 +7,11 @@ equal-cost paths; namespaces and links are there already. A daemon of ours that 
 ready for the next one when it has its control socket, FRR's zebra and ospfd when they have theirs.
 CPU is that of all daemons by then, for each router. All figures are medians.
 
-``python bench/starting.py [--runs N] [--figure2]``; ``--figure2`` starts the 80 daemons of the
-draft's Figure 2 with a hello a second, once, and counts lost neighbors, for a minute after.
+The 80 daemons of the draft's Figure 2 start once, with a hello a second, and must lose no neighbor
+until ``CALM`` seconds after.
+
+``python bench/starting.py [--runs N] [--figure2]``; ``--figure2`` starts only these, and watches
+them for a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ LABS = {"clos3": ("4x8", 3.5), "clos5": ("five stages", 7.0)}
 KINDS = {"fared": "ip", "frr": "/usr/lib/frr/zebra"}
 RUNS = 3
 READY = 120.0
-WATCHED = 60.0
+WATCHED, CALM = 60.0, 10.0
+"""Seconds after the last route in which neighbors may be lost: alone, and among all rows."""
+FIGURE2 = "figure2"
 Row = dict[str, Any]
 Figures = dict[str, float]
 
@@ -91,23 +96,24 @@ def measure(runs: int) -> int:
                 found = started(Fabric.from_file(file, as_kind=kind))
                 results.setdefault(lab, {}).setdefault(kind, []).append(found)
                 print(lab, kind, told(found), flush=True)
+    results[FIGURE2] = {"fared": [figure2(CALM)]}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(results))
     return 0
 
 
-def figure2() -> int:
-    """Start Figure 2 of the draft; print its figures."""
+def figure2(watched: float) -> Figures:
+    """Start Figure 2 of the draft, and watch it for so long."""
     from fared.lab import topology
     from fared.lab.fabric import Fabric
     from fared.lab.generate import Clos5
 
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "figure2.clab.yml"
-        file.write_text(Clos5(pods=8, supers=4, hello=1, name="figure2").text())
-        found = started(Fabric.from_topology(topology.load(file)), WATCHED)
-    print("figure2", told(found), flush=True)
-    return 1 if found["lost"] else 0
+        file.write_text(Clos5(pods=8, supers=4, hello=1, name=FIGURE2).text())
+        found = started(Fabric.from_topology(topology.load(file)), watched)
+    print(FIGURE2, told(found), flush=True)
+    return found
 
 
 def told(figures: Figures) -> str:
@@ -129,9 +135,26 @@ def rows(runs: int = RUNS) -> list[Row]:
     if sandbox.run(lambda: measure(runs)) != 0:
         raise RuntimeError("the fabrics did not start")
     table: list[Row] = []
-    for lab, kinds in json.loads(RESULTS.read_text()).items():
+    results = json.loads(RESULTS.read_text())
+    large = results.pop(FIGURE2)["fared"][0]
+    for lab, kinds in results.items():
         table += compared(*LABS[lab], kinds)
-    return table
+    name = "80 daemons of Figure 2, a hello a second"
+    return [
+        *table,
+        {"name": f"{name}, from the first to the last route", "ours": large["routes"], "unit": "s"},
+        _lost(name, large["lost"]),
+    ]
+
+
+def _lost(name: str, count: float) -> Row:
+    return {
+        "name": f"{name}, neighbors lost",
+        "ours": count,
+        "unit": "",
+        "goal": "0",
+        "met": count == 0,
+    }
 
 
 def compared(name: str, most: float, kinds: dict[str, list[Figures]]) -> list[Row]:
@@ -150,13 +173,7 @@ def compared(name: str, most: float, kinds: dict[str, list[Figures]]) -> list[Ro
             "goal": f"<= {most:g} s",
             "met": seconds <= most,
         },
-        {
-            "name": f"{name}, neighbors lost in all starts",
-            "ours": lost,
-            "unit": "",
-            "goal": "0",
-            "met": lost == 0,
-        },
+        _lost(f"{name}, all starts", lost),
     ]
     for what, words, unit in (
         ("routes", "from the first daemon to the last route", "s"),
@@ -185,7 +202,7 @@ def main() -> int:
     parser.add_argument("--figure2", action="store_true")
     options = parser.parse_args()
     if options.figure2:
-        return sandbox.run(figure2)
+        return sandbox.run(lambda: 1 if figure2(WATCHED)["lost"] else 0)
     for row in rows(options.runs):
         print(row)
     return 0
