@@ -19,10 +19,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.beside_fabric import Fabric as Described
+from bench.rows import compared
 from fared.core import igp
 from fared.core.ids import AreaId, RouterId, SystemId
 from fared.core.links import InterfaceAddress, Link
@@ -33,6 +35,7 @@ from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp
 from fared.isis.settings import CircuitSettings, IsisSettings
 from fared.ospf.engine import OspfEngine
+from fared.ospf.flooding.suppression import FloodSuppression
 from fared.ospf.packet.bodies import RouterLink, RouterLsa
 from fared.ospf.packet.body import encode_router_lsa
 from fared.ospf.packet.codec import encode_packet
@@ -210,14 +213,32 @@ def copies(proto: str, spines: int, leaves: int, reduction: ReductionSettings) -
     return found
 
 
+def all_copies(proto: str, spines: int, leaves: int) -> dict[str, float]:
+    """The same without flood suppression: no neighbor is covered by the originator."""
+    with (
+        patch("fared.isis.update.database.covered", lambda *_: frozenset()),
+        patch.object(FloodSuppression, "covered", lambda *_: 0),
+    ):
+        return copies(proto, spines, leaves, NONE)
+
+
 def virtual_rows(fabrics: tuple[tuple[str, int, int], ...]) -> list[Row]:
     """Compare counts with and without reduction; load does not change them: one process a core."""
     wanted = [(*each, reduction) for each in fabrics for reduction in (LEAF, DYNAMIC, NONE)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
+        unsuppressed = pool.map(all_copies, *zip(*fabrics, strict=True))
         counted = list(pool.map(copies, *zip(*wanted, strict=True)))
     rows: list[Row] = []
-    for number, (proto, spines, leaves) in enumerate(fabrics):
+    for number, ((proto, spines, leaves), every) in enumerate(
+        zip(fabrics, unsuppressed, strict=True)
+    ):
         leaf, dynamic, without = counted[3 * number : 3 * number + 3]
+        for who in ("leaf", "spine"):
+            name = (
+                f"{proto} {spines}x{leaves}, a change at a {who}, updates: flood suppression / none"
+            )
+            ours, other = (found[f"{who} {UPDATES}"] for found in (without, every))
+            rows.append(compared(name, ours, other, "packets"))
         ways = (("leaf reduction", leaf), ("dynamic flooding", dynamic))
         for who, (way, with_it) in itertools.product(("leaf", "spine"), ways):
             name = f"{proto} {spines}x{leaves}, a change at a {who}"
