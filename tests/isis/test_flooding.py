@@ -518,6 +518,19 @@ def test_an_lsp_that_several_neighbors_list_is_requested_of_one_at_a_time():
     assert net[1].flooding.awaited() == 0
 
 
+def test_requests_are_not_remembered_without_limit(monkeypatch):
+    """A neighbor may list LSPs that do not exist, others each time."""
+    monkeypatch.setattr("fared.isis.update.lsp_transmitter.MOST_ASKED", 100)
+    net = line(2)
+    for turn in range(4):
+        entries = tuple(LspEntry(name(100 + turn, number), 1, 1200, 7) for number in range(200))
+        tlvs = tuple(LspEntries(entries[at : at + 15]) for at in range(0, 200, 15))
+        net.inject(1, 1, encode_pdu(Psnp(2, 2 << 8, tlvs)))
+        net.run(3)
+    assert net[1].counts["requested"] >= 800
+    assert len(net[1].flooding._lsp_transmitter._asked_at) <= 100
+
+
 def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():
     net = line(2)
     net.down(net.cables[0])

@@ -24,6 +24,8 @@ from fared.isis.update.pacing import Pace
 
 QUICK_CSNP = 1.2
 """Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
+MOST_ASKED = 16384
+"""LSPs of which the last request is remembered; of others several neighbors may be asked."""
 REQUEST_GAP = 0.05
 """Seconds between two PSNPs with requests for different LSPs."""
 MOST_REQUESTS_SENT = 3
@@ -297,7 +299,7 @@ class LspTransmitter:
         self._asked_at.pop((level, lsp_id), None)
         self._asked_at[level, lsp_id] = now
         for key, at in list(itertools.islice(self._asked_at.items(), 2)):
-            if now - at > _FORGET_REQUEST:
+            if now - at > _FORGET_REQUEST or len(self._asked_at) > MOST_ASKED:
                 del self._asked_at[key]
 
     def _send_psnp(self, queue: SrmSsnQueue, entries: list[LspEntry]) -> None:
