@@ -79,12 +79,19 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         entry.srm.add(self.circuit.ifindex)
         entry.ssn.discard(self.circuit.ifindex)
 
-    def defer(self, entry: StoredLsp, due: float) -> None:
-        """Send this LSP at ``due``, unless the neighbor has shown by then that it has it."""
-        self.set_srm(entry)
-        del self.pending[entry.lsp_id]
+    def defer(self, entry: StoredLsp, due: float) -> bool:
+        """Send this LSP at ``due``, unless the neighbor has shown by then that it has it.
+
+        Return whether that is before the others that are deferred, and so needs another timer.
+        """
+        self.received(entry.lsp_id)
         self.deferred[entry.lsp_id] = due
-        self.deferred_due = min(self.deferred_due, due)
+        entry.srm.add(self.circuit.ifindex)
+        entry.ssn.discard(self.circuit.ifindex)
+        if due >= self.deferred_due:
+            return False
+        self.deferred_due = due
+        return True
 
     def end_deferral(self, now: float) -> int:
         """Move deferred LSPs that are due to ``pending``; return how many."""
@@ -146,11 +153,10 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
     def received(self, lsp_id: LspId) -> None:
         """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
-        self.pending.pop(lsp_id, None)
-        self.unacknowledged.pop(lsp_id, None)
-        self.deferred.pop(lsp_id, None)
-        self.acks.pop(lsp_id, None)
-        self.requests.pop(lsp_id, None)
+        # most are empty: an LSP has many circuits, a circuit few LSPs
+        for flags in (self.pending, self.unacknowledged, self.deferred, self.acks, self.requests):
+            if flags:
+                flags.pop(lsp_id, None)
 
     def begin_csnp(self) -> None:
         """Start a complete set of CSNPs with the next burst."""

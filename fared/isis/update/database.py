@@ -171,10 +171,10 @@ class Database:
                 due = self._deferred_until(queue, reached, paced=paced)
             if due is None:
                 queue.set_srm(entry)
-            else:
-                queue.defer(entry, due)
-                instance.process.counters.lsdb["deferred"] += 1
-            self._lsp_transmitter.touch(queue)
+                self._lsp_transmitter.touch(queue)
+            elif queue.defer(entry, due):
+                self._lsp_transmitter.touch(queue)
+            instance.process.counters.lsdb["deferred"] += due is not None
         self._watch(level, entry)
         self.dynamic.lsp_changed(level, entry, previous)
         self._watcher.changed(level, entry, previous)

@@ -323,7 +323,7 @@ class Flooding:
         # it acknowledges the neighbor's. If it was lost, the neighbor sends its copy again.
         if queue.reliable and not sent:
             queue.set_ssn(entry.lsp_id, entry)
-            self._lsp_transmitter.touch(queue)
+            self._lsp_transmitter.acknowledge(queue)
 
     def _confused(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
         """§7.3.16.2: equal sequence numbers, different contents (RFC 3719 §10).

@@ -109,6 +109,12 @@ class LspTransmitter:
             queue.acks_due = min(self._ack_round, now + queue.circuit.settings.psnp_interval)
         self.wake(self.circuits[queue.circuit.ifindex])
 
+    def acknowledge(self, queue: SrmSsnQueue) -> None:
+        """An SSN flag was set: consider its circuit if no timer will, or enough are set."""
+        most = self._instance.settings.fast_flooding.lsps_per_psnp or _ENTRIES_PER_TLV
+        if queue.acks_due == math.inf or len(queue.acks) >= most:
+            self.touch(queue)
+
     def flush(self, *, force: bool = False) -> None:
         """Send what is due, and arm timers for the rest; ``force``: leave no LSP waiting."""
         dirty, self._dirty = self._dirty, {}
