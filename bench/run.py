@@ -54,6 +54,7 @@ SECTIONS = {
     "scale": "Scale of one daemon: 64 neighbors of a large fabric, changed bandwidths",
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
+    "spraying": "Spraying: CPU of a packet that leaves the path of its flow, and changed weights",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
     "starting": "Start of a fabric: from the first daemon to the last route",
