@@ -38,7 +38,7 @@ class SprayWriter:
         self._defence = defence
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopped = False
+        self._stopped = self._changing = False
         self._watch = kernel.watch(self._touched)
         self._timer: asyncio.TimerHandle | None = None
         self._gap = _GAP
@@ -56,7 +56,7 @@ class SprayWriter:
 
     def _touched(self) -> None:
         """Read soon, because something changed; but our own changes are known."""
-        if self._tasks or self._timer is not None or self._stopped:
+        if self._changing or self._timer is not None or self._stopped:
             return
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -110,15 +110,16 @@ class SprayWriter:
 
     async def _execute(self, operations: Sequence[SprayOperation]) -> str:
         """Return what was refused."""
-        refused = self.kernel.begin(operations)
+        self._changing = True
         try:
+            refused = self.kernel.begin(operations)
             await asyncio.to_thread(self.kernel.nft.apply, operations)
+            refused += self.kernel.end(operations)
         except OSError as error:
             return _words(error)
         finally:
             self._watch.discard()
-        refused += self.kernel.end(operations)
-        self._watch.discard()
+            self._changing = False
         return refused[0] if refused else ""
 
     async def _state_if_known(self) -> SprayState | None:

@@ -162,6 +162,26 @@ def test_changes_of_others_are_read_at_once_and_then_after_longer_pauses():
     inside_loop(test)
 
 
+def test_a_change_of_others_during_a_reading_is_read_after_it():
+    async def test(world: World) -> None:
+        world.writer.audit()
+        world.kernel.changed()
+        await world.answers(2)
+        assert world.kernel.readings == 2
+
+    inside_loop(test)
+
+
+def test_notifications_of_our_own_changes_cause_no_reading():
+    async def test(world: World) -> None:
+        world.kernel.end = lambda _: world.kernel.changed() or []
+        world.writer.apply(events.ApplySpray(WANTED))
+        await world.answers()
+        assert world.writer._timer is None
+
+    inside_loop(test)
+
+
 def test_on_exit_everything_is_removed_and_nothing_is_written_any_more():
     async def test(world: World) -> None:
         world.kernel.state = HELD
