@@ -163,7 +163,7 @@ class Stage:
         stage = self
 
         class Fib(SimulatedFib, Lenient):
-            port_id, written, foreign = 1, 0, {}
+            port_id, written, foreign, marks = 1, 0, {}, frozenset()
 
             def apply(self, operations: Any) -> Any:
                 stage.note("fib written")

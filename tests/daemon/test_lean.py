@@ -35,6 +35,8 @@ LATE = (
     "fared.api.views.routes",
 )
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
+SPRAYED = ("fared.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
+"""Not if packets follow their flow."""
 START = """
 import sys
 from pathlib import Path
@@ -117,3 +119,9 @@ def test_difflib_is_executed_only_to_correct_a_misspelt_word(tmp_path):
     code = START.format(config=str(config)) + "print('ndiff' in vars(sys.modules['difflib']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them(loaded, when):
+    assert "fared.router.spraying" in loaded[when]
+    assert not {name for name in loaded[when] if name.startswith(SPRAYED)}
