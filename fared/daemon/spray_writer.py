@@ -41,6 +41,8 @@ class SprayWriter:
         self._stopped = self._changing = False
         self._watch = kernel.watch(self._touched)
         self._timer: asyncio.TimerHandle | None = None
+        self.unread = ""
+        """Why the kernel could not be read."""
         self._gap = _GAP
         self._touched_at = 0.0
 
@@ -89,9 +91,18 @@ class SprayWriter:
                 try:
                     state = await self._state()
                 except OSError as error:
-                    self._log.warning("spray-not-read", error=_words(error))
+                    self._not_read(_words(error))
                     return
+                self.unread = ""
             self._feed(report(state))
+
+    def _not_read(self, error: str) -> None:
+        """Try again later; each error is logged once."""
+        if error != self.unread:
+            self._log.warning("spray-not-read", error=error)
+        self.unread = error
+        if self._timer is None and not self._stopped:
+            self._timer = asyncio.get_running_loop().call_later(_LONGEST_GAP, self._look)
 
     async def _state(self) -> SprayState:
         found, self.kernel.counted = await asyncio.to_thread(self.kernel.nft.read)

@@ -61,6 +61,11 @@ class SprayService:
         self.writer.adopt()
 
     @property
+    def problem(self) -> str:
+        """Why nothing can be sprayed; empty if it can."""
+        return self.missing if self.writer is None else self.writer.unread
+
+    @property
     def counted(self) -> Mapping[int, tuple[int, int]]:
         """Packets and bytes of each mark at the last reading; another one follows."""
         if self.writer is None:

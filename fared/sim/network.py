@@ -20,6 +20,7 @@ from fared.core.ids import Prefix
 from fared.core.links import InterfaceAddress
 from fared.core.routes import LocalRoute, RouteKey, RouteSource
 from fared.fib.simulated import SimulatedFib
+from fared.fib.spray import SprayState
 from fared.router import events
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
@@ -142,6 +143,8 @@ class Network(VirtualTime):
         router = Router(node.settings, random.Random(seed), self.now, lambda: self.now, protocols)
         node.router = router
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
+        if not node.settings.spray.by_flow:
+            router.handle(events.SprayAdopted(SprayState()), self.now)
         for port in node.ports.values():
             for event in link_events(node, port):
                 router.handle(event, self.now)

@@ -141,8 +141,16 @@ def test_a_kernel_that_cannot_be_read_is_reported():
         world.kernel.error = NftError(errno.ETIMEDOUT, "no answer")
         world.writer.audit()
         await loop_until(lambda: world.said, 5, "a log record")
+        world.writer.audit()
+        await loop_until(lambda: world.kernel.readings == 2, 5, "another reading")
+        await loop_until(lambda: not world.writer._tasks, 5, "idle")
         assert world.said == [("spray-not-read", {"error": "no answer"})]
-        assert world.fed == []
+        assert (world.fed, world.writer.unread) == ([], "no answer")
+        assert world.writer._timer is not None, "it is tried again"
+        world.kernel.error = None
+        world.writer.audit()
+        assert await world.answers() == [events.SprayAudited(SprayState())]
+        assert world.writer.unread == ""
 
     inside_loop(test)
 
@@ -226,7 +234,7 @@ def test_without_nftables_packets_follow_their_flow_and_a_record_says_so(monkeyp
     async def test(world: World) -> None:
         made = service(world)
         made.configure(PACKET)
-        assert made.missing == "nft is missing: install nftables"
+        assert made.problem == "nft is missing: install nftables"
         assert made.counted == {}
         assert [event for event, _ in world.said] == ["packets-not-sprayed"]
         assert world.said[0][1]["effect"] == "packets follow their flow"

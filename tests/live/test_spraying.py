@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import socket
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from fared.kernel.nftables import find_nft
 from tests.live.daemons import RIGHT_STUB, Json, Live, Pair, running_pair
 from tests.live.daemons import _config as usual
+from tests.live.isis_daemons import IsisPair
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -88,6 +91,12 @@ def leftovers(daemon: Live) -> list[str]:
         routes = ip(family, "route", "show", "table", "all", "proto", "201").splitlines()
         found += [line for line in routes if line.startswith("default") and "table 2621" in line]
     return found
+
+
+def elements(daemon: Live, name: str) -> list[Json]:
+    """The elements of a map."""
+    maps = [entry["map"] for entry in listed(daemon) if "map" in entry]
+    return [each for found in maps if found["name"] == name for each in found.get("elem", [])]
 
 
 def forward(daemon: Live, packets: int, port: int = 4791, target: str = TARGET) -> None:
@@ -174,6 +183,61 @@ def test_a_lost_link_is_taken_out_of_the_round_and_comes_back(pair: Pair):
     forward(pair.left, 400)
     after = counted(pair.left)
     assert sorted(after[name] - before.get(name, 0) for name in after) == [100, 300]
+
+
+def test_a_reload_to_flowlets_keeps_the_weights(pair: Pair):
+    pair.left.reload({**pair.left.config, "adaptive": {"granularity": "flowlet"}})
+    wait_for(lambda: any("flows_20_" in str(entry) for entry in listed(pair.left)), 10, "flowlets")
+    wait_for(
+        lambda: (
+            pair.left.show("weights", prefix=RIGHT_STUB)["vectors"][0]["granularity"] == "flowlet"
+        ),
+        5,
+        "shown",
+    )
+    before = counted(pair.left)
+    forward(pair.left, 300)
+    gained = {name: n - before.get(name, 0) for name, n in counted(pair.left).items()}
+    assert sum(gained.values()) == 300
+    assert pair.left.complaints() == []
+
+
+def test_while_nft_fails_packets_follow_their_flow(pair: Pair, tmp_path: Path):
+    """The daemon routes meanwhile; what was sprayed before stays as it was, and changes later."""
+    left, broken = pair.left, tmp_path / "broken"
+    program = tmp_path / "nft"
+    program.write_text(
+        f'#!/bin/sh\n[ -e {broken} ] && echo broken >&2 && exit 1\nexec {find_nft()} "$@"\n'
+    )
+    program.chmod(0o755)
+    assert left.terminate()[0] == 0
+    broken.touch()
+    left.start({"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    pair.await_routes()
+    wait_for(lambda: left.show("status")["ready"], 15, "ready")
+    assert listed(left) == []
+    assert left.show("weights", prefix=RIGHT_STUB)["vectors"][0]["granularity"] == "flow"
+    wait_for(lambda: "spray-not-read" in {r["event"] for r in left.records()}, 5, "a log record")
+    wait_for(lambda: "broken" in str(left.show("status")["spraying"]["problem"]), 5, "a problem")
+    broken.unlink()
+    wait_for(lambda: rounds(left), 40, "packets are sprayed once nft works")
+    wait_for(lambda: left.show("status")["spraying"]["problem"] is None, 5, "no problem")
+    left.terminate()
+
+
+def test_isis_sprays_packets_of_both_families(tmp_path_factory: pytest.TempPathFactory):
+    pair = IsisPair("si", tmp_path_factory.mktemp("isis"))
+    try:
+        pair.left.config["adaptive"] = {"granularity": "packet"}
+        pair.start()
+        wait_for(lambda: elements(pair.left, "ipv6") and elements(pair.left, "ipv4"), 15, "sprayed")
+        vectors = pair.left.show("weights")["vectors"]
+        found = {v["af"]: v["granularity"] for v in vectors if len(v["members"]) > 1}
+        assert found == {"ipv4": "packet", "ipv6": "packet"}
+        assert pair.left.terminate()[0] == 0
+        assert leftovers(pair.left) == []
+    finally:
+        pair.close()
 
 
 def test_a_clean_exit_removes_all_of_it(pair: Pair):

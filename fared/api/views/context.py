@@ -65,7 +65,7 @@ class SprayFacts(Protocol):
     """Facts of sprayed packets that only the daemon knows."""
 
     @property
-    def missing(self) -> str:
+    def problem(self) -> str:
         """Why nothing can be sprayed; empty if it can."""
 
     @property
@@ -76,7 +76,7 @@ class SprayFacts(Protocol):
 class NothingSprayed(msgspec.Struct, frozen=True):
     """The facts if nothing is sprayed."""
 
-    missing: str = ""
+    problem: str = ""
     counted: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 

@@ -100,7 +100,7 @@ def spraying(context: ViewContext) -> schema.SprayStatus:
         "groups": 0 if planner is None else len(planner.installed.rounds),
         "prefixes": 0 if planner is None else sum(map(planner.sprayed, router.planner.desired)),
         "drift": 0 if planner is None else planner.counters["drift"],
-        "problem": facts.missing or (planner.error if planner is not None else "") or None,
+        "problem": facts.problem or (planner.error if planner is not None else "") or None,
         "nexthops": hops,
     }
 
