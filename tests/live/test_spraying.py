@@ -20,6 +20,7 @@ from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.netns,
+    pytest.mark.slow,
     pytest.mark.skipif(find_nft() is None, reason="nftables is not installed"),
 ]
 
