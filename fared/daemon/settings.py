@@ -17,7 +17,7 @@ from fared.config.redistribute import (
     Redistributed,
     RedistributedDefault,
 )
-from fared.config.values import TX_ONLY
+from fared.config.values import MAIN_TABLE, TX_ONLY
 from fared.core.backoff import BackoffSettings
 from fared.core.database_limit import LimitSettings
 from fared.core.ids import AreaId, RouterId
@@ -117,16 +117,21 @@ def fib_settings(config: Config) -> FibSettings:
 
 
 def spray_settings(config: Config, router_id: int) -> SpraySettings:
-    """Return which packets are sprayed. Routers begin their periods at different phases."""
+    """Return which packets are sprayed. Routers begin their periods at different phases.
+
+    A reload may leave a table other than main in use, over which nothing is sprayed.
+    """
     adaptive, match = config.adaptive, config.adaptive.packet_match
+    identity = router_id or (0 if config.isis is None else int(config.isis.system_id))
+    flows = config.fib.table != MAIN_TABLE
     return SpraySettings(
-        granularity=Granularity(adaptive.granularity),
+        granularity=Granularity.FLOW if flows else Granularity(adaptive.granularity),
         gap=adaptive.flowlet_gap,
         prefixes=tuple(sorted(adaptive.packet_prefixes)),
         match=SprayMatch(
             *(tuple(sorted(set(v))) for v in (match.dscp, match.udp_ports, match.tcp_ports))
         ),
-        phase=(router_id * _GOLDEN & _MAX_U32) / 2**32,
+        phase=(identity * _GOLDEN & _MAX_U32) / 2**32,
     )
 
 

@@ -39,7 +39,7 @@ class SprayWriter:
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = self._changing = False
-        self._watch = kernel.watch(self._touched)
+        self._watch = kernel.watch(self.look_soon)
         self._timer: asyncio.TimerHandle | None = None
         self.unread = ""
         """Why the kernel could not be read."""
@@ -56,8 +56,8 @@ class SprayWriter:
         if not self._tasks:
             self._begin(self._read(events.SprayAudited))
 
-    def _touched(self) -> None:
-        """Read soon, because something changed; but our own changes are known."""
+    def look_soon(self) -> None:
+        """Read soon, because something may have changed; but our own changes are known."""
         if self._changing or self._timer is not None or self._stopped:
             return
         loop = asyncio.get_running_loop()

@@ -74,9 +74,9 @@ class SprayService:
         return self.writer.kernel.counted
 
     def audit(self) -> None:
-        """Compare the kernel with the expected state."""
+        """Compare the kernel with the expected state soon."""
         if self.writer is not None:
-            self.writer.audit()
+            self.writer.look_soon()
 
     async def stop(self, *, remove: bool) -> None:
         """Stop; ``remove``: leave nothing in the kernel."""

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from fared.config import ConfigErrors, load_text
+from fared.config import ConfigErrors, load_text, merged
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon.machine import sysctls_of
-from fared.daemon.settings import counts_boots, fib_settings, router_settings
+from fared.daemon.settings import counts_boots, fib_settings, router_settings, spray_settings
+from fared.fib.settings import Granularity
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
 
@@ -108,3 +109,25 @@ def test_groups_in_the_kernel_are_of_the_kind_and_size_that_the_file_says():
     assert (settings.resilient, settings.buckets) == (True, 128)
     assert router_settings(load_text(text), 1, "leaf1").fib == settings
     assert not fib_settings(load_text(OSPF)).resilient
+
+
+def test_routers_begin_their_rounds_at_phases_that_are_far_apart():
+    config = load_text(OSPF + "\nadaptive: {granularity: packet}")
+    phases = sorted(spray_settings(config, 0x0AFF0000 + n).phase for n in range(8))
+    gaps = [
+        after - before for before, after in zip(phases, [*phases[1:], phases[0] + 1], strict=True)
+    ]
+    assert min(gaps) > 0.05
+
+
+def test_the_phase_of_a_router_without_router_id_is_that_of_its_system_id():
+    texts = (ISIS % "ipv4", (ISIS % "ipv4").replace(".0001.00,", ".0002.00,"))
+    first, second = (spray_settings(load_text(text), 0).phase for text in texts)
+    assert 0.05 < abs(first - second) < 0.95
+
+
+def test_a_table_that_a_reload_leaves_in_use_is_not_sprayed_over():
+    running = load_text(OSPF + "\nfib: {table: 100}")
+    wanted = load_text(OSPF + "\nadaptive: {granularity: packet}")
+    assert spray_settings(wanted, 1).granularity is Granularity.PACKET
+    assert spray_settings(merged(running, wanted), 1).by_flow
