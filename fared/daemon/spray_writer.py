@@ -8,6 +8,7 @@ program changes is read at once, or after pauses that double while it continues.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,6 +128,9 @@ class SprayWriter:
             await asyncio.to_thread(self.kernel.nft.apply, operations)
             refused += self.kernel.end(operations)
         except OSError as error:
+            # What is in nftables may be wrong for the present routes.
+            with contextlib.suppress(OSError):
+                self.kernel.lift()
             return _words(error)
         finally:
             self._watch.discard()

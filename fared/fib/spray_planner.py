@@ -135,6 +135,8 @@ class SprayPlanner:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         if state is not None:
             self.installed = state
+        else:  # the rules of marks are gone
+            self.installed.marks = dict.fromkeys(self.installed.marks, 0)
 
     def next_deadline(self) -> float | None:
         """Return when to plan again after a refusal."""

@@ -85,6 +85,15 @@ class KernelMarks:
                         requests += [(RTM_DELRULE, 0, rule), (RTM_DELROUTE, 0, route)]
         return self._send(requests, _GONE)
 
+    def lift(self) -> None:
+        """Delete the rules of all marks: their packets follow their flow. Raises OSError."""
+        requests: list[Message] = []
+        for family in AF:
+            for table, action in self._rules(family):
+                if action == _TO_TABLE:
+                    requests.append((RTM_DELRULE, 0, self._lead(family, table)[1][2]))
+        self._send(requests, _GONE)
+
     def _send(self, requests: list[Message], harmless: frozenset[int]) -> list[str]:
         failures = self._requests.batch(requests)
         return [

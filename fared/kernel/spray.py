@@ -37,6 +37,10 @@ class KernelSpray:
         """Delete what no mark needs any more; return what was refused."""
         return self.marks.delete(operations)
 
+    def lift(self) -> None:
+        """Let packets follow their flow, whatever nftables holds. Raises OSError."""
+        self.marks.lift()
+
     def apply(self, operations: Sequence[SprayOperation]) -> list[str]:
         """Do all of it in one go; return what was refused. Raises NftError."""
         refused = self.begin(operations)

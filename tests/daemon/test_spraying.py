@@ -54,6 +54,9 @@ class Kernel:
         self.done.append(("end", operations))
         return []
 
+    def lift(self) -> None:
+        self.done.append("lift")
+
     def read(self) -> tuple[SprayState, dict[int, tuple[int, int]]]:
         self.readings += 1
         if self.error is not None:
@@ -98,12 +101,12 @@ def test_rules_come_before_packets_get_marks_and_go_after():
     inside_loop(test)
 
 
-def test_after_a_failure_of_nft_no_rule_goes_and_the_state_is_read_if_possible():
+def test_after_a_failure_of_nft_packets_follow_their_flow():
     async def test(world: World) -> None:
         world.kernel.error = NftError(errno.EINVAL, "refused")
         world.writer.apply(events.ApplySpray(WANTED))
         assert await world.answers() == [events.SprayApplied("refused", None)]
-        assert world.kernel.done == [("begin", WANTED)]
+        assert world.kernel.done == [("begin", WANTED), "lift"]
 
     inside_loop(test)
 

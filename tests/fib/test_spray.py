@@ -269,6 +269,18 @@ def test_a_refused_change_is_tried_again_after_pauses_that_double():
     assert (made.error, made.next_deadline()) == ("", None)
 
 
+def test_marks_are_written_again_after_a_refusal():
+    """Their rules were deleted, so that packets follow their flow meanwhile."""
+    made = planner()
+    state = fib({"10.0.0.0/8": GROUP})
+    changes(made, state)
+    changed = fib({"10.0.0.0/8": GROUP}, {GROUP: {A: 1, B: 3}})
+    made.desire(changed, changed.routes, ())
+    assert made.plan(0.0)
+    made.answered("refused", None, 0.0)
+    assert [type(operation) for operation in made.plan(60.0)] == [PutMark, PutMark, PutRound]
+
+
 def test_ipv6_next_hops_lead_packets_of_both_families():
     made = planner()
     changes(made, fib({"2001:db8::/32": GROUP}, family=6))

@@ -240,6 +240,15 @@ def test_a_lost_next_hop_sends_its_packets_over_the_others(box: Box):
     assert sum(counts) >= 1600
 
 
+def test_without_their_rules_packets_follow_their_flow_until_these_are_back(both: Box):
+    both.spray()
+    both.kernel.lift()
+    assert max(both.send(400)) >= 400
+    assert both.planner.reconcile(both.read()) == len(HOPS)
+    assert both.spray() == len(HOPS)
+    near(both.send(1600), 1600)
+
+
 @pytest.mark.parametrize("settings", [PACKET, FLOWLET], ids=["packet", "flowlet"])
 @pytest.mark.parametrize("match", [SprayMatch(), SprayMatch((26, 46), (4791,), (80, 443))])
 def test_what_was_written_is_read_back(box: Box, settings: SpraySettings, match: SprayMatch):
