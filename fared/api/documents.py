@@ -167,6 +167,7 @@ DOCUMENTS = (
         "fared-bfd/1",
         "bfd:bfd",
         "BFD sessions, and the process that runs them. Counters are a few seconds old.",
+        (Argument("detail", "flag", help="All values of each session."),),
     ),
     Document("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
     Document(

@@ -21,6 +21,10 @@ def _bfd(document: Json, out: Console, _now: float) -> None:
     words = [running, process["priority"], f"restarted {again} times" if again > 0 else ""]
     facts(out, [("Process", ", ".join(word for word in words if word))])
     out.print()
+    if document["detail"]:
+        for entry in document["sessions"]:
+            _session(entry, out)
+        return
     grid = table("Interface", "~Neighbor", "State", ">For", ">Sends", ">Detects", ">Downs", ">Late")
     for entry in document["sessions"]:
         grid.add_row(
@@ -42,6 +46,43 @@ def _bfd(document: Json, out: Console, _now: float) -> None:
         for reason, count in sorted(document["discarded"].items()):
             grid.add_row(reason, str(count))
         emit(out, grid)
+
+
+def _session(entry: Json, out: Console) -> None:
+    """Print all values of one session."""
+    ours = f"{human.duration(entry['min_tx'])}, receives {human.duration(entry['min_rx'])}"
+    theirs = human.duration(entry["neighbor_min_tx"])
+    theirs += f", receives {human.duration(entry['neighbor_min_rx'])}"
+    discarded = ", ".join(f"{n} {reason}" for reason, n in sorted(entry["discarded"].items()))
+    facts(
+        out,
+        [
+            ("Session", f"{entry['neighbor']} on {entry['interface']}, from {entry['local']}"),
+            ("State", f"{entry['state']} for {human.duration(entry['since'])}"),
+            ("Neighbor's state", f"{entry['neighbor_state']}, {entry['neighbor_diagnostic']}"),
+            ("Last failure", f"{entry['diagnostic']}; {entry['downs']} in all"),
+            ("Protocols", ", ".join(entry["protocols"])),
+            ("Strict, signed", f"{_yes(entry['strict'])}, {_yes(entry['authenticated'])}"),
+            (
+                "Discriminators",
+                f"{entry['local_discriminator']}, {entry['neighbor_discriminator']}",
+            ),
+            ("Source port", str(entry["source_port"])),
+            ("Sends", f"every {human.duration(entry['transmit_interval'])}"),
+            ("Detects", f"within {human.duration(entry['detection_time'])}"),
+            ("Wishes", f"sends {ours}, multiplier {entry['multiplier']}"),
+            ("Neighbor's", f"sends {theirs}, multiplier {entry['neighbor_multiplier']}"),
+            ("Packets", f"{entry['sent']} sent, {entry['received']} received"),
+            ("Discarded", discarded or "none"),
+            ("Late", f"{entry['late']}, worst {human.duration(entry['worst_late'])}"),
+            ("Extended", str(entry["extended"])),
+        ],
+    )
+    out.print()
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
 
 
 def _reasons(entries: list[Json], out: Console) -> None:

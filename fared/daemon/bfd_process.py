@@ -89,6 +89,11 @@ class BfdSupervisor:
         elif self._timer is None and not self._stopped:
             self._start()
 
+    def refresh(self) -> None:
+        """Ask for a report now, which arrives in a later turn of the loop."""
+        if self._sock is not None:
+            self._send(Ask())
+
     def stop(self) -> None:
         """End the process."""
         self._stopped = True

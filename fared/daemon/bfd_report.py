@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 
 def bfd_document(client: BfdClient, now: float) -> Bfd:
-    """Return all wanted sessions, by interface; those without a report yet are left out."""
+    """Return all wanted sessions, by interface; those without a report yet are left out.
+
+    The next document, as with ``--watch``, will have new counters.
+    """
     supervisor = client.supervisor
+    supervisor.refresh()
     entries = [
         _entry(key, users, client.reports[key])
         for key, users in client.sessions().items()
@@ -32,6 +36,7 @@ def bfd_document(client: BfdClient, now: float) -> Bfd:
         },
         "discarded": client.discarded,
         "sessions": sorted(entries, key=lambda entry: (entry["interface"], entry["neighbor"])),
+        "detail": False,
     }
 
 

@@ -738,7 +738,9 @@ BFD: Json = {
             extended=2,
         ),
     ],
+    "detail": False,
 }
+BFD_DETAIL: Json = {**BFD, "detail": True}
 
 TIMERS: Json = {
     "format": "fared-timers/1",

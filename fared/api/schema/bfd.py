@@ -62,9 +62,10 @@ class BfdSessionEntry(TypedDict):
 class Bfd(JsonDocument):
     """``show bfd``; ``process`` None: no interface uses BFD.
 
-    ``discarded``: packets of no session, by reason.
+    ``discarded``: packets of no session, by reason. ``detail``: all values were asked for.
     """
 
     process: BfdProcessFacts | None
     discarded: dict[str, int]
     sessions: list[BfdSessionEntry]
+    detail: bool

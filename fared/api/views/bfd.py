@@ -10,9 +10,15 @@ if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
 
 
-def bfd(context: ViewContext) -> Bfd:
-    """``show bfd``."""
+def bfd(context: ViewContext, *, detail: bool = False) -> Bfd:
+    """``show bfd``; ``detail`` is for the table, since the document always has all values."""
     found = context.bfd()
     if found is not None:
-        return found
-    return {"format": "fared-bfd/1", "process": None, "discarded": {}, "sessions": []}
+        return {**found, "detail": detail}
+    return {
+        "format": "fared-bfd/1",
+        "process": None,
+        "discarded": {},
+        "sessions": [],
+        "detail": detail,
+    }

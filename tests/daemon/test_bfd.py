@@ -1,0 +1,202 @@
+"""BFD in the daemon: what protocols want and learn, and the process that is started for it."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from fared.bfd.messages import (
+    CloseSession,
+    OpenSession,
+    Report,
+    SessionKey,
+    StateChange,
+    Trouble,
+)
+from fared.bfd.packet import State
+from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, SessionSettings, Sha1Key
+from fared.daemon import bfd, bfd_process
+from fared.daemon.bfd import BfdClient
+from fared.daemon.bfd_process import BfdSupervisor
+from fared.router import events
+from tests.waiting import loop_until
+
+REMOTE = bytes((10, 0, 0, 1))
+KEY = SessionKey(2, REMOTE)
+
+
+class Log:
+    """Records event names by level."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def __getattr__(self, level: str) -> Any:
+        return lambda event, **_: self.lines.append((level, event))
+
+
+class Still:
+    """A supervisor without a process."""
+
+    def __init__(self, answered, everything, request, log) -> None:
+        self.answered, self.everything, self.request = answered, everything, request
+        self.synced: list[SessionKey] = []
+
+    def sync(self, key: SessionKey) -> None:
+        self.synced.append(key)
+
+
+def wish(settings: SessionSettings | None = SessionSettings()) -> BfdWanted:  # noqa: B008
+    return BfdWanted(2, "swp1", bytes((10, 0, 0, 0)), REMOTE, settings)
+
+
+def change(state: State, remote: State = State.DOWN, key: SessionKey = KEY) -> StateChange:
+    return StateChange(key, state, remote, 1, 0, 11, 22)
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> BfdClient:
+    monkeypatch.setattr(bfd, "BfdSupervisor", Still)
+    fed: list[events.To] = []
+    made = BfdClient(fed.append, lambda call, *arguments: call(*arguments), Log())
+    made.fed = fed
+    return made
+
+
+def statuses(client: BfdClient) -> list[tuple[str, BfdStatus]]:
+    found = [(to.proto, to.event.status) for to in client.fed if isinstance(to.event, BfdChanged)]
+    client.fed.clear()
+    return found
+
+
+def answer(client: BfdClient, given: object) -> None:
+    client.supervisor.answered(given)
+
+
+def test_protocols_learn_of_up_down_and_admin_down_only(client: BfdClient):
+    client.want("ospf", wish())
+    answer(client, change(State.DOWN))
+    answer(client, change(State.INIT))
+    assert statuses(client) == []
+    answer(client, change(State.UP))
+    answer(client, change(State.UP, State.UP))
+    assert statuses(client) == [("ospf", BfdStatus.UP)]
+    answer(client, change(State.DOWN, State.ADMIN_DOWN))
+    assert statuses(client) == [("ospf", BfdStatus.ADMIN_DOWN)]
+    answer(client, change(State.UP, State.UP))
+    answer(client, change(State.DOWN))
+    answer(client, change(State.INIT))
+    assert statuses(client) == [("ospf", BfdStatus.UP), ("ospf", BfdStatus.DOWN)]
+
+
+def test_two_protocols_share_a_session_with_the_shorter_times(client: BfdClient):
+    key = Sha1Key(1, b"x")
+    client.want("ospf", wish(SessionSettings(300_000, 100_000, 5)))
+    answer(client, change(State.UP))
+    client.want("isis", wish(SessionSettings(200_000, 400_000, 3, key)))
+    assert statuses(client) == [("ospf", BfdStatus.UP), ("isis", BfdStatus.UP)]
+    request = client.supervisor.request(KEY)
+    assert request.settings == SessionSettings(200_000, 100_000, 3, key)
+    client.want("ospf", wish(None))
+    assert client.supervisor.request(KEY).settings.min_rx == 400_000
+    client.want("isis", wish(None))
+    assert client.supervisor.request(KEY) == CloseSession(KEY)
+    assert client.supervisor.synced == [KEY] * 4
+    answer(client, change(State.DOWN))
+    assert statuses(client) == []
+
+
+def test_a_session_that_was_up_on_both_ends_is_resumed(client: BfdClient):
+    client.want("ospf", wish())
+    answer(client, change(State.UP, State.INIT))
+    assert client.supervisor.request(KEY).discriminators is None
+    answer(client, change(State.UP, State.UP))
+    request = client.supervisor.request(KEY)
+    assert isinstance(request, OpenSession)
+    assert request.discriminators == (11, 22)
+    answer(client, change(State.DOWN))
+    assert client.supervisor.request(KEY).discriminators is None
+
+
+def test_reports_are_taken_once_they_are_complete(client: BfdClient):
+    answer(client, Report((), {"ttl": 1}, last=False))
+    assert client.discarded == {}
+    answer(client, Report((), {"ttl": 2}, last=True))
+    assert client.discarded == {"ttl": 2}
+
+
+def test_what_the_process_reports_is_logged(client: BfdClient):
+    answer(client, Trouble("warning", "bfd-discarded", {"reason": "ttl"}))
+    answer(client, Trouble("error", "bfd-socket", {}))
+    assert client._log.lines == [("warning", "bfd-discarded"), ("error", "bfd-socket")]
+
+
+# -- the process itself
+
+
+@pytest.fixture
+async def supervisor(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bfd_process, "ASK_INTERVAL", 0.05)
+    monkeypatch.setattr(bfd_process, "_ANSWER_WITHIN", 2.0)
+    log = Log()
+    made = BfdSupervisor(lambda _: None, list, CloseSession, log)
+    made.log = log
+    made.sync(KEY)
+    await loop_until(lambda: made.reported_at, 20, "the first report")
+    yield made
+    made.stop()
+
+
+async def test_the_process_is_started_again_when_it_ends(supervisor: Any):
+    assert supervisor.priority
+    for starts in (2, 3):
+        os.kill(supervisor.pid, signal.SIGKILL)
+        supervisor.reported_at = 0.0
+        await loop_until(lambda: supervisor.reported_at, 20, "a report")
+        assert supervisor.starts == starts
+    ends = [line for line in supervisor.log.lines if line == ("error", "bfd-process-ended")]
+    assert len(ends) == 2
+
+
+async def test_the_process_is_replaced_when_it_does_not_answer(supervisor: Any):
+    stopped = supervisor.pid
+    os.kill(stopped, signal.SIGSTOP)
+    await loop_until(lambda: supervisor.starts == 2, 20, "another process")
+    await loop_until(lambda: supervisor.pid not in (None, stopped), 20, "another pid")
+    assert ("error", "bfd-process-silent") in supervisor.log.lines
+    with pytest.raises(ProcessLookupError):
+        os.kill(stopped, 0)
+
+
+async def test_starts_after_failures_have_growing_delays(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(bfd_process.sys, "executable", "/bin/false")
+    monkeypatch.setattr(bfd_process, "_FIRST_DELAY", 0.01)
+    monkeypatch.setattr(bfd_process, "_LONGEST_DELAY", 0.04)
+    made = BfdSupervisor(lambda _: None, list, CloseSession, Log())
+    delays: list[float] = []
+    loop = asyncio.get_running_loop()
+    later = loop.call_later
+
+    def call_later(delay, call, *arguments):
+        if call == made._start:
+            delays.append(delay)
+        return later(delay, call, *arguments)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    made.sync(KEY)
+    await loop_until(lambda: len(delays) >= 5, 20, "five starts")
+    made.stop()
+    assert delays[:5] == [0.0, 0.01, 0.02, 0.04, 0.04]
+
+
+async def test_a_process_that_is_stopped_ends_and_is_not_started_again(supervisor: Any):
+    pid = supervisor.pid
+    supervisor.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    supervisor.sync(KEY)
+    assert supervisor.pid is None
