@@ -15,6 +15,7 @@ from fared.config.bfd import BfdOptions
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.redistribute import IsisRedistribute, LevelName
+from fared.config.restart import IsisGracefulRestart
 from fared.config.section import Reload, Section
 from fared.config.shapes import Note, Scalar
 from fared.config.spf import SpfDelays
@@ -188,6 +189,7 @@ class Isis(Section, frozen=True):
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 255), Reload.RESTART] = PATH_CAPACITY
     flooding: FloodingOptions = FloodingOptions()
     fast_flooding: FastFlooding = FastFlooding()
+    graceful_restart: IsisGracefulRestart = IsisGracefulRestart()
     spf: SpfDelays = SpfDelays()
     interfaces: Annotated[dict[values.InterfaceGlob, IsisInterface], Reload.BOUNCE] = field(
         default_factory=dict

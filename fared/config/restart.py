@@ -1,9 +1,15 @@
-"""The ``graceful-restart`` section of a protocol."""
+"""The ``graceful-restart`` sections of the protocols."""
 
 from __future__ import annotations
 
 from fared.config import values
 from fared.config.section import Section
+
+
+class IsisGracefulRestart(Section, frozen=True):
+    """Graceful restart of IS-IS (RFC 8706). ``helper``: for neighbors that restart."""
+
+    helper: bool = False
 
 
 class OspfGracefulRestart(Section, frozen=True):

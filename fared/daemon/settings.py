@@ -298,6 +298,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
             rate=section.fast_flooding.lsps_per_second,
         ),
         limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
+        restart_helper=section.graceful_restart.helper,
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

@@ -71,6 +71,14 @@ class Adjacency(msgspec.Struct, eq=False):
     bfd_hold_until: float = 0.0
     awaited: object = None
     """The event of its last hello, while it waits for its sessions."""
+    restarting: bool = False
+    """Whether its hellos request a restart (RFC 8706, "restart mode")."""
+    prepared: bool = False
+    """Whether it has announced a restart."""
+    suppressed: bool = False
+    """Whether it asks not to be advertised (RFC 8706, SA)."""
+    helps: bool = False
+    """Whether its hellos have the restart TLV."""
 
     @property
     def up(self) -> bool:

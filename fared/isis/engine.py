@@ -290,6 +290,10 @@ class IsisEngine:
         self._originator.circuit_changed(circuit, level)
         self._ted.links_changed(f"{circuit.name} {reason}", level, circuit.ifindex)
 
+    def neighbor_restarted(self, circuit: Circuit, level: Level) -> None:
+        """Send a neighbor the whole database again (RFC 8706 §3.2.1 c))."""
+        self._flooding.neighbor_restarted(circuit, level)
+
     def dis_changed(self, circuit: Circuit, level: Level, previous_lan_id: int) -> None:
         """The designated IS of a LAN changed."""
         del previous_lan_id

@@ -6,7 +6,10 @@ they call; the engine connects them and dispatches inputs.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from fared.core.process import Process
 from fared.isis.ids import Level, format_snpa
@@ -23,6 +26,16 @@ if TYPE_CHECKING:
     from fared.te.budget import AnnounceBudget
 
 _JITTER = 0.25
+_KEPT = 16
+
+
+class HelpEnded(msgspec.Struct, frozen=True):
+    """How this router ceased to help a neighbor: ``completed``, or why the adjacency ended."""
+
+    interface: str
+    system_id: int
+    at: float
+    result: str
 
 
 class Instance:
@@ -37,6 +50,8 @@ class Instance:
         """IPv4 addresses of loopbacks, which unnumbered links borrow."""
         self.budgets: Mapping[Level, AnnounceBudget] = {}
         """The budgets of announcements by level, of ``origination.originate``."""
+        self.help_ended: deque[HelpEnded] = deque(maxlen=_KEPT)
+        """The last graceful restarts of neighbors."""
         self.databases: dict[Level, Lsdb] = {level: Lsdb(level) for level in settings.levels.levels}
 
     @property

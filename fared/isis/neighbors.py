@@ -36,7 +36,8 @@ def neighbors(
     """The neighbors of a circuit: the entry, its topologies, its adjacencies."""
     if circuit.loopback or not circuit.up:
         return
-    adjacencies = circuit.adjacencies(level)
+    # RFC 8706 §3.2.2: not those that ask for it
+    adjacencies = [a for a in circuit.adjacencies(level) if not a.suppressed]
     if not circuit.broadcast:
         for adjacency in adjacencies:
             entry = _point_to_point(instance, circuit, adjacency)

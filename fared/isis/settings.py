@@ -147,6 +147,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()
     """Keyring of each level that has one, as (level, keys)."""
+    restart_helper: bool = False
+    """Whether adjacencies stay up while neighbors restart gracefully (RFC 8706)."""
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0, for key lifetimes."""
 

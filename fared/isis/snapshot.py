@@ -12,7 +12,7 @@ from fared.core.reduction import ReductionSettings
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
-from fared.isis.instance import Instance
+from fared.isis.instance import HelpEnded, Instance
 from fared.isis.lsdb import Lsdb, StoredLsp
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp
@@ -41,6 +41,8 @@ class AdjacencyView(msgspec.Struct, frozen=True):
     extended_circuit_id: int | None
     bfd: dict[str, str]
     flaps: int
+    restarting: bool
+    prepared: bool
     flooding: FloodingParameters | None = None
 
 
@@ -123,6 +125,8 @@ class IsisSnapshot(msgspec.Struct, frozen=True):
     areas: tuple[bytes, ...]
     hostname: str | None
     levels: LevelSet
+    helper: bool
+    help_ended: tuple[HelpEnded, ...]
     families: tuple[int, ...]
     multi_topology: bool
     reduction: ReductionSettings
@@ -164,6 +168,8 @@ def take_snapshot(
                 waiting[ifindex] = waiting.get(ifindex, 0) + 1
     return IsisSnapshot(
         system_id=instance.system_id,
+        helper=instance.settings.restart_helper,
+        help_ended=tuple(instance.help_ended),
         areas=settings.areas,
         hostname=settings.hostname,
         levels=settings.levels,
@@ -255,6 +261,8 @@ def _adjacency(adjacency: Adjacency, now: float, hostnames: Mapping[int, str]) -
         },
         flaps=adjacency.flaps,
         flooding=adjacency.flooding,
+        restarting=adjacency.restarting,
+        prepared=adjacency.prepared,
     )
 
 

@@ -75,6 +75,9 @@ class Watcher:
             ("dis", circuit.name, int(level), previous_lan_id, circuit.lan[level].dis)
         )
 
+    def neighbor_restarted(self, circuit: Circuit, level: Level) -> None:
+        self.calls.append(("restarted", circuit.name, int(level)))
+
     def circuit_changed(self, circuit: Circuit) -> None:
         self.calls.append(("circuit", circuit.name))
 

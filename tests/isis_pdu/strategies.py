@@ -29,6 +29,7 @@ from fared.isis.pdu.tlvs import (
     Padding,
     ProtocolsSupported,
     PurgeOriginator,
+    Restart,
     TeRouterId,
     ThreeWay,
     TlvType,
@@ -128,6 +129,11 @@ THREE_WAYS = (
     | st.builds(ThreeWay, bits(8), bits(32))
     | st.builds(ThreeWay, bits(8), bits(32), bits(48), bits(32))
 )
+RESTARTS = (
+    st.builds(Restart, bits(8))
+    | st.builds(Restart, bits(8), bits(16))
+    | st.builds(Restart, bits(8), bits(16), bits(48))
+)
 NAMES = st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), max_size=40)
 TLVS = (
     st.builds(
@@ -173,6 +179,7 @@ TLVS = (
     )
     | st.builds(BfdEnabled, tuples(st.tuples(bits(12), bits(8)), 4))
     | THREE_WAYS
+    | RESTARTS
 )
 TLV_LISTS = tuples(TLVS, 4)
 LEVEL = st.sampled_from((1, 2))

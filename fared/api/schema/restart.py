@@ -10,14 +10,15 @@ from fared.api.schema.common import JsonDocument, Seconds
 class HelpedNeighbor(TypedDict):
     """A neighbor that restarts, and that this router helps; ``remaining``: of the grace period.
 
-    ``reason`` is that of the neighbor's grace LSA: ``software-restart``.
+    ``reason`` is that of the neighbor's grace LSA: ``software-restart``; in IS-IS ``announced`` or
+    ``restarting``. ``since`` None: unknown.
     """
 
     interface: str
     router_id: str
     hostname: str | None
     reason: str
-    since: Seconds
+    since: Seconds | None
     remaining: Seconds
 
 

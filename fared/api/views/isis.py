@@ -11,7 +11,7 @@ from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text, family_name
 from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.api.views.link import flooding_status, keyring_shown, link_facts
-from fared.core.ids import FAMILY_IPV4, format_address, format_system_id, isis_node
+from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
 from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.render import render_pdu
@@ -28,6 +28,7 @@ from fared.router.protocols import ISIS
 if TYPE_CHECKING:
     from fared.api.schema import isis as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
+    from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import IsisStatus, LevelStatus
 
 
@@ -212,8 +213,38 @@ def _database_lsp(context: ViewContext, view: LspView, *, detailed: bool) -> sch
     return document
 
 
-def graceful_restart(_: ViewContext) -> None:
-    """Return None: IS-IS has no graceful restart yet."""
+def graceful_restart(context: ViewContext) -> ProtocolRestart:
+    """Return the neighbors that restart, and those that did."""
+    snapshot = context.isis
+    return {
+        "proto": ISIS,
+        "enabled": False,
+        "restarting": None,
+        "restarted": None,
+        "helper": snapshot.helper,
+        "helping": [
+            {
+                "interface": view.interface,
+                "router_id": format_system_id(view.system_id),
+                "hostname": context.hostnames.get(isis_node(view.system_id)),
+                "reason": "restarting" if view.restarting else "announced",
+                "since": None,
+                "remaining": round(view.expires_in, 3),
+            }
+            for view in snapshot.adjacencies
+            if view.restarting or view.prepared
+        ],
+        "ended": [
+            {
+                "interface": ended.interface,
+                "router_id": format_system_id(ended.system_id),
+                "hostname": context.hostnames.get(isis_node(SystemId(ended.system_id))),
+                "ended": round(context.now - ended.at, 3),
+                "result": ended.result,
+            }
+            for ended in snapshot.help_ended
+        ],
+    }
 
 
 def timers(context: ViewContext) -> Iterator[tuple[str, str, float | None]]:

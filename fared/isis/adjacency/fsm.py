@@ -14,11 +14,11 @@ from functools import partial
 from typing import Protocol
 
 from fared.core.fsm import Row, TransitionTable
-from fared.core.ids import SystemId, isis_node
+from fared.core.ids import SystemId, format_system_id, isis_node
 from fared.core.igp import AdjacencyChanged
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet
-from fared.isis.instance import Instance
+from fared.isis.instance import HelpEnded, Instance
 
 _FLAPS_KEPT = 64
 
@@ -37,6 +37,9 @@ class AdjacencyWatcher(Protocol):
 
     def dis_changed(self, circuit: Circuit, level: Level, previous_lan_id: int) -> None:
         """The designated IS of a LAN changed, appeared or disappeared."""
+
+    def neighbor_restarted(self, circuit: Circuit, level: Level) -> None:
+        """A neighbor has restarted gracefully: its adjacency is up, its database is empty."""
 
     def circuit_changed(self, circuit: Circuit) -> None:
         """A property of a circuit that LSPs or next hops depend on changed.
@@ -107,6 +110,7 @@ class Adjacencies:
         moved: Callable[[Circuit, Level], None],
         state_changed: Callable[[Adjacency], None],
     ) -> None:
+        self._instance = instance
         self._process = instance.process
         self._watcher = watcher
         self._answer = answer
@@ -194,6 +198,8 @@ class Adjacencies:
         if previous is AdjacencyState.UP:
             _count_flap(adjacency)
         gone = state is AdjacencyState.DOWN
+        if previous is AdjacencyState.UP:
+            end_help(self._instance, adjacency, reason)
         if gone:
             self._process.timers.cancel(adjacency.hold_timer)
         level = _lan_level(adjacency)
@@ -245,6 +251,18 @@ def all_adjacencies(circuit: Circuit) -> list[Adjacency]:
         for _, lan in sorted(circuit.lan.items())
         for snpa in sorted(lan.adjacencies)
     ]
+
+
+def end_help(instance: Instance, adjacency: Adjacency, result: str) -> None:
+    """Note the end of a neighbor's graceful restart, if there was one in progress."""
+    if not (adjacency.restarting or adjacency.prepared):
+        return
+    adjacency.restarting = adjacency.prepared = False
+    name = adjacency.circuit.name
+    instance.help_ended.append(HelpEnded(name, adjacency.system_id, instance.process.now, result))
+    system = format_system_id(adjacency.system_id)
+    event = "graceful-restart-helper-ended"
+    instance.process.log("info", event, interface=name, neighbor=system, result=result)
 
 
 def _lan_level(adjacency: Adjacency) -> Level | None:

@@ -24,6 +24,7 @@ from fared.isis.adjacency.detection import FailureDetection
 from fared.isis.adjacency.dis_election import DisElection
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher, all_adjacencies
 from fared.isis.adjacency.hello_timer import HelloTimer, hello_levels
+from fared.isis.adjacency.restart import RestartHelper
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
@@ -63,6 +64,9 @@ class HelloProtocol:
             self._hello_timer.send_now,
             self._dis_election.elect,
             self.detection.follow,
+        )
+        self._restart_helper = RestartHelper(
+            instance, watcher, self._adjacencies, self._hello_timer.send_now
         )
         self._stopped = False
         self._borrowed: tuple[int, ...] = ()
@@ -227,6 +231,10 @@ class HelloProtocol:
         if three_way is not None:
             adjacency.extended_circuit_id = three_way.extended_local_circuit_id
             event = _RECEIVED[ThreeWayState(three_way.state)]
+        # RFC 8706 §3.2.1: the adjacency of a neighbor that restarts stays as it is
+        if self._restart_helper.receive(adjacency, hello):
+            self._keep(adjacency, before)
+            return
         # another usage: ``Adjacencies.use`` says how this deviates from the tables
         if levels != adjacency.levels:
             self._adjacencies.use(adjacency, levels, "neighbor changed its levels or areas")
@@ -293,11 +301,24 @@ class HelloProtocol:
             circuit.link.hardware_address in tlv.snpas for tlv in of_type(hello.tlvs, IsNeighbors)
         )
         event = AdjacencyEvent.TWO_WAY_RECEIVED if listed else AdjacencyEvent.ONE_WAY_RECEIVED
+        # RFC 8706 §3.2.1: so does that of one on a LAN, and so does the election
+        if self._restart_helper.receive(adjacency, hello):
+            adjacency.priority, adjacency.lan_id = standing
+            self._keep(adjacency, before)
+            return
         self._run_state_machine(adjacency, hello.holding_time, event, before)
         # §8.4.5: the priority decides; the LAN id shows whether the neighbor has elected itself
         if standing != (adjacency.priority, adjacency.lan_id):
             self._dis_election.elect(circuit, level)
         self._settle(adjacency, event, received)
+
+    def _keep(
+        self, adjacency: Adjacency, before: tuple[AdjacencyState, tuple[object, ...]]
+    ) -> None:
+        """The neighbor restarts: report changed contents; no hello of it is a repetition."""
+        adjacency.settled_by = None
+        if before[1] != advertised_facts(adjacency):
+            self._watcher.circuit_changed(adjacency.circuit)
 
     def _settle(
         self, adjacency: Adjacency, event: AdjacencyEvent, received: PacketReceived

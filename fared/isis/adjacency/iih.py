@@ -10,6 +10,8 @@ from fared.core.keys import AuthKey
 from fared.isis.addresses import hello_addresses
 from fared.isis.adjacency.checks import levels_on, own_nlpids, own_topologies
 from fared.isis.adjacency.detection import bfd_tlv
+from fared.isis.adjacency.fsm import all_adjacencies
+from fared.isis.adjacency.restart import restart_tlvs
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet, Snpa
 from fared.isis.instance import Instance
@@ -70,6 +72,7 @@ def p2p_hello(instance: Instance, circuit: Circuit, adjacency: Adjacency | None)
             _three_way(circuit, adjacency),
             *_common(instance, circuit),
             *_flooding_parameters(instance.settings),
+            *restart_tlvs(instance, circuit, all_adjacencies(circuit)),
         ),
     )
 
@@ -94,7 +97,11 @@ def lan_hello(
         holding_time=holding_time(circuit, level),
         priority=circuit.settings.priority,
         lan_id=circuit.lan[level].dis,
-        tlvs=(*_common(instance, circuit), *received),
+        tlvs=(
+            *_common(instance, circuit),
+            *received,
+            *restart_tlvs(instance, circuit, list(circuit.lan[level].adjacencies.values())),
+        ),
     )
 
 

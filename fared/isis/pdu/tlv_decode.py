@@ -44,6 +44,7 @@ from fared.isis.pdu.tlvs import (
     Padding,
     ProtocolsSupported,
     PurgeOriginator,
+    Restart,
     TeRouterId,
     ThreeWay,
     Tlv,
@@ -73,6 +74,8 @@ _LSP_ENTRY = struct.Struct(">HQIH")
 _BFD_ENABLED = struct.Struct(">HB")
 _THREE_WAY = struct.Struct(">BI6sI")
 _THREE_WAY_OWN = struct.Struct(">BI")
+_RESTART = struct.Struct(">BH")
+_RESTART_LAN = struct.Struct(">BH6s")
 
 
 def decode_tlvs(
@@ -281,6 +284,18 @@ def _three_way(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     return ThreeWay(state, own, int.from_bytes(system, "big"), other)
 
 
+def _restart(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
+    # RFC 8706 §3.1: the remaining time and the system id are optional
+    size = end - start
+    if size == 1:
+        return Restart(data[start])
+    if size == _RESTART.size:
+        return Restart(*_RESTART.unpack_from(data, start))
+    _check_size(start, end, _RESTART_LAN.size, "restart")
+    flags, remaining, system = _RESTART_LAN.unpack_from(data, start)
+    return Restart(flags, remaining, int.from_bytes(system, "big"))
+
+
 _DECODERS: Final[dict[int, _Decoder]] = {
     _T.AREA_ADDRESSES: _area_addresses,
     _T.IS_REACHABILITY: _narrow_is_reachability,
@@ -307,4 +322,5 @@ _DECODERS: Final[dict[int, _Decoder]] = {
     _T.IPV6_REACHABILITY: _ip_reachability(FAMILY_IPV6),
     _T.MT_IPV6_REACHABILITY: _mt_ip_reachability(FAMILY_IPV6),
     _T.THREE_WAY: _three_way,
+    _T.RESTART: _restart,
 }

@@ -31,6 +31,7 @@ from fared.isis.pdu.tlvs import (
     Padding,
     ProtocolsSupported,
     PurgeOriginator,
+    Restart,
     TeRouterId,
     ThreeWay,
     Tlv,
@@ -170,11 +171,20 @@ def _encode_single(tlv: Tlv) -> bytes:
             kind, value = _T.TE_ROUTER_ID, _WORD.pack(tlv.address)
         case Hostname():
             kind, value = _T.HOSTNAME, tlv.name.encode()
+        case _:
+            return _encode_of_hello(tlv)
+    return write_triplet(kind, value)
+
+
+def _encode_of_hello(tlv: Tlv) -> bytes:
+    """TLVs about one adjacency."""
+    match tlv:
         case ThreeWay():
-            kind, value = _T.THREE_WAY, _three_way(tlv)
+            return write_triplet(_T.THREE_WAY, _three_way(tlv))
+        case Restart():
+            return write_triplet(_T.RESTART, _restart(tlv))
         case _:
             raise TypeError(f"{type(tlv).__name__} is no TLV")
-    return write_triplet(kind, value)
 
 
 def _purge_originator(tlv: PurgeOriginator) -> bytes:
@@ -182,6 +192,15 @@ def _purge_originator(tlv: PurgeOriginator) -> bytes:
     if tlv.received_from is not None:
         systems.append(tlv.received_from)
     return bytes((len(systems),)) + b"".join(system.to_bytes(6, "big") for system in systems)
+
+
+def _restart(tlv: Restart) -> bytes:
+    value = bytes((tlv.flags,))
+    if tlv.remaining_time is not None:
+        value += _HALF.pack(tlv.remaining_time)
+        if tlv.system_id is not None:
+            value += tlv.system_id.to_bytes(6, "big")
+    return value
 
 
 def _three_way(tlv: ThreeWay) -> bytes:

@@ -30,6 +30,8 @@ from fared.isis.pdu.tlvs import (
     Padding,
     ProtocolsSupported,
     PurgeOriginator,
+    Restart,
+    RestartFlag,
     TeRouterId,
     ThreeWay,
     ThreeWayState,
@@ -265,6 +267,18 @@ def _three_way(tlv: ThreeWay) -> Json:
     }
 
 
+def _restart(tlv: Restart) -> Json:
+    system = tlv.system_id
+    return {
+        "restart": {
+            "flags": tlv.flags,
+            "flags_names": [str(flag.name) for flag in RestartFlag if tlv.flags & flag],
+            "remaining_time": tlv.remaining_time,
+            "system_id": None if system is None else format_system_id(system),
+        }
+    }
+
+
 def _purge_originator(tlv: PurgeOriginator) -> Json:
     other = tlv.received_from
     return {
@@ -296,4 +310,5 @@ _RENDERERS: Final[dict[type[Tlv], Callable[[Any], Json]]] = {
     BfdEnabled: _bfd_enabled,
     ThreeWay: _three_way,
     FloodingParameters: _flooding_parameters,
+    Restart: _restart,
 }

@@ -39,6 +39,7 @@ class TlvType(enum.IntEnum):
     EXTENDED_IP_REACHABILITY = 135
     HOSTNAME = 137
     BFD_ENABLED = 148
+    RESTART = 211
     MT_IS_REACHABILITY = 222
     MULTI_TOPOLOGY = 229
     IPV6_INTERFACE_ADDRESSES = 232
@@ -275,6 +276,24 @@ class ThreeWay(msgspec.Struct, frozen=True):
     neighbor_extended_local_circuit_id: int | None = None
 
 
+class RestartFlag(enum.IntFlag):
+    """Flags of TLV 211 (RFC 8706 §3.1)."""
+
+    RR = 0x01
+    RA = 0x02
+    SA = 0x04
+    PR = 0x08
+    PA = 0x10
+
+
+class Restart(msgspec.Struct, frozen=True):
+    """TLV 211 (RFC 8706); ``system_id`` is that of the neighbor that an answer is for, on a LAN."""
+
+    flags: int
+    remaining_time: int | None = None
+    system_id: int | None = None
+
+
 Tlv = (
     UnknownTlv
     | AreaAddresses
@@ -296,6 +315,7 @@ Tlv = (
     | MultiTopology
     | BfdEnabled
     | ThreeWay
+    | Restart
 )
 
 _T = TypeVar("_T")

@@ -182,6 +182,14 @@ class Flooding:
         self._lsp_transmitter.touch(queue)
         self.dynamic.adjacencies_changed(level)
 
+    def neighbor_restarted(self, circuit: Circuit, level: Level) -> None:
+        """RFC 8706 §3.2.1 c): a complete set of CSNPs, and SRM for all LSPs."""
+        queue = self._lsp_transmitter.open(circuit, level)
+        for entry in queue.database.ordered():
+            queue.set_srm(entry)
+        queue.begin_csnp()
+        self._lsp_transmitter.touch(queue)
+
     def adjacency_down(self, circuit: Circuit, level: Level) -> None:
         """Clear the flags, unless another neighbor remains on the circuit."""
         self._early.take(circuit, level)

@@ -1,0 +1,123 @@
+"""The helper of neighbors that restart gracefully (RFC 8706, which obsoletes RFC 5306).
+
+A restarted neighbor sends hellos with RR set. The adjacency stays up whatever else they say, the
+answer has RA set, and the database is sent to it again. The holding time begins anew only once, so
+that a neighbor that restarts again and again is lost in the end. A neighbor that is about to
+restart sets PR, with the time that its restart may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fared.core.ids import format_system_id
+from fared.isis.adjacency.fsm import Adjacencies, AdjacencyWatcher, end_help
+from fared.isis.circuit import Adjacency, Circuit
+from fared.isis.ids import Level
+from fared.isis.instance import Instance
+from fared.isis.pdu.model import LanHello, P2pHello
+from fared.isis.pdu.tlvs import Restart, RestartFlag, of_type
+
+LONGEST = 1800
+"""Seconds for which a planned restart is waited for at most."""
+
+
+class RestartHelper:
+    """Keeps adjacencies up while neighbors restart. ``answer`` sends a hello at once."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        watcher: AdjacencyWatcher,
+        adjacencies: Adjacencies,
+        answer: Callable[[Circuit, Level | None], None],
+    ) -> None:
+        self._instance = instance
+        self._process = instance.process
+        self._watcher = watcher
+        self._adjacencies = adjacencies
+        self._answer = answer
+
+    def receive(self, adjacency: Adjacency, hello: LanHello | P2pHello) -> bool:
+        """Process the restart TLV of a hello; return whether the rest of it is ignored."""
+        restart = next(iter(of_type(hello.tlvs, Restart)), None)
+        flags = 0 if restart is None else restart.flags
+        adjacency.helps = restart is not None
+        self._suppress(adjacency, suppressed=bool(flags & RestartFlag.SA))
+        helps = self._instance.settings.restart_helper and adjacency.up
+        # RFC 8706 §3.2.3: a planned restart is announced; the holding time is that of the restart
+        if helps and restart is not None and flags & RestartFlag.PR:
+            self._prepare(adjacency, restart.remaining_time or hello.holding_time)
+            return True
+        # §3.2.1: restart request
+        if helps and flags & RestartFlag.RR:
+            self._restarted(adjacency, hello.holding_time)
+            return True
+        # §3.2.1 a): RR clear ends the restart mode, and the holding time begins anew
+        if adjacency.restarting or adjacency.prepared:
+            end_help(self._instance, adjacency, "completed")
+        return False
+
+    def _prepare(self, adjacency: Adjacency, seconds: int) -> None:
+        if not adjacency.prepared:
+            self._log("graceful-restart-helper", adjacency, planned=True)
+            self._adjacencies.hold(adjacency, min(seconds, LONGEST))
+        adjacency.prepared = True
+        self._reply(adjacency)
+
+    def _restarted(self, adjacency: Adjacency, holding_time: int) -> None:
+        # §3.2.1 a): the holding time begins anew with the first request only; it is never shortened
+        # below what a planned restart was granted
+        first = not adjacency.restarting
+        adjacency.restarting, adjacency.prepared = True, False
+        if first:
+            self._log("graceful-restart-helper", adjacency, planned=False)
+            left = adjacency.expires - self._process.now
+            self._adjacencies.hold(adjacency, max(holding_time, int(left)))
+        # b): answer at once, c): then send the database
+        self._reply(adjacency)
+        if self._synchronizes(adjacency):
+            for level in adjacency.levels.levels:
+                self._watcher.neighbor_restarted(adjacency.circuit, level)
+
+    def _reply(self, adjacency: Adjacency) -> None:
+        circuit = adjacency.circuit
+        level = Level(int(adjacency.levels)) if circuit.broadcast else None
+        self._answer(circuit, level)
+
+    def _synchronizes(self, adjacency: Adjacency) -> bool:
+        """Whether this router sends the database: on a LAN only one of the helpers (§3.2.1 c))."""
+        circuit = adjacency.circuit
+        if not circuit.broadcast:
+            return True
+        others = circuit.lan[Level(int(adjacency.levels))].adjacencies.values()
+        ranks = [(o.priority, o.snpa) for o in others if o.up and o.helps and not o.restarting]
+        own = (circuit.settings.priority, circuit.link.hardware_address or 0)
+        return own > max(ranks, default=(-1, 0))
+
+    def _suppress(self, adjacency: Adjacency, *, suppressed: bool) -> None:
+        """§3.2.2: a starting neighbor wants its adjacency not to be advertised yet."""
+        if suppressed != adjacency.suppressed:
+            adjacency.suppressed = suppressed
+            if adjacency.up:
+                self._watcher.circuit_changed(adjacency.circuit)
+
+    def _log(self, event: str, adjacency: Adjacency, **fields: object) -> None:
+        name, system = adjacency.circuit.name, format_system_id(adjacency.system_id)
+        self._instance.process.log("info", event, interface=name, neighbor=system, **fields)
+
+
+def restart_tlvs(
+    instance: Instance, circuit: Circuit, adjacencies: list[Adjacency]
+) -> tuple[Restart, ...]:
+    """The restart TLVs of a hello: one without flags, or an answer to each restart (§3.1)."""
+    if not instance.settings.restart_helper:
+        return ()
+    answers = []
+    for adjacency in adjacencies:
+        if adjacency.restarting or adjacency.prepared:
+            flag = RestartFlag.RA if adjacency.restarting else RestartFlag.PA
+            remaining = max(0, min(0xFFFF, int(adjacency.expires - instance.process.now)))
+            system = adjacency.system_id if circuit.broadcast else None
+            answers.append(Restart(int(flag), remaining, system))
+    return tuple(answers) or (Restart(0),)
