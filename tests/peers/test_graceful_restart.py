@@ -1,0 +1,133 @@
+"""Graceful restarts beside FRR and BIRD, in both roles: no packet lost, no route changed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.lab.fabric import Fabric, RunningNode
+from fared.lab.processes import send_signal, start_in_turn
+from tests.peers.conftest import Peers, Running
+from tests.peers.peers import fared, full_neighbors, vtysh, wanted_neighbors
+from tests.stream import Stream
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mark.alone]
+
+TOPOLOGY = """
+name: restarts
+topology:
+  nodes:
+    L1: {kind: fared}
+    L2: {kind: fared}
+    S1: {kind: frr}
+    S2: {kind: bird}
+    h1: {}
+    h2: {}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+"""
+WAYS = (("h1", "h2"), ("h2", "h1"))
+
+
+@pytest.fixture(scope="module")
+def peers(running: Running) -> Iterator[Peers]:
+    """Every router restarts gracefully and helps: BIRD helps unless it is told not to."""
+    with running(TOPOLOGY) as up:
+        for name in ("L1", "L2"):
+            node = up.fabric.node(name)
+            file = node.directory / "fared.yaml"
+            config = yaml.safe_load(file.read_text())
+            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
+            file.write_text(yaml.safe_dump(config))
+            assert fared(node).request("reload")["applied"]
+        frr = ("graceful-restart grace-period 60", "graceful-restart helper enable")
+        vtysh(up.fabric.node("S1"), "configure terminal", "router ospf", *frr)
+        yield up
+
+
+def state(node: RunningNode) -> dict[str, Any]:
+    return fared(node).request("show", "graceful-restart")["protocols"][0]
+
+
+def restarted(node: RunningNode) -> str | None:
+    """The result of the last restart, once the daemon is ready."""
+    try:
+        ready = fared(node).request("show", "status")["ready"]
+        last = state(node)["restarted"]
+    except (DaemonUnreachableError, DaemonRefusedError):
+        return None
+    return last["result"] if ready and last else None
+
+
+@contextmanager
+def unnoticed(fabric: Fabric, *names: str, tmp_path: Path) -> Iterator[None]:
+    """Under traffic in both directions no packet is lost, and these nodes change no route."""
+    logs = {name: tmp_path / name for name in names}
+    monitors = [fabric.node(n).netns.start(["ip", "monitor", "route"], logs[n]) for n in names]
+    streams = [Stream.between(fabric, *way, flows=16) for way in WAYS]
+    try:
+        wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
+        yield
+    finally:
+        for one in streams:
+            one.finish()
+        for monitor in monitors:
+            monitor.terminate()
+            monitor.wait()
+    assert [one.lost for one in streams] == [0, 0]
+    assert {name: log.read_text() for name, log in logs.items()} == dict.fromkeys(names, "")
+
+
+def full(fabric: Fabric, name: str) -> bool:
+    return full_neighbors(fabric.node(name)) == wanted_neighbors(fabric, name)
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["planned", "crash"])
+def test_fared_restarts_unnoticed_by_frr_and_bird(peers: Peers, tmp_path: Path, planned: bool):
+    fabric = peers.fabric
+    node = fabric.node("L1")
+    with unnoticed(fabric, "S1", "S2", "L2", tmp_path=tmp_path):
+        if planned:
+            node.cli("restart", "--graceful")
+        else:
+            fabric.stop_node("L1", kill=True)
+            fabric.start_node("L1")
+        wait_for(lambda: restarted(node) is not None, 20, "L1 has restarted")
+    assert restarted(node) == "completed"
+    for name in ("S1", "S2", "L1"):
+        wait_for(lambda n=name: full(fabric, n), 5, f"{name} is full")
+
+
+def test_frr_restarts_unnoticed_by_fared(peers: Peers, tmp_path: Path):
+    fabric = peers.fabric
+    node, leaves = fabric.node("S1"), [fabric.node(name) for name in ("L1", "L2")]
+    ospfd = next(process for process in node.processes if process.name == "ospfd")
+    command = next(c for c in node.kind.commands(node.plan, node.directory) if c.name == "ospfd")
+    ended = [len(state(leaf)["ended"]) for leaf in leaves]
+    with unnoticed(fabric, "L1", "L2", tmp_path=tmp_path):
+        vtysh(node, "graceful-restart prepare ip ospf")
+        wait_for(lambda: all(state(leaf)["helping"] for leaf in leaves), 5, "both leaves help")
+        send_signal(ospfd, signal.SIGKILL)
+        node.processes.remove(ospfd)
+        assert ospfd.handle is not None
+        ospfd.handle.wait()
+        start_in_turn([(node, command)], 20.0 + time.monotonic())
+        wait_for(lambda: not any(state(leaf)["helping"] for leaf in leaves), 40, "S1 is back")
+    results = [state(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
+    assert results == ["completed", "completed"], json.dumps([state(leaf) for leaf in leaves])
+    assert full(fabric, "S1")
