@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fared.ospf.instance import Instance
 from fared.ospf.interface import InterfaceState, Neighbor
-from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE
 
 
@@ -29,15 +27,8 @@ def acknowledge_directly(neighbor: Neighbor, headers: list[bytes]) -> None:
         queue.ack_all(headers)
 
 
-def acknowledge_implied(
-    instance: Instance, neighbor: Neighbor, entry: LsaEntry, lsa: bytes
-) -> None:
-    """Acknowledge a duplicate that acknowledged a copy that we have sent, or queued: §13 (7)(b)."""
-    # RFC 2328 table 19: after an implied acknowledgment, only the BDR acknowledges
-    if neighbor.interface.broadcast:
-        if neighbor.interface.state is InterfaceState.BACKUP:
-            acknowledge(neighbor, lsa)
-    elif instance.outbox.take_back(entry, neighbor.bit):
-        # Our copy was still queued for this neighbor, the only one here, and is not needed. But it
-        # would have acknowledged the neighbor's copy, so an acknowledgment takes its place.
+def acknowledge_implied(neighbor: Neighbor, lsa: bytes) -> None:
+    """Acknowledge a duplicate that was an implied acknowledgment: RFC 2328 §13 (7)(b)."""
+    # RFC 2328 table 19: only the BDR acknowledges it
+    if neighbor.interface.state is InterfaceState.BACKUP:
         acknowledge(neighbor, lsa)

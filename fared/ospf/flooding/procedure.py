@@ -112,7 +112,7 @@ class Flooding:
             if (
                 entry is not None
                 and entry.current
-                and entry.raw[LSA_HEADER_SIZE:] == raw[LSA_HEADER_SIZE:]
+                and entry.raw.endswith(raw[2:])
                 and raw[0] << 8 | raw[1] <= MAX_AGE_DIFF
                 and entry.base_age + now - entry.installed_at <= MAX_AGE_DIFF
                 and not neighbor.requests
@@ -299,15 +299,18 @@ class Flooding:
     def _duplicates(self, neighbor: Neighbor, repeated: list[tuple[LsaEntry, bytes]]) -> None:
         """RFC 2328 §13 (7): instances that the database has."""
         self._process.counters.lsdb["duplicate"] += len(repeated)
-        bit, unanswered = neighbor.bit, []
+        bit, unanswered, lan = neighbor.bit, [], neighbor.interface.broadcast
+        acknowledged, take_back = self._retransmitter.acknowledged, self._instance.outbox.take_back
         for entry, raw in repeated:
             # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy is not sent
             if entry.unacknowledged & bit:
                 implied = not entry.deferred & bit
-                self._retransmitter.acknowledged(entry, neighbor)
-                if implied:
-                    # (7)(b)
-                    acknowledge_implied(self._instance, neighbor, entry, raw)
+                acknowledged(entry, neighbor)
+                # (7)(b). A copy that was still queued for this neighbor, the only one here, is not
+                # needed. But it would have acknowledged the duplicate, so an acknowledgment takes
+                # its place.
+                if implied and (lan or not take_back(entry, bit)):
+                    acknowledge_implied(neighbor, raw)
                     continue
             unanswered.append(raw[:LSA_HEADER_SIZE])
         # (7)(b); table 19: a direct acknowledgment, unless the duplicate is an implied one

@@ -185,7 +185,9 @@ def _decode_packed_update(reader: Reader) -> LsUpdate:
     lsas: list[bytes] = []
     if count * LSA_HEADER_SIZE <= reader.remaining:
         for _ in range(count):
-            beyond = at + int.from_bytes(data[at + 18 : at + 20], "big")
+            if at + LSA_HEADER_SIZE > end:
+                break
+            beyond = at + (data[at + 18] << 8 | data[at + 19])
             if beyond < at + LSA_HEADER_SIZE or beyond > end:
                 break
             lsas.append(data[at:beyond])
