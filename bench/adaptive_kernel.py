@@ -7,13 +7,14 @@ bottleneck. Background load, pinned to spine S1, takes half the capacity of all 
   uplinks to the next host, in 1024 paced UDP flows. Weights by capacity offer a link of S1 1.06 of
   its rate, weights by available capacity 0.82 (for fluid load). The loop gain is 1.8, so undamped
   weights (``time-constant: 0s``) must oscillate.
+- ``available by packets``: the same, with ``granularity: packet``; flows then have no path.
 - ``on/off 0.5 s``, ``2 s``, ``20 s``: the same flows send 75 % in the first half of each period,
   like an all-reduce ring that takes half of each iteration.
 - ``TCP on/off 2 s``, ``20 s``: an all-reduce ring over TCP starts with each period and runs until
   it is complete, on links of 40 Mbit/s. These runs must be named explicitly.
 
-``make bench`` measures the first three for a few seconds each. ``python bench/adaptive_kernel.py``
-measures the first six for 300 s each after settling, and reports more figures; its arguments are
+``make bench`` measures the first four for a few seconds each. ``python bench/adaptive_kernel.py``
+measures the first seven for 300 s each after settling, and reports more figures; its arguments are
 SECONDS and names of runs. It writes readings, one per second, to build/bench/adaptive_kernel.
 """
 
@@ -49,16 +50,18 @@ ON_LOAD = 0.75
 FILLED, ELEPHANTS = 0.4, 8
 """Shortest duration of a ring over TCP as a part of half a period, and its flows per pair."""
 CAPACITY, AVAILABLE, UNDAMPED = "capacity", "available", "undamped"
+PACKETS = "available by packets"
 SETTINGS: dict[str, dict[str, Any]] = {
     CAPACITY: {"metric": "capacity"},
     AVAILABLE: {"metric": "available"},
+    PACKETS: {"metric": "available", "granularity": "packet"},
     UNDAMPED: {"metric": "available", "time-constant": "0s"},
 }
 ON_OFF = {"on/off 0.5 s": 0.5, "on/off 2 s": 2.0, "on/off 20 s": 20.0}
 TCP_ON_OFF = {f"TCP {name}": period for name, period in ON_OFF.items()}
 LONG, LONG_SETTLING = 300.0, 80.0
 SHORT = 9.0
-SHORT_SETTLING = {CAPACITY: 2.0, AVAILABLE: 20.0, UNDAMPED: 4.0}
+SHORT_SETTLING = {CAPACITY: 2.0, AVAILABLE: 20.0, UNDAMPED: 4.0, PACKETS: 20.0}
 READY = 120.0
 LATE = 120.0
 GOAL_MARGIN = 1.06 / 0.83
@@ -232,7 +235,7 @@ def _rows(name: str, one: Behaviour, *, long: bool) -> Iterator[dict[str, Any]]:
         told = "undamped, told apart: standard deviation of the shares"
         met = one.deviation >= MOST_DEVIATION
         yield _row(told, one.deviation, "points", f">= {MOST_DEVIATION:g}", met=met)
-    elif name == AVAILABLE:
+    elif name in (AVAILABLE, PACKETS):
         told = f"{name}: standard deviation of the shares"
         met = one.deviation < MOST_DEVIATION
         yield _row(told, one.deviation, "points", f"< {MOST_DEVIATION:g}", met=met)

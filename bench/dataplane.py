@@ -274,7 +274,7 @@ def _measure(fabric: Fabric, runs: Sequence[Run], directory: Path) -> None:
         for one in runs:
             if routing == AVAILABLE:
                 _settle_soon(fabric, rates)
-            _await_paths(fabric, routing, rates)
+            await_weights(fabric, routing, rates)
             job = every[one.workload]
             capacities = path_capacities(fabric.plan, _living(rates), SENDER, LEAF)
             with by_hand(fabric) if routing == HAND else nullcontext():
@@ -306,7 +306,7 @@ def _settle_soon(fabric: Fabric, rates: Rate) -> None:
     from bench.labs import configure
 
     configure(fabric, AT_ONCE)
-    _await_paths(fabric, AVAILABLE, rates)
+    await_weights(fabric, AVAILABLE, rates)
     configure(fabric, {"metric": "available"})
 
 
@@ -374,7 +374,7 @@ def _living(rates: Rate) -> Rate:
     return lambda port: 1.0 if rates(port) == 0.0 else rates(port)
 
 
-def _await_paths(fabric: Fabric, routing: str, rates: Rate) -> None:
+def await_weights(fabric: Fabric, routing: str, rates: Rate) -> None:
     """Wait until the leaves' kernels use the live paths to the leaf, with the right weights."""
     from fared.lab.bounds import kernel_rates
     from fared.lab.expected import expected_shares, path_capacities

@@ -62,6 +62,7 @@ SECTIONS = {
     "adaptation": "Adaptation: weights that follow load",
     "announcements": "Announcements: how many changes of load weights need",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
+    "elephants": "Few elephants: 1 to 128 connections, by flow, flowlet and packet",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
 }
 INTRO = """\

@@ -1,0 +1,290 @@
+"""Few elephants: completion times of 1 to 128 TCP connections, by what takes one path.
+
+The fabric of ``dataplane`` (4 spines, 8 leaves, 100 Mbit/s, jumbo frames), healthy or with one of
+the four downlinks to leaf L2 at a fifth. The same 256 MB, from the same source ports, cross it over
+FRR (plain ECMP) and over fared with ``adaptive: granularity: flow``, ``flowlet`` and ``packet``,
+beside the max-flow bound. So do a ring all-reduce and an all-to-all, with as many connections for a
+pair of hosts as in ``dataplane`` and with one; for them all links have a quarter of their rate,
+since one process drives all hosts, and it could not fill all links. Over ``packet`` also run UDP at
+a fixed rate just below the bound, and UDP at half of it while the slow link becomes faster.
+
+All hosts are set as docs/hosts.md advises for hosts whose packets may be reordered, whatever the
+routing: ``HOSTS``. ``python bench/elephants.py --all`` runs what ``make bench`` leaves out;
+``--hosts default`` leaves the hosts as the kernel sets them. Results are kept in
+build/bench/elephants, and the table shows those of former calls too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+
+from bench.dataplane import (  # noqa: E402 - behind the path of the package
+    ALL,
+    CAPACITY,
+    HEALTHY,
+    LEAF,
+    MTU,
+    READY,
+    RING,
+    SLOW,
+    jobs,
+    state,
+)
+
+if TYPE_CHECKING:
+    from bench.dataplane import Rate
+    from fared.lab.fabric import Fabric
+    from fared.lab.jobs import Job
+
+RESULTS = ROOT / "build" / "bench" / "elephants"
+FRR, FLOW, FLOWLET, PACKET = "FRR", "flow", "flowlet", "packet"
+ROUTINGS = (FRR, FLOW, FLOWLET, PACKET)
+CONNECTIONS = (1, 2, 4, 8, 32, 128)
+SIZE = 256_000_000
+SYSCTLS = {"net.ipv4.tcp_min_rtt_wlen": 0, "net.ipv4.tcp_recovery": 5}
+SINGLE = {"labels": {"fared-lab.segmentation": "single"}}
+HOSTS: dict[str, dict[str, Any]] = {
+    "advised": SINGLE | {"sysctls": SYSCTLS},
+    "default": SINGLE,
+    "offload": {},
+}
+UDP, CHANGE = "UDP", "change"
+RING_ONE, ALL_ONE = f"{RING}, one connection", f"{ALL}, one connection"
+COLLECTIVES = (RING, ALL, RING_ONE, ALL_ONE)
+SLOWER = 0.25
+_NEAR = 0.01
+
+
+@dataclass(frozen=True)
+class Run:
+    """A workload in a scenario over a routing: so many connections, or a name of ``dataplane``."""
+
+    scenario: str
+    routing: str
+    workload: int | str
+
+    @property
+    def key(self) -> str:
+        """Its name in the results."""
+        return f"{self.scenario} {self.routing} {self.workload}"
+
+
+Found = dict[str, dict[str, Any]]
+"""Results by key of the run."""
+
+
+def short() -> list[Run]:
+    """The runs of ``make bench``: every goal once.
+
+    Of FRR with the number of connections that depends least on the draw of ports: one connection
+    takes 20 s or 100 s, 128 take 26 s.
+    """
+    runs = [Run(SLOW, FRR, 128)]
+    runs += [Run(SLOW, FLOW, count) for count in (1, 8, 128)]
+    runs += [Run(SLOW, FLOWLET, count) for count in (1, 8)]
+    runs += [Run(SLOW, PACKET, workload) for workload in (1, 8, 128, UDP, CHANGE, *COLLECTIVES)]
+    return runs + [Run(HEALTHY, PACKET, count) for count in (1, 8)]
+
+
+def everything() -> list[Run]:
+    """All numbers of connections and both collectives, damaged over every routing."""
+    runs = [
+        Run(scenario, routing, workload)
+        for scenario in (HEALTHY, SLOW)
+        for routing in ROUTINGS
+        for workload in (*CONNECTIONS, *COLLECTIVES)
+    ]
+    return [*runs, Run(SLOW, PACKET, UDP), Run(SLOW, PACKET, CHANGE)]
+
+
+# -- measuring ---------------------------------------------------------------------------------
+
+
+def measure(runs: Sequence[Run], hosts: str, draws: int) -> None:
+    """Do all runs, in two fabrics; add the results to those in the file."""
+    from bench.labs import clos, configure
+    from fared.lab.fabric import Fabric
+    from fared.lab.waiting import await_paths
+
+    file = RESULTS / f"{hosts}.json"
+    found: Found = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    for kind in ("frr", "fared"):
+        here = [run for run in runs if (run.routing == FRR) == (kind == "frr")]
+        if not here:
+            continue
+        topology = clos(mtu=MTU, hosts=HOSTS[hosts])
+        with Fabric.from_topology(topology, as_kind=kind) as fabric:
+            if await_paths(fabric, READY) is None:
+                raise SystemExit(f"{kind}: not every router has all paths")
+            for scenario in dict.fromkeys(run.scenario for run in here):
+                with state(fabric, scenario) as rates:
+                    for routing in dict.fromkeys(run.routing for run in here):
+                        if routing != FRR:
+                            configure(fabric, {"metric": "capacity", "granularity": routing})
+                        chosen = [r for r in here if (r.scenario, r.routing) == (scenario, routing)]
+                        if chosen:
+                            await_routing(fabric, routing, rates)
+                        for run, one in _results(fabric, chosen, rates, draws):
+                            found[run.key] = one
+                            print(f"{run.key}: {one}", file=sys.stderr, flush=True)
+                            file.write_text(json.dumps(found), "utf-8")
+
+
+def _results(
+    fabric: Fabric, runs: Sequence[Run], rates: Rate, draws: int
+) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Yield the result of each run, those with slower links last."""
+    for run in runs:
+        if run.workload not in COLLECTIVES:
+            yield run, _measure(fabric, run, rates, draws)
+    collectives = [run for run in runs if run.workload in COLLECTIVES]
+    if collectives:
+        with _slower(fabric, collectives[0].routing) as slower:
+            for run in collectives:
+                yield run, _measure(fabric, run, slower, draws)
+
+
+@contextmanager
+def _slower(fabric: Fabric, routing: str) -> Iterator[Rate]:
+    """Reduce the rate of all links between routers, so that the machine can fill them."""
+    from fared.lab.bounds import kernel_rates
+
+    ports = [port for router in fabric.plan.routers for port in router.fabric_ports]
+    former = {(port.node, port.peer): fabric.rate(port) for port in ports}
+    try:
+        for (near, far), rate in former.items():
+            fabric.shape(near, far, None if rate is None else SLOWER * rate)
+        rates = kernel_rates(fabric)
+        await_routing(fabric, routing, rates)
+        yield rates
+    finally:
+        for (near, far), rate in former.items():
+            fabric.shape(near, far, rate)
+
+
+def _measure(fabric: Fabric, run: Run, rates: Rate, draws: int) -> dict[str, Any]:
+    from bench.elephants_udp import changed, just_below
+
+    if run.workload == UDP:
+        return just_below(fabric, rates)
+    if run.workload == CHANGE:
+        found = changed(fabric, rates)
+        await_routing(fabric, PACKET, rates)
+        return found
+    return _times(fabric, _job(fabric, run.workload), rates, draws)
+
+
+def _job(fabric: Fabric, workload: int | str) -> Job:
+    from fared.lab.jobs import Job
+
+    hosts = tuple(node.name for node in fabric.plan.hosts)
+    if isinstance(workload, int):
+        return Job("broadcast", hosts[:2], SIZE, elephants=workload, iterations=1)
+    every = jobs(hosts)
+    every[RING_ONE] = replace(every[RING], elephants=1)
+    every[ALL_ONE] = replace(every[ALL], elephants=1)
+    return every[workload]
+
+
+def _times(fabric: Fabric, job: Job, rates: Rate, draws: int) -> dict[str, Any]:
+    from fared.lab.workload import bound, run
+
+    reports = [run(fabric, [job], seed=seed).jobs[0] for seed in range(draws)]
+    return {
+        "bound": bound(job, fabric.plan, rates),
+        "seconds": [report.median for report in reports],
+        "order": [asdict(report.order) for report in reports],
+    }
+
+
+def await_routing(fabric: Fabric, routing: str, rates: Rate) -> None:
+    """Wait until the kernels have the weights, and nftables the same shares if it sprays."""
+    from bench.dataplane import OFF, await_weights
+    from bench.elephants_udp import prefix, sprayed
+    from fared.lab.expected import expected_shares, path_capacities
+    from fared.lab.waiting import wait_until
+
+    await_weights(fabric, OFF if routing == FRR else CAPACITY, rates)
+    if routing == FRR:
+        return
+    leaves = [leaf for leaf in fabric.plan.leaves if leaf.name != LEAF]
+
+    def accepts(name: str, _: object) -> bool:
+        parts = sprayed(fabric.node(name).netns, prefix(fabric))
+        if routing == FLOW:
+            return not parts
+        wanted = expected_shares(path_capacities(fabric.plan, rates, name, LEAF))
+        return len(parts) == len(wanted) and all(
+            abs(a - b) < _NEAR for a, b in zip(parts, sorted(wanted.values()), strict=True)
+        )
+
+    if wait_until(fabric.views(leaves), accepts, READY, quiet=1.0) is None:
+        raise SystemExit(f"{routing}: nftables does not have the expected shares")
+
+
+# -- reporting ---------------------------------------------------------------------------------
+
+
+def rows(
+    runs: Sequence[Run] | None = None, hosts: str = "advised", draws: int = 1
+) -> list[dict[str, Any]]:
+    """Run the selection of ``make bench``, or other runs."""
+    from bench.elephants_report import rows_of
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None or not Path("/usr/lib/frr/zebra").exists():
+        return []
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    file = RESULTS / f"{hosts}.json"
+    if runs is None:
+        file.unlink(missing_ok=True)
+
+    def play() -> int:
+        measure(short() if runs is None else runs, hosts, draws)
+        return 0
+
+    if sandbox.run(play):
+        return []
+    return list(rows_of(json.loads(file.read_text("utf-8"))))
+
+
+def main() -> None:
+    """Run the selected workloads and print the table."""
+    from bench.run import table
+
+    parser = argparse.ArgumentParser(description="Few elephants: completion times by granularity.")
+    parser.add_argument("--all", action="store_true", help="all connections over every routing")
+    parser.add_argument("--draws", type=int, default=1, help="draws of ports")
+    parser.add_argument(
+        "--hosts", choices=tuple(HOSTS), default="advised", help="how hosts are set"
+    )
+    parser.add_argument("--scenario", action="append", choices=(HEALTHY, SLOW))
+    parser.add_argument("--routing", action="append", choices=ROUTINGS)
+    parser.add_argument("--workload", action="append")
+    given = parser.parse_args()
+    runs = [
+        run
+        for run in (everything() if given.all else short())
+        if (not given.scenario or run.scenario in given.scenario)
+        and (not given.routing or run.routing in given.routing)
+        and (not given.workload or str(run.workload) in given.workload)
+    ]
+    begun = time.monotonic()
+    print("\n".join(table(rows(runs, given.hosts, given.draws))))
+    print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
