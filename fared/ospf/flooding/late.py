@@ -15,8 +15,9 @@ from fared.ospf.interface import Neighbor
 from fared.ospf.packet.lsa import LS_TYPE_OFFSET, MAX_AGE, LsType
 from fared.ospf.packet.opaque import OpaqueType
 
-DELAY = 0.03
-"""Seconds, well below RxmtInterval: by then all routers of a fabric have written their routes."""
+DELAY = 0.01
+"""Seconds, so few that deferred copies of the flush share their time, and their packets, with those
+of the router LSA (``core.reduction.FloodDelay``)."""
 _NAME = slice(LS_TYPE_OFFSET, 12)
 """LS type, link state id and advertising router in a header (RFC 2328 §A.4.1)."""
 _OPAQUE_TYPE = 4

@@ -126,7 +126,7 @@ class Flooding:
 
     def _receive_late(self, neighbor: Neighbor, raw: bytes) -> None:
         """Process an LSA that has waited, unless the neighbor was lost meanwhile (§13)."""
-        if neighbor.state >= NeighborState.EXCHANGE:
+        if neighbor.state >= NeighborState.EXCHANGE and not neighbor.requests:
             self._receive(neighbor, raw)
 
     def receive_ack(self, neighbor: Neighbor, ack: LsAck) -> None:
