@@ -116,13 +116,13 @@ def sinks(node: RunningNode, target: Address, flows: int = 0) -> Iterator[Arriva
         sockets = []
         for port in range(DESTINATION_PORT, DESTINATION_PORT + DESTINATION_PORTS):
             sink = stack.enter_context(node.netns.socket(_family(target), socket.SOCK_DGRAM))
+            sink.setblocking(False)
             if flows:
                 sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _LARGE_BUFFER)
-                sink.setblocking(False)
+                sockets.append(sink)
             else:
                 sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
             sink.bind(("", port))
-            sockets.append(sink)
         yield Arrivals(sockets, flows)
 
 
