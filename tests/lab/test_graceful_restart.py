@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.fib.settings import FibSettings
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
 from tests.waiting import wait_for
@@ -22,6 +24,8 @@ pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mar
 CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
 RATE, FLOWS = 5000, 64
 """Packets/s in each direction, so 10,000 in all, over all spines."""
+QUIET = FibSettings().coalesce_delay + 1.0
+"""Seconds: routers then merge groups, and remove those that nothing uses."""
 WAYS = (("h1", "h2"), ("h2", "h1"))
 
 
@@ -63,6 +67,22 @@ def settled(fabric: Fabric) -> None:
     wait_for(quiet, 20, "no restart in progress", pause=0.2)
 
 
+def at_rest(views: Iterable[KernelView]) -> None:
+    """No router changes its kernel any more, and all have removed what they do not use."""
+    changed = time.monotonic()
+
+    def rested() -> bool:
+        nonlocal changed
+        for view in views:
+            view.read_events()
+            if view.writes.routes or view.writes.next_hops:
+                view.writes.reset()
+                changed = time.monotonic()
+        return time.monotonic() - changed > QUIET
+
+    wait_for(rested, 30, "no route changes any more", pause=0.1)
+
+
 def begin(fabric: Fabric, name: str, *, planned: bool) -> None:
     if planned:
         fabric.node(name).cli("restart", "--graceful")
@@ -79,12 +99,10 @@ def test_a_restart_loses_no_packet_and_changes_no_route_of_any_router(
     settled(fabric)
     others = [plan.name for plan in fabric.plan.routers if plan.name != name]
     views = {other: fabric.view(other) for other in others}
+    at_rest(views.values())
     streams = [Stream.between(fabric, *way, flows=FLOWS, rate=RATE) for way in WAYS]
     try:
         wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
-        for view in views.values():
-            view.read_events()
-            view.writes.reset()
         began = time.monotonic()
         begin(fabric, name, planned=planned)
         wait_for(lambda: restarted(fabric, name) is not None, 20, f"{name} has restarted")
