@@ -118,6 +118,20 @@ def test_without_others_that_take_part_nothing_changes():
     assert totals[0] == totals[1] > 0
 
 
+def test_it_begins_after_a_refresh_of_the_own_lsas():
+    """An LSA that is refreshed with the same contents tells the same links."""
+    sparse = clos(2, 2, without=(1, 2, 101, 102))
+    net = sparse.net
+    for node in net.nodes.values():
+        node.engine._originator.everything_changed(force=True)
+        net._drain(node)
+    net.run(3)
+    for number, node in net.nodes.items():
+        net.input(number, SettingsApplied(replace(node.settings, reduction=DYNAMIC)))
+    net.run(CALM + 3)
+    assert set(state(net, 1).topology.places) == {router_id(number) for number in net.nodes}
+
+
 def test_a_reload_begins_and_ends_it(fabric: Sparse):
     net = fabric.net
     engine = net.nodes[106].engine

@@ -84,8 +84,12 @@ class Database:
         if old is not None:
             self._detach(old)
             entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
+            changed = _contents_differ(old, entry, instance.process.now)
+            # Whoever watches decodes what has changed only: a refresh keeps the body.
+            if body is None and not changed:
+                entry.body = old.body
             # A grace LSA that is sent again begins a new grace period (RFC 3623 §3.1).
-            changed = lsdb.scope is Scope.LINK or _contents_differ(old, entry, instance.process.now)
+            changed = changed or lsdb.scope is Scope.LINK
         else:
             lsdb.originators[key.advertising_router] += 1
         lsdb.entries[entry.key] = entry
