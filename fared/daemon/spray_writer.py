@@ -67,6 +67,11 @@ class SprayWriter:
         self._touched_at = now
         self._timer = loop.call_later(self._gap, self._look)
 
+    def _look_again(self) -> None:
+        """Read after a repair: what others changed during it was taken for our own change."""
+        if self._touched_at and asyncio.get_running_loop().time() - self._touched_at < _CALM:
+            self.look_soon()
+
     def _look(self) -> None:
         self._timer = None
         if self._tasks:
@@ -135,6 +140,7 @@ class SprayWriter:
         finally:
             self._watch.discard()
             self._changing = False
+            self._look_again()
         return refused[0] if refused else ""
 
     async def _state_if_known(self) -> SprayState | None:

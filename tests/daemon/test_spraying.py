@@ -193,6 +193,22 @@ def test_notifications_of_our_own_changes_cause_no_reading():
     inside_loop(test)
 
 
+def test_after_a_repair_the_kernel_is_read_once_more():
+    """Another program may have changed it while it was being repaired."""
+
+    async def test(world: World) -> None:
+        world.kernel.changed()
+        await world.answers()
+        world.kernel.end = lambda _: world.kernel.changed() or []
+        world.writer.apply(events.ApplySpray(WANTED))
+        await world.answers(3)
+        assert world.kernel.readings == 2
+        await loop_until(lambda: not world.writer._tasks, 5, "idle")
+        assert world.writer._timer is None
+
+    inside_loop(test)
+
+
 def test_on_exit_everything_is_removed_and_nothing_is_written_any_more():
     async def test(world: World) -> None:
         world.kernel.state = HELD

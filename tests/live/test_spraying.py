@@ -136,9 +136,9 @@ def test_packets_of_the_router_itself_follow_their_flow(pair: Pair):
 def test_what_another_program_deletes_is_restored_at_once(pair: Pair):
     drift = pair.left.show("status")["spraying"]["drift"]
     pair.left.netns.run(["nft", "delete", "table", "inet", "fared"])
-    wait_for(lambda: rounds(pair.left), 5, "packets are sprayed again")
+    wait_for(lambda: rounds(pair.left), 10, "packets are sprayed again")
     pair.left.netns.ip("rule", "delete", "pref", "32764")
-    wait_for(lambda: "32764:" in pair.left.netns.ip("rule"), 5, "the rule is back")
+    wait_for(lambda: "32764:" in pair.left.netns.ip("rule"), 10, "the rule is back")
     assert pair.left.show("status")["spraying"]["drift"] > drift
     before = counted(pair.left)
     forward(pair.left, 400)
