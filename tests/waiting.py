@@ -37,6 +37,23 @@ def seconds_until(
     return time.monotonic() - begun
 
 
+def await_rest(
+    observe: Callable[[], object], quiet: float, within: float, what: str, pause: float = 0.2
+) -> None:
+    """Wait until ``observe`` has returned the same for ``quiet`` seconds."""
+    seen: list[object] = []
+    changed = time.monotonic()
+
+    def rested() -> bool:
+        nonlocal changed
+        now = observe()
+        if seen != [now]:
+            seen[:], changed = [now], time.monotonic()
+        return time.monotonic() - changed > quiet
+
+    wait_for(rested, within, what, pause=pause)
+
+
 async def loop_until(
     condition: Callable[[], Any], seconds: float = 10.0, what: Explained = "a condition"
 ) -> None:

@@ -47,6 +47,11 @@ class BfdSettings(msgspec.Struct, frozen=True):
     hold_time: float = 0.0
 
 
+def is_strict(settings: BfdSettings | None) -> bool:
+    """Whether adjacencies of an interface wait for their sessions."""
+    return settings is not None and settings.strict
+
+
 class BfdStatus(enum.Enum):
     """A session as a protocol sees it (RFC 5882 §3); values are display labels."""
 

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from fared.core.process import Process
 
 RECHECK: Final = 5.0
@@ -68,10 +67,37 @@ Item = TypeVar("Item", bound=Hashable)
 """What identifies an LSA or LSP, and whom it can be asked of."""
 
 
-class LimitedDatabase(Protocol):
-    """A database; ``originators`` counts the entries of each originator."""
+class Originators(Counter[int]):
+    """How many LSAs or LSPs each originator has in a database."""
 
-    originators: Counter[int]
+    def left(self, originator: int) -> None:
+        """One of them has left the database."""
+        self[originator] -= 1
+        if not self[originator]:
+            del self[originator]
+
+
+def on_paths(root: int, listed: Callable[[int], set[int]]) -> set[int]:
+    """Return the routers that ``root`` reaches, and those that they list as neighbors.
+
+    ``listed`` returns the neighbors that a router lists. Only a link that both ends list leads on
+    (RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2).
+    """
+    found, frontier, seen = {root}, [root], {root}
+    while frontier:
+        near = frontier.pop()
+        for far in listed(near):
+            found.add(far)
+            if far not in seen and near in listed(far):
+                seen.add(far)
+                frontier.append(far)
+    return found
+
+
+class LimitedDatabase(Protocol):
+    """A database, with the entries of each originator counted."""
+
+    originators: Originators
 
     def __len__(self) -> int:
         """How many entries there are."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from fared.core.timers import Timer
     from fared.isis.ids import Level, LspId
     from fared.isis.pdu.model import Lsp
+from fared.core.database_limit import Originators
 from fared.isis.pdu.tlvs import LspEntry
 
 ZERO_AGE_LIFETIME = 60.0
@@ -94,7 +94,7 @@ class Lsdb:
     def __init__(self, level: Level) -> None:
         self.level = level
         self.entries: dict[LspId, StoredLsp] = {}
-        self.originators: Counter[int] = Counter()
+        self.originators = Originators()
         """How many LSPs each system has."""
         self._ids: list[LspId] | None = []
 
@@ -118,10 +118,7 @@ class Lsdb:
         """Remove an LSP."""
         del self.entries[entry.lsp_id]
         self._ids = None
-        system = entry.lsp_id >> 16
-        self.originators[system] -= 1
-        if not self.originators[system]:
-            del self.originators[system]
+        self.originators.left(entry.lsp_id >> 16)
 
     def ids(self) -> list[LspId]:
         """The LSP ids, ascending. Not to be changed."""

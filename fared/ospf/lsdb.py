@@ -7,9 +7,9 @@ of its installation; the present age is computed from both, without a pass over 
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Iterator
 
+from fared.core.database_limit import Originators
 from fared.core.ids import AreaId
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
@@ -173,7 +173,7 @@ class Lsdb:
         self.area = area
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
-        self.originators: Counter[int] = Counter()
+        self.originators = Originators()
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None

@@ -1,12 +1,18 @@
 """Limits of link state databases: which new LSAs are accepted as a database fills up."""
 
 import random
-from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.core.database_limit import MOST_MISSED, RECHECK, DatabaseLimit, Fullness, LimitSettings
+from fared.core.database_limit import (
+    MOST_MISSED,
+    RECHECK,
+    DatabaseLimit,
+    Fullness,
+    LimitSettings,
+    Originators,
+)
 from fared.core.process import Process
 
 
@@ -14,7 +20,7 @@ class Database:
     """A list of originators."""
 
     def __init__(self) -> None:
-        self.originators: Counter[int] = Counter()
+        self.originators = Originators()
 
     def __len__(self) -> int:
         return self.originators.total()

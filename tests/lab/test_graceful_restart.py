@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
-from tests.waiting import wait_for
+from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
 CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
@@ -67,20 +67,17 @@ def settled(fabric: Fabric) -> None:
     wait_for(quiet, 20, "no restart in progress", pause=0.2)
 
 
-def at_rest(views: Iterable[KernelView]) -> None:
+def at_rest(views: Collection[KernelView]) -> None:
     """No router changes its kernel any more, and all have removed what they do not use."""
-    changed = time.monotonic()
 
-    def rested() -> bool:
-        nonlocal changed
+    def written() -> list[tuple[int, int]]:
         for view in views:
             view.read_events()
-            if view.writes.routes or view.writes.next_hops:
-                view.writes.reset()
-                changed = time.monotonic()
-        return time.monotonic() - changed > QUIET
+        return [(view.writes.routes, view.writes.next_hops) for view in views]
 
-    wait_for(rested, 30, "no route changes any more", pause=0.1)
+    await_rest(written, QUIET, 30, "no route changes any more", pause=0.1)
+    for view in views:
+        view.writes.reset()
 
 
 def begin(fabric: Fabric, name: str, *, planned: bool) -> None:

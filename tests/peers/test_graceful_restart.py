@@ -19,7 +19,7 @@ from fared.lab.processes import send_signal, start_in_turn
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors
 from tests.stream import Stream
-from tests.waiting import wait_for
+from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mark.alone]
 
@@ -76,17 +76,13 @@ def restarted(node: RunningNode) -> str | None:
 
 def at_rest(fabric: Fabric) -> None:
     """All databases are equal, and unchanged for three seconds: else no neighbor helps (§3.1)."""
-    seen: list[Database] = []
-    changed = time.monotonic()
 
-    def rested() -> bool:
-        nonlocal changed
-        held = {database(fabric.node(plan.name)) for plan in fabric.plan.routers}
-        if len(held) > 1 or seen != list(held):
-            seen[:], changed = list(held), time.monotonic()
-        return time.monotonic() - changed > 3.0
+    def held() -> set[Database]:
+        return {database(fabric.node(plan.name)) for plan in fabric.plan.routers}
 
-    wait_for(rested, 40, "databases are equal and do not change", pause=0.3)
+    wait_for(lambda: len(held()) == 1, 40, "databases are equal")
+    await_rest(held, 3.0, 40, "databases do not change", pause=0.3)
+    assert len(held()) == 1
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from tests.peers.peers import (
     wanted_neighbors,
 )
 from tests.peers.recordings import WIRESHARK, complaints, rejected
-from tests.waiting import wait_for
+from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 
@@ -295,23 +295,14 @@ def await_news(fabric: Fabric, name: str, before: int) -> None:
     wait_for(lambda: router_lsa(fabric, name) > before, 7.0, f"{name} originates its router LSA")
 
 
-def await_rest(fabric: Fabric, name: str) -> None:
+def await_min_ls_arrival(fabric: Fabric, name: str) -> None:
     """Wait until a router has originated nothing for longer than MinLSArrival.
 
     Until a second has passed, all others discard its next instance (RFC 2328 §13 (5)(a)), and one
     that leaves does not stay to retransmit it.
     """
-    seen: list[dict[tuple[int, str], int]] = []
-    changed = time.monotonic()
-
-    def rested() -> bool:
-        nonlocal changed
-        held = of_router(fabric, "S2", name)
-        if seen != [held]:
-            seen[:], changed = [held], time.monotonic()
-        return time.monotonic() - changed > MIN_LS_ARRIVAL
-
-    wait_for(rested, 10.0, f"{name} originates nothing", pause=0.2)
+    what = f"{name} originates nothing"
+    await_rest(lambda: of_router(fabric, "S2", name), MIN_LS_ARRIVAL, 10.0, what)
 
 
 @pytest.mark.parametrize("spine", sorted(SPINES))
@@ -340,7 +331,7 @@ def test_a_link_fails_and_heals(fabric: Fabric, spine: str):
 
 def test_a_stopped_fared_flushes_its_lsas_at_once(fabric: Fabric):
     """On SIGTERM the peers lose neighbor, LSAs and routes at once, not after a dead interval."""
-    await_rest(fabric, "L2")
+    await_min_ls_arrival(fabric, "L2")
     before = router_lsa(fabric, "S2")
     begun = time.monotonic()
     fabric.stop_node("L2")

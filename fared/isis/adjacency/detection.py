@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted
+from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, is_strict
 from fared.core.bfd_sessions import BfdSessions
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.isis.addresses import BITS, hello_addresses
@@ -136,7 +136,7 @@ class FailureDetection:
 
 def bfd_tlv(instance: Instance, circuit: Circuit) -> tuple[BfdEnabled, ...]:
     """The BFD-enabled TLV of a hello in strict mode (RFC 6213 §2)."""
-    if not _strict(circuit.settings.bfd):
+    if not is_strict(circuit.settings.bfd):
         return ()
     return (BfdEnabled(_entries(instance.settings)),)
 
@@ -148,7 +148,3 @@ def _entries(settings: IsisSettings) -> tuple[tuple[int, int], ...]:
         (TOPOLOGIES[family] if TOPOLOGIES[family] in topologies else MT_IPV4, NLPIDS[family])
         for family in settings.families
     )
-
-
-def _strict(settings: BfdSettings | None) -> bool:
-    return settings is not None and settings.strict

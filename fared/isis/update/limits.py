@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fared.core.database_limit import DatabaseLimit, LimitView
+from fared.core.database_limit import DatabaseLimit, LimitView, on_paths
 from fared.isis.ids import Level, LspId, lsp_id, system_of
 from fared.isis.pdu.tlvs import IsReachability
 
@@ -33,7 +33,7 @@ class DatabaseLimits:
                 database,
                 level.label,
                 settings=lambda: instance.settings.limit,
-                on_path=partial(_reachable, database, instance.system_id),
+                on_path=partial(_on_path, database, instance.system_id),
                 ask=partial(self._ask, level),
             )
             for level, database in instance.databases.items()
@@ -65,19 +65,10 @@ class DatabaseLimits:
         return tuple((level, limit.view()) for level, limit in sorted(self._limits.items()))
 
 
-def _reachable(database: Lsdb, root: SystemId) -> set[int]:
+def _on_path(database: Lsdb, root: SystemId) -> set[int]:
     """The systems that this one reaches, and those that they list as neighbors."""
     known: dict[int, set[int]] = {}
-    found, frontier, seen = {int(root)}, [int(root)], {int(root)}
-    while frontier:
-        near = frontier.pop()
-        for far in _neighbors(database, near, known):
-            found.add(far)
-            # ISO 10589 §7.2.8.2: only a link that both ends list leads on
-            if far not in seen and near in _neighbors(database, far, known):
-                seen.add(far)
-                frontier.append(far)
-    return found
+    return on_paths(int(root), lambda system: _neighbors(database, system, known))
 
 
 def _neighbors(database: Lsdb, system: int, known: dict[int, set[int]]) -> set[int]:

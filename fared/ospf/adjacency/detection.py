@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted
+from fared.core.bfd import BfdChanged, BfdStatus, BfdWanted, is_strict
 from fared.core.bfd_sessions import BfdSessions
 from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
@@ -56,14 +56,16 @@ class FailureDetection:
     def settings_changed(self, interface: Interface) -> None:
         """Apply changed settings of an interface to its neighbors."""
         for neighbor in list(interface.neighbors.values()):
-            if neighbor.awaits_bfd and not _strict(interface.settings.bfd):
+            if neighbor.awaits_bfd and not is_strict(interface.settings.bfd):
                 self._admit(neighbor)
             self.follow(neighbor)
 
     def admits(self, neighbor: Neighbor, hello: Hello, payload: bytes) -> bool:
         """Process the block of a hello; False: it is malformed, and counts as none."""
         # RFC 9355 §4: the B-bit counts in Init only
-        if neighbor.state is not NeighborState.INIT or not _strict(neighbor.interface.settings.bfd):
+        if neighbor.state is not NeighborState.INIT or not is_strict(
+            neighbor.interface.settings.bfd
+        ):
             return True
         flags, sound = 0, True
         if hello.options & Options.L:
@@ -114,7 +116,3 @@ class FailureDetection:
         neighbor.interface.tx.hello()
         if neighbor.lists_us and neighbor.state is NeighborState.INIT:
             neighbor.fire(NeighborEvent.TWO_WAY_RECEIVED)
-
-
-def _strict(settings: BfdSettings | None) -> bool:
-    return settings is not None and settings.strict

@@ -127,12 +127,10 @@ class Database:
     def remove(self, entry: LsaEntry) -> None:
         """Take an entry out of its database."""
         self._detach(entry)
-        lsdb, originator = entry.lsdb, entry.key.advertising_router
+        lsdb = entry.lsdb
         del lsdb.entries[entry.key]
         lsdb.version += 1
-        lsdb.originators[originator] -= 1
-        if not lsdb.originators[originator]:
-            del lsdb.originators[originator]
+        lsdb.originators.left(entry.key.advertising_router)
         self._watcher.removed(entry)
 
     def drop_all(self, lsdb: Lsdb) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fared.core.database_limit import DatabaseLimit, LimitView
+from fared.core.database_limit import DatabaseLimit, LimitView, on_paths
 from fared.core.ids import dotted
 from fared.ospf.lsdb import Lsdb, Scope
 from fared.ospf.neighbor import NeighborEvent, NeighborState
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from fared.core.ids import AreaId
-    from fared.ospf.instance import Area, Instance
+    from fared.ospf.instance import Instance
     from fared.ospf.interface import Neighbor
 
 MOST_LINK_LSAS = 1024
@@ -103,34 +103,19 @@ class DatabaseLimits:
 
     def _on_path(self, lsdb: Lsdb) -> set[int]:
         """The routers that this router reaches, and those that they list as neighbors."""
-        areas = self._instance.areas.values()
         if lsdb.scope is Scope.AREA:
-            return _reachable(self._instance.router_id, (a for a in areas if a.lsdb is lsdb))
+            return on_paths(self._instance.router_id, _ListedRouters(lsdb).of)
         # AS boundary routers of other areas have ASBR-summary LSAs (§12.4.3)
-        found = _reachable(self._instance.router_id, areas)
-        for area in areas:
+        found: set[int] = set()
+        for area in self._instance.areas.values():
+            found |= on_paths(self._instance.router_id, _ListedRouters(area.lsdb).of)
+        for area in self._instance.areas.values():
             found |= {
                 key.link_state_id
                 for key in area.lsdb.entries
                 if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
             }
         return found
-
-
-def _reachable(root: int, areas: Iterable[Area]) -> set[int]:
-    found = {root}
-    for area in areas:
-        listed = _ListedRouters(area.lsdb)
-        frontier, seen = [root], {root}
-        while frontier:
-            near = frontier.pop()
-            for far in listed.of(near):
-                found.add(far)
-                # RFC 2328 §16.1 (2)(b): only a link that both ends list leads on
-                if far not in seen and near in listed.of(far):
-                    seen.add(far)
-                    frontier.append(far)
-    return found
 
 
 class _ListedRouters:
