@@ -76,6 +76,23 @@ def test_a_package_that_is_loaded_is_not_hidden():
     assert answer(code) == "1"
 
 
+def test_the_daemon_loads_no_help_texts_of_numpy():
+    code = (
+        "import fared.daemon.main, fared.daemon.daemon, numpy;"
+        "print(numpy.ndarray.__doc__, numpy.arange(3).sum())"
+    )
+    assert answer(code) == "None 3"
+
+
+def test_a_module_that_is_loaded_is_not_emptied():
+    code = (
+        "import numpy, sys; from fared.startup import leave_empty\n"
+        "leave_empty('numpy._core._add_newdocs')\n"
+        "print(sys.modules['numpy._core._add_newdocs'].__file__ is not None)"
+    )
+    assert answer(code) == "True"
+
+
 @pytest.mark.parametrize("program", ["fared.daemon.main", "fared.cli.main"])
 def test_a_program_relaxes_the_collector_before_it_imports_anything(program):
     code = (
