@@ -19,7 +19,6 @@ from fared.ospf.flooding.bandwidth import BandwidthChanges
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
 from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.flood import Flooder
-from fared.ospf.flooding.late import LateFlushes
 from fared.ospf.flooding.limits import DatabaseLimits
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.flooding.suppression import FloodSuppression
@@ -76,7 +75,6 @@ class Flooding:
         self._requests_served = requests_served
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
-        self._late = LateFlushes(instance.process.timers, self._receive_late)
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
         self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
@@ -104,7 +102,7 @@ class Flooding:
         beyond = recent if area.settings.stub else self._instance.as_scope.recent
         now = self._process.now
         repeated: list[tuple[LsaEntry, bytes]] = []
-        for raw in self._late.take(neighbor, update.packed, now):
+        for raw in update.packed:
             # A copy equal to the database copy byte for byte has a checksum that was verified, and
             # is the same instance if neither is old (§13.1).
             of = beyond if raw[LS_TYPE_OFFSET] in _AS_TYPES else recent
@@ -123,11 +121,6 @@ class Flooding:
         if repeated and neighbor.state >= NeighborState.EXCHANGE:
             self._duplicates(neighbor, repeated)
         self._requests_served(neighbor)
-
-    def _receive_late(self, neighbor: Neighbor, raw: bytes) -> None:
-        """Process an LSA that has waited, unless the neighbor was lost meanwhile (§13)."""
-        if neighbor.state >= NeighborState.EXCHANGE and not neighbor.requests:
-            self._receive(neighbor, raw)
 
     def receive_ack(self, neighbor: Neighbor, ack: LsAck) -> None:
         """Take acknowledged instances off the retransmission list (§13.7)."""
