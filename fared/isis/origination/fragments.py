@@ -201,6 +201,11 @@ class FragmentTable:
         if self.omitted:
             self._repack = True
 
+    @property
+    def settled(self) -> bool:
+        """Whether ``settle`` has nothing to do."""
+        return not (self._changed or self._unplaced or self._repack)
+
     def settle(self) -> set[int]:
         """Place unplaced entries; return the changed fragments."""
         if self._unplaced and self.omitted:

@@ -97,6 +97,8 @@ class LspGenerator:
 
     def settle(self) -> None:
         """Generate every requested LSP that is due; arm timers for the others."""
+        if not self._pending:
+            return
         now = self._process.now
         for key, own in sorted(self._pending.items(), key=lambda item: item[0]):
             assert own.requested_at is not None

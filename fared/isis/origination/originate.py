@@ -244,6 +244,8 @@ class Originator:
         self._generator.settle()
 
     def _settle_table(self, level: Level, pseudonode: int, table: FragmentTable) -> None:
+        if table.settled:
+            return
         # §7.3.4: only fragments whose entries changed are generated
         for fragment in sorted(table.settle()):
             self._generator.request(level, lsp_id(self._instance.system_id, pseudonode, fragment))
