@@ -59,6 +59,7 @@ SECTIONS = {
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
     "starting": "Start of a fabric: from the first daemon to the last route",
     "measuring": "Measuring: what it costs to know the load of every link",
+    "ina": "In-network aggregation: planning of trees",
     "adaptation": "Adaptation: weights that follow load",
     "announcements": "Announcements: how many changes of load weights need",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",

@@ -7,6 +7,8 @@ configuration model for ``config check``, the routing code for the offline comma
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import fared
@@ -27,6 +29,7 @@ _LAZY = {
     "spf": Lazy(
         imported("fared.cli.offline:spf"), "Compute the routes of a saved database (offline)."
     ),
+    "ina": Lazy(imported("fared.cli.ina:ina"), "Plan in-network aggregation (offline)."),
     "lsdb": Lazy(
         imported("fared.cli.offline:lsdb"), "Make a database file from a capture (offline)."
     ),
@@ -47,7 +50,8 @@ def main(ctx: click.Context) -> None:
     """Query and control a fared daemon. Any unique prefix of a word is accepted: sh ro."""
     session = ctx.ensure_object(Session)
     if session.as_json:
-        ctx.default_map = {name: {"as_json": True} for name in _OFFLINE}
+        printing: dict[str, Any] = {name: {"as_json": True} for name in _OFFLINE}
+        ctx.default_map = printing | {"ina": {"plan": {"as_json": True}}}
 
 
 main.add_command(show)

@@ -132,7 +132,7 @@ def spf(
         raise click.UsageError(
             "--diff requires a change: --fail-link, --set-bandwidth, --overload..."
         )
-    database = _load(source)
+    database = load_database(source)
     document = _compute(
         database,
         given,
@@ -158,7 +158,8 @@ def _settings(max_paths: int, weights: str, flows: int | None) -> SolverSettings
     return SolverSettings(max_paths=max_paths, mode=WeightMode(weights), flows=flows)
 
 
-def _load(source: str) -> SavedDatabase:
+def load_database(source: str) -> SavedDatabase:
+    """Read a saved database, ``-`` for standard input. Raises Failure."""
     name = "standard input" if source == "-" else source
     try:
         text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()

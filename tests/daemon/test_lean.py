@@ -35,6 +35,8 @@ LATE = (
     "fared.api.views.routes",
 )
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
+AGGREGATION = ("fared.ina", "fared.inad", "scipy")
+"""Not if routers do not aggregate."""
 SPRAYED = ("fared.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
 """Not if packets follow their flow."""
 START = """
@@ -125,3 +127,8 @@ def test_difflib_is_executed_only_to_correct_a_misspelt_word(tmp_path):
 def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them(loaded, when):
     assert "fared.router.spraying" in loaded[when]
     assert not {name for name in loaded[when] if name.startswith(SPRAYED)}
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_that_does_not_aggregate_loads_nothing_of_it(loaded, when):
+    assert not {name for name in loaded[when] if name.startswith(AGGREGATION)}

@@ -1,0 +1,6 @@
+"""In-network aggregation (draft-song-ina-00): routers sum the arrays of a training job.
+
+- ``plan``: trees, their rates, and bounds (pure). Section numbers of comments are the draft's.
+
+The daemon imports nothing of it unless the configuration has ``ina``.
+"""

@@ -1,0 +1,203 @@
+"""Trees and rates for one job or several, under all limits: stars first, then relays.
+
+Every tree takes of each resource (links, summing, memory) what is left. Stars share no link in
+three stages, so the result is exact there; with relays, and with several jobs, it is a good plan
+that takes milliseconds. The offline planner has the optimum (``fared.offline.ina``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fared.ina.plan.model import (
+    AggregationTree,
+    Capacities,
+    RatedTree,
+    Resource,
+    SummingJob,
+    TreePlan,
+    Vertex,
+)
+from fared.ina.plan.relays import Relay, widest_tree
+from fared.ina.plan.stars import widths_of
+from fared.ina.plan.trees import shortest_trees, tree_along
+
+_NOTHING = 1e-6
+"""The part of a resource or a rate that is not worth a tree."""
+_PARTS = 64
+"""Steps in which several jobs rise together: their rates are fair within such a part."""
+_MOST_TREES = 256
+
+
+class Remainder:
+    """What is left of each resource."""
+
+    def __init__(self, network: Capacities) -> None:
+        self._network = network
+        self._left: dict[Resource, float] = {}
+
+    def left(self, resource: Resource) -> float:
+        """Return what is left of a resource; nothing if it is only rounding."""
+        limit = self._network.limit(resource)
+        left = self._left.get(resource, limit)
+        return left if math.isinf(limit) or left > _NOTHING * limit else 0.0
+
+    def rate(self, usage: Mapping[Resource, float]) -> float:
+        """Return the rate that a tree can have."""
+        return min(self.left(resource) / part for resource, part in usage.items())
+
+    def take(self, usage: Mapping[Resource, float], rate: float) -> None:
+        """Use up what a tree needs at a rate."""
+        for resource, part in usage.items():
+            self._left[resource] = self.left(resource) - part * rate
+
+    def network(self) -> Capacities:
+        """Return the network with what is left of its links."""
+        links = {
+            (tail, head): self.left(Resource("link", tail, head))
+            for tail, head in self._network.links
+        }
+        return Capacities(links, self._network.adders)
+
+
+class _Growing:
+    """The trees of one job while it is planned."""
+
+    def __init__(self, network: Capacities, job: SummingJob) -> None:
+        self.job = job
+        self.candidates = [(tree, tree.usage(network)) for tree in shortest_trees(network, job)]
+        self.rates: dict[int, float] = {}
+        self.relayed: list[RatedTree] = []
+        self.at: int | None = None
+
+    @property
+    def progress(self) -> float:
+        """The job's rate for its weight."""
+        total = sum(self.rates.values()) + sum(rated.rate for rated in self.relayed)
+        return total / self.job.weight
+
+    def plan(self) -> TreePlan:
+        """Return the trees in the order of their roots, relays last."""
+        stars = [
+            RatedTree(self.candidates[at][0], rate, kind_of(self.job, self.candidates[at][0]))
+            for at, rate in sorted(self.rates.items())
+        ]
+        return TreePlan(self.job, (*stars, *self.relayed))
+
+
+def plan_job(network: Capacities, job: SummingJob, *, relays: bool = True) -> TreePlan:
+    """Return the trees of one job that has the network for itself."""
+    return plan_jobs(network, [job], relays=relays)[0]
+
+
+def plan_jobs(
+    network: Capacities, jobs: Sequence[SummingJob], *, relays: bool = True
+) -> list[TreePlan]:
+    """Return the trees of several jobs: rates rise together, by weight, up to what is left.
+
+    A job stays on a root as long as that has capacity, and prefers one that no other job uses: two
+    jobs that sum at different routers need half the slots.
+    """
+    whole = network
+    for job in jobs:
+        whole = job.attached(whole)
+    remainder = Remainder(whole)
+    growing = [_Growing(whole, job) for job in jobs]
+    _grow(growing, remainder)
+    if relays:
+        for one in sorted(growing, key=lambda one: one.progress):
+            _add_relays(one, whole, remainder)
+    return [one.plan() for one in growing]
+
+
+def _grow(growing: list[_Growing], remainder: Remainder) -> None:
+    alone = len(growing) == 1
+    steps = {
+        id(one): math.inf
+        if alone
+        else sum(remainder.rate(usage) for _, usage in one.candidates) / _PARTS
+        for one in growing
+    }
+    active = list(growing)
+    while active:
+        one = min(active, key=lambda one: one.progress)
+        others = {
+            other.candidates[at][0].root
+            for other in growing
+            if other is not one
+            for at in other.rates
+        }
+        at = _next_tree(one, others, remainder)
+        if at is None:
+            active.remove(one)
+            continue
+        usage = one.candidates[at][1]
+        rate = min(remainder.rate(usage), steps[id(one)] * one.job.weight)
+        remainder.take(usage, rate)
+        one.rates[at] = one.rates.get(at, 0.0) + rate
+        one.at = at
+
+
+def _next_tree(one: _Growing, others: set[Vertex], remainder: Remainder) -> int | None:
+    if one.at is not None and remainder.rate(one.candidates[one.at][1]) > 0:
+        return one.at
+    rates = [remainder.rate(usage) for _, usage in one.candidates]
+    able = [at for at, rate in enumerate(rates) if 0 < rate < math.inf]
+    return max(
+        able,
+        key=lambda at: (one.candidates[at][0].root not in others, rates[at], -at),
+        default=None,
+    )
+
+
+def _add_relays(one: _Growing, network: Capacities, remainder: Remainder) -> None:
+    """Add the relay tree of the largest bottleneck, again and again.
+
+    Trees whose results take the way of the streams come first: others need more links.
+    """
+    while len(one.relayed) < _MOST_TREES:
+        stars = widths_of(remainder.network(), one.job)
+        able = np.isin(stars.leaves, list(network.adders))
+        found = widest_tree(stars.widths, stars.widths, able)
+        if found is None:
+            found = widest_tree(stars.up, stars.down, able)
+        if found is None:
+            return
+        leaves, roots = stars.leaves.tolist(), stars.roots.tolist()
+        tree = tree_along(
+            network,
+            one.job,
+            roots[found.root],
+            _next_hops(found.root, found.relays, leaves, roots),
+            _next_hops(found.root, found.results, leaves, roots),
+        )
+        usage = tree.usage(network)
+        rate = remainder.rate(usage)
+        if not 0 < rate < math.inf:
+            return
+        remainder.take(usage, rate)
+        one.relayed.append(RatedTree(tree, rate, kind_of(one.job, tree)))
+
+
+def _next_hops(
+    root: int, relays: Mapping[int, Relay], leaves: Sequence[Vertex], roots: Sequence[Vertex]
+) -> dict[Vertex, Vertex]:
+    hops = dict.fromkeys(leaves, roots[root])
+    for row, relay in relays.items():
+        hops[leaves[row]] = roots[relay.spine]
+        hops[roots[relay.spine]] = leaves[relay.leaf]
+    return hops
+
+
+def kind_of(job: SummingJob, tree: AggregationTree) -> str:
+    """Tell stars from trees in which a leaf sums for another router."""
+    through = {
+        router
+        for child, route in tree.routes.items()
+        for router in route[2 if child < 0 else 1 :]
+        if router != tree.root
+    }
+    return "relay" if through & set(job.leaves) else "star"

@@ -1,0 +1,111 @@
+"""Building a tree from next hops toward its root, and choosing the roots.
+
+The router that has two streams or more and can sum is a VAT node; others forward each stream. So
+the same next hops give another tree where routers without INA are on the way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from fared.ina.plan.model import AggregationTree, Capacities, Direction, SummingJob, Vertex
+
+
+def tree_along(
+    network: Capacities,
+    job: SummingJob,
+    root: Vertex,
+    next_hops: Mapping[Vertex, Vertex],
+    result_hops: Mapping[Vertex, Vertex] | None = None,
+) -> AggregationTree:
+    """Return the tree of ``job`` in which every router forwards to its next hop.
+
+    ``next_hops`` has all routers on the way of a worker, without loops, up to ``root``. Results
+    go the way back of ``result_hops``, or of ``next_hops``.
+    """
+    streams: dict[Vertex, list[Vertex]] = {}
+    for bfr_id, leaf in sorted(job.workers.items()):
+        streams.setdefault(leaf, []).append(-bfr_id)
+    parents: dict[Vertex, Vertex] = {}
+    for router in _farthest_first(job, root, next_hops):
+        arriving = streams.pop(router)
+        sums = router == root or (router in network.adders and len(arriving) > 1)
+        if sums:
+            parents.update(dict.fromkeys(arriving, router))
+        if router == root:
+            break
+        streams.setdefault(next_hops[router], []).extend([router] if sums else arriving)
+    hops = dict(next_hops) | {-bfr_id: leaf for bfr_id, leaf in job.workers.items()}
+    routes = {child: _route(child, parent, hops) for child, parent in parents.items()}
+    back = next_hops if result_hops is None else result_hops
+    results: list[Direction] = [(leaf, -bfr_id) for bfr_id, leaf in job.workers.items()]
+    results += [(back[router], router) for router in _farthest_first(job, root, back)[:-1]]
+    return AggregationTree(root, parents, routes, tuple(results))
+
+
+def _farthest_first(
+    job: SummingJob, root: Vertex, next_hops: Mapping[Vertex, Vertex]
+) -> list[Vertex]:
+    """Return the routers of the tree, each before its next hop."""
+    distance = {root: 0}
+    for leaf in job.leaves:
+        path = [leaf]
+        while path[-1] not in distance:
+            path.append(next_hops[path[-1]])
+        known = distance[path.pop()]
+        for further, router in enumerate(reversed(path), 1):
+            distance[router] = known + further
+    return sorted(distance, key=lambda router: (-distance[router], router))
+
+
+def _route(child: Vertex, parent: Vertex, hops: Mapping[Vertex, Vertex]) -> tuple[Vertex, ...]:
+    route = [child]
+    while route[-1] != parent:
+        route.append(hops[route[-1]])
+    return tuple(route)
+
+
+def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree]:
+    """Return a tree for each router that sums and is nearest to the farthest leaf, by links.
+
+    These are the stars: in three stages at the spines, in five at the super-spines, or at the
+    spines of a PoD that has the whole job. Of several shortest paths a tree takes the widest.
+    """
+    neighbors = network.neighbors()
+    found: dict[Vertex, tuple[int, dict[Vertex, Vertex]]] = {}
+    for root in sorted(network.adders):
+        distance, hops = _widest_paths(network, neighbors, root)
+        if all(leaf in distance for leaf in job.leaves):
+            found[root] = max(distance[leaf] for leaf in job.leaves), hops
+    if not found:
+        return []
+    nearest = min(far for far, _ in found.values())
+    return [
+        tree_along(network, job, root, hops)
+        for root, (far, hops) in found.items()
+        if far == nearest
+    ]
+
+
+def _widest_paths(
+    network: Capacities, neighbors: Mapping[Vertex, list[Vertex]], root: Vertex
+) -> tuple[dict[Vertex, int], dict[Vertex, Vertex]]:
+    """Return distance and next hop of all routers: breadth first, then the widest path."""
+    distance = {root: 0}
+    width = {root: float("inf")}
+    hops: dict[Vertex, Vertex] = {}
+    queue = deque([root])
+    while queue:
+        near = queue.popleft()
+        for far in neighbors.get(near, ()):
+            if far < 0:
+                continue
+            if far not in distance:
+                distance[far] = distance[near] + 1
+                width[far] = 0.0
+                queue.append(far)
+            through = min(width[near], network.width(far, near))
+            if distance[far] == distance[near] + 1 and through > width[far]:
+                width[far], hops[far] = through, near
+    return distance, hops

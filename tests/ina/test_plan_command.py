@@ -1,0 +1,82 @@
+"""``fared-cli ina plan`` on the saved database of a 4 x 8 fabric."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from fared.cli.main import main
+from tests.offline.fabrics import clos, saved
+
+EIGHT = ",".join(f"L{n}" for n in range(1, 9))
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    file = tmp_path_factory.mktemp("ina") / "db.json"
+    file.write_text(json.dumps(saved(clos())))
+    return str(file)
+
+
+def run(database, *args):
+    return CliRunner().invoke(main, ["ina", "plan", "--lsdb", database, *args])
+
+
+def answer(database, *args):
+    result = run(database, "--json", *args)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.output)
+
+
+def test_the_plan_has_trees_rates_and_the_bound(database):
+    found = answer(database, "--workers", EIGHT)
+    assert found["format"] == "fared-ina-plan/1"
+    assert [tree["root"]["hostname"] for tree in found["trees"]] == ["S1", "S2", "S3", "S4"]
+    assert found["rate"] == found["bound"] == pytest.approx(4 * 400e9 / 8)
+    assert found["ring_rate"] == found["rate"]
+    assert [tree["weight"] for tree in found["trees"]] == [1, 1, 1, 1]
+    assert found["trees"][0]["nodes"][0]["bits"] == "0xff"
+    assert len(found["links"]) == 64
+    assert all(link["load"] == link["capacity"] for link in found["links"])
+
+
+def test_a_failed_link_moves_the_trees(database):
+    found = answer(database, "--workers", EIGHT, "--fail-link", "L5,S3", "--no-relays")
+    assert [tree["root"]["hostname"] for tree in found["trees"]] == ["S1", "S2", "S4"]
+    assert found["changes"] == ["fail-link L5,S3"]
+    assert found["rate"] == found["bound"]
+
+
+def test_workers_are_named_by_router_number_or_address(database):
+    counted = answer(database, "--workers", "L1:2,L2:2")
+    assert [w["hostname"] for w in counted["workers"]] == ["L1", "L1", "L2", "L2"]
+    assert [w["bfr_id"] for w in counted["workers"]] == [1, 2, 3, 4]
+    assert counted["trees"][0]["nodes"][-1]["streams"] == 2
+
+
+@pytest.mark.parametrize("how", [(), ("--optimum",)])
+def test_the_table_fits_eighty_columns(database, how):
+    weak = ("L2,S1=100G", "S1,L2=100G", "S2,L3=100G")
+    changes = [word for value in weak for word in ("--set-bandwidth", value)]
+    result = run(database, "--workers", EIGHT, *changes, *how)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+    assert "1300G: the plan has 100% of it" in result.output
+    assert "relays: L2 > S2 > " in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("--workers", "L1"), 2, "2 to 4096 workers"),
+        (("--workers", "L1,L99"), 2, "no router 'L99'"),
+        (("--workers", "L1:0,L2"), 2, "is not ROUTER:N"),
+        (("--workers", "L1,L2", "--nic", "much"), 2, "not a bandwidth"),
+        (("--workers", "L1,L2", "--fail-node", "L2"), 1, "no tree"),
+        (("--workers", "L1,L2", "--no-relays", "--optimum"), 2, "mutually exclusive"),
+    ],
+)
+def test_mistakes_are_told(database, args, code, words):
+    result = run(database, *args)
+    assert result.exit_code == code
+    assert words in result.output
