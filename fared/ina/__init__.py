@@ -1,6 +1,7 @@
 """In-network aggregation (draft-song-ina-00): routers sum the arrays of a training job.
 
 - ``plan``: trees, their rates, and bounds (pure). Section numbers of comments are the draft's.
+- ``slots``: packets, and the machines of workers and of routers that sum (pure, given the time).
 
 The daemon imports nothing of it unless the configuration has ``ina``.
 """

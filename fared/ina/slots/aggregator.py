@@ -1,0 +1,258 @@
+"""A router that sums: its slots in each tree. It never repeats anything by itself.
+
+Entry ``sequence mod 2 S`` holds the sum of one chunk, the bits that are in it (``seen``), and once
+all of the A-BM are, the packet that was sent: up, or as the root the result. Whoever lacks the
+result asks again with ``WANT``; complete entries on the way pass that on, and the root answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol
+
+import numpy as np
+
+from fared.core.wire import DecodeError
+from fared.ina.plan.model import BitString, Vertex, members
+from fared.ina.slots.packet import (
+    Flag,
+    Header,
+    Op,
+    PacketKind,
+    Values,
+    decode_header,
+    encode_header,
+    header_size,
+    newer,
+    values_of,
+)
+from fared.ina.slots.setup import JobSetup, TreeRole
+
+ANSWER_INTERVAL = 0.001
+"""Seconds in which one wish for a result is answered once: a quarter of the least timeout."""
+_SUMMED = (PacketKind.DATA, PacketKind.SYNC)
+_OPS = {Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}
+
+
+class AggregatorPort(Protocol):
+    """What an aggregator sends. The buffer is valid during the call only."""
+
+    def up(self, parent: Vertex, data: bytes | bytearray | memoryview) -> None:
+        """Send a packet to a parent."""
+
+    def disseminate(self, bits: BitString, data: bytes | bytearray | memoryview) -> None:
+        """Send a result to all workers of a bit string, by BIER or one by one."""
+
+    def nack(self, sender: Vertex, data: bytes) -> None:
+        """Tell a sender that its epoch is over."""
+
+
+class Slot:
+    """The sum of one chunk, in the packet that will carry it."""
+
+    __slots__ = ("answered", "answered_at", "buffer", "complete", "header", "seen", "start")
+
+    def __init__(self, room: int, start: int) -> None:
+        self.buffer = bytearray(start + room)
+        self.start = start
+        self.header: Header | None = None
+        self.seen = 0
+        self.complete = False
+        self.answered = 0
+        self.answered_at = 0.0
+
+    def begin(self, header: Header) -> None:
+        """Empty the slot for a sequence; the flags of packets do not add up."""
+        self.header = header._replace(bits=0, control=0, flags=0)
+        self.seen = self.answered = 0
+        self.complete = False
+
+    def add(self, header: Header, data: bytes | bytearray | memoryview) -> None:
+        """Add the values of a packet, and its bits."""
+        assert self.header is not None
+        end = self.start + header.size
+        if self.seen == 0:
+            self.buffer[self.start : end] = data[self.start : end]
+        else:
+            total: Values = values_of(self.header, self.buffer)
+            _OPS[header.op](total, values_of(header, data), out=total)
+        self.seen |= header.bits
+        self.header = self.header._replace(
+            control=self.header.control + header.control,
+            exponent=max(self.header.exponent, header.exponent),
+        )
+
+    def packet(self, kind: PacketKind, flags: int) -> memoryview:
+        """Return the packet with the sum."""
+        assert self.header is not None
+        head = encode_header(self.header._replace(kind=kind, bits=self.seen, flags=flags))
+        self.buffer[: self.start] = head
+        return memoryview(self.buffer)[: self.start + self.header.size]
+
+
+class TreeSlots:
+    """The slots of one tree; ``sync`` is that of the epoch's beginning."""
+
+    def __init__(self, role: TreeRole, setup: JobSetup, versions: int) -> None:
+        self.role = role
+        start = header_size(setup.length)
+        self.entries = [Slot(setup.payload, start) for _ in range(versions * role.window)]
+        self.sync = Slot(setup.payload, start)
+
+
+class Aggregator:
+    """All trees of one job at one router, for one epoch after another."""
+
+    VERSIONS = 2
+    """Entries for each chunk of the window: one may still be asked for, one is filled."""
+
+    def __init__(self, node: Vertex, port: AggregatorPort) -> None:
+        self._node, self._port = node, port
+        self.setup: JobSetup | None = None
+        self.counters: Counter[str] = Counter()
+        self._trees: dict[int, TreeSlots] = {}
+
+    def install(self, setup: JobSetup) -> bool:
+        """Begin an epoch with empty slots; an epoch that is not newer is ignored."""
+        if self.setup is not None and not newer(setup.epoch, self.setup.epoch, 16):
+            return False
+        self.setup = setup
+        self._trees = {
+            role.tree_id: TreeSlots(role, setup, self.VERSIONS) for role in setup.roles(self._node)
+        }
+        return True
+
+    def receive(self, sender: Vertex, data: bytes | bytearray | memoryview, now: float) -> None:
+        """Process a packet of a child. Nothing is raised: what is wrong is counted."""
+        try:
+            header = decode_header(data)
+        except DecodeError as error:
+            self.counters[f"malformed-{error.code}"] += 1
+            return
+        setup = self.setup
+        if setup is None or header.job != setup.job_id or header.kind not in _SUMMED:
+            self.counters["unexpected"] += 1
+            return
+        if not self._is_of_this_epoch(sender, header, setup):
+            return
+        tree = self._trees.get(header.tree)
+        if tree is None:
+            self.counters["no-tree"] += 1
+        elif header.length != setup.length or header.size > setup.payload or not header.bits:
+            self.counters["malformed-size"] += 1
+        elif header.bits & ~tree.role.senders.get(sender, 0):
+            # Who could send anything could poison sums: each child only has its own bits.
+            self.counters["sender"] += 1
+        else:
+            self._take(tree, header, data, now)
+
+    def _is_of_this_epoch(self, sender: Vertex, header: Header, setup: JobSetup) -> bool:
+        if header.epoch == setup.epoch:
+            return True
+        if newer(header.epoch, setup.epoch, 16):
+            self.counters["epoch-ahead"] += 1  # this router will soon get it too
+        else:
+            self.counters["epoch-behind"] += 1
+            nack = header._replace(
+                kind=PacketKind.NACK, epoch=setup.epoch, size=0, control=0, flags=0
+            )
+            self._port.nack(sender, encode_header(nack))
+        return False
+
+    def _take(
+        self, tree: TreeSlots, header: Header, data: bytes | bytearray | memoryview, now: float
+    ) -> None:
+        role = tree.role
+        # draft-song-ina-00 §2.1: nothing of this packet is to be aggregated here
+        if not header.bits & role.bits:
+            self.counters["passed"] += 1
+            if role.parent is not None:
+                self._port.up(role.parent, data)
+            return
+        if header.bits & ~role.bits:
+            self.counters["foreign"] += 1
+            return
+        slot = self._slot(tree, header)
+        if self._fits(slot, header):
+            self._add(tree, slot, header, data, now)
+
+    def _fits(self, slot: Slot, header: Header) -> bool:
+        """Whether the slot is of this sequence; a newer sequence empties it."""
+        held = slot.header
+        if held is None or newer(header.sequence, held.sequence, 32):
+            slot.begin(header)
+        elif held.sequence != header.sequence:
+            self.counters["stale"] += 1  # everybody has that result
+            return False
+        elif (held.size, held.data_type, held.op) != (header.size, header.data_type, header.op):
+            self.counters["shape"] += 1
+            return False
+        return True
+
+    def _add(
+        self,
+        tree: TreeSlots,
+        slot: Slot,
+        header: Header,
+        data: bytes | bytearray | memoryview,
+        now: float,
+    ) -> None:
+        if self._is_new(slot, header):
+            slot.add(header, data)
+            self.counters["added"] += 1
+            if slot.seen == tree.role.bits:
+                slot.complete = True
+                self._send(tree, slot, tree.role.bits, 0)
+        elif header.bits & ~slot.seen:
+            self.counters["overlap"] += 1
+        elif slot.complete and header.flags & Flag.WANT:
+            self._answer(tree, slot, header.bits, now)
+        else:
+            self.counters["duplicate"] += 1
+
+    def _slot(self, tree: TreeSlots, header: Header) -> Slot:
+        if header.kind is PacketKind.SYNC:
+            return tree.sync
+        return tree.entries[header.sequence % len(tree.entries)]
+
+    def _is_new(self, slot: Slot, header: Header) -> bool:
+        return not slot.complete and not header.bits & slot.seen
+
+    def _answer(self, tree: TreeSlots, slot: Slot, bits: BitString, now: float) -> None:
+        """Send the sum up again, or as the root the result to those who want it."""
+        if now - slot.answered_at >= ANSWER_INTERVAL:
+            slot.answered_at, slot.answered = now, 0
+        if not bits & ~slot.answered:
+            self.counters["answered-lately"] += 1
+            return
+        slot.answered |= bits
+        self.counters["answered"] += 1
+        self._send(tree, slot, bits, Flag.AGAIN | Flag.WANT)
+
+    def _send(self, tree: TreeSlots, slot: Slot, bits: BitString, flags: int) -> None:
+        assert slot.header is not None
+        is_sync = slot.header.kind is PacketKind.SYNC
+        if tree.role.parent is not None:
+            self._port.up(tree.role.parent, slot.packet(slot.header.kind, flags))
+            return
+        kind = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT
+        self._port.disseminate(bits, slot.packet(kind, flags & Flag.AGAIN))
+
+    # -- for operators ------------------------------------------------------------------------
+
+    def waited_for(self) -> list[int]:
+        """Return the BFR-ids that slots with a part of the sum lack: stragglers."""
+        lacking = 0
+        for tree in self._trees.values():
+            for slot in (*tree.entries, tree.sync):
+                if slot.header is not None and not slot.complete and slot.seen:
+                    lacking |= tree.role.bits & ~slot.seen
+        return members(lacking)
+
+    def open_slots(self) -> int:
+        """Return how many slots have a part of the sum."""
+        return sum(
+            slot.header is not None and not slot.complete and bool(slot.seen)
+            for tree in self._trees.values()
+            for slot in (*tree.entries, tree.sync)
+        )

@@ -1,0 +1,64 @@
+"""Block fixed point: floats as integers whose sum is the same bits in any order.
+
+A chunk has one exponent E, the least with all |x| < 2^E at all workers. With n workers and
+``k = width - 2 - ceil(log2 n) - E`` the integers ``rint(x 2^k)`` of n workers cannot overflow, and
+their sum is at most ``n / 2 * 2^-k`` from the exact one: 2^-25 of the largest element for eight
+workers and 32 bits (float32 alone: 2^-24), 2^-9 for 16 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.ina.slots.packet import NOT_FINITE, DataType
+
+ALL_ZERO = -32768
+"""Exponent of a chunk that has only zeros."""
+_WIDTHS = {DataType.INT32: 32, DataType.INT16: 16}
+
+Floats = NDArray[np.float32]
+
+
+def exponents(values: Floats, count: int) -> NDArray[np.int32]:
+    """Return the exponent of each chunk of ``count`` values; the last chunk may be shorter."""
+    starts = np.arange(0, len(values), count)
+    if not len(starts):
+        return np.zeros(0, np.int32)
+    largest = np.maximum.reduceat(np.abs(values), starts)
+    found = np.frexp(largest)[1].astype(np.int32)
+    found[largest == 0] = ALL_ZERO
+    found[~np.isfinite(largest)] = NOT_FINITE
+    return found
+
+
+def shift_of(exponent: int, workers: int, data_type: DataType) -> int:
+    """Return k, by which values are scaled."""
+    return _WIDTHS[data_type] - 2 - (workers - 1).bit_length() - exponent
+
+
+def quantise(
+    values: Floats, exponent: int, workers: int, data_type: DataType = DataType.INT32
+) -> NDArray[np.int32] | NDArray[np.int16]:
+    """Return the integers of one chunk; zeros if it is all zero or not finite."""
+    if exponent in (ALL_ZERO, NOT_FINITE):
+        return np.zeros(len(values), data_type.dtype)
+    scaled = np.ldexp(values.astype(np.float64), shift_of(exponent, workers, data_type))
+    np.rint(scaled, out=scaled)
+    return scaled.astype(data_type.dtype)
+
+
+def restore(
+    sums: NDArray[np.int32] | NDArray[np.int16],
+    exponent: int,
+    workers: int,
+    data_type: DataType = DataType.INT32,
+) -> Floats:
+    """Return the sums of one chunk as floats; NaN if a value of a worker was not finite."""
+    if exponent == NOT_FINITE:
+        return np.full(len(sums), np.nan, np.float32)
+    if exponent == ALL_ZERO:
+        return np.zeros(len(sums), np.float32)
+    with np.errstate(over="ignore"):  # n finite values may add up to infinity
+        exact = np.ldexp(sums.astype(np.float64), -shift_of(exponent, workers, data_type))
+        return exact.astype(np.float32)

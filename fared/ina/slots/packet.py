@@ -1,0 +1,208 @@
+"""Packets of in-network aggregation: a UDP payload of header, P-BM and values.
+
+    0   1  version (4 bits), type       1   1  flags
+    2   1  data type (4 bits), op       3   1  BitStringLength code (4 bits), 0
+    4   4  job id                       8   2  tree id           10  2  epoch
+    12  4  sequence in the tree         16  2  bytes of values
+    18  1  set identifier               19  1  sub-domain
+    20  2  exponent (signed)            22  2  0
+    24  8  control sum: the sum of all values, which adds up along the tree
+    32  BitStringLength / 8: the P-BM, BFR-id 1 rightmost (RFC 8279 §3)
+
+The header is big-endian, values are little-endian. draft-song-ina-00 leaves the format open.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.core.wire import DecodeError
+
+VERSION = 1
+DEFAULT_PORT = 54200
+NOT_FINITE = 0x7FFF
+"""Exponent of a chunk with NaN or infinity."""
+_HEADER = struct.Struct("!BBBBIHHIHBBhHq")
+_LENGTHS = MappingProxyType({code: 32 << code for code in range(1, 8)})
+"""Bits of the bit string by code (RFC 8296 §2.1.2)."""
+_CODES = MappingProxyType({length: code for code, length in _LENGTHS.items()})
+IP_UDP = 28
+BIER = 12
+_SIXTY_FOUR = 64
+
+Values = NDArray[np.int32] | NDArray[np.int16] | NDArray[np.int64] | NDArray[np.float32]
+
+
+class PacketKind(enum.IntEnum):
+    """What a packet is. ``SYNC`` finds the chunk from which a new epoch runs."""
+
+    DATA = 1
+    RESULT = 2
+    NACK = 3
+    SYNC = 4
+    SYNC_RESULT = 5
+
+
+class Flag(enum.IntFlag):
+    """``AGAIN``: this is a repetition; ``WANT``: the sender lacks the result."""
+
+    AGAIN = 1
+    WANT = 2
+
+
+class DataType(enum.IntEnum):
+    """Types of values. ``INT64`` is for ``SYNC``."""
+
+    INT32 = 0
+    FLOAT32 = 1
+    INT16 = 2
+    INT64 = 3
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The type in NumPy, little-endian."""
+        return _DTYPES[self]
+
+
+class Op(enum.IntEnum):
+    """How values are combined."""
+
+    SUM = 0
+    MAX = 1
+    MIN = 2
+
+
+_DTYPES: MappingProxyType[DataType, np.dtype[np.generic]] = MappingProxyType(
+    {
+        DataType.INT32: np.dtype("<i4"),
+        DataType.FLOAT32: np.dtype("<f4"),
+        DataType.INT16: np.dtype("<i2"),
+        DataType.INT64: np.dtype("<i8"),
+    }
+)
+
+
+class Header(NamedTuple):
+    """The header of a packet and its P-BM."""
+
+    kind: PacketKind
+    job: int
+    tree: int
+    epoch: int
+    sequence: int
+    bits: int
+    size: int
+    """Bytes of values."""
+    data_type: DataType = DataType.INT32
+    op: Op = Op.SUM
+    flags: int = 0
+    exponent: int = 0
+    control: int = 0
+    length: int = 64
+    """Bits of the bit string."""
+    set_id: int = 0
+    sub_domain: int = 0
+
+
+def header_size(length: int) -> int:
+    """Return the bytes before the values, for a bit string of ``length`` bits."""
+    return _HEADER.size + length // 8
+
+
+def largest_payload(mtu: int, length: int) -> int:
+    """Return the most bytes of values, a multiple of 64, for which up and down fit into the MTU.
+
+    A result also has the header of BIER with the same bit string (RFC 8296).
+    """
+    room = mtu - IP_UDP - header_size(length) - BIER - length // 8
+    return max(0, room // _SIXTY_FOUR * _SIXTY_FOUR)
+
+
+def encode_header(header: Header) -> bytes:
+    """Encode a header. Raises struct.error or OverflowError if a field does not fit."""
+    fixed = _HEADER.pack(
+        VERSION << 4 | header.kind,
+        header.flags,
+        header.data_type << 4 | header.op,
+        _CODES[header.length] << 4,
+        header.job,
+        header.tree,
+        header.epoch,
+        header.sequence,
+        header.size,
+        header.set_id,
+        header.sub_domain,
+        header.exponent,
+        0,
+        wrapped_control(header.control),
+    )
+    return fixed + header.bits.to_bytes(header.length // 8, "big")
+
+
+def decode_header(data: bytes | bytearray | memoryview) -> Header:
+    """Decode a header and check the length of the packet. Raises DecodeError only."""
+    if len(data) < _HEADER.size:
+        raise DecodeError("truncated", len(data), "aggregation header")
+    (first, flags, types, code, job, tree, epoch, sequence, size, set_id, sub_domain, exponent,
+     _, control) = _HEADER.unpack_from(data)  # fmt: skip
+    if first >> 4 != VERSION:
+        raise DecodeError("version", 0, str(first >> 4))
+    length = _LENGTHS.get(code >> 4)
+    if length is None:
+        raise DecodeError("length", 3, str(code >> 4))
+    end = _HEADER.size + length // 8
+    if len(data) != end + size:
+        raise DecodeError("length", 16, f"{len(data)} bytes, {end + size} expected")
+    try:
+        kind, data_type, op = PacketKind(first & 15), DataType(types >> 4), Op(types & 15)
+    except ValueError as error:
+        raise DecodeError("tlv", 0, str(error)) from error
+    if size % data_type.dtype.itemsize:
+        raise DecodeError("length", 16, f"{size} bytes are no whole values")
+    bits = int.from_bytes(data[_HEADER.size : end], "big")
+    return Header(
+        kind, job, tree, epoch, sequence, bits, size, data_type, op, flags, exponent, control,
+        length, set_id, sub_domain,
+    )  # fmt: skip
+
+
+def values_of(header: Header, data: bytes | bytearray | memoryview) -> Values:
+    """Return the values of a packet, without copying them."""
+    at = header_size(header.length)
+    found: Values = np.frombuffer(
+        data, header.data_type.dtype, header.size // header.data_type.dtype.itemsize, at
+    )
+    return found
+
+
+def control_of(values: Values) -> int:
+    """Return the control sum of a worker's values; 0 for floats, whose sum depends on the order."""
+    return 0 if values.dtype.kind == "f" else int(values.sum(dtype=np.int64))
+
+
+def wrapped_control(control: int) -> int:
+    """Return a control sum as 64 bits hold it."""
+    return (control + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def agrees(header: Header, values: Values) -> bool:
+    """Whether the control sum is that of the values, up to what wrapped in a value.
+
+    Only sums have one: the control sum of a maximum is not the maximum of control sums.
+    """
+    if header.op is not Op.SUM or header.data_type is DataType.FLOAT32:
+        return True
+    width = 8 * header.data_type.dtype.itemsize
+    return (control_of(values) - header.control) % (1 << width) == 0
+
+
+def newer(first: int, second: int, bits: int) -> bool:
+    """Whether a serial number of ``bits`` bits comes after another (RFC 1982)."""
+    ahead = (first - second) % (1 << bits)
+    return 0 < ahead < 1 << (bits - 1)

@@ -1,0 +1,360 @@
+"""A worker: it sends its chunks within a window, repeats what is lost, and collects results.
+
+Chunks are numbered through the life of the job. In an epoch that runs from chunk c0 on, chunk
+c0 + i goes through the tree that smooth weighted round robin gives to i, and sequences of each tree
+begin at 0. Sequence s is sent when the result of s - S is here, and no chunk is sent that is
+``lead`` or more ahead of the first one without a result of this epoch. So no worker is more than
+``lead`` behind another, and inputs of twice as many chunks suffice to begin a new epoch.
+
+A new epoch begins with the least ``next`` of all workers: a minimum over the new trees (``SYNC``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from fared.core.wire import DecodeError
+from fared.ina.plan.model import Vertex
+from fared.ina.slots.packet import (
+    DataType,
+    Flag,
+    Header,
+    Op,
+    PacketKind,
+    Values,
+    agrees,
+    control_of,
+    decode_header,
+    encode_header,
+    newer,
+    values_of,
+)
+from fared.ina.slots.setup import JobSetup, TreeSetup
+
+LEAST_TIMEOUT = 0.004
+MOST_TIMEOUT = 1.0
+FIRST_TIMEOUT = 0.05
+_LATER_RESULTS = 3
+"""A chunk is repeated at once when as many later ones of its tree have a result."""
+_PLACE = 1 << 32
+
+
+class WorkerPort(Protocol):
+    """What a worker sends and gets."""
+
+    def send(self, parent: Vertex, header: bytes, values: Values) -> None:
+        """Send a packet to the first VAT node of a tree."""
+
+    def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
+        """Take the result of a chunk, whose values are valid during the call only.
+
+        ``again``: a former epoch gave it too; it must be the same.
+        """
+
+    def outdated(self, epoch: int) -> None:
+        """A router runs a newer epoch than this worker."""
+
+
+class _Input(NamedTuple):
+    values: Values
+    data_type: DataType
+    op: Op
+    exponent: int
+    control: int
+
+
+class _Outstanding(msgspec.Struct):
+    """A packet that waits for its result."""
+
+    chunk: int
+    sent_at: float
+    due: float
+    repeats: int = 0
+    later: int = 0
+
+
+class TreeProgress:
+    """The window of one tree; ``places`` are those of its chunks in a round."""
+
+    def __init__(self, tree: TreeSetup, at: int, order: tuple[int, ...]) -> None:
+        self.setup = tree
+        self.places = [place for place, chosen in enumerate(order) if chosen == at]
+        self.next_sequence = 0
+        self.done: set[int] = set()
+        """Sequences with a result, from ``next_sequence`` - S on."""
+        self.sent: dict[int, _Outstanding] = {}
+
+    def offset(self, sequence: int, round_size: int) -> int:
+        """Return which chunk of the epoch a sequence is."""
+        turns, place = divmod(sequence, len(self.places))
+        return turns * round_size + self.places[place]
+
+
+class RoundTrip:
+    """The retransmission timeout (RFC 6298 §2, with smaller limits)."""
+
+    def __init__(self) -> None:
+        self._smoothed: float | None = None
+        self._variation = 0.0
+
+    def measured(self, seconds: float) -> None:
+        """Add a sample of a packet that was sent once."""
+        if self._smoothed is None:
+            self._smoothed, self._variation = seconds, seconds / 2
+            return
+        self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
+        self._smoothed += (seconds - self._smoothed) / 8
+
+    def timeout(self, repeats: int) -> float:
+        """Return the time until a packet that was repeated so often is repeated again."""
+        if self._smoothed is None:
+            first = FIRST_TIMEOUT
+        else:
+            first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
+        return min(MOST_TIMEOUT, first * (1 << min(repeats, 8)))
+
+
+class WorkerMachine:
+    """One worker of one job. ``vertex`` is minus its BFR-id."""
+
+    def __init__(self, bfr_id: int, port: WorkerPort) -> None:
+        self.vertex = -bfr_id
+        self._bit = 1 << (bfr_id - 1)
+        self._port = port
+        self.setup: JobSetup | None = None
+        self.counters: Counter[str] = Counter()
+        self.next = 0
+        """The first chunk without a result."""
+        self.end = 0
+        """The number of the next chunk that is put."""
+        self._base = 0
+        self._first = 0
+        """The first chunk without a result of this epoch; ``next`` may be ahead of it."""
+        self._keep = 0
+        self._inputs: dict[int, _Input] = {}
+        self._results: set[int] = set()
+        """Chunks with a result, from ``next`` on."""
+        self._epoch_results: set[int] = set()
+        """The same of this epoch, from ``_first`` on."""
+        self._trees: list[TreeProgress] = []
+        self._syncing: _Outstanding | None = None
+        self._round_trip = RoundTrip()
+
+    # -- the job ------------------------------------------------------------------------------
+
+    def install(self, setup: JobSetup, now: float) -> bool:
+        """Begin an epoch, the first one or a newer one; others are ignored."""
+        if self.setup is not None and not newer(setup.epoch, self.setup.epoch, 16):
+            return False
+        self.setup = setup
+        self._keep = max(self._keep, setup.lead)
+        self._trees = []
+        self._round_trip = RoundTrip()
+        self._syncing = _Outstanding(0, now, now + self._round_trip.timeout(0))
+        self._send_sync(0)
+        return True
+
+    def put(
+        self,
+        values: Values,
+        data_type: DataType = DataType.INT32,
+        op: Op = Op.SUM,
+        exponent: int = 0,
+    ) -> int:
+        """Add the next chunk, whose values must not change until ``forget`` permits it.
+
+        Returns its number. Call ``pump`` after the last one.
+        """
+        control = control_of(values) if op is Op.SUM else 0
+        self._inputs[self.end] = _Input(values, data_type, op, exponent, control)
+        self.end += 1
+        return self.end - 1
+
+    @property
+    def oldest_needed(self) -> int:
+        """The first chunk whose input a new epoch may need."""
+        return max(0, self._first - self._keep)
+
+    @property
+    def running(self) -> bool:
+        """Whether the epoch runs, and chunks are sent."""
+        return self.setup is not None and self._syncing is None
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def pump(self, now: float) -> None:
+        """Send what the windows permit."""
+        setup = self.setup
+        if setup is None or self._syncing is not None:
+            return
+        for tree in self._trees:
+            while True:
+                sequence = tree.next_sequence
+                chunk = self._base + tree.offset(sequence, len(setup.order))
+                if not self._may_send(tree, sequence, chunk):
+                    break
+                tree.done.discard(sequence - tree.setup.window)
+                tree.next_sequence += 1
+                due = now + self._round_trip.timeout(0)
+                entry = tree.sent[sequence] = _Outstanding(chunk, now, due)
+                self._send(tree.setup, sequence, entry, 0)
+
+    def _may_send(self, tree: TreeProgress, sequence: int, chunk: int) -> bool:
+        """Whether there is such a chunk, and lead and window permit it."""
+        assert self.setup is not None
+        behind = sequence - tree.setup.window
+        within = chunk < self._first + self.setup.lead
+        return chunk < self.end and within and (behind < 0 or behind in tree.done)
+
+    def deadline(self) -> float | None:
+        """Return when ``tick`` has something to do."""
+        if self._syncing is not None:
+            return self._syncing.due
+        dues = [entry.due for tree in self._trees for entry in tree.sent.values()]
+        return min(dues, default=None)
+
+    def tick(self, now: float) -> None:
+        """Repeat what has had no result for too long."""
+        if self._syncing is not None:
+            if now >= self._syncing.due:
+                self._again(self._syncing, now)
+                self._send_sync(Flag.AGAIN | Flag.WANT)
+            return
+        for tree in self._trees:
+            for sequence, entry in tree.sent.items():
+                if now >= entry.due:
+                    self._repeat(tree, sequence, entry, now)
+
+    def _repeat(self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float) -> None:
+        self._again(entry, now)
+        self._send(tree.setup, sequence, entry, Flag.AGAIN | Flag.WANT)
+
+    def _again(self, entry: _Outstanding, now: float) -> None:
+        self.counters["repeated"] += 1
+        entry.repeats += 1
+        entry.later = 0
+        entry.due = now + self._round_trip.timeout(entry.repeats)
+
+    def _send(self, tree: TreeSetup, sequence: int, entry: _Outstanding, flags: int) -> None:
+        setup, given = self.setup, self._inputs[entry.chunk]
+        assert setup is not None
+        header = self._header(PacketKind.DATA, tree.tree_id, sequence % _PLACE, given, flags)
+        self._port.send(tree.parents[self.vertex], header, given.values)
+
+    def _send_sync(self, flags: int) -> None:
+        setup = self.setup
+        assert setup is not None
+        tree = setup.trees[0]
+        values: Values = np.array([self.next], "<i8")
+        given = _Input(values, DataType.INT64, Op.MIN, 0, 0)
+        header = self._header(PacketKind.SYNC, tree.tree_id, 0, given, flags)
+        self._port.send(tree.parents[self.vertex], header, values)
+
+    def _header(
+        self, kind: PacketKind, tree: int, sequence: int, given: _Input, flags: int
+    ) -> bytes:
+        setup = self.setup
+        assert setup is not None
+        return encode_header(
+            Header(
+                kind, setup.job_id, tree, setup.epoch, sequence, self._bit, given.values.nbytes,
+                given.data_type, given.op, flags, given.exponent, given.control, setup.length,
+                setup.set_id, setup.sub_domain,
+            )
+        )  # fmt: skip
+
+    # -- receiving ----------------------------------------------------------------------------
+
+    def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
+        """Process a result or a nack. Nothing is raised: what is wrong is counted."""
+        try:
+            header = decode_header(data)
+        except DecodeError as error:
+            self.counters[f"malformed-{error.code}"] += 1
+            return
+        setup = self.setup
+        if setup is None or header.job != setup.job_id:
+            self.counters["unexpected"] += 1
+        elif header.epoch != setup.epoch:
+            self.counters["other-epoch"] += 1
+            if header.kind is PacketKind.NACK and newer(header.epoch, setup.epoch, 16):
+                self._port.outdated(header.epoch)
+        elif header.kind is PacketKind.RESULT and self._syncing is None:
+            self._result(header, data, now)
+        elif header.kind is PacketKind.SYNC_RESULT and self._syncing is not None:
+            self._synced(header, data, now)
+        else:
+            self.counters["late"] += 1
+
+    def _synced(self, header: Header, data: bytes | bytearray | memoryview, now: float) -> None:
+        setup = self.setup
+        assert setup is not None
+        if header.size != 8 or header.data_type is not DataType.INT64:
+            self.counters["malformed-size"] += 1
+            return
+        base = int(values_of(header, data)[0])
+        if not self.oldest_needed <= base <= self.next:
+            self.counters["lost-too-much"] += 1  # a worker that is not one of ours
+            return
+        self._base = self._first = base
+        self._epoch_results.clear()
+        self._syncing = None
+        self._trees = [TreeProgress(tree, at, setup.order) for at, tree in enumerate(setup.trees)]
+        self.pump(now)
+
+    def _result(self, header: Header, data: bytes | bytearray | memoryview, now: float) -> None:
+        setup = self.setup
+        assert setup is not None
+        tree = self._trees[header.tree] if header.tree < len(self._trees) else None
+        entry = None if tree is None else tree.sent.get(header.sequence)
+        if tree is None or entry is None:
+            self.counters["duplicate"] += 1
+            return
+        values = values_of(header, data)
+        given = self._inputs[entry.chunk]
+        if header.bits != setup.bits or values.shape != given.values.shape:
+            self.counters["incomplete"] += 1
+            return
+        if not agrees(header, values):
+            self.counters["control-sum"] += 1
+            return
+        del tree.sent[header.sequence]
+        tree.done.add(header.sequence)
+        self._note_progress(tree, header.sequence, entry, now)
+        again = entry.chunk < self.next or entry.chunk in self._results
+        self._port.result(entry.chunk, values, header, again=again)
+        self._advance(entry.chunk, again=again)
+        self.pump(now)
+
+    def _note_progress(
+        self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float
+    ) -> None:
+        if not entry.repeats:
+            self._round_trip.measured(now - entry.sent_at)
+        for other, waiting in list(tree.sent.items()):
+            if other < sequence:
+                waiting.later += 1
+                if waiting.later == _LATER_RESULTS:
+                    self._repeat(tree, other, waiting, now)
+
+    def _advance(self, chunk: int, *, again: bool) -> None:
+        if not again:
+            self._results.add(chunk)
+            while self.next in self._results:
+                self._results.remove(self.next)
+                self.next += 1
+        self._epoch_results.add(chunk)
+        while self._first in self._epoch_results:
+            self._epoch_results.remove(self._first)
+            self._inputs.pop(self._first - self._keep, None)
+            self._first += 1
+
+    # -- for operators ------------------------------------------------------------------------
+
+    def lacking(self) -> list[int]:
+        """Return the chunks that were sent and have no result yet."""
+        return sorted(entry.chunk for tree in self._trees for entry in tree.sent.values())

@@ -1,0 +1,211 @@
+"""A job on the virtual clock: machines of workers and routers, a network that loses packets."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from fared.ina.plan.model import Capacities, SummingJob, members
+from fared.ina.plan.planner import plan_job
+from fared.ina.slots.aggregator import Aggregator
+from fared.ina.slots.packet import decode_header
+from fared.ina.slots.setup import JobSetup, setup_of
+from fared.ina.slots.worker import WorkerMachine
+
+LENGTH = 64
+PAYLOAD = 64
+VALUES = PAYLOAD // 4
+
+
+class InvariantError(AssertionError):
+    """A worker got a sum that is not the sum, or none in time."""
+
+
+class _RouterPort:
+    def __init__(self, network: VirtualJob, node: int) -> None:
+        self._network, self._node = network, node
+
+    def up(self, parent, data) -> None:
+        self._network.send(self._node, parent, bytes(data))
+
+    def disseminate(self, bits, data) -> None:
+        for bfr_id in members(bits):
+            self._network.send(self._node, -bfr_id, bytes(data))
+
+    def nack(self, sender, data) -> None:
+        self._network.send(self._node, sender, data)
+
+
+class _WorkerPort:
+    def __init__(self, network: VirtualJob, bfr_id: int) -> None:
+        self._network, self._bfr_id = network, bfr_id
+
+    def send(self, parent, header, values) -> None:
+        self._network.send(-self._bfr_id, parent, header + values.tobytes())
+
+    def result(self, chunk, values, header, *, again) -> None:
+        self._network.check(self._bfr_id, chunk, values, again=again)
+
+    def outdated(self, epoch) -> None:
+        pass  # the network installs epochs by its own schedule
+
+
+class VirtualJob:
+    """All machines of a job. ``truth`` are the exact sums; every result is compared with them."""
+
+    def __init__(
+        self,
+        setup: JobSetup,
+        seed: int,
+        *,
+        loss: float = 0.0,
+        double: float = 0.0,
+        delay: tuple[float, float] = (1e-3, 1e-3),
+        router: Callable[..., Aggregator] = Aggregator,
+        worker: Callable[..., WorkerMachine] = WorkerMachine,
+    ) -> None:
+        self.rng = random.Random(seed)
+        self.setup, self.loss, self.double, self.delay = setup, loss, double, delay
+        self.now, self.packets, self._count = 0.0, 0, 0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._router = router
+        self.routers: dict[int, Aggregator] = {}
+        self.dead: set[int] = set()
+        self.workers = {
+            bfr_id: worker(bfr_id, _WorkerPort(self, bfr_id)) for bfr_id in setup.workers
+        }
+        self._put_at = dict.fromkeys(setup.workers, 0.0)
+        self.truth: list[np.ndarray] = []
+        self.got: dict[int, dict[int, bytes]] = {bfr_id: {} for bfr_id in setup.workers}
+        self.kinds: Counter[int] = Counter()
+        self.begin(setup, spread=0.0)
+
+    # -- the network --------------------------------------------------------------------------
+
+    def at(self, when: float, run: Callable[[], None]) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (when, self._count, run))
+
+    def send(self, source: int, target: int, data: bytes) -> None:
+        if source in self.dead:
+            return
+        self.packets += 1
+        self.kinds[decode_header(data).kind] += 1
+        copies = 2 if self.rng.random() < self.double else 1
+        for _ in range(copies):
+            if self.rng.random() >= self.loss:
+                later = self.now + self.rng.uniform(*self.delay)
+                self.at(later, lambda: self._arrive(source, target, data))
+
+    def _arrive(self, source: int, target: int, data: bytes) -> None:
+        if target < 0:
+            self.workers[-target].receive(data, self.now)
+        elif target in self.routers and target not in self.dead:
+            self.routers[target].receive(source, data, self.now)
+
+    # -- the job ------------------------------------------------------------------------------
+
+    def begin(self, setup: JobSetup, spread: float = 0.02) -> None:
+        """Start an epoch: each member learns of it at another time."""
+        self.setup = setup
+        nodes = {node for tree in setup.trees for node in (tree.root, *tree.parents.values())}
+        for node in sorted(nodes):
+            if node not in self.routers:
+                self.routers[node] = self._router(node, _RouterPort(self, node))
+        for router in self.routers.values():
+            self._later(spread, lambda router=router: router.install(setup))
+        for machine in self.workers.values():
+            self._later(spread, lambda m=machine: m.install(setup, self.now))
+
+    def _later(self, spread: float, run: Callable[[], object]) -> None:
+        if spread:
+            self.at(self.now + self.rng.uniform(0, spread), run)
+        else:
+            run()
+
+    def call(self, chunks: int, slack: float = 0.0) -> None:
+        """Every worker begins an all-reduce of that many chunks, some later than others."""
+        first = len(self.truth)
+        parts = {
+            bfr_id: [
+                np.array([self.rng.randrange(-(1 << 20), 1 << 20) for _ in range(VALUES)], "<i4")
+                for _ in range(chunks)
+            ]
+            for bfr_id in self.workers
+        }
+        for at in range(chunks):
+            self.truth.append(sum(parts[bfr_id][at] for bfr_id in self.workers))
+        assert len(self.truth) == first + chunks
+        for bfr_id, machine in self.workers.items():
+
+            def put(machine=machine, mine=parts[bfr_id]):
+                for values in mine:
+                    machine.put(values)
+                machine.pump(self.now)
+
+            # A worker's second call follows its first.
+            when = max(self._put_at[bfr_id], self.now + self.rng.uniform(0, slack))
+            self._put_at[bfr_id] = when
+            if slack:
+                self.at(when, put)
+            else:
+                put()
+
+    def check(self, bfr_id: int, chunk: int, values: np.ndarray, *, again: bool) -> None:
+        if not np.array_equal(values, self.truth[chunk]):
+            raise InvariantError(f"worker {bfr_id}, chunk {chunk}: not the sum")
+        known = self.got[bfr_id].setdefault(chunk, values.tobytes())
+        if known != values.tobytes():
+            raise InvariantError(f"worker {bfr_id}, chunk {chunk}: two results")
+        assert again == (chunk in self.got[bfr_id]) or not again
+
+    def run(self, seconds: float = 60.0) -> None:
+        """Run until all workers have all results. Raises InvariantError if that takes longer."""
+        end = self.now + seconds
+        while not self.finished:
+            if not self._step(end):
+                behind = {b: m.next for b, m in self.workers.items()}
+                raise InvariantError(f"no end after {seconds} s: {behind} of {len(self.truth)}")
+
+    def run_for(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self._step(end):
+            pass
+        self.now = end
+
+    @property
+    def finished(self) -> bool:
+        wanted = len(self.truth)
+        return all(machine.next == wanted for machine in self.workers.values())
+
+    def _step(self, end: float) -> bool:
+        """One event: a packet, or the earliest timer of a worker; False if none is before end."""
+        due = [(m.deadline(), b) for b, m in self.workers.items()]
+        timers = [(when, b) for when, b in due if when is not None]
+        timer = min(timers, default=(float("inf"), 0))
+        event = self._events[0][0] if self._events else float("inf")
+        if min(timer[0], event) > end:
+            return False
+        if event <= timer[0]:
+            self.now, _, run = heapq.heappop(self._events)
+            run()
+        else:
+            self.now = max(self.now, timer[0])
+            self.workers[timer[1]].tick(self.now)
+        return True
+
+
+def setup_for(
+    network: Capacities,
+    job: SummingJob,
+    *,
+    epoch: int = 1,
+    window: int = 4,
+) -> JobSetup:
+    """The setup of the planner's trees."""
+    found = plan_job(network, job)
+    return setup_of(found, job_id=7, epoch=epoch, length=LENGTH, payload=PAYLOAD, window=window)

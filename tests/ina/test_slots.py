@@ -1,0 +1,305 @@
+"""Exactly-once sums over packets that are lost, doubled and late; epochs; the checker itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fared.ina.plan.model import Capacities
+from fared.ina.plan.planner import plan_job
+from fared.ina.slots.aggregator import Aggregator
+from fared.ina.slots.packet import Header, PacketKind, encode_header
+from fared.ina.slots.worker import WorkerMachine
+from tests.ina.fabrics import both, clos, figure_1, workers
+from tests.ina.network import InvariantError, VirtualJob, setup_for
+
+pytestmark = pytest.mark.slow
+
+ROUGH = {"loss": 0.3, "double": 0.2, "delay": (1e-4, 2e-2)}
+LATE = {"loss": 0.1, "double": 0.6, "delay": (1e-4, 0.2)}
+"""Copies arrive after the epoch in which they were sent."""
+
+
+def figure(**network) -> VirtualJob:
+    """The draft's Figure 1 with sums at s1, s2 and the root s5."""
+    seed = network.pop("seed", 1)
+    return VirtualJob(setup_for(*figure_1("s1 s2 s5")), seed, **network)
+
+
+def test_without_loss_each_chunk_takes_the_fewest_packets():
+    """Four up from workers, two sums of inner routers, four results."""
+    job = figure()
+    job.run_for(0.1)
+    before = job.packets
+    job.call(200)
+    job.run()
+    assert job.packets - before == 2000
+    assert not sum(machine.counters.total() for machine in job.workers.values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_worker_gets_every_sum_once_over_a_rough_network(seed):
+    job = figure(seed=seed, **ROUGH)
+    job.call(60, slack=0.05)
+    job.run(600)
+    assert all(len(results) == 60 for results in job.got.values())
+    assert job.kinds[PacketKind.RESULT] > 240
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_root_that_dies_is_replaced_in_the_middle_of_a_call(seed):
+    network, job = clos(spines=2, leaves=4), workers(4)
+    first = setup_for(network, job)
+    virtual = VirtualJob(first, seed, **ROUGH)
+    virtual.call(40, slack=0.05)
+    virtual.run_for(0.2)
+    virtual.dead.add(1)
+    virtual.run_for(0.2)
+    left = Capacities({k: v for k, v in network.links.items() if 1 not in k}, network.adders)
+    virtual.begin(setup_for(left, job, epoch=2))
+    virtual.call(20, slack=0.05)
+    virtual.run(600)
+    assert all(len(results) == 60 for results in virtual.got.values())
+
+
+def test_chunks_that_two_epochs_sum_have_the_same_bits():
+    network, job = clos(spines=2, leaves=4), workers(4)
+    virtual = VirtualJob(setup_for(network, job), 3, loss=0.2)
+    virtual.call(200)
+    check = virtual.check
+
+    def noted(bfr_id, chunk, values, *, again: bool):
+        check(bfr_id, chunk, values, again=again)
+        repeated.append(again)
+
+    repeated: list[bool] = []
+    virtual.check = noted
+    for epoch in range(2, 12):
+        virtual.run_for(0.03)
+        virtual.begin(setup_for(network, job, epoch=epoch), spread=0.001)
+    virtual.run()
+    assert any(repeated)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    loss=st.floats(0, 0.35),
+    double=st.floats(0, 0.4),
+    spread=st.floats(0, 0.03),
+    epochs=st.lists(st.tuples(st.floats(0.001, 0.2), st.integers(0, 2)), max_size=4),
+    window=st.integers(1, 6),
+)
+def test_sums_are_right_over_any_schedule_of_loss_order_and_epochs(
+    *, seed, loss, double, spread, epochs, window
+):
+    networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(3, 4, both(2, 3, 0.0))]
+    job = workers(4)
+    setup = setup_for(networks[0], job, window=window)
+    virtual = VirtualJob(setup, seed, loss=loss, double=double, delay=(1e-4, 1e-4 + spread))
+    virtual.call(12, slack=0.02)
+    for epoch, (wait, which) in enumerate(epochs, 2):
+        virtual.run_for(wait)
+        virtual.begin(setup_for(networks[which], job, epoch=epoch, window=window))
+        virtual.call(3, slack=0.02)
+    virtual.run(2000)
+
+
+def test_a_thousand_calls_at_one_percent_loss():
+    network = clos(changes=both(1, 2, 0.25))
+    virtual = VirtualJob(setup_for(network, workers(), window=8), 11, loss=0.01)
+    for _ in range(1000):
+        virtual.call(3)
+        virtual.run()
+    results = [virtual.got[bfr_id] for bfr_id in virtual.workers]
+    assert all(len(result) == 3000 for result in results)
+    assert all(result == results[0] for result in results)
+    assert not any(machine.counters["control-sum"] for machine in virtual.workers.values())
+
+
+def test_a_hundred_calls_with_doubled_and_reordered_packets():
+    virtual = VirtualJob(setup_for(clos(), workers(), window=8), 12, double=0.3, delay=(1e-4, 1e-2))
+    for _ in range(100):
+        virtual.call(8, slack=0.005)
+        virtual.run()
+    results = [virtual.got[bfr_id] for bfr_id in virtual.workers]
+    assert all(result == results[0] for result in results)
+
+
+# -- the checker: machines with a fault are caught -------------------------------------------
+
+
+class AddsDuplicates(Aggregator):
+    """No ``seen``: a doubled packet is added twice."""
+
+    def _is_new(self, slot, header):
+        return not slot.complete
+
+
+class OneVersion(Aggregator):
+    """S entries instead of 2 S: an entry is reused while a worker may still ask for it."""
+
+    VERSIONS = 1
+
+
+class AnyEpoch(Aggregator):
+    """No test of the epoch."""
+
+    def _is_of_this_epoch(self, sender, header, setup):
+        return True
+
+
+class NoWindow(WorkerMachine):
+    """Sends without waiting for results."""
+
+    def _may_send(self, tree, sequence, chunk):
+        return chunk < self.end
+
+
+class NoWish(Aggregator):
+    """Complete entries answer nobody."""
+
+    def _answer(self, tree, slot, bits, now):
+        pass
+
+
+def caught(seed: int, router=Aggregator, worker=WorkerMachine, kind=ROUGH) -> bool:
+    """Whether the checker finds a fault: a rough network, and new epochs, some with other trees."""
+    networks = [clos(2, 4), clos(2, 4, both(1, 2, 0.25)), clos(2, 4)]
+    job = workers(4)
+    virtual = VirtualJob(
+        setup_for(networks[0], job, window=2), seed, router=router, worker=worker, **kind
+    )
+    try:
+        virtual.call(60, slack=0.05)
+        for epoch in range(2, 16):
+            virtual.run_for(0.06 if kind is ROUGH else 0.6)
+            virtual.begin(setup_for(networks[epoch % 3], job, epoch=epoch, window=2))
+        virtual.run(60)
+    except InvariantError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"router": AddsDuplicates},
+        {"router": OneVersion},
+        {"router": AnyEpoch, "kind": LATE},
+        {"router": NoWish},
+        {"worker": NoWindow},
+    ],
+)
+def test_machines_with_a_fault_are_caught(fault):
+    assert all(caught(seed, **fault) for seed in range(6))
+
+
+def test_machines_without_a_fault_are_not():
+    assert not any(caught(seed, kind=kind) for seed in range(6) for kind in (ROUGH, LATE))
+
+
+# -- one router ------------------------------------------------------------------------------
+
+
+class Port:
+    def __init__(self):
+        self.sent, self.results, self.nacks = [], [], []
+
+    def up(self, parent, data):
+        self.sent.append((parent, bytes(data)))
+
+    def disseminate(self, bits, data):
+        self.results.append((bits, bytes(data)))
+
+    def nack(self, sender, data):
+        self.nacks.append((sender, data))
+
+
+def router(node=5) -> tuple[Aggregator, Port]:
+    port = Port()
+    made = Aggregator(node, port)
+    assert made.install(setup_for(*figure_1("s1 s2 s5"), epoch=5))
+    return made, port
+
+
+def packet(bits, *, epoch=5, flags=0, count=4) -> bytes:
+    values = np.full(count, 1, "<i4")
+    header = Header(
+        PacketKind.DATA, 7, 0, epoch, 0, bits, values.nbytes, flags=flags,
+        control=int(values.sum()),
+    )  # fmt: skip
+    return encode_header(header) + values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("sender", "data", "counted"),
+    [
+        (1, packet(0b0100), "sender"),  # a bit of another child
+        (9, packet(0b0001), "sender"),
+        (1, packet(0b0011, epoch=6), "epoch-ahead"),
+        (1, packet(0b0011, epoch=4), "epoch-behind"),
+        (1, packet(0b0011)[:-1], "malformed-length"),
+        (1, packet(0), "malformed-size"),
+        (1, packet(0b0011, count=400), "malformed-size"),
+        (1, b"", "malformed-truncated"),
+    ],
+)
+def test_packets_that_could_poison_a_sum_are_counted_and_dropped(sender, data, counted):
+    made, port = router()
+    made.receive(sender, data, 0.0)
+    assert made.counters == {counted: 1}
+    assert not port.sent
+    assert not port.results
+    assert bool(port.nacks) == (counted == "epoch-behind")
+
+
+def test_the_root_answers_only_those_who_want_a_result():
+    made, port = router()
+    made.receive(1, packet(0b0011), 0.0)
+    assert made.waited_for() == [3, 4]
+    made.receive(2, packet(0b1100), 0.0)
+    assert [bits for bits, _ in port.results] == [0b1111]
+    made.receive(1, packet(0b0011), 0.1)
+    made.receive(2, packet(0b1100, flags=2), 0.1)
+    made.receive(2, packet(0b1100, flags=2), 0.1001)
+    assert [bits for bits, _ in port.results] == [0b1111, 0b1100]
+    assert (made.counters["duplicate"], made.counters["answered-lately"]) == (1, 1)
+    assert made.waited_for() == []
+
+
+def test_a_packet_of_another_shape_never_enters_a_sum():
+    made, port = router()
+    made.receive(1, packet(0b0011), 0.0)
+    made.receive(2, packet(0b1100, count=8), 0.0)
+    assert made.counters["shape"] == 1
+    assert not port.results
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=120), st.integers(1, 2))
+def test_any_bytes_are_counted(data, sender):
+    made, port = router()
+    made.receive(sender, data, 0.0)
+    made.receive(sender, packet(0b0011)[: len(data)] + data, 0.0)
+    assert made.counters.total() == 2
+    assert not port.results
+
+
+def test_who_is_waited_for_is_named():
+    virtual = figure(seed=2)
+    virtual.run_for(0.1)
+    for machine in list(virtual.workers.values())[:3]:
+        machine.put(np.zeros(16, "<i4"))
+        machine.pump(virtual.now)
+    virtual.truth.append(np.zeros(16, "<i4"))
+    virtual.run_for(0.1)
+    assert {at for router in virtual.routers.values() for at in router.waited_for()} == {3, 4}
+
+
+def test_setups_need_no_more_memory_than_slots():
+    setup = setup_for(*figure_1("s1 s2 s5"), window=8)
+    made = plan_job(*figure_1("s1 s2 s5"))
+    assert len(made.trees) == 1
+    assert setup.memory(5) == 17 * (64 + 40 + 64)
+    assert setup.memory(3) == 0
