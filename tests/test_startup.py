@@ -180,3 +180,26 @@ print(before - resident())
 @pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="it is a property of glibc")
 def test_memory_freed_before_is_returned_when_the_daemon_has_started():
     assert int(answer(RELEASE)) > 7_000_000
+
+
+HEAPS = """
+import threading
+from fared.startup import share_heap
+SHARE
+def sizes():
+    for line in open("/proc/self/maps"):
+        start, end = line.split()[0].split("-")
+        yield int(end, 16) - int(start, 16)
+def allocate():
+    kept.append(b"x" * 10_000)
+kept, before = [], len([size for size in sizes() if size > 50 << 20])
+thread = threading.Thread(target=allocate); thread.start(); thread.join()
+print(len([size for size in sizes() if size > 50 << 20]) - before)
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="it is a property of glibc")
+def test_threads_allocate_from_one_heap():
+    """A heap of a thread's own reserves 64 MiB of addresses."""
+    assert answer(HEAPS.replace("SHARE", "")) == "1"
+    assert answer(HEAPS.replace("SHARE", "share_heap()")) == "0"

@@ -57,7 +57,7 @@ from fared.kernel.sysctl import SysctlMode, Wanted
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
-from fared.startup import release_freed, set_aside
+from fared.startup import release_freed, set_aside, share_heap
 
 if TYPE_CHECKING:
     from fared.daemon.bfd import BfdClient
@@ -83,6 +83,7 @@ class DaemonError(Exception):
 
 def run(path: str, loaded: Loaded) -> None:
     """Run until SIGTERM or SIGINT. Raises DaemonError."""
+    share_heap()
     daemon = Daemon(path, loaded.config, loaded.warnings)
     try:
         asyncio.run(daemon.serve())

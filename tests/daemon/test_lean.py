@@ -115,10 +115,15 @@ def test_the_views_of_a_protocol_that_is_not_configured_are_not_loaded(loaded):
     assert not {name for name in loaded["served"] if name.startswith("fared.isis.pdu")}
 
 
-def test_difflib_is_executed_only_to_correct_a_misspelt_word(tmp_path):
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("difflib", "ndiff"), ("locale", "getencoding"), ("tokenize", "open")],
+)
+def test_a_module_that_is_rarely_used_is_not_executed(tmp_path, module, name):
+    """They correct misspelt words, decode text of other programs, and show tracebacks."""
     config = tmp_path / "fared.yaml"
     config.write_text(OSPF)
-    code = START.format(config=str(config)) + "print('ndiff' in vars(sys.modules['difflib']))"
+    code = START.format(config=str(config)) + f"print({name!r} in vars(sys.modules[{module!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
 
