@@ -40,10 +40,14 @@ class Block(NamedTuple):
 
 
 class SprayRound(NamedTuple):
-    """Ids of next hops in the order of packets; ``gap``: ms that end a flowlet, 0: each packet."""
+    """Ids of next hops in the order of packets; ``gap``: ms that end a flowlet, 0: each packet.
+
+    Packets of less than ``small`` bytes go round by themselves; 0: all packets go round together.
+    """
 
     order: tuple[int, ...]
-    gap: int
+    gap: int = 0
+    small: int = 0
 
 
 class PutMatch(msgspec.Struct, frozen=True):

@@ -23,6 +23,10 @@ from fared.fib.spray import (
     operations_between,
 )
 
+SMALL = 256
+"""Bytes. Acknowledgments are smaller, data is larger. If both shared a round, a pattern of the two
+with a period of its own would give next hops of equal weight unequal bytes: where they alternate,
+one of two next hops would get all data."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _SEVERAL = 2
 
@@ -84,9 +88,10 @@ class SprayPlanner:
     def _round(self, members: tuple[Member, ...]) -> SprayRound:
         ids = [member.nexthop_id for member in members]
         order = smooth(period_of([member.weight for member in members]))
-        flowlets = self.settings.granularity is Granularity.FLOWLET
-        gap = max(round(self.settings.gap * 1e3), 1) if flowlets else 0
-        return SprayRound(tuple(ids[at] for at in rotated(order, self.settings.phase)), gap)
+        hops = tuple(ids[at] for at in rotated(order, self.settings.phase))
+        if self.settings.granularity is Granularity.FLOWLET:  # may begin with a small packet
+            return SprayRound(hops, gap=max(round(self.settings.gap * 1e3), 1))
+        return SprayRound(hops, small=SMALL)
 
     def lose_marks(self, nexthops: Mapping[int, object]) -> None:
         """Record that the kernel removed the routes of next hops that are not among these."""

@@ -127,8 +127,10 @@ class _Listing:
 
     def _round(self, group_id: int, gap: int) -> SprayRound:
         rules = self._rules[f"{GROUP}{group_id}"]
+        small = 0
         if not gap:
-            ((chosen,),) = rules
+            *smaller, (chosen,) = rules
+            small = _small(smaller, chosen)
             chosen = chosen["vmap"]
             order = tuple(int(_target(to)[len(HOP) :]) for _, to in chosen["data"]["set"])
         else:
@@ -138,7 +140,7 @@ class _Listing:
                 raise ValueError(rules)
         _expect(chosen["key"], {"numgen": {"mode": "inc", "mod": len(order), "offset": 0}})
         _expect([at for at, _ in chosen["data"]["set"]], list(range(len(order))))
-        return SprayRound(order, gap)
+        return SprayRound(order, gap, small)
 
     def _blocks(self) -> dict[Block, int]:
         found = {}
@@ -146,6 +148,17 @@ class _Listing:
             for key, to in self._maps[name].get("elem", ()):
                 found[_block(family, key)] = int(_target(to)[len(GROUP) :])
         return found
+
+
+def _small(rules: list[list[Json]], chosen: Json) -> int:
+    """Return the size below which packets have a rule of their own; 0 without such a rule."""
+    if not rules:
+        return 0
+    ((compared, same),) = rules
+    small: int = compared["match"]["right"]
+    _expect(compared, _comparison("<", {"meta": {"key": "length"}}, small))
+    _expect(same, chosen)
+    return small
 
 
 def _expect(found: object, wanted: object) -> None:

@@ -106,14 +106,18 @@ class Transaction:
         self._parts[4].append(f"{verb} element inet {TABLE} {name} {{ {content} }}")
 
     def _round(self, operation: PutRound) -> None:
-        group_id, (order, gap), former = operation.group_id, operation.round, operation.former
+        group_id, former = operation.group_id, operation.former
+        order, gap, small = operation.round
         number = f"numgen inc mod {len(order)}"
         if former is not None and former.gap != gap:
             self._drop_flows(group_id, former)
             former = None
         if not gap:
             targets = ", ".join(f"{at} : goto {HOP}{hop}" for at, hop in enumerate(order))
-            self._chain(f"{GROUP}{group_id}", [f"{number} vmap {{ {targets} }}"])
+            chosen = f"{number} vmap {{ {targets} }}"
+            # Each rule counts for itself.
+            first = [f"meta length < {small} {chosen}"] if small else []
+            self._chain(f"{GROUP}{group_id}", [*first, chosen])
             return
         name = flows_name(group_id, gap)
         if former is None:

@@ -22,7 +22,7 @@ from fared.fib.spray import (
     SprayState,
     blocks_of,
 )
-from fared.fib.spray_planner import SprayPlanner
+from fared.fib.spray_planner import SMALL, SprayPlanner
 
 A, B, C = 1001, 1002, 1003
 GROUP, OTHER = 2001, 2002
@@ -148,10 +148,19 @@ def test_each_router_begins_its_rounds_elsewhere():
     assert len(orders) == 3
 
 
-def test_flowlets_have_a_gap_of_whole_milliseconds():
+def test_flowlets_have_a_gap_of_whole_milliseconds_and_small_packets_are_part_of_them():
     made = planner(SpraySettings(Granularity.FLOWLET, gap=0.0504))
     changes(made, fib({"10.0.0.0/8": GROUP}))
-    assert made.installed.rounds[GROUP].gap == 50
+    assert made.installed.rounds[GROUP] == SprayRound((A, B), gap=50)
+
+
+def test_a_round_of_a_former_version_without_small_packets_is_rewritten():
+    made = planner()
+    state = fib({"10.0.0.0/8": GROUP})
+    changes(made, state)
+    former = SprayRound((A, B))
+    made.adopt(SprayState(SprayMatch(), {A: 4, B: 4}, {GROUP: former}, dict(made.installed.blocks)))
+    assert changes(made, state) == [PutRound(GROUP, SprayRound((A, B), small=SMALL), former)]
 
 
 # --- changes
@@ -162,7 +171,7 @@ def test_a_changed_weight_rewrites_one_round_and_nothing_else():
     routes = {f"10.{n}.0.0/16": GROUP + n % 2 for n in range(200)}
     changes(made, fib(routes, {GROUP: {A: 1, B: 1}, OTHER: {A: 1, B: 2}}))
     found = changes(made, fib(routes, {GROUP: {A: 1, B: 3}, OTHER: {A: 1, B: 2}}))
-    before, after = SprayRound((A, B), 0), SprayRound((B, A, B, B), 0)
+    before, after = SprayRound((A, B), small=SMALL), SprayRound((B, A, B, B), small=SMALL)
     assert found == [PutRound(GROUP, after, before)]
 
 
@@ -173,10 +182,10 @@ def test_what_is_new_is_created_before_it_is_used_and_removed_after():
     block = Block(4, 10 << 24, 11 * 2**24 - 1)
     assert found == [
         PutMark(C, 4),
-        PutRound(OTHER, SprayRound((B, C), 0)),
+        PutRound(OTHER, SprayRound((B, C), small=SMALL)),
         DeleteBlock(block),
         PutBlock(block, OTHER),
-        DeleteRound(GROUP, SprayRound((A, B), 0)),
+        DeleteRound(GROUP, SprayRound((A, B), small=SMALL)),
         DeleteMark(A),
     ]
 

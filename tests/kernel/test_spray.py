@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import stat
 import threading
@@ -117,15 +118,23 @@ class Box:
             if link["ifname"] == name
         ]
 
-    def send(self, packets: int, port: int = 4791, sources: int = 1) -> list[int]:
-        """Send through the router; return how many packets each link delivered."""
+    def send(
+        self, packets: int, port: int = 4791, sources: int = 1, sizes: tuple[int, ...] = (50,)
+    ) -> list[int]:
+        """Send packets of these sizes in turn; return how many each link delivered."""
         before = self.received()
         number = socket.AF_INET if self.family == FAMILY_IPV4 else socket.AF_INET6
         for _ in range(sources):
             with Netns(self.source).socket(number, socket.SOCK_DGRAM) as sock:
-                for _ in range(packets):
-                    sock.sendto(b"x" * 50, (TARGETS[self.family], port))
+                for at in range(packets):
+                    payload = b"x" * sizes[at % len(sizes)]
+                    sock.sendto(payload, (TARGETS[self.family], port))
         return [now - then for now, then in zip(self.received(), before, strict=True)]
+
+    def passed(self) -> list[int]:
+        """Bytes that left with the mark of each next hop."""
+        self.read()
+        return [self.kernel.counted[hop].size for hop in HOPS]
 
     def nft(self, command: str) -> None:
         """Change nftables as another program does."""
@@ -162,6 +171,18 @@ def near(counts: list[int], packets: int, weights: tuple[int, ...] = WEIGHTS) ->
 def test_ten_thousand_packets_of_one_flow_have_the_shares_of_the_weights(both: Box):
     assert both.spray()
     near(both.send(10_000), 10_000)
+
+
+@pytest.mark.parametrize("pattern", [(1000, 20), (1000, 20, 20, 20), (1000, 1000, 20, 20)])
+def test_acknowledgments_between_data_do_not_change_the_shares_of_data(
+    both: Box, pattern: tuple[int, ...]
+):
+    """If they went round together, some next hops would get no data."""
+    both.weigh(1, 1, 1, 1)
+    both.spray()
+    both.send(2400, sizes=pattern)
+    passed = both.passed()
+    assert max(passed) / min(passed) < 1.01, passed
 
 
 def test_flows_are_hashed_again_once_nothing_is_sprayed(box: Box):
@@ -265,6 +286,10 @@ TAMPERED = {
     "destinations": "flush map inet fared ipv4",
     "round": f"flush chain inet fared group_{GROUP}",
     "another rule in a round": f"insert rule inet fared group_{GROUP} drop",
+    "the round of small packets": f"delete rule inet fared group_{GROUP} handle SMALL",
+    "the round of others": f"delete rule inet fared group_{GROUP} handle HANDLE",
+    "small packets without a round": f"replace rule inet fared group_{GROUP} handle SMALL"
+    f" meta length < 512 goto hop_{BASE}",
     "another order": f"replace rule inet fared group_{GROUP} handle HANDLE"
     f" numgen inc mod 2 vmap {{ 0 : goto hop_{BASE}, 1 : goto hop_{BASE} }}",
     "mark": f"flush chain inet fared hop_{BASE}",
@@ -277,8 +302,8 @@ TAMPERED = {
 def test_what_another_program_changes_is_found_and_restored(box: Box, what: str):
     box.spray()
     rule = run(f"nft -a list chain inet fared group_{GROUP}", box.router)
-    handle = rule.partition("# handle ")[2].rpartition("# handle ")[2].split()[0]
-    box.nft(TAMPERED[what].replace("HANDLE", handle))
+    *_, small, handle = re.findall(r"# handle (\d+)", rule)
+    box.nft(TAMPERED[what].replace("HANDLE", handle).replace("SMALL", small))
     assert box.planner.reconcile(box.read()) > 0
     assert box.spray() > 0
     assert box.read() == box.planner.desired
@@ -355,7 +380,7 @@ def test_an_nft_that_went_away_is_reported():
 def test_a_refused_transaction_changes_nothing(box: Box):
     box.spray()
     before = box.read()
-    unknown = DeleteRound(1, SprayRound((), 0))
+    unknown = DeleteRound(1, SprayRound(()))
     with inside(box.router), pytest.raises(NftError):
         box.kernel.nft.apply([*operations_between(SprayState(), before), unknown])
     assert box.read() == before

@@ -72,7 +72,7 @@ def rounds(daemon: Live) -> list[list[str]]:
     """The next hops of each round, in the order of packets."""
     return [
         [to["goto"]["target"] for _, to in rule["expr"][0]["vmap"]["data"]["set"]]
-        for (rule, *_) in rules(daemon, "group_").values()
+        for (*_, rule) in rules(daemon, "group_").values()
         if "vmap" in rule["expr"][0]
     ]
 
