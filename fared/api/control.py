@@ -20,6 +20,7 @@ import stat
 from contextlib import aclosing
 from pathlib import Path
 
+from fared.api.caller import CALLER, user_of
 from fared.api.client import ANSWER, ANSWER_END
 from fared.api.encode import encode
 from fared.api.errors import CommandError
@@ -99,6 +100,7 @@ class ControlServer:
             writer.transport.abort()
             return
         self._connections.add(task)
+        CALLER.set(user_of(writer.get_extra_info("socket")))
         try:
             while await self._serve_one(reader, writer):
                 pass

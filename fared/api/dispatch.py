@@ -40,7 +40,7 @@ def run_view(context: ViewContext, command: str, args: Json) -> Mapping[str, Any
 
 
 def _read(argument: Argument, args: Json) -> str | int | bool | None:
-    if argument.kind == "flag":
+    if argument.kind in ("flag", "switch"):
         return args.get(argument.name) in (True, "true", "1", 1)
     if argument.kind == "number":
         return _number(args, argument.name)

@@ -18,12 +18,13 @@ PROTOCOLS = tuple(human.PROTOCOLS)
 class Argument(NamedTuple):
     """An argument of a document: ``name`` in requests, ``parameter`` of the view.
 
-    ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself.
+    ``kind``: ``text``; ``number``; ``flag``: true or false, on the command line the word itself;
+    ``switch``: the same as an option.
     ``choices``: on the command line an option, not a word. ``word``: its name in help texts.
     """
 
     name: str
-    kind: Literal["text", "number", "flag"] = "text"
+    kind: Literal["text", "number", "flag", "switch"] = "text"
     required: bool = False
     choices: tuple[str, ...] = ()
     help: str = ""
@@ -190,8 +191,12 @@ DOCUMENTS = (
     Document(
         "config",
         "fared-config/1",
-        "system:config",
-        "The running configuration with all defaults.",
+        "config:config",
+        "The running configuration with all defaults, or the saved one.",
+        (
+            Argument("running", "switch", help="What runs (the default)."),
+            Argument("saved", "switch", help="The file, as the next start would read it."),
+        ),
     ),
     Document(
         "explain",
@@ -226,6 +231,10 @@ DOCUMENTS = (
 
 ACTIONS = {
     "config-diff": "fared-config-diff/1",
+    "config-apply": "fared-config-change/1",
+    "config-confirm": "fared-config-change/1",
+    "config-rollback": "fared-config-change/1",
+    "config-history": "fared-config-history/1",
     "reload": "fared-reload/1",
     "restart": "fared-restart/1",
     "drain": "fared-drain/1",

@@ -1,4 +1,4 @@
-"""``fared-cli config ...``: check, compare and reload a configuration file."""
+"""``fared-cli config ...``: check, compare, apply and reload configurations; their history."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from fared.cli.session import NEGATIVE, Failure, Json, Session, output_options
+from fared.cli.session import NEGATIVE, F, Failure, Json, Session, output_options
 from fared.cli.words import Words
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
+from fared.core.units import parse_duration
 
 
 @click.group(cls=Words)
 @output_options
 def config() -> None:
-    """Check, compare or reload the configuration file."""
+    """Check, compare, apply or reload a configuration, or go back to a former one."""
 
 
 def _load(file: str) -> tuple[ConfigWarning, ...]:
@@ -81,6 +82,86 @@ def diff(session: Session, file: str) -> None:
 def reload(session: Session) -> None:
     """Reload the daemon's configuration file. Exit 1 if the daemon refuses it."""
     session.show(lambda: session.ask("reload"), bad=lambda document: not document["applied"])
+
+
+def _confirm_option(function: F) -> F:
+    """Add ``--confirm`` and ``--comment``."""
+    function = click.option(
+        "--comment", metavar="TEXT", default="", help="For the history: why this change is made."
+    )(function)
+    return click.option(
+        "--confirm",
+        metavar="TIME",
+        callback=_seconds,
+        help="Return to the former configuration after TIME (5m) unless it is confirmed.",
+    )(function)
+
+
+def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """Read a duration. Raises click.BadParameter."""
+    if value is None:
+        return None
+    try:
+        return parse_duration(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a duration such as 90s or 5m") from None
+
+
+@config.command("apply")
+@click.argument("file")
+@_confirm_option
+@output_options
+@click.pass_obj
+def apply_file(session: Session, file: str, confirm: float | None, comment: str) -> None:
+    """Validate, save and apply FILE. Exit 1 if the daemon refuses it; then nothing has changed."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Failure(f"{file}: {reason}") from None
+    _change(session, "config-apply", {"text": text, "file": file}, confirm, comment)
+
+
+@config.command("confirm")
+@output_options
+@click.pass_obj
+def confirm_change(session: Session) -> None:
+    """Keep the configuration that was applied with --confirm, and save it."""
+    _change(session, "config-confirm", {})
+
+
+@config.command()
+@click.argument("number", required=False, type=click.IntRange(min=0), metavar="[N]")
+@_confirm_option
+@output_options
+@click.pass_obj
+def rollback(session: Session, number: int | None, confirm: float | None, comment: str) -> None:
+    """Apply the Nth former configuration of the history, by default the one before.
+
+    While a change waits for its confirmation, undo that one.
+    """
+    args: Json = {} if number is None else {"back": number}
+    _change(session, "config-rollback", args, confirm, comment)
+
+
+def _change(
+    session: Session, command: str, args: Json, confirm: float | None = None, comment: str = ""
+) -> None:
+    given = args | {"confirm": confirm} if confirm is not None else args
+    if comment:
+        given = given | {"comment": comment}
+    answered = session.ask(command, args=given)
+    session.print(answered)
+    if not answered["applied"]:
+        raise click.exceptions.Exit(NEGATIVE)
+
+
+@config.command()
+@output_options
+@click.pass_obj
+def history(session: Session) -> None:
+    """List the last 50 configurations: since when, by whom, why."""
+    session.show_answer("config-history")
 
 
 @config.command()

@@ -21,7 +21,8 @@ from fared.cli.words import Lazy, Words, imported
 _OFFLINE = ("decode", "spf", "lsdb")
 _LAZY = {
     "config": Lazy(
-        imported("fared.cli.config:config"), "Check, compare or reload the configuration file."
+        imported("fared.cli.config:config"),
+        "Check, compare, apply or reload a configuration, or go back to a former one.",
     ),
     "decode": Lazy(
         imported("fared.cli.decode:decode"), "Decode packets, an LSA or a capture (offline)."

@@ -70,6 +70,8 @@ def _parameter(argument: Argument) -> Callable[[F], F]:
         return click.option(option, type=click.Choice(argument.choices), help=argument.help)
     if argument.kind == "number":
         return click.option(option, type=int, metavar="N", help=argument.help)
+    if argument.kind == "switch":
+        return click.option(option, is_flag=True, default=None, help=argument.help)
     if argument.kind == "flag":
         return click.argument(name, metavar=f"[{name}]", required=False, callback=_flag(name))
     word = argument.word or name.upper()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 
@@ -54,6 +53,10 @@ def _status(document: Json, out: Console, now: float) -> None:
     if reload_ok is False:
         error = document["config"]["last_reload_error"] or "no reason given"
         rows.append(("Last reload", Text(f"refused: {error}", style="red")))
+    until = document["config"].get("unconfirmed_until")
+    if until is not None:
+        left = human.duration(max(until - now, 0))
+        rows.append(("Unconfirmed", Text(f"the former one returns in {left}", style="yellow")))
     facts(out, rows)
     for proto, show in _PROTOCOLS.items():
         if document.get(proto):
@@ -282,41 +285,6 @@ def _log(document: Json, out: Console, _now: float) -> None:
         out.print(text, soft_wrap=True)
 
 
-def _config(document: Json, out: Console, _now: float) -> None:
-    import yaml  # noqa: PLC0415 - 10 ms, for this table only
-
-    out.print(Text(f"# {document['file']}, with all defaults", style="dim"))
-    text = yaml.safe_dump(document["config"], sort_keys=False, default_flow_style=False)
-    out.print(Text(text.rstrip()), soft_wrap=True)
-
-
-def _config_diff(document: Json, out: Console, _now: float) -> None:
-    if not document["changes"]:
-        out.print("no differences")
-        return
-    for change in document["changes"]:
-        text = Text(change["path"], style="bold")
-        before, after = _value(change["old"]), _value(change["new"])
-        text.append(f": {before} -> {after}", style="")
-        harmless = change["action"] == "update-in-place"
-        text.append(f"  [{change['action']}]", style="green" if harmless else "yellow")
-        out.print(text, soft_wrap=True)
-
-
-def _value(value: object) -> str:
-    return "(none)" if value is None else json.dumps(value)
-
-
-def _reload(document: Json, out: Console, now: float) -> None:
-    for error in document["errors"]:
-        out.print(Text(error, style="red"), soft_wrap=True)
-    for warning in document.get("warnings", []):
-        out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
-    out.print(styled("applied" if document["applied"] else "refused", good=document["applied"]))
-    if document["changes"]:
-        _config_diff(document, out, now)
-
-
 def _validate(document: Json, out: Console, _now: float) -> None:
     grid = table("", "Check", "~Found")
     for check in document["checks"]:
@@ -345,9 +313,6 @@ RENDERERS: dict[str, Renderer] = {
     "fared-log/1": _log,
     "fared-limits/1": _limits,
     "fared-memory/1": _memory,
-    "fared-config/1": _config,
-    "fared-config-diff/1": _config_diff,
-    "fared-reload/1": _reload,
     "fared-validate/1": _validate,
     "fared-drain/1": _drain,
     "fared-restart/1": _restart,

@@ -15,9 +15,8 @@ from fared.cli.render import Json, Renderer
 
 _TABLES = MappingProxyType(
     {
-        "system_tables": (
-            "status timers counters log memory config config-diff reload restart validate drain"
-        ),
+        "system_tables": ("status timers counters log limits memory restart validate drain"),
+        "config_tables": "config config-diff config-change config-history reload",
         "database_tables": "database lsdb",
         "interface_tables": "interfaces neighbors graceful-restart",
         "path_tables": "topology spf routes weights explain path",

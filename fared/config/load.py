@@ -33,10 +33,11 @@ _MAX_FILE: Final = 4 << 20
 
 
 class Loaded(NamedTuple):
-    """A valid configuration, and the warnings about it."""
+    """A valid configuration, the warnings about it, and its text as given."""
 
     config: Config
     warnings: tuple[ConfigWarning, ...] = ()
+    text: str = ""
 
 
 def load(source: str | Path) -> Config:
@@ -46,9 +47,14 @@ def load(source: str | Path) -> Config:
     return _load(_read(source), str(source)).config
 
 
-def load_runnable(source: Path) -> Loaded:
-    """Like ``load``, for a daemon: a file without a routing protocol is an error too."""
-    loaded = _load(_read(source), str(source))
+def load_runnable(source: Path, text: str | None = None) -> Loaded:
+    """Like ``load``, for a daemon: a file without a routing protocol is an error too.
+
+    With ``text`` nothing is read, and ``source`` names the text in errors. Raises ConfigErrors.
+    """
+    if text is not None and len(text) > _MAX_FILE:
+        raise _unreadable(source, f"at most {_MAX_FILE >> 20} MB", "more")
+    loaded = _load(_read(source) if text is None else text, str(source))
     if not loaded.config.protocols:
         raise _unreadable(source, "an ospf or an isis section", "none")
     return loaded
@@ -102,7 +108,7 @@ def _load(text: str, file: str) -> Loaded:
         problems.sort(key=lambda problem: problem.order)
         shown_ones = tuple(problem.error() for problem in problems[:MOST_SHOWN])
         raise ConfigErrors(shown_ones, len(problems))
-    return Loaded(config, tuple(warnings_of(file, config, places, reading.exposed)))
+    return Loaded(config, tuple(warnings_of(file, config, places, reading.exposed)), text)
 
 
 class _Placed(NamedTuple):

@@ -13,21 +13,20 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fared.api.control import ControlServer, SocketInUse
-from fared.api.documents import BY_COMMAND
-from fared.api.errors import CommandError
-from fared.api.respond import Json, Responder
-from fared.config import Config, ConfigWarning, Loaded
+from fared.api.respond import Responder
+from fared.config import Config, Loaded
 from fared.core import igp
 from fared.core.bfd import BfdWanted
 from fared.core.ids import format_node
-from fared.daemon import health, reload
+from fared.daemon import actions, health
 from fared.daemon.audit import Auditor
+from fared.daemon.config_change import ConfigChanges
 from fared.daemon.defence import Defence
 from fared.daemon.descriptors import is_shortage, raise_limit
 from fared.daemon.http import HttpPort, http_port
@@ -84,7 +83,8 @@ class DaemonError(Exception):
 def run(path: str, loaded: Loaded) -> None:
     """Run until SIGTERM or SIGINT. Raises DaemonError."""
     share_heap()
-    daemon = Daemon(path, loaded.config, loaded.warnings)
+    daemon = Daemon(path, loaded)
+    del loaded  # its text, when it is in the history
     try:
         asyncio.run(daemon.serve())
         if daemon.leaving:
@@ -108,19 +108,19 @@ def _execute_again() -> None:
 class Daemon:
     """One running fared."""
 
-    def __init__(self, path: str, config: Config, warnings: Iterable[ConfigWarning] = ()) -> None:
+    def __init__(self, path: str, loaded: Loaded) -> None:
         self.path = path
-        self.config = config
-        self._logs = DaemonLog(config.log.level, config.log.format)
+        self.config: Config = loaded.config
+        self._logs = DaemonLog(self.config.log.level, self.config.log.format)
         self.log = self._logs.logger
-        self._reloader = reload.Reloader(self)
-        for warning in warnings:
+        for warning in loaded.warnings:
             self.log.warning("configuration", warning=str(warning))
         self.defence = Defence(self.log, self._give_up)
         self.notifier = Notifier()
         now = time.time()
         self.runtime = Runtime(now, os.getpid(), path, now)
-        self.responder = Responder(self._command, self._command_failed)
+        self.changes = ConfigChanges(self, loaded)
+        self.responder = Responder(partial(actions.answer, self), self._command_failed)
         self._stop = asyncio.Event()
         self.operation = Operation(self)
         self.restarts = GracefulRestart(self)
@@ -356,6 +356,8 @@ class Daemon:
         await asyncio.sleep(VIEWS_AFTER)
         with self.defence.guard("views"):
             await self.views.load()
+        with self.defence.guard("config-history"):
+            await self.changes.started()
         set_aside()
         release_freed()
         self.log.info("views-loaded")
@@ -364,7 +366,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        loop.add_signal_handler(signal.SIGHUP, self._reloader.hang_up)
+        loop.add_signal_handler(signal.SIGHUP, self.changes.reloader.hang_up)
         loop.set_exception_handler(self._exception)
 
     def _exception(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -407,24 +409,6 @@ class Daemon:
         self.bfd.want(proto, wanted)
 
     # -- commands ---------------------------------------------------------------------------
-
-    def _command(
-        self, command: str, args: Json
-    ) -> Mapping[str, Any] | Awaitable[Mapping[str, Any]]:
-        if command in BY_COMMAND:
-            return self.views.answer(command, args)
-        match command:
-            case "drain" | "undrain":
-                return self.operation.drain(drained=command == "drain")
-            case "restart":
-                return self.restarts.restart()
-            case "clear-limits":
-                return self.operation.clear_limits()
-            case "reload":
-                return self._reloader.reload()
-            case "config-diff":
-                return reload.config_diff(self.config, self.path, args)
-        raise CommandError("unknown-command", f"no such command: {command}")
 
     def _command_failed(self, command: str, error: Exception) -> None:
         self.log.error("command-failed", command=command, exc_info=error)

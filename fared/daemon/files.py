@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -20,13 +21,16 @@ def read_small(file: Path, most: int) -> bytes:
         return source.read(most)
 
 
-def replace_file(file: Path, content: bytes) -> None:
-    """Replace a file so that a crash leaves the old or the new one. Raises OSError."""
+def replace_file(file: Path, content: bytes, mode: int = 0o640) -> None:
+    """Replace a file so that a crash leaves the old or the new one. Raises OSError.
+
+    ``mode`` is that of the new file, less the umask.
+    """
     with contextlib.suppress(FileExistsError):
         file.parent.mkdir(mode=0o750)
     fresh = file.with_name(f"{file.name}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(fresh, flags, 0o640), "wb") as sink:
+    with os.fdopen(os.open(fresh, flags, mode), "wb") as sink:
         sink.write(content)
         sink.flush()
         os.fsync(sink.fileno())
@@ -36,3 +40,21 @@ def replace_file(file: Path, content: bytes) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def replace_text(path: str, text: str) -> None:
+    """Replace a file of an operator, or the one that a link leads to; its mode stays.
+
+    Raises OSError.
+    """
+    file = Path(path).resolve()
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o640
+    replace_file(file, text.encode(), mode)
+    file.chmod(mode)  # whatever the umask
+
+
+def check_replaceable(path: str, _text: str) -> None:
+    """Check that ``replace_text`` would be permitted. Raises OSError."""
+    directory = Path(path).resolve().parent
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"no permission to write into {directory}")

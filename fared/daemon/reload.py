@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from fared.api.caller import CALLER
 from fared.api.errors import CommandError
 from fared.api.respond import Json
 from fared.config import (
     Change,
     Config,
     ConfigErrors,
-    ConfigWarning,
+    Loaded,
     diff,
     load,
     load_runnable,
@@ -58,27 +60,39 @@ class ReloadHost(Protocol):
         """Whether the daemon is about to end."""
 
 
-class _Plan(NamedTuple):
-    """The result of reading the file in a thread."""
+class Plan(NamedTuple):
+    """A change that was read and compared in a thread: what runs after it, and the file's."""
 
     config: Config
     changes: list[Change]
-    warnings: Sequence[ConfigWarning]
+    loaded: Loaded
 
 
 class Reloader:
-    """Reads the file again, one reload at a time."""
+    """Applies configurations, one at a time: that of the file, or another.
 
-    def __init__(self, host: ReloadHost, clock: Callable[[], float] = time.monotonic) -> None:
+    ``reloaded`` is called after the file was read again and applied.
+    """
+
+    def __init__(
+        self,
+        host: ReloadHost,
+        clock: Callable[[], float] = time.monotonic,
+        reloaded: Callable[[Plan], Awaitable[None]] | None = None,
+    ) -> None:
         self._host = host
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._reloaded = reloaded
+        self.turn = asyncio.Lock()
+        """Held while the configuration changes."""
         self._task: asyncio.Task[Json] | None = None
 
     def hang_up(self) -> None:
         """SIGHUP: reload, and notify systemd."""
         self._host.notifier.reloading()
-        self._task = asyncio.get_running_loop().create_task(self.reload())
+        context = copy_context()
+        context.run(CALLER.set, "SIGHUP")
+        self._task = asyncio.get_running_loop().create_task(self.reload(), context=context)
         self._task.add_done_callback(self._hung_up)
 
     def _hung_up(self, task: asyncio.Task[Json]) -> None:
@@ -88,32 +102,42 @@ class Reloader:
 
     async def reload(self) -> Json:
         """Answer ``config reload``; after any error the running configuration stays."""
-        async with self._turn:
+        async with self.turn:
             host = self._host
             try:
-                plan = await asyncio.to_thread(_plan, host.config, Path(host.path))
+                plan = await self.planned()
             except (ConfigErrors, OSError) as error:
                 host.runtime.last_reload_ok, host.runtime.last_reload_error = False, str(error)
                 host.log.error("reload-refused", error=str(error))
                 return _refused(error)
-            if host.stopping():
-                raise CommandError("internal", "the daemon is stopping")
-            await self._apply(plan)
+            await self.apply(plan)
+            host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
+            host.log.info("reloaded", changes=len(plan.changes))
+            if self._reloaded is not None:
+                await self._reloaded(plan)
             return _applied(plan)
 
-    async def _apply(self, plan: _Plan) -> None:
+    async def planned(self, text: str | None = None, name: str | None = None) -> Plan:
+        """Read the file, or a text of this name, in a thread, and compare it with what runs.
+
+        Raises ConfigErrors, OSError.
+        """
+        path = Path(self._host.path if name is None else name)
+        return await asyncio.to_thread(_plan, self._host.config, path, text)
+
+    async def apply(self, plan: Plan) -> None:
+        """Apply a change, with ``turn`` held. Raises CommandError if the daemon is stopping."""
         host = self._host
+        if host.stopping():
+            raise CommandError("internal", "the daemon is stopping")
         old, host.config = host.config, plan.config
         host.runtime.loaded_at = time.time()
-        host.runtime.last_reload_ok, host.runtime.last_reload_error = True, None
-        for warning in plan.warnings:
+        for warning in plan.loaded.warnings:
             host.log.warning("configuration", warning=str(warning))
         host.reconfigured()
         await self._apply_links(old)
-        if host.stopping():
-            return
-        host.watch_routes()
-        host.log.info("reloaded", changes=len(plan.changes))
+        if not host.stopping():
+            host.watch_routes()
 
     async def _apply_links(self, old: Config) -> None:
         """Pass the engines the links whose settings changed."""
@@ -132,11 +156,20 @@ class Reloader:
                     host.runner.feed_all(after)
 
 
-def _plan(running: Config, path: Path) -> _Plan:
-    """Read the file and compare it with the running configuration. Raises ConfigErrors, OSError."""
+def _plan(running: Config, path: Path, text: str | None) -> Plan:
+    """Read the file or the text, and compare it with the running configuration.
+
+    Raises ConfigErrors, OSError.
+    """
     with collector_paused():
-        config, warnings = load_runnable(path)
-        return _Plan(merged(running, config), diff(running, config), warnings)
+        loaded = load_runnable(path, text)
+        return plan_of(running, loaded)
+
+
+def plan_of(running: Config, loaded: Loaded) -> Plan:
+    """Return the change from what runs to another configuration."""
+    config = loaded.config
+    return Plan(merged(running, config), diff(running, config), loaded)
 
 
 async def config_diff(config: Config, path: str, args: Json) -> Json:
@@ -152,17 +185,17 @@ def _config_diff(config: Config, path: str, args: Json) -> Json:
             changes = diff(config, other)
     except ConfigErrors as errors:
         raise CommandError("bad-argument", str(errors)) from None
-    return {"format": "fared-config-diff/1", "changes": _changes(changes)}
+    return {"format": "fared-config-diff/1", "changes": changes_of(changes)}
 
 
-def _applied(plan: _Plan) -> Json:
+def _applied(plan: Plan) -> Json:
     """Answer of ``config reload``: applied."""
     return {
         "format": "fared-reload/1",
         "applied": True,
-        "changes": _changes(plan.changes),
+        "changes": changes_of(plan.changes),
         "errors": [],
-        "warnings": [str(warning) for warning in plan.warnings],
+        "warnings": [str(warning) for warning in plan.loaded.warnings],
     }
 
 
@@ -177,7 +210,8 @@ def _refused(error: Exception) -> Json:
     }
 
 
-def _changes(changes: Iterable[Change]) -> list[Json]:
+def changes_of(changes: Iterable[Change]) -> list[Json]:
+    """Return the changes as documents have them; secrets are hidden."""
     return [
         {
             "path": ".".join(change.path),

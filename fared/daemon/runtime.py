@@ -17,6 +17,8 @@ class Runtime(msgspec.Struct):
     loaded_at: float
     last_reload_ok: bool | None = None
     last_reload_error: str | None = None
+    unconfirmed_until: float | None = None
+    """When the former configuration returns, unless the present one is confirmed."""
     event_loop_lag: float = 0.0
     resyncs: Counter[str] = msgspec.field(default_factory=Counter)
     sysctls: list[dict[str, Any]] = msgspec.field(default_factory=list)

@@ -51,6 +51,7 @@ STATUS: Json = {
         "loaded_at": NOW - 600,
         "last_reload_ok": False,
         "last_reload_error": "/etc/fared/fared.yaml:3:1: unknown key",
+        "unconfirmed_until": None,
     },
     "ospf": {
         "stub_router": False,
@@ -775,6 +776,7 @@ LOG: Json = {
 
 CONFIG: Json = {
     "format": "fared-config/1",
+    "saved": False,
     "file": "/etc/fared/fared.yaml",
     "loaded_at": NOW - 600,
     "config": {
@@ -817,6 +819,40 @@ RELOAD: Json = {
     "changes": CONFIG_DIFF["changes"][:1],
     "errors": [],
     "warnings": [],
+}
+
+CONFIG_CHANGE: Json = {
+    "format": "fared-config-change/1",
+    "applied": True,
+    "confirmed": False,
+    "confirm_within": 300.0,
+    "changes": CONFIG_DIFF["changes"][:1],
+    "errors": [],
+    "warnings": [],
+}
+CONFIRMED = CONFIG_CHANGE | {"confirmed": True, "confirm_within": None, "changes": []}
+
+CONFIG_HISTORY: Json = {
+    "format": "fared-config-history/1",
+    "unconfirmed_until": NOW + 272,
+    "entries": [
+        {
+            "back": back,
+            "at": NOW - 28 - 86_400 * back,
+            "how": how,
+            "user": user,
+            "comment": comment,
+            "changes": changes,
+            "state": state,
+        }
+        for back, (how, user, comment, changes, state) in enumerate(
+            [
+                ("apply", "anna", "more weight for pod 2", 3, "unconfirmed"),
+                ("reload", "SIGHUP", "", 1, "final"),
+                ("start", "fared", "", 0, "final"),
+            ]
+        )
+    ],
 }
 
 
@@ -867,6 +903,10 @@ def answer(entry: Document) -> Json:
 
 ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS} | {
     "config-diff": CONFIG_DIFF,
+    "config-apply": CONFIG_CHANGE,
+    "config-confirm": CONFIRMED,
+    "config-rollback": CONFIG_CHANGE,
+    "config-history": CONFIG_HISTORY,
     "reload": RELOAD,
     "drain": {"format": "fared-drain/1", "drained": True},
     "undrain": {"format": "fared-drain/1", "drained": False},

@@ -17,7 +17,7 @@ import pytest
 
 from fared.api.client import ControlClient
 from fared.api.control import ControlServer
-from fared.config import load_text
+from fared.config import load_runnable
 from fared.core.igp import SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon import daemon as module
@@ -79,7 +79,7 @@ class Stage:
 
     def make(self) -> Daemon:
         """Create a daemon from the file."""
-        return Daemon(str(self.file), load_text(self.file.read_text()))
+        return Daemon(str(self.file), load_runnable(self.file))
 
     async def serve(self) -> None:
         """Run a daemon that is expected to exit."""

@@ -47,8 +47,9 @@ from fared.config import load_runnable
 Daemon = load_daemon().Daemon
 from fared.daemon.settings import router_settings
 from fared.router.router import Router
-config = load_runnable(Path({config!r})).config
-Daemon({config!r}, config)
+loaded = load_runnable(Path({config!r}))
+config = loaded.config
+Daemon({config!r}, loaded)
 Router(router_settings(config, 1, "r"), __import__("random").Random(1), 0.0, lambda: 0.0)
 """
 SERVE = """

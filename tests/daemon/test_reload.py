@@ -76,9 +76,9 @@ def test_the_file_is_read_beside_the_loop(tmp_path, monkeypatch):
     file.write_text(OSPF % 10)
     host, may_end = Host(file), threading.Event()
 
-    def slow(path: Path) -> Any:
+    def slow(path: Path, text: str | None) -> Any:
         assert may_end.wait(10), "the loop had no turn"
-        return load_runnable(path)
+        return load_runnable(path, text)
 
     monkeypatch.setattr(module, "load_runnable", slow)
 
@@ -98,8 +98,8 @@ def test_changed_links_are_passed_to_the_router_in_slices(tmp_path):
 
     async def scenario() -> Any:
         reloader = Reloader(host, clock=lambda: len(host.fed) / 1000)
-        plan = module._plan(host.config, file)
-        return await turns_during(reloader._apply(plan))
+        plan = await reloader.planned()
+        return await turns_during(reloader.apply(plan))
 
     turns, _ = asyncio.run(scenario())
     assert turns >= 200 / (SLICE * 1000)
@@ -191,14 +191,14 @@ async def test_the_garbage_collector_is_paused_while_a_large_file_is_read(tmp_pa
     host, seen = Host(file), []
     plan = module._plan
 
-    def watched(running, path):
-        made = plan(running, path)
+    def watched(running, path, text):
+        made = plan(running, path, text)
         seen.append(gc.isenabled())
         return made
 
-    def load(path):
+    def load(path, text):
         seen.append(gc.isenabled())
-        return load_runnable(path)
+        return load_runnable(path, text)
 
     monkeypatch.setattr(module, "load_runnable", load)
     monkeypatch.setattr(module, "_plan", watched)

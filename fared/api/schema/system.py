@@ -161,12 +161,16 @@ class SprayStatus(TypedDict):
 
 
 class ConfigStatus(TypedDict):
-    """``last_reload_ok`` and ``last_reload_error`` are None before the first reload."""
+    """``last_reload_ok`` and ``last_reload_error`` are None before the first reload.
+
+    ``unconfirmed_until``: the former configuration returns then; None: nothing is unconfirmed.
+    """
 
     file: str
     loaded_at: UnixTime
     last_reload_ok: bool | None
     last_reload_error: str | None
+    unconfirmed_until: UnixTime | None
 
 
 class Status(JsonDocument):
@@ -264,40 +268,6 @@ class LogDocument(JsonDocument):
     """``show log``: the last records; argument ``lines`` (a number) limits them."""
 
     lines: list[LogLine]
-
-
-class ConfigDocument(JsonDocument):
-    """``show config``: the running configuration with all defaults, in the form of the file."""
-
-    file: str
-    loaded_at: UnixTime
-    config: dict[str, Any]
-
-
-class ConfigChange(TypedDict):
-    """``action`` is update-in-place, bounce-adjacency or restart-required."""
-
-    path: str
-    old: Any
-    new: Any
-    action: str
-
-
-class ConfigDiff(JsonDocument):
-    """``config diff FILE`` (arguments ``text``, ``file``): the file compared with what runs."""
-
-    changes: list[ConfigChange]
-
-
-class ReloadDocument(JsonDocument):
-    """``config reload``. ``errors`` are lines for people; if there are any, nothing was applied.
-
-    ``changes`` lists all differences; those marked restart-required were not applied.
-    """
-
-    applied: bool
-    changes: list[ConfigChange]
-    errors: list[str]
 
 
 class SelfCheck(TypedDict):

@@ -50,6 +50,7 @@ class ProcessFacts(Protocol):
     loaded_at: float
     last_reload_ok: bool | None
     last_reload_error: str | None
+    unconfirmed_until: float | None
     event_loop_lag: float
     resyncs: Counter[str]
     sysctls: list[dict[str, Any]]

@@ -49,6 +49,7 @@ def status(context: ViewContext) -> schema.Status:
             "loaded_at": runtime.loaded_at,
             "last_reload_ok": runtime.last_reload_ok,
             "last_reload_error": runtime.last_reload_error,
+            "unconfirmed_until": runtime.unconfirmed_until,
         },
         "ospf": parts.get(OSPF),
         "isis": parts.get(ISIS),
@@ -209,16 +210,6 @@ def log(context: ViewContext, lines: int | None = None) -> schema.LogDocument:
             }
             for record in chosen
         ],
-    }
-
-
-def config(context: ViewContext) -> schema.ConfigDocument:
-    """``show config``."""
-    return {
-        "format": "fared-config/1",
-        "file": context.runtime.config_file,
-        "loaded_at": context.runtime.loaded_at,
-        "config": context.config.document(),
     }
 
 

@@ -1,0 +1,59 @@
+"""The commands that change the daemon, or need more of it than a view has."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from fared.api.documents import BY_COMMAND
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.config import Config
+from fared.daemon import reload
+from fared.daemon.config_change import ConfigChanges
+from fared.daemon.operation import Operation
+from fared.daemon.restart import GracefulRestart
+from fared.daemon.views import ViewSource
+
+Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+
+
+class ActionHost(Protocol):
+    """The parts of the daemon that commands reach."""
+
+    path: str
+    config: Config
+    changes: ConfigChanges
+    operation: Operation
+    restarts: GracefulRestart
+    views: ViewSource
+
+
+def answer(host: ActionHost, command: str, args: Json) -> Answer:
+    """Answer a command of the control socket or HTTP. Raises CommandError."""
+    if command == "show config" and args.get("saved") in (True, "true", "1"):
+        return _saved(host, args)
+    if command in BY_COMMAND:
+        return host.views.answer(command, args)
+    actions: Mapping[str, Callable[[], Answer]] = {
+        "drain": lambda: host.operation.drain(drained=True),
+        "undrain": lambda: host.operation.drain(drained=False),
+        "restart": host.restarts.restart,
+        "clear-limits": host.operation.clear_limits,
+        "reload": host.changes.reloader.reload,
+        "config-diff": lambda: reload.config_diff(host.config, host.path, args),
+        "config-apply": lambda: host.changes.apply(args),
+        "config-confirm": host.changes.confirm,
+        "config-rollback": lambda: host.changes.rollback(args),
+        "config-history": host.changes.history,
+    }
+    action = actions.get(command)
+    if action is None:
+        raise CommandError("unknown-command", f"no such command: {command}")
+    return action()
+
+
+def _saved(host: ActionHost, args: Json) -> Answer:
+    if args.get("running"):
+        raise CommandError("bad-argument", "running and saved exclude each other")
+    return host.changes.saved()

@@ -1,0 +1,258 @@
+"""Changes with a way back: applied, confirmed, returned, rolled back; the file tells what is saved.
+
+The host is a daemon reduced to the parts that a change uses; files and timers are real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fared.api.errors import CommandError
+from fared.config import load_runnable
+from fared.daemon.config_change import ConfigChanges
+from tests.daemon.test_reload import Host as ReloadedHost
+
+TEXT = """
+state-directory: {state}
+ospf: {{areas: {{0: {{interfaces: {{'swp*': {{cost: {cost}}}}}}}}}}}
+"""
+SECRET = "authentication: {algorithm: md5, key-id: 1, key: geheim}"
+AT_MOST = 10.0
+
+
+class Host(ReloadedHost):
+    """Its links and routes are of the reload tests."""
+
+    def __init__(self, directory: Path, cost: int = 10) -> None:
+        file = directory / "fared.yaml"
+        if not file.exists():
+            file.write_text(TEXT.format(state=directory / "state", cost=cost))
+        super().__init__(file)
+        self.runtime.unconfirmed_until = None
+        self.returned = asyncio.Event()
+        self.changes = ConfigChanges(self, load_runnable(file))
+
+    @property
+    def cost(self) -> int | None:
+        """What runs."""
+        assert self.config.ospf is not None
+        (area,) = self.config.ospf.areas.values()
+        return area.interfaces["swp*"].cost
+
+    @property
+    def saved(self) -> str:
+        return Path(self.path).read_text()
+
+    def text(self, cost: int) -> str:
+        return TEXT.format(state=Path(self.path).parent / "state", cost=cost)
+
+    async def apply(self, cost: int, **args: Any) -> Any:
+        return await self.changes.apply({"text": self.text(cost), "file": "new.yaml", **args})
+
+    async def rows(self) -> list[tuple[str, str]]:
+        found = await self.changes.history()
+        return [(entry["how"], entry["state"]) for entry in found["entries"]]
+
+    def _say(self, event: str, **fields: Any) -> None:
+        super()._say(event, **fields)
+        if event == "config-returned":
+            self.returned.set()
+
+    async def until_returned(self) -> None:
+        async with asyncio.timeout(AT_MOST):
+            await self.returned.wait()
+
+    def write(self, text: str) -> None:
+        Path(self.path).write_text(text)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+async def test_a_valid_configuration_is_saved_and_applied(host: Host):
+    answer = await host.apply(20, comment="less traffic")
+    assert answer["applied"]
+    assert answer["confirm_within"] is None
+    (change,) = answer["changes"]
+    assert (change["old"], change["new"]) == (10, 20)
+    assert (host.cost, host.saved) == (20, host.text(20))
+    found = (await host.changes.history())["entries"]
+    assert [entry["how"] for entry in found] == ["apply", "start"]
+    assert (found[0]["comment"], found[0]["changes"]) == ("less traffic", 1)
+
+
+async def test_an_invalid_configuration_changes_nothing(host: Host):
+    before = host.saved
+    answer = await host.changes.apply({"text": "opsf: {}\n", "file": "new.yaml"})
+    assert not answer["applied"]
+    assert "new.yaml:1:1: opsf: " in answer["errors"][0]
+    assert (host.cost, host.saved, host.fed) == (10, before, [])
+    assert await host.rows() == [("start", "final")]
+
+
+async def test_an_unconfirmed_configuration_runs_but_is_not_saved(host: Host):
+    before = host.saved
+    assert (await host.apply(20, confirm=60))["confirm_within"] == 60
+    assert (host.cost, host.saved) == (20, before)
+    assert host.runtime.unconfirmed_until is not None
+    assert await host.rows() == [("apply", "unconfirmed"), ("start", "final")]
+    assert (await host.changes.confirm())["confirmed"]
+    assert (host.cost, host.saved) == (20, host.text(20))
+    assert host.runtime.unconfirmed_until is None
+    assert await host.rows() == [("apply", "final"), ("start", "final")]
+
+
+async def test_without_confirmation_the_former_configuration_returns(host: Host):
+    before = host.saved
+    await host.apply(20, confirm=1)
+    await host.until_returned()
+    assert host.cost == 10
+    assert host.saved == before
+    assert await host.rows() == [("return", "final"), ("apply", "expired"), ("start", "final")]
+    assert [told.event.settings.cost for told in host.fed] == [20, 10]
+    with pytest.raises(CommandError, match="no change waits"):
+        await host.changes.confirm()
+
+
+async def test_the_former_configuration_returns_at_the_next_start(tmp_path: Path):
+    """The daemon was killed between apply and confirm."""
+    killed = Host(tmp_path)
+    await killed.apply(20, confirm=60)
+    following = Host(tmp_path)
+    await following.changes.started()
+    assert following.cost == 10
+    assert await following.rows() == [
+        ("return", "final"),
+        ("apply", "expired"),
+        ("start", "final"),
+    ]
+    assert ("config-returned", {"number": 2, "reason": "restart"}) in following.said
+
+
+async def test_a_change_that_waits_can_be_undone_at_once(host: Host):
+    await host.apply(20, confirm=60)
+    assert (await host.changes.rollback({}))["applied"]
+    assert host.cost == 10
+    assert host.runtime.unconfirmed_until is None
+    assert (await host.rows())[0] == ("return", "final")
+
+
+async def test_a_second_change_waits_for_the_confirmation_of_the_first(host: Host):
+    await host.apply(20, confirm=60)
+    for second in (host.apply(30), host.changes.rollback({"back": 1})):
+        with pytest.raises(CommandError, match="waits for its confirmation"):
+            await second
+    assert host.cost == 20
+
+
+async def test_a_former_configuration_is_applied_again(host: Host):
+    for cost in (20, 30):
+        await host.apply(cost)
+    assert (await host.changes.rollback({}))["applied"]
+    assert (host.cost, host.saved) == (20, host.text(20))
+    assert (await host.changes.rollback({"back": 3}))["applied"]
+    assert (host.cost, host.saved) == (10, host.text(10))
+    assert [how for how, _ in await host.rows()] == ["rollback"] * 2 + ["apply"] * 2 + ["start"]
+    with pytest.raises(CommandError, match="goes back to 4"):
+        await host.changes.rollback({"back": 5})
+
+
+async def test_a_rollback_may_need_a_confirmation_too(host: Host):
+    await host.apply(20)
+    await host.changes.rollback({"confirm": 1})
+    assert (host.cost, host.saved) == (10, host.text(20))
+    await host.until_returned()
+    assert host.cost == 20
+
+
+async def test_a_reload_joins_the_history_if_the_file_differs(host: Host):
+    await host.changes.reloader.reload()
+    assert await host.rows() == [("start", "final")]
+    host.write(host.text(40))
+    await host.changes.reloader.reload()
+    assert await host.rows() == [("reload", "final"), ("start", "final")]
+
+
+async def test_a_reload_ends_the_wait_for_a_confirmation(host: Host):
+    """The file holds the former configuration: it is read, and nothing returns later."""
+    await host.apply(20, confirm=60)
+    await host.changes.reloader.reload()
+    assert host.cost == 10
+    assert host.runtime.unconfirmed_until is None
+    assert await host.rows() == [("reload", "final"), ("apply", "expired"), ("start", "final")]
+
+
+async def test_a_file_edited_before_the_start_joins_the_history(tmp_path: Path):
+    first = Host(tmp_path)
+    await first.changes.started()
+    first.write(first.text(20))
+    for _ in range(2):
+        following = Host(tmp_path)
+        await following.changes.started()
+    assert await following.rows() == [("start", "final"), ("start", "final")]
+
+
+@pytest.mark.parametrize("args", [{}, {"confirm": 60}])
+async def test_a_file_that_cannot_be_written_is_said_before_anything_changes(
+    host: Host, monkeypatch, args
+):
+    """Tests run as root, who may write anywhere: the check is asked instead."""
+
+    def refuse(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for name in ("check_replaceable", "replace_text"):
+        monkeypatch.setattr(f"fared.daemon.config_change.{name}", refuse)
+    answer = await host.apply(20, **args)
+    assert not answer["applied"]
+    assert "cannot write" in answer["errors"][0]
+    assert (host.cost, host.fed) == (10, [])
+
+
+async def test_keys_are_kept_and_never_shown(host: Host):
+    text = host.text(20).replace("{cost: 20}", "{cost: 20, " + SECRET + "}")
+    answer = await host.changes.apply({"text": text, "file": "new.yaml"})
+    assert answer["applied"], answer
+    assert "geheim" in host.saved
+    for shown in (answer, await host.changes.history(), await host.changes.saved()):
+        assert "geheim" not in str(shown)
+    await host.apply(30)
+    await host.changes.rollback({})
+    assert "geheim" in host.saved
+
+
+async def test_the_saved_configuration_is_that_of_the_file(host: Host):
+    await host.apply(20, confirm=60)
+    saved = await host.changes.saved()
+    assert saved["saved"]
+    assert saved["config"]["ospf"]["areas"]["0.0.0.0"]["interfaces"]["swp*"]["cost"] == 10
+    host.write("nonsense\n")
+    with pytest.raises(CommandError, match=r"fared\.yaml"):
+        await host.changes.saved()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"confirm": 0},
+        {"confirm": 1e9},
+        {"confirm": True},
+        {"confirm": "5m"},
+        {"comment": "two\nlines"},
+        {"comment": "\x1b[2J"},
+        {"comment": "x" * 201},
+        {"comment": 5},
+        {"text": 5},
+    ],
+)
+async def test_arguments_that_make_no_sense_are_refused(host: Host, args):
+    with pytest.raises(CommandError) as refused:
+        await host.apply(20, **args)
+    assert refused.value.code == "bad-argument"
+    assert host.cost == 10
