@@ -228,11 +228,15 @@ class BfdSession:
             return
         self.settled = self._sent = None
         # §6.8.1
-        self.remote_discr, self.remote_min_rx = 0, 1
-        if self.state in (State.INIT, State.UP):
+        self.remote_min_rx = 1
+        expired = self.state in (State.INIT, State.UP)
+        # The packet that reports it still has the discriminator of the neighbor: bfdd of FRR 8.4
+        # finds no session between link-local addresses without it, and would notice 3 packets later
+        if expired:
             self._fire(Event.EXPIRED)
+        self.remote_discr, self._sent = 0, None
         # §6.8.1, bfd.AuthSeqKnown: until another packet was missing for as long again
-        elif self._verifier is not None:
+        if not expired and self._verifier is not None:
             self._verifier.known = False
             return
         if self._verifier is not None:

@@ -255,9 +255,18 @@ def test_two_lost_packets_of_three_are_no_failure():
 def test_a_neighbor_that_was_silent_is_forgotten():
     wire = up(FAST)
     wire.b.passes = lambda _: False
-    wire.run(1.0)
+    wire.run(3.0)
     assert wire.a.session(B).remote_discr == 0
     assert wire.a.sent[-1][1].your_discriminator == 0
+
+
+def test_the_packet_that_reports_silence_still_tells_the_neighbor_which_session():
+    wire = up(FAST)
+    theirs = wire.b.session(A).local_discr
+    wire.b.passes = lambda _: False
+    wire.until(lambda: wire.a.session(B).state is State.DOWN, 1.0)
+    packet = wire.a.sent[-1][1]
+    assert (packet.state, packet.your_discriminator) == (State.DOWN, theirs)
 
 
 # -- lateness

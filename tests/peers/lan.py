@@ -21,6 +21,7 @@ from fared.api.client import DaemonUnreachableError
 from fared.lab.errors import LabError
 from fared.lab.kernel_view import Hop, KernelView
 from fared.lab.kinds import kind_of
+from fared.lab.kinds.base import Command
 from fared.lab.namespaces import Netns
 from tests.peers.peers import fared
 from tests.waiting import wait_for
@@ -72,12 +73,16 @@ class Member:
         """The configuration files of its implementation."""
         return _FILES[self.kind](self)
 
+    def commands(self) -> list[Command]:
+        """The programs of its implementation, in order."""
+        return list(kind_of(self.kind).commands(self.plan, self.directory))
+
     def start(self) -> None:
         """Start the daemon, without waiting until it is ready."""
         self.killed = False
         for name, text in self.files().items():
             (self.directory / name).write_text(text)
-        for command in kind_of(self.kind).commands(self.plan, self.directory):
+        for command in self.commands():
             if command.ready is not None:
                 command.ready.unlink(missing_ok=True)
             log = self.directory / f"{command.name}.log"
