@@ -3,10 +3,9 @@
 The fabric of ``dataplane`` (4 spines, 8 leaves, 100 Mbit/s, jumbo frames), healthy or with one of
 the four downlinks to leaf L2 at a fifth. The same 256 MB, from the same source ports, cross it over
 FRR (plain ECMP) and over fared with ``adaptive: granularity: flow``, ``flowlet`` and ``packet``,
-beside the max-flow bound. So do a ring all-reduce and an all-to-all, with as many connections for a
-pair of hosts as in ``dataplane`` and with one; for them all links have a quarter of their rate,
-since one process drives all hosts, and it could not fill all links. Over ``packet`` also run UDP at
-a fixed rate just below the bound, and UDP at half of it while the slow link becomes faster.
+beside the max-flow bound. Over ``packet`` also run UDP at a fixed rate just below the bound, and
+UDP at half of it while the slow link becomes faster. ``collectives`` has a ring all-reduce and an
+all-to-all.
 
 All hosts are set as docs/hosts.md advises for hosts whose packets may be reordered, whatever the
 routing: ``HOSTS``. ``python bench/elephants.py --all`` runs what ``make bench`` leaves out;
@@ -20,9 +19,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,22 +29,18 @@ sys.path.insert(0, str(ROOT))
 
 
 from bench.dataplane import (  # noqa: E402 - behind the path of the package
-    ALL,
     CAPACITY,
     HEALTHY,
     LEAF,
     MTU,
     READY,
-    RING,
     SLOW,
-    jobs,
     state,
 )
 
 if TYPE_CHECKING:
     from bench.dataplane import Rate
     from fared.lab.fabric import Fabric
-    from fared.lab.jobs import Job
 
 RESULTS = ROOT / "build" / "bench" / "elephants"
 FRR, FLOW, FLOWLET, PACKET = "FRR", "flow", "flowlet", "packet"
@@ -61,9 +55,6 @@ HOSTS: dict[str, dict[str, Any]] = {
     "offload": {},
 }
 UDP, CHANGE = "UDP", "change"
-RING_ONE, ALL_ONE = f"{RING}, one connection", f"{ALL}, one connection"
-COLLECTIVES = (RING, ALL, RING_ONE, ALL_ONE)
-SLOWER = 0.25
 _NEAR = 0.01
 
 
@@ -94,17 +85,17 @@ def short() -> list[Run]:
     runs = [Run(SLOW, FRR, 128)]
     runs += [Run(SLOW, FLOW, count) for count in (1, 8, 128)]
     runs += [Run(SLOW, FLOWLET, count) for count in (1, 8)]
-    runs += [Run(SLOW, PACKET, workload) for workload in (1, 8, 128, UDP, CHANGE, *COLLECTIVES)]
+    runs += [Run(SLOW, PACKET, workload) for workload in (1, 8, 128, UDP, CHANGE)]
     return runs + [Run(HEALTHY, PACKET, count) for count in (1, 8)]
 
 
 def everything() -> list[Run]:
-    """All numbers of connections and both collectives, damaged over every routing."""
+    """All numbers of connections over every routing, damaged and healthy."""
     runs = [
         Run(scenario, routing, workload)
         for scenario in (HEALTHY, SLOW)
         for routing in ROUTINGS
-        for workload in (*CONNECTIONS, *COLLECTIVES)
+        for workload in CONNECTIONS
     ]
     return [*runs, Run(SLOW, PACKET, UDP), Run(SLOW, PACKET, CHANGE)]
 
@@ -136,42 +127,11 @@ def measure(runs: Sequence[Run], hosts: str, draws: int) -> None:
                         chosen = [r for r in here if (r.scenario, r.routing) == (scenario, routing)]
                         if chosen:
                             await_routing(fabric, routing, rates)
-                        for run, one in _results(fabric, chosen, rates, draws):
+                        for run in chosen:
+                            one = _measure(fabric, run, rates, draws)
                             found[run.key] = one
                             print(f"{run.key}: {one}", file=sys.stderr, flush=True)
                             file.write_text(json.dumps(found), "utf-8")
-
-
-def _results(
-    fabric: Fabric, runs: Sequence[Run], rates: Rate, draws: int
-) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Yield the result of each run, those with slower links last."""
-    for run in runs:
-        if run.workload not in COLLECTIVES:
-            yield run, _measure(fabric, run, rates, draws)
-    collectives = [run for run in runs if run.workload in COLLECTIVES]
-    if collectives:
-        with _slower(fabric, collectives[0].routing) as slower:
-            for run in collectives:
-                yield run, _measure(fabric, run, slower, draws)
-
-
-@contextmanager
-def _slower(fabric: Fabric, routing: str) -> Iterator[Rate]:
-    """Reduce the rate of all links between routers, so that the machine can fill them."""
-    from fared.lab.bounds import kernel_rates
-
-    ports = [port for router in fabric.plan.routers for port in router.fabric_ports]
-    former = {(port.node, port.peer): fabric.rate(port) for port in ports}
-    try:
-        for (near, far), rate in former.items():
-            fabric.shape(near, far, None if rate is None else SLOWER * rate)
-        rates = kernel_rates(fabric)
-        await_routing(fabric, routing, rates)
-        yield rates
-    finally:
-        for (near, far), rate in former.items():
-            fabric.shape(near, far, rate)
 
 
 def _measure(fabric: Fabric, run: Run, rates: Rate, draws: int) -> dict[str, Any]:
@@ -183,24 +143,15 @@ def _measure(fabric: Fabric, run: Run, rates: Rate, draws: int) -> dict[str, Any
         found = changed(fabric, rates)
         await_routing(fabric, PACKET, rates)
         return found
-    return _times(fabric, _job(fabric, run.workload), rates, draws)
+    return _times(fabric, int(run.workload), rates, draws)
 
 
-def _job(fabric: Fabric, workload: int | str) -> Job:
+def _times(fabric: Fabric, connections: int, rates: Rate, draws: int) -> dict[str, Any]:
     from fared.lab.jobs import Job
-
-    hosts = tuple(node.name for node in fabric.plan.hosts)
-    if isinstance(workload, int):
-        return Job("broadcast", hosts[:2], SIZE, elephants=workload, iterations=1)
-    every = jobs(hosts)
-    every[RING_ONE] = replace(every[RING], elephants=1)
-    every[ALL_ONE] = replace(every[ALL], elephants=1)
-    return every[workload]
-
-
-def _times(fabric: Fabric, job: Job, rates: Rate, draws: int) -> dict[str, Any]:
     from fared.lab.workload import bound, run
 
+    hosts = tuple(node.name for node in fabric.plan.hosts[:2])
+    job = Job("broadcast", hosts, SIZE, elephants=connections, iterations=1)
     reports = [run(fabric, [job], seed=seed).jobs[0] for seed in range(draws)]
     return {
         "bound": bound(job, fabric.plan, rates),
@@ -209,7 +160,7 @@ def _times(fabric: Fabric, job: Job, rates: Rate, draws: int) -> dict[str, Any]:
     }
 
 
-def await_routing(fabric: Fabric, routing: str, rates: Rate) -> None:
+def await_routing(fabric: Fabric, routing: str, rates: Rate, *, ipv6: bool = False) -> None:
     """Wait until the kernels have the weights, and nftables the same shares if it sprays."""
     from bench.dataplane import OFF, await_weights
     from bench.elephants_udp import prefix, sprayed
@@ -222,7 +173,7 @@ def await_routing(fabric: Fabric, routing: str, rates: Rate) -> None:
     leaves = [leaf for leaf in fabric.plan.leaves if leaf.name != LEAF]
 
     def accepts(name: str, _: object) -> bool:
-        parts = sprayed(fabric.node(name).netns, prefix(fabric))
+        parts = sprayed(fabric.node(name).netns, prefix(fabric, ipv6=ipv6))
         if routing == FLOW:
             return not parts
         wanted = expected_shares(path_capacities(fabric.plan, rates, name, LEAF))

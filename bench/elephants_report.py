@@ -6,16 +6,13 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from bench.dataplane import HEALTHY, SLOW, WORKLOADS
+from bench.dataplane import HEALTHY, SLOW
 from bench.elephants import (
-    ALL_ONE,
     CHANGE,
-    COLLECTIVES,
     CONNECTIONS,
     FLOW,
     FRR,
     PACKET,
-    RING_ONE,
     ROUTINGS,
     UDP,
     Found,
@@ -25,19 +22,14 @@ from bench.elephants_udp import CHANGE_LOAD, JUST_BELOW
 from bench.rows import compared
 
 GOAL_ONE, GOAL_MANY, GOAL_NEVER_SLOWER = 2.2, 0.85, 0.95
-GOAL_HEALTHY, GOAL_COLLECTIVE = 0.90, 0.80
+GOAL_HEALTHY = 0.90
 GOAL_SHARES = 0.5
-TITLES = {
-    **WORKLOADS,
-    RING_ONE: "all-reduce ring of 8, 1 flow a pair",
-    ALL_ONE: "all-to-all of 8, 1 flow a pair",
-}
 
 
 def rows_of(found: Found) -> Iterator[dict[str, Any]]:
     """Compare granularities with each other, with FRR, and with the bound."""
     for scenario in (HEALTHY, SLOW):
-        for workload in (*CONNECTIONS, *COLLECTIVES):
+        for workload in CONNECTIONS:
             for routing in ROUTINGS:
                 one = found.get(Run(scenario, routing, workload).key)
                 if one is not None:
@@ -53,8 +45,7 @@ def rows_of(found: Found) -> Iterator[dict[str, Any]]:
 def _rows(found: Found, run: Run, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The part of the bound, and the ratio to flows and to FRR."""
     seconds = statistics.median(one["seconds"])
-    told = _connections(run.workload) if isinstance(run.workload, int) else TITLES[run.workload]
-    name = f"{run.scenario}, {told}: {run.routing}"
+    name = f"{run.scenario}, {_connections(int(run.workload))}: {run.routing}"
     part = one["bound"] / seconds
     order = one["order"][0]
     spurious = order["spurious"] / max(1, order["segments"])
@@ -78,9 +69,9 @@ def _rows(found: Found, run: Run, one: dict[str, Any]) -> Iterator[dict[str, Any
 def _beside(
     name: str, run: Run, seconds: float, beside: dict[str, Any], other: str
 ) -> dict[str, Any]:
-    goals = {1: GOAL_ONE, 128: GOAL_NEVER_SLOWER} if isinstance(run.workload, int) else {}
+    goals = {1: GOAL_ONE, 128: GOAL_NEVER_SLOWER}
     judged = (run.scenario, run.routing, other) == (SLOW, PACKET, FLOW)
-    least = goals.get(int(run.workload)) if judged and goals else None
+    least = goals.get(int(run.workload)) if judged else None
     return compared(name, seconds, statistics.median(beside["seconds"]), "s", least)
 
 
@@ -91,11 +82,9 @@ def _connections(count: int) -> str:
 def _goal_of_bound(run: Run) -> float | None:
     if run.routing != PACKET:
         return None
-    if isinstance(run.workload, str):
-        return GOAL_COLLECTIVE if run.scenario == SLOW else None
     if run.scenario == HEALTHY:
-        return GOAL_HEALTHY if run.workload <= 8 else None
-    return GOAL_MANY if run.workload >= 8 else None
+        return GOAL_HEALTHY if int(run.workload) <= 8 else None
+    return GOAL_MANY if int(run.workload) >= 8 else None
 
 
 def _udp_rows(one: dict[str, Any]) -> Iterator[dict[str, Any]]:

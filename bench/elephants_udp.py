@@ -18,7 +18,7 @@ PAYLOAD, OVERHEAD = 8900, 42
 """Bytes of a UDP packet, and of its headers on the wire."""
 UDP_PACKETS = 10_000
 JUST_BELOW, CHANGE_LOAD = 0.97, 0.5
-CHANGE_SECONDS = 9.0
+CHANGE_SECONDS, FAILURE_SECONDS = 9.0, 6.0
 FASTER = 0.4
 
 
@@ -41,9 +41,10 @@ def sprayed(netns: Netns, prefix: str) -> list[float]:
     return []
 
 
-def prefix(fabric: Fabric) -> str:
+def prefix(fabric: Fabric, *, ipv6: bool = False) -> str:
     """The destination: the hosts of the leaf with the slow downlink."""
-    return str(fabric.plan.node(LEAF).host_prefixes[0])
+    leaf = fabric.plan.node(LEAF)
+    return str((leaf.host_prefixes6 if ipv6 else leaf.host_prefixes)[0])
 
 
 def _packets_a_second(fabric: Fabric, rates: Rate) -> float:
@@ -53,7 +54,7 @@ def _packets_a_second(fabric: Fabric, rates: Rate) -> float:
     return 1 / least_seconds(fabric.plan, rates, {(SENDER, LEAF): float(PAYLOAD + OVERHEAD)})
 
 
-def _send(fabric: Fabric, rate: float, packets: int) -> dict[str, Any]:
+def _send(fabric: Fabric, rate: float, packets: int, flows: int = 1) -> dict[str, Any]:
     from fared.lab.traffic import measure as send
 
     hosts = [node.name for node in fabric.plan.hosts]
@@ -61,8 +62,8 @@ def _send(fabric: Fabric, rate: float, packets: int) -> dict[str, Any]:
         fabric,
         hosts[0],
         hosts[1],
-        flows=1,
-        packets_per_flow=packets,
+        flows=flows,
+        packets_per_flow=packets // flows,
         rate=round(rate),
         payload=PAYLOAD,
     )
@@ -103,3 +104,15 @@ def changed(fabric: Fabric, rates: Rate) -> dict[str, Any]:
     generations = log.read_text("utf-8").count("# new generation")
     fabric.shape(SPINE, LEAF, RATE / 5)
     return found | {"transactions": generations, "before": before, "after": after}
+
+
+def failed(fabric: Fabric, rates: Rate, link: tuple[str, str], flows: int) -> dict[str, Any]:
+    """Let a link fail while packets are sent; count those lost. At the end it is up again."""
+    rate = CHANGE_LOAD * _packets_a_second(fabric, rates)
+    timer = threading.Timer(FAILURE_SECONDS / 3, lambda: fabric.fail(*link))
+    timer.start()
+    try:
+        return _send(fabric, rate, round(rate * FAILURE_SECONDS), flows)
+    finally:
+        timer.join()
+        fabric.heal(*link)

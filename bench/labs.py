@@ -15,22 +15,29 @@ if TYPE_CHECKING:
 
 STARTING, SETTLED = '"starting"', '"views-loaded"'
 TOPOLOGY = Path(__file__).resolve().parent.parent / "containerlab" / "clos3.clab.yml"
+TOPOLOGY_ISIS = TOPOLOGY.with_name("clos3-isis.clab.yml")
 
 
-def clos(rate: str = "100M", mtu: int = 1500, hosts: dict[str, Any] | None = None) -> LabTopology:
+def clos(
+    rate: str = "100M",
+    mtu: int = 1500,
+    hosts: dict[str, Any] | None = None,
+    file: Path = TOPOLOGY,
+) -> LabTopology:
     """4 spines, 8 leaves, a host per leaf; links between routers have the given rate.
 
-    ``hosts``: more settings of the hosts, as in the topology file.
+    ``hosts``: more settings of the hosts, as in the topology file; ``file``: ``TOPOLOGY_ISIS`` for
+    IS-IS, with IPv6.
     """
     from fared.lab import topology
 
-    document: dict[str, Any] = yaml.safe_load(TOPOLOGY.read_text("utf-8"))
+    document: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
     for group in ("spine", "leaf"):
         document["topology"]["groups"][group]["labels"]["fared-lab.rate"] = rate
     document["topology"]["groups"]["host"] |= hosts or {}
     for link in document["topology"]["links"]:
         link["mtu"] = mtu
-    return topology.from_document(document, TOPOLOGY)
+    return topology.from_document(document, file)
 
 
 def doubled(whole: LabTopology, a: str, b: str, rate: str) -> LabTopology:

@@ -41,6 +41,8 @@ OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
+PATIENT = {"collectives": 600.0}
+"""The same for sections that take longer."""
 FAREWELL = 20.0
 """Seconds for a section to remove its namespaces after SIGTERM."""
 ROWS_MARK = "--rows"
@@ -64,6 +66,7 @@ SECTIONS = {
     "announcements": "Announcements: how many changes of load weights need",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",
     "elephants": "Few elephants: 1 to 128 connections, by flow, flowlet and packet",
+    "collectives": "Collectives: ring and all-to-all by flow, flowlet and packet, and queues",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
 }
 INTRO = """\
@@ -151,9 +154,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - NumPy's numbers have item()
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def run(name: str, patience: float = PATIENCE) -> Section:
+def run(name: str, patience: float | None = None) -> Section:
     """Run one section; return its results, or the reason for their absence."""
     section = Section(name, SECTIONS.get(name, name))
+    patience = PATIENT.get(name, PATIENCE) if patience is None else patience
     log = OUTPUT / f"{name}.log"
     started, before = time.perf_counter(), spent()
     with tempfile.TemporaryDirectory() as directory, log.open("wb") as output:

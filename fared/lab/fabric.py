@@ -277,10 +277,15 @@ class Fabric:
         for port in self.plan.ports_between(a, b):
             self.node(a).netns.ip("link", "set", "dev", port.name, state)
 
-    def shape(self, a: str, b: str, rate: BytesPerSecond | None) -> None:
-        """Set the rate from ``a`` toward ``b``, bytes/s for each link; None removes the limit."""
+    def shape(
+        self, a: str, b: str, rate: BytesPerSecond | None, queue: float | None = None
+    ) -> None:
+        """Set the rate from ``a`` toward ``b``, bytes/s for each link; None removes the limit.
+
+        ``queue``: how many seconds of traffic wait at most; None: as the MTU requires.
+        """
         for port in self.plan.ports_between(a, b):
-            command = shape_command(port, rate).split()
+            command = shape_command(port, rate, queue).split()
             self.node(a).netns.run(["tc", *command], check=rate is not None)
             self._rates[a, port.name] = rate
 

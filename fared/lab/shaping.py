@@ -14,14 +14,20 @@ jumbo frames: forty TCP flows then have less than two segments each in flight, d
 and links are idle meanwhile. Ports of switches hold hundreds of frames."""
 
 
-def shape_command(port: PortAddresses, rate: BytesPerSecond | None) -> str:
-    """Return the ``tc`` command, without ``tc`` itself, that sets or removes a port's rate."""
+def shape_command(
+    port: PortAddresses, rate: BytesPerSecond | None, queue: float | None = None
+) -> str:
+    """Return the ``tc`` command, without ``tc`` itself, that sets or removes a port's rate.
+
+    ``queue``: how many seconds of traffic wait at most; None: as the MTU requires.
+    """
     if rate is None:
         return f"qdisc del dev {port.name} root"
     burst = max(_LEAST_BURST, round(rate * _BURST_SECONDS))
-    seconds = _QUEUE_SECONDS * (1 if port.mtu < _JUMBO else port.mtu / _USUAL)
-    queue = max(2 * port.mtu, round(rate * seconds))
+    if queue is None:
+        queue = _QUEUE_SECONDS * (1 if port.mtu < _JUMBO else port.mtu / _USUAL)
+    waiting = max(2 * port.mtu, round(rate * queue))
     return (
         f"qdisc replace dev {port.name} root handle 1: "
-        f"tbf rate {round(rate * 8)}bit burst {burst} limit {burst + queue}"
+        f"tbf rate {round(rate * 8)}bit burst {burst} limit {burst + waiting}"
     )

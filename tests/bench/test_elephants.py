@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bench.dataplane import HEALTHY, RING, SLOW
+from bench.dataplane import HEALTHY, SLOW
 from bench.elephants import (
     CHANGE,
-    COLLECTIVES,
     FLOW,
     FRR,
     HOSTS,
@@ -36,7 +35,6 @@ FOUND = {
     Run(SLOW, PACKET, 8).key: result(7.0, 8.0, 9.0),
     Run(SLOW, FLOW, 128).key: result(7.0),
     Run(SLOW, PACKET, 128).key: result(7.3),
-    Run(SLOW, PACKET, RING).key: result(8.1),
     Run(HEALTHY, PACKET, 8).key: result(7.2),
     Run(SLOW, PACKET, UDP).key: {"sent": 10_000, "lost": 0, "error": 0.0051, "order": ORDER},
     Run(SLOW, PACKET, CHANGE).key: {
@@ -71,7 +69,6 @@ def test_one_connection_is_compared_with_flows_and_many_with_the_bound():
     slower = row("slow-downlink, 256 MB over 128 connections: packet, beside flow")
     assert slower == (pytest.approx(7.0 / 7.3), True)
     assert row("healthy, 256 MB over 8 connections") == (pytest.approx(6.4 / 7.2), False)
-    assert row("slow-downlink, all-reduce ring") == (pytest.approx(6.4 / 8.1), False)
 
 
 def test_packets_are_judged_and_other_routings_are_only_shown():
@@ -101,10 +98,10 @@ def test_weights_that_do_not_change_are_no_transaction():
 def test_the_short_form_has_every_goal_once_and_the_long_one_every_routing():
     few, all_ = short(), everything()
     assert {(run.scenario, run.workload) for run in few if run.routing == PACKET} == {
-        *((SLOW, workload) for workload in (1, 8, 128, UDP, CHANGE, *COLLECTIVES)),
+        *((SLOW, workload) for workload in (1, 8, 128, UDP, CHANGE)),
         *((HEALTHY, count) for count in (1, 8)),
     }
-    assert len(all_) == len(set(all_)) == 2 * 4 * 10 + 2
+    assert len(all_) == len(set(all_)) == 2 * 4 * 6 + 2
 
 
 def test_hosts_send_single_segments_unless_they_offload():

@@ -1,6 +1,7 @@
 """The settings of the router, from the file and the clocks."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -8,6 +9,7 @@ from fared.config import ConfigErrors, load_text, merged
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon.machine import sysctls_of
 from fared.daemon.settings import counts_boots, fib_settings, router_settings, spray_settings
+from fared.fib.round_robin import rotated, smooth
 from fared.fib.settings import Granularity
 
 CONFIG = load_text("ospf: {areas: {0: {interfaces: {lo: {passive: true}}}}}")
@@ -118,6 +120,14 @@ def test_routers_begin_their_rounds_at_phases_that_are_far_apart():
         after - before for before, after in zip(phases, [*phases[1:], phases[0] + 1], strict=True)
     ]
     assert min(gaps) > 0.05
+
+
+def test_bursts_of_eight_leaves_do_not_meet_at_a_spine():
+    """At each turn of a round of four equal spines, no spine gets packets of more than three."""
+    config = load_text(OSPF + "\nadaptive: {granularity: packet}")
+    order = smooth((1, 1, 1, 1))
+    rounds = [rotated(order, spray_settings(config, 0x0AFF0000 + n).phase) for n in range(8)]
+    assert max(max(Counter(turn).values()) for turn in zip(*rounds, strict=True)) <= 3
 
 
 def test_the_phase_of_a_router_without_router_id_is_that_of_its_system_id():

@@ -125,3 +125,4 @@ def test_shaping_is_a_token_bucket_at_the_root(clos3: AddressPlan):
     assert shape_command(port, None) == "qdisc del dev L2 root"
     jumbo = replace(port, mtu=9000)
     assert shape_command(jumbo, 100e6 / 8).endswith("limit 3812500"), "as many frames"
+    assert shape_command(jumbo, 100e6 / 8, 0.08).endswith("limit 1062500"), "80 ms"

@@ -15,7 +15,7 @@ import pytest
 from fared.kernel.nftables import find_nft
 from tests.live.daemons import RIGHT_STUB, Json, Live, Pair, running_pair
 from tests.live.daemons import _config as usual
-from tests.live.isis_daemons import IsisPair
+from tests.live.isis_daemons import RIGHT_STUB6, IsisPair
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 TARGET = RIGHT_STUB.replace(".0/24", ".9")
-SOURCE = "10.0.91.9"
+SOURCE, SOURCE6 = "10.0.91.9", "2001:db8:91::9"
 PACKETS = 4000
 
 
@@ -103,19 +103,29 @@ def elements(daemon: Live, name: str) -> list[Json]:
 def forward(daemon: Live, packets: int, port: int = 4791, target: str = TARGET) -> None:
     """Let a host behind the router send UDP packets, with one source port each."""
     (link,) = json.loads(daemon.netns.ip("-json", "link", "show", "d0"))
-    mac = bytes.fromhex(link["address"].replace(":", ""))
+    udp = struct.pack("!HHHH", 5000, port, 28, 0) + bytes(20)
+    packet = ipv6_packet(target, udp) if ":" in target else ipv4_packet(target, udp)
+    frame = bytes.fromhex(link["address"].replace(":", "")) + b"\x02\0\0\0\0\1" + packet
     with daemon.netns.socket(socket.AF_PACKET, socket.SOCK_RAW) as sock:
         with daemon.netns.entered():
             sock.bind(("dx", 0))
-        addresses = socket.inet_aton(SOURCE) + socket.inet_aton(target)
-        udp = struct.pack("!HHHH", 5000, port, 28, 0) + bytes(20)
-        header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + addresses
-        total = sum(struct.unpack("!10H", header))
-        total = (total & 0xFFFF) + (total >> 16)
-        header = header[:10] + struct.pack("!H", ~total & 0xFFFF) + header[12:]
-        frame = mac + b"\x02\0\0\0\0\1" + b"\x08\0" + header + udp
         for _ in range(packets):
             sock.send(frame)
+
+
+def ipv4_packet(target: str, udp: bytes) -> bytes:
+    """The packet behind its Ethernet type."""
+    addresses = socket.inet_aton(SOURCE) + socket.inet_aton(target)
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + addresses
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    return b"\x08\0" + header[:10] + struct.pack("!H", ~total & 0xFFFF) + header[12:] + udp
+
+
+def ipv6_packet(target: str, udp: bytes) -> bytes:
+    """The packet behind its Ethernet type."""
+    ends = (socket.inet_pton(socket.AF_INET6, address) for address in (SOURCE6, target))
+    return b"\x86\xdd" + struct.pack("!IHBB", 6 << 28, len(udp), 17, 64) + b"".join(ends) + udp
 
 
 def test_one_flow_takes_both_links_in_proportion_to_their_weights(pair: Pair):
@@ -235,6 +245,12 @@ def test_isis_sprays_packets_of_both_families(tmp_path_factory: pytest.TempPathF
         vectors = pair.left.show("weights")["vectors"]
         found = {v["af"]: v["granularity"] for v in vectors if len(v["members"]) > 1}
         assert found == {"ipv4": "packet", "ipv6": "packet"}
+        for target in (TARGET, RIGHT_STUB6.replace("/64", "9")):
+            before = counted(pair.left)
+            forward(pair.left, 400, target=target)
+            gained = {name: now - before[name] for name, now in counted(pair.left).items()}
+            assert sorted(gained.values())[-2:] == [200, 200], target
+            assert sum(gained.values()) == 400
         assert pair.left.terminate()[0] == 0
         assert leftovers(pair.left) == []
     finally:
