@@ -46,7 +46,7 @@ from fared.ospf.origination.border import Border
 from fared.ospf.origination.external import External
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.self_lsas import SelfLsas
-from fared.ospf.packet.codec import decode_packet
+from fared.ospf.packet.codec import DecodedUpdates, decode_packet
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.packet.packets import (
     DatabaseDescription,
@@ -77,6 +77,7 @@ class OspfEngine:
         instance = self._instance = Instance(settings, rng)
         self._process = instance.process
         self._transmitter = Transmitter(instance)
+        self._decoded = DecodedUpdates()
         self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
         requests = Requests(instance, self._transmitter)
@@ -312,14 +313,14 @@ class OspfEngine:
         """Check, authenticate and decode a packet (RFC 2328 §8.2), then dispatch it."""
         instance = self._instance
         interface = instance.interfaces.get(event.ifindex)
-        problem = None
-        if interface is None or interface.accepted != _envelope(interface, event):
+        envelope = None if interface is None else _envelope(interface, event)
+        if interface is None or interface.accepted != envelope:
             problem = envelope_problem(interface, event)
-        if problem is not None or interface is None:
-            if problem not in SILENT:
-                self._reject_envelope(problem or "", event)
-            return
-        interface.accepted = _envelope(interface, event)
+            if problem is not None or interface is None:
+                if problem not in SILENT:
+                    self._reject_envelope(problem or "", event)
+                return
+            interface.accepted = envelope
         refused = refusal(instance, interface, event.source, event.payload)
         if refused is not None:
             instance.process.reject(
@@ -327,7 +328,7 @@ class OspfEngine:
             )
             return
         try:
-            packet = decode_packet(event.payload, packed=True)
+            packet = decode_packet(event.payload, packed=True, updates=self._decoded)
         except DecodeError as error:
             instance.process.reject(
                 error.code, event.source, interface=interface.name, what=str(error)

@@ -7,7 +7,7 @@ of its installation; the present age is computed from both, without a pass over 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fared.core.database_limit import Originators
 from fared.core.ids import AreaId
@@ -121,10 +121,10 @@ class LsaEntry:
 
 
 class RecentInstances:
-    """LSAs installed recently, by instance: most copies of a flood arrive soon after the first.
+    """LSAs installed recently, by all their bytes but the age.
 
-    Two generations of at most ``_GENERATION`` LSAs each. They may hold LSAs that are not
-    ``current`` any more.
+    Most copies of a flood arrive soon after the first. Two generations of at most ``_GENERATION``
+    LSAs each. They may hold LSAs that are not ``current`` any more.
     """
 
     __slots__ = ("_new", "_old")
@@ -137,20 +137,23 @@ class RecentInstances:
         """Add an LSA."""
         if len(self._new) >= _GENERATION:
             self._old, self._new = self._new, {}
-        self._new[entry.instance] = entry
+        self._new[entry.raw[2:]] = entry
 
-    def get(self, instance: bytes) -> LsaEntry | None:
-        """Look up an instance."""
-        found = self._new.get(instance)
-        return found if found is not None else self._old.get(instance)
+    def copied(self, lsas: Iterable[bytes]) -> list[LsaEntry | None]:
+        """For each of these LSAs, the LSA that it equals, but for the age."""
+        new, old = self._new, self._old
+        if not new and not old:
+            return [None for _ in lsas]
+        contents = [raw[2:] for raw in lsas]
+        return [new.get(each) or old.get(each) for each in contents]
 
 
 class Lsdb:
     """The LSAs of one flooding scope: an area, the AS, or one link (LS type 9).
 
     ``version`` counts installations and removals. ``listed``: the LSAs on any link state
-    retransmission list, by instance. ``recent``: those installed last, likewise. ``described``:
-    all, likewise, while neighbors describe their databases. ``originators`` counts the LSAs of
+    retransmission list, by instance. ``recent``: those installed last. ``described``: all, by
+    instance, while neighbors describe their databases. ``originators`` counts the LSAs of
     each advertising router.
     """
 

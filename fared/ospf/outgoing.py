@@ -14,6 +14,7 @@ import msgspec
 from fared.core.igp import SendPacket
 from fared.core.timers import Timer
 from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE as _SIZE
 from fared.ospf.packet.lsa import LsaKey, instance_of
 from fared.ospf.packet.packets import PacketBody
 
@@ -26,23 +27,31 @@ class SendQueue(msgspec.Struct, eq=False):
 
     wake: Callable[[], None]
     updates: dict[LsaKey, LsaEntry] = msgspec.field(default_factory=dict)
-    acks: dict[bytes, bytes] = msgspec.field(default_factory=dict)
+    acks: list[bytes] = msgspec.field(default_factory=list)
 
     def update(self, entry: LsaEntry) -> None:
         """Queue an LSA."""
         self.updates[entry.key] = entry
         self.wake()
 
-    def ack(self, header: bytes) -> None:
-        """Queue an acknowledgment: the header of an LSA as received."""
-        self.acks[instance_of(header)] = header
+    def ack(self, headers: bytes) -> None:
+        """Queue acknowledgments: headers of LSAs as received, one after another."""
+        self.acks.append(headers)
         self.wake()
 
-    def ack_all(self, headers: list[bytes]) -> None:
-        """Queue acknowledgments of several LSAs."""
-        for header in headers:
-            self.acks[header[2:]] = header
-        self.wake()
+    @property
+    def acked(self) -> int:
+        """The LSAs whose acknowledgment is queued."""
+        return sum(map(len, self.acks)) // _SIZE
+
+    def take_acks(self, *, once: bool) -> bytes:
+        """Take the headers to acknowledge; ``once``: each instance once, its last header."""
+        headers = b"".join(self.acks)
+        self.acks.clear()
+        if once:
+            split = (headers[at : at + _SIZE] for at in range(0, len(headers), _SIZE))
+            headers = b"".join({instance_of(header): header for header in split}.values())
+        return headers
 
     def clear(self) -> None:
         """Empty the queue."""

@@ -99,13 +99,10 @@ class Router:
         """Process one input and its consequences."""
         settled, self.settled = self.settled, False
         match event:
-            case events.FibAdopted(state):
-                self._fib.adopt(state)
-            case events.FibAudited(state):
-                if self.startup.ready:
-                    self._fib.audit(state, now)
-            case events.FibApplied():
-                self._fib.applied(event, now)
+            case events.To():  # nearly always: a packet
+                self._pass_on(event, now, settled=settled)
+            case events.FibAdopted() | events.FibAudited() | events.FibApplied():
+                self._fib_event(event, now)
             case events.SprayAdopted() | events.SprayAudited() | events.SprayApplied():
                 self.spraying.handle(event, now)
             case events.LinksKnown():
@@ -115,13 +112,30 @@ class Router:
             case events.WithdrawRequested():
                 self._fib.withdraw()
             case _:
-                started = self._stopwatch()
-                self._engine_input(event, now)
-                if settled and self._engines_settled():
-                    self.settled = True
-                    return
-                self._engine_seconds += self._stopwatch() - started
-        self._now = now
+                self._pass_on(event, now, settled=settled)
+        if not self.settled:
+            self._now = now
+
+    def _fib_event(
+        self, event: events.FibAdopted | events.FibAudited | events.FibApplied, now: float
+    ) -> None:
+        match event:
+            case events.FibAdopted(state):
+                self._fib.adopt(state)
+            case events.FibAudited(state):
+                if self.startup.ready:
+                    self._fib.audit(state, now)
+            case events.FibApplied():
+                self._fib.applied(event, now)
+
+    def _pass_on(self, event: events.To | events.ToAll, now: float, *, settled: bool) -> None:
+        """Pass an input to its engine, or to all; a settled router may stay so."""
+        started = self._stopwatch()
+        self._engine_input(event, now)
+        if settled and self._engines_settled():
+            self.settled = True
+            return
+        self._engine_seconds += self._stopwatch() - started
 
     def _engine_input(self, event: events.To | events.ToAll, now: float) -> None:
         """Pass an input to its engine, or to all of them."""

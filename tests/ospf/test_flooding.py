@@ -129,6 +129,50 @@ def test_a_duplicate_is_acknowledged_directly(peer):
     assert answer.lsa_headers == (lsa.header,)
 
 
+def test_duplicates_are_acknowledged_each_time_that_they_come(peer):
+    lsas = [make_lsa(OTHER + n) for n in range(3)]
+    headers = tuple(lsa.header for lsa in lsas)
+    for _ in range(4):
+        peer.send(update(*lsas))
+        assert [answer.lsa_headers for answer in peer.acks()] == [headers]
+    assert peer.engine.counters.lsdb["duplicate"] == 9
+
+
+def test_a_duplicate_seen_before_is_answered_with_the_instance_that_has_replaced_it(peer):
+    old, new = make_lsa(OTHER, 5), make_lsa(OTHER, 6)
+    for _ in range(3):
+        peer.send(update(old))
+    peer.at(peer.now + 2)
+    peer.send(update(new))
+    peer.acks()
+    peer.send(update(old))
+    (answer,) = peer.got(LsUpdate)
+    assert answer.lsas[0].header.ls_sequence_number == 6
+    assert peer.acks() == []
+
+
+def test_a_duplicate_seen_before_is_newer_once_its_age_is_younger_by_maxagediff(peer):
+    lsa = make_lsa(OTHER, 5)
+    for _ in range(3):
+        peer.send(update(lsa))
+    for _ in range(452):
+        peer.at(peer.now + 2)
+        peer.greet(peer.me)
+    assert peer.lsas()[1, OTHER, OTHER][1] > 902
+    peer.send(update(lsa))
+    assert peer.lsas()[1, OTHER, OTHER][1] == 1
+
+
+def test_copies_and_new_lsas_of_one_update_are_told_apart(peer):
+    known, new = make_lsa(OTHER), make_lsa(OTHER + 1)
+    peer.send(update(known))
+    peer.acks()
+    peer.send(update(new, known))
+    acknowledged = {header for answer in peer.acks() for header in answer.lsa_headers}
+    assert acknowledged == {known.header, new.header}
+    assert peer.lsas()[1, OTHER + 1, OTHER + 1][0] == new
+
+
 def test_a_duplicate_of_what_we_sent_is_an_implied_acknowledgment():
     peer = Scripted()
     peer.to_full()

@@ -11,7 +11,7 @@ from fared.core.keys import Algorithm, AuthKey
 from fared.core.wire import DecodeError, Reader
 from fared.ospf.auth.signature import read_auth, verify
 from fared.ospf.packet.body import decode_body
-from fared.ospf.packet.codec import decode_packet, encode_packet
+from fared.ospf.packet.codec import DecodedUpdates, decode_packet, encode_packet
 from fared.ospf.packet.lsa import (
     Lsa,
     LsaHeader,
@@ -46,9 +46,17 @@ def as_packed(payload: bytes) -> object:
     return encoded_again(payload, packed=True)
 
 
-def encoded_again(payload: bytes, *, packed: bool) -> object:
+def as_repeated(payload: bytes) -> object:
+    """The same of a packet whose LSAs may have come before."""
+    updates = DecodedUpdates()
+    first = encoded_again(payload, packed=True, updates=updates)
+    assert encoded_again(payload, packed=True, updates=updates) == first
+    return first
+
+
+def encoded_again(payload: bytes, *, packed: bool, updates: DecodedUpdates | None = None) -> object:
     try:
-        body = decode_packet(payload, verify_checksum=False, packed=packed).body
+        body = decode_packet(payload, verify_checksum=False, packed=packed, updates=updates).body
     except DecodeError as error:
         return error.code, error.offset, error.what
     return encode_packet(1, 2, body)
@@ -60,7 +68,7 @@ def exercise(payload: bytes) -> None:
     if packet is not None:
         use(packet)
     attempt(decode_packet, payload)
-    assert as_packed(payload) == as_decoded(payload)
+    assert as_packed(payload) == as_repeated(payload) == as_decoded(payload)
     attempt(read_auth, payload)
     for key in KEYS:
         attempt(verify, payload, key)

@@ -16,15 +16,15 @@ def acknowledge(neighbor: Neighbor, lsa: bytes) -> None:
     interface.tx.ack(lsa[:LSA_HEADER_SIZE])
 
 
-def acknowledge_directly(neighbor: Neighbor, headers: list[bytes]) -> None:
-    """Acknowledge to the sender; on a point-to-point link with the delayed acknowledgments.
+def acknowledge_directly(neighbor: Neighbor, headers: bytes) -> None:
+    """Acknowledge headers to the sender; on a point-to-point link with the delayed ones.
 
     RFC 2328 §13.5 sends it immediately. But there it has the same receiver as a delayed one, with
     which it shares packets, and ``ack_delay`` is well below RxmtInterval.
     """
     if headers:
         queue = neighbor.tx if neighbor.interface.broadcast else neighbor.interface.tx
-        queue.ack_all(headers)
+        queue.ack(headers)
 
 
 def acknowledge_implied(neighbor: Neighbor, lsa: bytes) -> None:

@@ -6,7 +6,7 @@ waits for. These are recognized by the bytes of their headers; only new LSAs are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fared.core.ids import dotted
 from fared.core.wire import DecodeError
@@ -16,6 +16,7 @@ from fared.ospf.flooding.acknowledge import (
     acknowledge_implied,
 )
 from fared.ospf.flooding.bandwidth import BandwidthChanges
+from fared.ospf.flooding.copies import KnownUpdates
 from fared.ospf.flooding.database import MIN_LS_ARRIVAL, Database
 from fared.ospf.flooding.dynamic import DynamicAreas
 from fared.ospf.flooding.flood import Flooder
@@ -28,7 +29,6 @@ from fared.ospf.lsdb import OPAQUE_TYPES, SCOPES, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.body import LsaBody, decode_body
 from fared.ospf.packet.lsa import (
-    LS_TYPE_OFFSET,
     LSA_HEADER_SIZE,
     MAX_AGE,
     MAX_AGE_DIFF,
@@ -45,7 +45,6 @@ from fared.ospf.packet.lsa import (
 )
 from fared.ospf.packet.packets import LsAck, LsUpdate
 
-_AS_TYPES = (LsType.AS_EXTERNAL, LsType.OPAQUE_AS)
 _SENT_BACK_KEPT = 1024
 
 
@@ -75,6 +74,7 @@ class Flooding:
         self._requests_served = requests_served
         self._suppression = FloodSuppression()
         self._bandwidths = BandwidthChanges()
+        self._known_updates = KnownUpdates()
         self.dynamic = DynamicAreas(instance, retransmitter, database)
         self.limits = DatabaseLimits(instance, request)
         self._flooder = Flooder(instance, retransmitter, self.dynamic, requests_served)
@@ -97,29 +97,19 @@ class Flooding:
         if neighbor.state < NeighborState.EXCHANGE:
             self._process.counters.errors["update-before-exchange"] += 1
             return
-        area = self._instance.areas[neighbor.interface.settings.area]
-        recent = area.lsdb.recent
-        beyond = recent if area.settings.stub else self._instance.as_scope.recent
-        now = self._process.now
-        repeated: list[tuple[LsaEntry, bytes]] = []
-        for raw in update.packed:
-            # A copy equal to the database copy byte for byte has a checksum that was verified, and
-            # is the same instance if neither is old (§13.1).
-            of = beyond if raw[LS_TYPE_OFFSET] in _AS_TYPES else recent
-            entry = of.get(raw[2:LSA_HEADER_SIZE])
-            if (
-                entry is not None
-                and entry.current
-                and entry.raw.endswith(raw[2:])
-                and raw[0] << 8 | raw[1] <= MAX_AGE_DIFF
-                and entry.base_age + now - entry.installed_at <= MAX_AGE_DIFF
-                and not neighbor.requests
-            ):
-                repeated.append((entry, raw))
-            elif not self._receive(neighbor, raw):
+        rest: Iterable[bytes] = update.packed
+        copies = None
+        # An instance on the request list needs a closer look: §13 (6)
+        if not neighbor.requests:
+            area = self._instance.areas[neighbor.interface.settings.area]
+            beyond = None if area.settings.stub else self._instance.as_scope
+            now = self._process.now
+            copies, rest = self._known_updates.find(update.packed, area.lsdb, beyond, now)
+        for raw in rest:
+            if not self._receive(neighbor, raw):
                 break
-        if repeated and neighbor.state >= NeighborState.EXCHANGE:
-            self._duplicates(neighbor, repeated)
+        if copies is not None and neighbor.state >= NeighborState.EXCHANGE:
+            self._duplicates(neighbor, copies.entries, copies.headers)
         self._requests_served(neighbor)
 
     def receive_ack(self, neighbor: Neighbor, ack: LsAck) -> None:
@@ -216,7 +206,7 @@ class Flooding:
         header = decode_header(raw)
         # §13 (4): MaxAge, no database copy, and no neighbor in Exchange or Loading
         if header.ls_age >= MAX_AGE and entry is None and not self._instance.exchanging:
-            acknowledge_directly(neighbor, [raw[:LSA_HEADER_SIZE]])
+            acknowledge_directly(neighbor, raw[:LSA_HEADER_SIZE])
             return True
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
@@ -273,7 +263,7 @@ class Flooding:
             neighbor.fire(NeighborEvent.BAD_LS_REQ)
             return False
         if order == 0:
-            self._duplicates(neighbor, [(entry, raw)])
+            self._duplicates(neighbor, [entry], raw[:LSA_HEADER_SIZE])
             return True
         # §13 (8): send the database copy back, unless its sequence number is wrapping, at most once
         # in MinLSArrival. §13 counts every update with it; here only copies sent back to this
@@ -289,12 +279,13 @@ class Flooding:
             self.send_direct(neighbor, entry)
         return True
 
-    def _duplicates(self, neighbor: Neighbor, repeated: list[tuple[LsaEntry, bytes]]) -> None:
-        """RFC 2328 §13 (7): instances that the database has."""
-        self._process.counters.lsdb["duplicate"] += len(repeated)
-        bit, unanswered, lan = neighbor.bit, [], neighbor.interface.broadcast
+    def _duplicates(self, neighbor: Neighbor, entries: Sequence[LsaEntry], headers: bytes) -> None:
+        """RFC 2328 §13 (7): instances that the database has, and their headers as received."""
+        self._process.counters.lsdb["duplicate"] += len(entries)
+        bit, lan = neighbor.bit, neighbor.interface.broadcast
         acknowledged, take_back = self._retransmitter.acknowledged, self._instance.outbox.take_back
-        for entry, raw in repeated:
+        implying: list[int] = []
+        for at, entry in enumerate(entries):
             # §13 (7)(a): an implied acknowledgment if it is listed, unless our copy is not sent
             if entry.unacknowledged & bit:
                 implied = not entry.deferred & bit
@@ -303,11 +294,12 @@ class Flooding:
                 # needed. But it would have acknowledged the duplicate, so an acknowledgment takes
                 # its place.
                 if implied and (lan or not take_back(entry, bit)):
-                    acknowledge_implied(neighbor, raw)
-                    continue
-            unanswered.append(raw[:LSA_HEADER_SIZE])
+                    implying.append(at * LSA_HEADER_SIZE)
+        for at in reversed(implying):
+            acknowledge_implied(neighbor, headers[at : at + LSA_HEADER_SIZE])
+            headers = headers[:at] + headers[at + LSA_HEADER_SIZE :]
         # (7)(b); table 19: a direct acknowledgment, unless the duplicate is an implied one
-        acknowledge_directly(neighbor, unanswered)
+        acknowledge_directly(neighbor, headers)
 
     def _is_self_originated(self, header: LsaHeader) -> bool:
         """RFC 2328 §13.4: from our router id, or a network LSA with one of our addresses as id."""

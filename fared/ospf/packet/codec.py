@@ -37,6 +37,8 @@ from fared.ospf.packet.packets import (
 OSPF_VERSION: Final = 2
 PACKET_HEADER_SIZE: Final = 24
 _AUTHENTICATION: Final = slice(16, 24)
+_DECODED_KEPT: Final = 16
+_NO_AUTHENTICATION: Final = bytes(8)
 _MAX_LENGTH: Final = 0xFFFF
 _HEADER = struct.Struct(">BBHIIHH8s")
 _HELLO = struct.Struct(">IHBBIII")
@@ -68,15 +70,45 @@ def packet_length(payload: bytes) -> int:
 
 def packet_checksum(packet: bytes) -> int:
     """The packet checksum, which excludes the 64-bit authentication field (§A.3.1)."""
+    if packet[_AUTHENTICATION] == _NO_AUTHENTICATION:
+        return internet_checksum(packet)
     return internet_checksum(packet[: _AUTHENTICATION.start] + packet[_AUTHENTICATION.stop :])
 
 
-def decode_packet(payload: bytes, *, verify_checksum: bool = True, packed: bool = False) -> Packet:
+class DecodedUpdates:
+    """The updates decoded last, by their bytes: many neighbors flood the same LSAs alike."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, LsUpdate] = {}
+
+    def decode(self, reader: Reader) -> LsUpdate:
+        """Decode the rest of a packet as a packed update, or return the one known. As its decoder.
+
+        The same LSAs give the same object. Raises DecodeError.
+        """
+        content = reader.data[reader.offset : reader.end]
+        update = self._known.get(content)
+        if update is None:
+            update = _decode_packed_update(reader)
+            if len(self._known) >= _DECODED_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[content] = update
+        return update
+
+
+def decode_packet(
+    payload: bytes,
+    *,
+    verify_checksum: bool = True,
+    packed: bool = False,
+    updates: DecodedUpdates | None = None,
+) -> Packet:
     """Decode the payload of one IP datagram.
 
     Bytes after the length of the header are ignored (authentication data). The checksum is
     verified unless the authentication type replaces it (2 and 3) or ``verify_checksum`` is false.
-    ``packed``: LSAs and their headers stay in the ``packed`` field of the body.
+    ``packed``: LSAs and their headers stay in the ``packed`` field of the body; of updates in
+    ``updates`` even those are not split again.
     Raises only DecodeError, codes truncated, version, type, length, auth (unknown authentication
     type) and checksum.
     """
@@ -92,6 +124,8 @@ def decode_packet(payload: bytes, *, verify_checksum: bool = True, packed: bool 
         raise DecodeError("checksum", 12, "wrong packet checksum")
     if packed:
         decoder = _PACKED_DECODERS.get(type_number, decoder)
+    if updates is not None and type_number == PacketType.LS_UPDATE:
+        decoder = updates.decode
     body = decoder(Reader(packet, PACKET_HEADER_SIZE))
     return Packet(_TYPES[type_number], router_id, area_id, au_type, authentication, body)
 

@@ -162,12 +162,11 @@ class Transmitter:
                     _address_of(neighbor),
                 )
             if neighbor.tx.acks:
-                acks, neighbor.tx.acks = neighbor.tx.acks, {}
-                self._send_acks(interface, list(acks.values()), _address_of(neighbor))
+                acks = neighbor.tx.take_acks(once=True)
+                self._send_acks(interface, acks, _address_of(neighbor))
         if tx.acks and (force or self._acks_ripe(interface)):
-            acks, tx.acks = tx.acks, {}
             tx.acks_ripe = False
-            self._send_acks(interface, list(acks.values()), multicast)
+            self._send_acks(interface, tx.take_acks(once=interface.broadcast), multicast)
 
     def _send_first(self, interface: Interface) -> None:
         """Send LSAs that go before the first hello, and the hello."""
@@ -197,8 +196,10 @@ class Transmitter:
         and one packet acknowledges the LSAs of both ends of a failed link.
         """
         tx = interface.tx
-        full = len(tx.acks) >= _FEWEST_ACKS and len(tx.acks) >= _acks_per_packet(interface)
-        if full or tx.acks_ripe:
+        if tx.acks_ripe:
+            return True
+        acked = tx.acked
+        if acked >= _FEWEST_ACKS and acked >= _acks_per_packet(interface):
             return True
         instance = self._instance
         self._ack_round[interface.ifindex] = interface.tx
@@ -243,10 +244,10 @@ class Transmitter:
             aged = self._aged[entry, delay] = entry.aged(age)
         return aged
 
-    def _send_acks(self, interface: Interface, acks: list[bytes], destination: int) -> None:
-        step = _acks_per_packet(interface)
+    def _send_acks(self, interface: Interface, acks: bytes, destination: int) -> None:
+        step = _acks_per_packet(interface) * LSA_HEADER_SIZE
         for start in range(0, len(acks), step):
-            body = LsAck((), b"".join(acks[start : start + step]))
+            body = LsAck((), acks[start : start + step])
             self._emit(interface, self._encode(interface, body), destination)
 
     def _encode(self, interface: Interface, body: PacketBody) -> bytes:
