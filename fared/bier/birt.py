@@ -7,7 +7,7 @@ path capacity. A BFER without a usable neighbor stays in the table with the reas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 from msgspec.structs import replace
@@ -72,9 +72,9 @@ def _others(entries: Iterable[BirtEntry], entry: BirtEntry) -> str:
 
 
 def entry_of(
-    bfr_id: int, prefix: Prefix, route: Route | None, is_bfr: Callable[[NodeId], bool]
+    bfr_id: int, prefix: Prefix, route: Route | None, bfrs: Container[NodeId]
 ) -> BirtEntry:
-    """Return the entry of a BFER from the route to its BFR-prefix.
+    """Return the entry of a BFER from the route to its BFR-prefix; ``bfrs`` are usable neighbors.
 
     RFC 8279 §6.9 tunnels through routers without BIER; fared does not, so that their next hops do
     not count.
@@ -86,6 +86,6 @@ def entry_of(
     ways = sorted(
         (BfrNeighbor(hop.ifindex, hop.gateway, hop.interface, hop.neighbor), hop.weight)
         for hop in route.nexthops.hops
-        if hop.weight and is_bfr(hop.neighbor)
+        if hop.weight and hop.neighbor in bfrs
     )
     return BirtEntry(bfr_id, prefix, (*ways,), problem="" if ways else "no next hop has BIER")

@@ -6,15 +6,7 @@ one; a BFR-id above the length of the bit string has its bit in a further set (S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Final
-
-LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
-"""The lengths of bit strings that RFC 8296 §2.1.2 defines, bits."""
-CODE_OF: Final[Mapping[int, int]] = MappingProxyType({n: at for at, n in enumerate(LENGTHS, 1)})
-"""The code of each length in BSL fields: 1 for 64 bits."""
-MAX_BFR_ID: Final = 0xFFFF
+from collections.abc import Iterable, Iterator
 
 
 def place(bfr_id: int, length: int) -> tuple[int, int]:

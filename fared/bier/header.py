@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from fared.bier.bit_string import CODE_OF, LENGTHS
+from fared.core.bier import CODE_OF, LENGTHS
 from fared.core.wire import DecodeError
 
 ETHERTYPE: Final = 0xAB37
@@ -61,14 +61,6 @@ class BierHeader(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """Bytes on the wire."""
         return FIXED_SIZE + self.length // 8
-
-
-def bift_id(length: int, sub_domain: int, set_id: int) -> int:
-    """Return the BIFT-id: BSL code, sub-domain, set, so that nobody has to learn it.
-
-    draft-ietf-bier-non-mpls-bift-encoding: 4, 8 and 8 bits.
-    """
-    return CODE_OF[length] << 16 | sub_domain << 8 | set_id
 
 
 def encode_header(header: BierHeader) -> bytes:

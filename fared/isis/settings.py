@@ -7,6 +7,7 @@ the engine matches no names.
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ from fared.core.reduction import ReductionSettings
 from fared.core.throttle import ThrottleSettings
 from fared.isis.ids import PATH_CAPACITY, LevelSet
 from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
+
+if TYPE_CHECKING:
+    from fared.core.bier import BierSettings
 
 MAX_PATH_METRIC = 0xFE00_0000
 """Prefixes of a higher metric are ignored (RFC 5305 §4)."""
@@ -145,6 +149,7 @@ class IsisSettings(msgspec.Struct, frozen=True):
     advertise: AdvertiseSettings = DEFAULT_ADVERTISE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
+    bier: BierSettings | None = None
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()
     """Keyring of each level that has one, as (level, keys)."""
     restart_helper: bool = False

@@ -118,6 +118,8 @@ class OspfEngine:
         self._border = Border(instance, self._originator)
         self._external = External(instance, self._originator)
         self._ted = TedBuilder(instance)
+        if self._ted.bier is not None:
+            self._border.bier_of = self._ted.bier.of
         self._links = LinkManager(
             instance,
             hello=self._hello,
@@ -212,6 +214,8 @@ class OspfEngine:
         if not self._stopped:
             self._restarter.settle()
             self._adjacency.settle()
+            if self._ted.bier is not None:
+                self._border.bier_changed(self._ted.bier.take_prefixes())
             self._border.settle()
             self._external.settle()
             self._originator.settle()

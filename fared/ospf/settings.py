@@ -7,6 +7,7 @@ interface, and the engine matches no names.
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ from fared.core.reduction import ReductionSettings
 from fared.core.throttle import ThrottleSettings
 from fared.ospf.packet.extended_prefix import PATH_CAPACITY
 from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
+
+if TYPE_CHECKING:
+    from fared.core.bier import BierSettings
 
 
 class NetworkType(enum.Enum):
@@ -131,6 +135,7 @@ class OspfSettings(msgspec.Struct, frozen=True):
     advertise: AdvertiseSettings = DEFAULT_ADVERTISE
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
+    bier: BierSettings | None = None
     flood_pacing: float = 0.005
     """Least gap between two floods out of one interface, in seconds; the first is immediate."""
     bandwidth_pacing: float = 0.1

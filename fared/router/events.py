@@ -13,6 +13,7 @@ from fared.router.convergence import ConvergenceRecord, SpfRecord, StageTimes
 from fared.router.settings import RouterSettings
 
 if TYPE_CHECKING:
+    from fared.fib.bier import BierFib
     from fared.fib.spray import SprayOperation, SprayState
 
 
@@ -99,6 +100,30 @@ class SprayAudited(msgspec.Struct, frozen=True):
     state: SprayState
 
 
+class ApplyBier(msgspec.Struct, frozen=True):
+    """Output: write this state of BIER as one change and answer with BierApplied."""
+
+    fib: BierFib
+
+
+class BierApplied(msgspec.Struct, frozen=True):
+    """The answer to an ``ApplyBier``; ``error``: why nothing has changed."""
+
+    error: str = ""
+
+
+class BierAdopted(msgspec.Struct, frozen=True):
+    """The kernel was read; ``highest`` is the highest mark of a former process, or 0."""
+
+    highest: int = 0
+
+
+class BierAudited(msgspec.Struct, frozen=True):
+    """The kernel was read again; ``intact``: it holds what this process has written."""
+
+    intact: bool
+
+
 class LinksKnown(msgspec.Struct, frozen=True):
     """LinkChanged has been sent for every link that exists at start."""
 
@@ -131,6 +156,7 @@ ToAll = (
 )
 """Inputs that concern every engine."""
 
+BierInput = BierAdopted | BierAudited | BierApplied
 SprayInput = SprayAdopted | SprayAudited | SprayApplied
 
 Input = (
@@ -140,6 +166,7 @@ Input = (
     | FibAudited
     | FibApplied
     | SprayInput
+    | BierInput
     | LinksKnown
     | RouterSettingsApplied
     | WithdrawRequested
@@ -174,4 +201,6 @@ class Converged(msgspec.Struct, frozen=True):
     record: ConvergenceRecord
 
 
-Output = From | igp.LogRecord | ApplyFib | ApplySpray | StageReached | Computed | Converged
+Output = (
+    From | igp.LogRecord | ApplyFib | ApplySpray | ApplyBier | StageReached | Computed | Converged
+)

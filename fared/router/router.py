@@ -26,6 +26,7 @@ from fared.router import events
 from fared.router.adapting import AdaptationClock
 from fared.router.convergence import Journal, PendingChange, SpfRecord
 from fared.router.instance import ProtocolInstance
+from fared.router.multicast import Multicast
 from fared.router.programming import FibProgramming
 from fared.router.protocols import PROTOCOLS, RoutingProtocol
 from fared.router.schedule import Schedule
@@ -33,7 +34,7 @@ from fared.router.settings import RouterSettings
 from fared.router.spraying import Spraying
 from fared.router.stages import AdjacencyProgress, Stage, StartUp, sum_progress
 from fared.ted.change import ChangeKind
-from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
+from fared.ted.events import BierUpdated, LocalLinksChanged, PrefixesUpdated, TedUpdated
 
 
 class Router:
@@ -74,6 +75,7 @@ class Router:
                 solver.stopwatch = stopwatch
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
+        self.multicast = Multicast(settings.bier, self.table, self._outputs)
         self._swept = False
         self.settled = False
         """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
@@ -105,12 +107,10 @@ class Router:
                 self._fib_event(event, now)
             case events.SprayAdopted() | events.SprayAudited() | events.SprayApplied():
                 self.spraying.handle(event, now)
-            case events.LinksKnown():
-                self._reach(Stage.LINKS_KNOWN, now)
-            case events.RouterSettingsApplied(settings):
-                self._apply_settings(settings, now)
-            case events.WithdrawRequested():
-                self._fib.withdraw()
+            case events.BierAdopted() | events.BierAudited() | events.BierApplied():
+                self.multicast.handle(event, now)
+            case events.LinksKnown() | events.RouterSettingsApplied() | events.WithdrawRequested():
+                self._operate(event, now)
             case _:
                 self._pass_on(event, now, settled=settled)
         if not self.settled:
@@ -137,8 +137,23 @@ class Router:
             return
         self._engine_seconds += self._stopwatch() - started
 
+    def _operate(
+        self,
+        event: events.LinksKnown | events.RouterSettingsApplied | events.WithdrawRequested,
+        now: float,
+    ) -> None:
+        """Process an input of the daemon about this router as a whole."""
+        match event:
+            case events.LinksKnown():
+                self._reach(Stage.LINKS_KNOWN, now)
+            case events.RouterSettingsApplied(settings):
+                self._apply_settings(settings, now)
+            case events.WithdrawRequested():
+                self._fib.withdraw()
+
     def _engine_input(self, event: events.To | events.ToAll, now: float) -> None:
         """Pass an input to its engine, or to all of them."""
+        self.multicast.input(event)
         match event:
             case events.To(proto, inner):
                 if isinstance(inner, igp.LinkChanged):
@@ -167,6 +182,7 @@ class Router:
         candidates = [self.schedule.next_deadline(), self.adaptation.next_at]
         candidates += [instance.engine.next_deadline() for instance in self.instances.values()]
         candidates += [self._fib.next_deadline(), self.spraying.next_deadline()]
+        candidates.append(self.multicast.next_deadline())
         candidates.append(self.startup.next_deadline(self._now))
         known = [deadline for deadline in candidates if deadline is not None]
         return min(known) if known else None
@@ -217,6 +233,7 @@ class Router:
         if not self.startup.ready:
             self._advance(now)
         self.spraying.process(now)
+        self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
         return False
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:
@@ -228,6 +245,9 @@ class Router:
                     self._changed(output, instance.prefixes_updated(output), now)
                 case LocalLinksChanged():
                     self._changed(output, instance.local_links_changed(output), now)
+                    self.multicast.links_changed(instance.name, output)
+                case BierUpdated():
+                    self.multicast.advertised(instance.name, output)
                 case igp.LogRecord():
                     self._outputs.append(output)
                 case _:
@@ -266,6 +286,8 @@ class Router:
         self.journal.spf_runs.append(record)
         self._outputs.append(events.Computed(record))
         self.journal.changed(changed, now, record.causes)
+        if changed:
+            self.multicast.routes_changed()
         self.journal.counts["spf" if spf_ran else "capacity"] += 1
         for instance in self.instances.values():
             if instance.advertise_routes(now):
@@ -289,6 +311,8 @@ class Router:
         for instance in self.instances.values():
             changed.update(self.table.take(instance.name, instance.step(seconds, stale=stale)))
         self.journal.changed(changed, now, ("load",))
+        if changed:
+            self.multicast.routes_changed()
         if changed and not self._fib.frozen:
             self.journal.counts["adaptation"] += 1
             self._fib.update(changed, now, "load")
@@ -329,6 +353,7 @@ class Router:
             instance.apply_settings(settings.solver)
         self.adaptation.configure(settings.solver, now)
         self.spraying.configure(settings.spray)
+        self.multicast.configure(settings.bier)
         preferred = self.table.prefer(self.preferences)
         self.journal.changed(preferred, now, ("preference",))
         self._fib.update(preferred, now, "preference")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -12,6 +12,9 @@ from fared.core.backoff import BackoffSettings
 from fared.fib.settings import FibSettings, SpraySettings
 from fared.rib.settings import SolverSettings
 from fared.router.engine import EngineSettings
+
+if TYPE_CHECKING:
+    from fared.core.bier import BierSettings
 
 
 class RouterSettings(msgspec.Struct, frozen=True):
@@ -23,6 +26,7 @@ class RouterSettings(msgspec.Struct, frozen=True):
     fib: FibSettings = FibSettings()
     spray: SpraySettings = SpraySettings()
     backoff: BackoffSettings = BackoffSettings()
+    bier: BierSettings | None = None
     preferences: Mapping[str, int] = msgspec.field(default_factory=dict)
     """By protocol, if not the default: the lower preference wins."""
     start_deadline: float = 40.0

@@ -145,6 +145,8 @@ class Network(VirtualTime):
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
         if not node.settings.spray.by_flow:
             router.handle(events.SprayAdopted(SprayState()), self.now)
+        if node.settings.bier is not None:
+            router.handle(events.BierAdopted(), self.now)
         for port in node.ports.values():
             for event in link_events(node, port):
                 router.handle(event, self.now)
@@ -260,6 +262,8 @@ class Network(VirtualTime):
                         router.handle(events.FibApplied(output, results), self.now)
                     case events.ApplySpray():
                         router.handle(events.SprayApplied(), self.now)
+                    case events.ApplyBier():
+                        router.handle(events.BierApplied(), self.now)
                     case igp.LogRecord():
                         node.logs.append(output)
                     case _:

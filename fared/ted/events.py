@@ -16,6 +16,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from fared.core.bier import BierInfo
     from fared.core.ids import NodeId, Prefix
     from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
@@ -88,4 +89,18 @@ class LocalLinksChanged(msgspec.Struct, frozen=True):
     family: int = 4
 
 
-Output = TedUpdated | PrefixesUpdated | LocalLinksChanged
+class BierUpdated(msgspec.Struct, frozen=True):
+    """The BIER prefixes of one router changed; ``prefixes`` are all of them now, with BIER only.
+
+    ``is_bfr``: it forwards BIER packets itself, and does not just readvertise prefixes of others.
+    """
+
+    area: int
+    node: NodeId
+    prefixes: Mapping[Prefix, tuple[BierInfo, ...]]
+    is_bfr: bool
+    cause: str
+    since: float
+
+
+Output = TedUpdated | PrefixesUpdated | LocalLinksChanged | BierUpdated

@@ -28,7 +28,9 @@ class Bfrs:
         solver = self.fabric.solver(name)
         solver.solve()
         return make_birt(
-            entry_of(i, prefix, solver.routes.get(prefix), lambda _: True)
+            entry_of(
+                i, prefix, solver.routes.get(prefix), {self.fabric.id(n) for n in self.fabric.names}
+            )
             for i, prefix in ((i, self.fabric.prefix(bfer)) for bfer, i in self.ids.items())
         )
 

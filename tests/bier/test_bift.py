@@ -101,8 +101,8 @@ def test_a_bfer_without_route_or_behind_routers_without_bier_is_kept_with_the_re
     solver = fabric.solver("B")
     solver.solve()
     d = fabric.prefix("D")
-    without_c = entry_of(1, d, solver.routes[d], lambda node: node != fabric.id("C"))
-    nowhere = entry_of(2, ipv4_prefix(1, 32), None, lambda _: True)
+    without_c = entry_of(1, d, solver.routes[d], {fabric.id("A"), fabric.id("E")})
+    nowhere = entry_of(2, ipv4_prefix(1, 32), None, ())
     assert (without_c.problem, nowhere.problem) == ("no next hop has BIER", "no route")
     assert make_bifts(make_birt([without_c, nowhere]), 64) == {}
 

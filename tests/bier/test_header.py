@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fared.bier.bit_string import LENGTHS, as_ranges, bfr_ids, bit_strings, place
-from fared.bier.header import BierHeader, bift_id, decode_header, encode_header
+from fared.bier.bit_string import as_ranges, bfr_ids, bit_strings, place
+from fared.bier.header import BierHeader, decode_header, encode_header
+from fared.core.bier import LENGTHS, bift_id
 from fared.core.wire import DecodeError
 
 lengths = st.sampled_from(LENGTHS)

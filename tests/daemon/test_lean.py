@@ -136,5 +136,13 @@ def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_without_bier_loads_nothing_of_it(loaded, when):
+    """``fared.config.bier`` reads the section of the file."""
+    assert "fared.router.multicast" in loaded[when]
+    bier = {name for name in loaded[when] if "bier" in name}
+    assert not bier - {"fared.config.bier"}
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
 def test_a_daemon_that_does_not_aggregate_loads_nothing_of_it(loaded, when):
     assert not {name for name in loaded[when] if name.startswith(AGGREGATION)}

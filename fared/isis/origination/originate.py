@@ -267,6 +267,7 @@ class Originator:
             adjacent = dict(contents.adjacency_items(instance, circuit, level))
             for family in instance.settings.families:
                 prefixes.update(contents.connected(circuit, family))
+            prefixes = self._with_bier(circuit, prefixes)
         _replace(router.table, router.circuits.get(ifindex, {}), adjacent)
         router.circuits[ifindex] = adjacent
         # a prefix may be on several circuits; the lowest metric is advertised
@@ -283,6 +284,16 @@ class Originator:
         if circuit is None:
             del router.circuits[ifindex], router.prefixes[ifindex]
         self._update_pseudonode(level, ifindex, circuit if runs else None)
+
+    def _with_bier(
+        self, circuit: Circuit, prefixes: dict[Prefix, IpReach]
+    ) -> dict[Prefix, IpReach]:
+        settings = self._instance.settings.bier
+        if settings is None:
+            return prefixes
+        from fared.isis.origination.bier import with_bier  # noqa: PLC0415 - where BIER runs
+
+        return with_bier(self._instance, settings, circuit, prefixes)
 
     def _refresh_prefixes(self, router: _LevelAdvertisements, prefixes: Iterable[Prefix]) -> None:
         """Update prefixes in the LSP: connected ones first, then redistributed, then leaked."""

@@ -40,6 +40,8 @@ from fared.isis.pdu.tlvs import (
 )
 
 Json = dict[str, Any]
+_BIER: Final = 32
+"""The BIER info sub-TLV of a prefix: ``fared.isis.pdu.bier``."""
 
 _PROTOCOLS: Final = {NLPID_IPV4: "ipv4", NLPID_IPV6: "ipv6"}
 _AUTHENTICATION_NAMES: Final = {1: "cleartext", 54: "md5"}
@@ -152,8 +154,18 @@ def _prefix(reach: IpReach) -> Json:
     if reach.capacity is not None:
         out["capacity"] = render_number(reach.capacity)
     if reach.unknown:
+        out |= _bier(reach.unknown)
         out["unknown"] = _unknown(reach.unknown)
     return out
+
+
+def _bier(sub_tlvs: tuple[tuple[int, bytes], ...]) -> Json:
+    """The BIER info sub-TLVs (RFC 8401), if there are any; their codec is loaded for them only."""
+    if all(kind != _BIER for kind, _ in sub_tlvs):
+        return {}
+    from fared.isis.pdu.bier import read_bier  # noqa: PLC0415
+
+    return {"bier": [info.document() for info in read_bier(sub_tlvs)]}
 
 
 def _narrow_is_reachability(tlv: NarrowIsReachability) -> Json:

@@ -8,6 +8,8 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from fared.core.ids import NodeId, isis_node
@@ -25,6 +27,9 @@ from fared.isis.ted.router_prefixes import Changes, RouterPrefixes
 from fared.ted.compare import same_block
 from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
+
+if TYPE_CHECKING:
+    from fared.isis.ted.bier import BierTable
 
 _NOTHING = FragmentFacts()
 _ATTACHED = "attached"
@@ -70,6 +75,11 @@ class TedBuilder:
         self._hops: dict[tuple[Level, int], dict[int, tuple[LocalLink, ...]]] = {}
         """By level and family: the links out of each circuit."""
         self._follows_attached = True
+        self._bier: BierTable | None = None
+        if instance.settings.bier is not None:
+            from fared.isis.ted.bier import BierTable  # noqa: PLC0415 - where BIER runs
+
+            self._bier = BierTable()
         self.attributes = PrefixAttributes()
         self.areas_stale = True
         """Whether the areas reached through level 2 may have changed."""
@@ -129,6 +139,8 @@ class TedBuilder:
         for topology, found in (rows or {}).items():
             node.patched.setdefault((number, topology), {}).update(dict.fromkeys(found))
         node.prefixes.put(number, None if facts is None else facts.prefixes)
+        if self._bier is not None:
+            self._bier.put(key, number, new.prefixes.attributes, _name_of(entry), self._process.now)
         self.attributes.replace(
             level, entry.lsp_id, old.prefixes.attributes, new.prefixes.attributes
         )
@@ -204,6 +216,8 @@ class TedBuilder:
         dirty, self._dirty = self._dirty, {}
         for key, node in dirty.items():
             self._emit(key, node)
+        for update in () if self._bier is None else self._bier.take():
+            self._process.emit(update)
         pending, self._links_dirty = self._links_dirty, {}
         for level, unlinked in pending.items():
             for family in (4, 6):

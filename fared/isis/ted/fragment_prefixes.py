@@ -37,8 +37,9 @@ NARROW: At = (None, FAMILY_IPV4)
 """Where the prefixes of narrow TLVs belong."""
 _EXTERNAL_METRIC = 64
 """Added to an external metric of narrow TLVs: its range is 64 to 127 (RFC 3787 §5)."""
-_LEAKABLE = (2, 11, 12)
-"""Sub-TLVs that leaking preserves: 64-bit tag (RFC 5130 §3.2), router ids (RFC 7794 §2.2)."""
+_LEAKABLE = (2, 11, 12, 32)
+"""Sub-TLVs that leaking preserves: 64-bit tag (RFC 5130 §3.2), router ids (RFC 7794 §2.2), BIER
+info (RFC 8401 §4)."""
 _REDISTRIBUTED = {
     Level.ONE: PathType.LEVEL_1_REDISTRIBUTED,
     Level.TWO: PathType.LEVEL_2_REDISTRIBUTED,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,6 +35,11 @@ from fared.te.advertise import damped
 from fared.ted.events import AdvertisedRoute, RoutesComputed
 from fared.ted.model import PathType
 
+if TYPE_CHECKING:
+    from fared.core.bier import BierInfo
+
+    AdvertisedBier = tuple[int, tuple[BierInfo, ...]]
+
 DEFAULT_ROUTE = Prefix(4, 0, 0)
 LINK_PREFIX_LENGTH = 31
 """The length of a prefix with the two ends of a link only (RFC 3021)."""
@@ -46,6 +52,8 @@ class Summary(msgspec.Struct, frozen=True):
 
     metric: int
     capacity: float | None
+    bier: AdvertisedBier | None = None
+    """Flags and BIER sub-TLVs of the prefix in the area of its path (RFC 8444 §2.5)."""
 
 
 class _AreaAdvertisements(msgspec.Struct):
@@ -73,6 +81,8 @@ class Border:
         self._connected = False
         self._attached: frozenset[AreaId] = frozenset()
         self._deferred: dict[Prefix, None] = {}
+        self.bier_of: Callable[[Iterable[int], Prefix], AdvertisedBier | None] | None = None
+        """The BIER sub-TLVs of a prefix in some areas, where BIER runs."""
         self.stale = False
         """Whether interfaces, neighbors or settings changed since the last ``settle``."""
 
@@ -172,6 +182,12 @@ class Border:
                     best = area_id, item
         return best
 
+    def bier_changed(self, prefixes: Iterable[Prefix]) -> None:
+        """Copy changed BIER sub-TLVs of prefixes that are advertised into areas."""
+        for prefix in prefixes:
+            if self._is_advertised(prefix):
+                self._advertise(prefix)
+
     # Summaries of each area
 
     def _advertise(self, prefix: Prefix) -> None:
@@ -215,7 +231,8 @@ class Border:
             return None
         if route.path_type is PathType.INTRA_AREA and self._range_of(prefix, route) is not None:
             return None
-        return Summary(route.metric, route.capacity)
+        bier = None if self.bier_of is None else self.bier_of(route.areas, prefix)
+        return Summary(route.metric, route.capacity, bier)
 
     def _may_advertise(self, area: Area, route: AdvertisedRoute) -> bool:
         """Whether a route may be advertised into an area (§12.4.3).
@@ -286,10 +303,9 @@ class Border:
         advertised = self._advertised.setdefault(area.area_id, _AreaAdvertisements())
         old = advertised.prefixes.get(prefix)
         if summary is not None and old is not None:
-            summary = Summary(
-                summary.metric,
-                damped(old.capacity, summary.capacity, self._instance.settings.advertise.threshold),
-            )
+            threshold = self._instance.settings.advertise.threshold
+            damp = damped(old.capacity, summary.capacity, threshold)
+            summary = msgspec.structs.replace(summary, capacity=damp)
         if summary == old:
             return
         if summary is None:
@@ -303,9 +319,9 @@ class Border:
             key = LsaKey(LsType.SUMMARY_NETWORK, link_state_id, own)
             self._request(area, key, self._summary_body, link_state_id)
         opaque = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, number)
-        if (old and old.capacity) != (summary and summary.capacity):
+        if (old and (old.capacity, old.bier)) != (summary and (summary.capacity, summary.bier)):
             key = LsaKey(LsType.OPAQUE_AREA, opaque, own)
-            self._request(area, key, self._capacity_body, number)
+            self._request(area, key, self._extended_body, number)
 
     def _request(
         self, area: Area, key: LsaKey, build: Callable[[AreaId, int], bytes | None], number: int
@@ -326,13 +342,24 @@ class Border:
         metric = self._advertised[area].asbrs.get(node)
         return None if metric is None else encode_summary_lsa(SummaryLsa(0, metric))
 
-    def _capacity_body(self, area: AreaId, number: int) -> bytes | None:
+    def _extended_body(self, area: AreaId, number: int) -> bytes | None:
+        """The attributes of a prefix, all in one TLV, since only one counts (RFC 7684 §2)."""
         code_point = self._instance.settings.path_capacity_code
         advertised = self._advertised[area]
         prefix = advertised.ids.prefix_of_number(number)
         summary = None if prefix is None else advertised.prefixes.get(prefix)
-        if prefix is None or summary is None or summary.capacity is None or code_point is None:
+        if prefix is None or summary is None:
             return None
-        sub_tlv = capacity_sub_tlv(summary.capacity, code_point)
-        attributes = PrefixFacts(RouteType.INTER_AREA, prefix, sub_tlvs=(sub_tlv,))
+        sub_tlvs: tuple[tuple[int, bytes], ...] = ()
+        flags = 0
+        if summary.capacity is not None and code_point is not None:
+            sub_tlvs = (capacity_sub_tlv(summary.capacity, code_point),)
+        if summary.bier is not None:
+            from fared.ospf.packet.bier import BIER, encode_bier  # noqa: PLC0415 - where BIER runs
+
+            flags, infos = summary.bier
+            sub_tlvs += tuple((BIER, encode_bier(info)) for info in infos)
+        if not sub_tlvs:
+            return None
+        attributes = PrefixFacts(RouteType.INTER_AREA, prefix, flags, sub_tlvs)
         return encode_extended_prefix(ExtendedPrefixLsa((attributes,)))

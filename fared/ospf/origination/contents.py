@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fared.core.dynamic_flooding import ALGORITHM, LEADER_PRIORITY
-from fared.core.ids import AreaId, length_mask
+from fared.core.ids import AreaId, ipv4_prefix, length_mask
 from fared.ospf.adjacency.broadcast import transit
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState, Neighbor
@@ -61,6 +61,10 @@ def router_lsa(instance: Instance, area: AreaId) -> bytes:
     links: dict[RouterLink, None] = {}
     for interface in instance.area_interfaces(area):
         links.update(dict.fromkeys(_interface_links(instance, interface)))
+        if interface.state is not InterfaceState.DOWN:
+            cost = interface.settings.cost
+            hosts = hosts_on(instance, interface)
+            links.update(dict.fromkeys(_stub(host, _HOST_LENGTH, cost) for host in hosts))
     # §12.4.1, bit B: of a router attached to several areas; RFC 3509: one must be the backbone
     flags = B_BIT if instance.border else 0
     # §12.4.1, bit E: of an AS boundary router, never in a stub area
@@ -108,6 +112,15 @@ def _stubs(interface: Interface, *, own: bool) -> list[RouterLink]:
         return stubs
     primary = (interface.address & interface.network_mask, interface.network_mask)
     return [stub for stub in stubs if (stub.link_id, stub.link_data) != primary]
+
+
+def hosts_on(instance: Instance, interface: Interface) -> list[int]:
+    """The hosts with a BFR-id on an interface, which this router advertises for them."""
+    bier = instance.settings.bier
+    if bier is None or interface.loopback:
+        return []
+    subnets = [ipv4_prefix(a.address, a.prefix_length) for a in interface.addresses]
+    return [host for host, _ in bier.hosts if any(subnet.contains(host) for subnet in subnets)]
 
 
 def _stub(address: int, length: int, metric: int) -> RouterLink:

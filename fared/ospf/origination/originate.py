@@ -55,6 +55,11 @@ class Originator:
             partial(contents.router_information, instance),
         )
         self._add(area, self._te_key(0), partial(contents.te_router_address, instance))
+        if instance.settings.bier is not None:
+            from fared.ospf.origination.bier import bier_prefixes  # noqa: PLC0415 - where it runs
+
+            build = partial(bier_prefixes, instance, area.area_id)
+            self._add(area, self._bier_key(), build).may_be_absent = True
 
     def add_interface(self, interface: Interface) -> None:
         """Originate the TE LSA of a link from now on; its instance is the ifindex."""
@@ -103,6 +108,10 @@ class Originator:
         )
         return LsaKey(LsType.OPAQUE_AREA, link_state_id, self._instance.router_id)
 
+    def _bier_key(self) -> LsaKey:
+        link_state_id = opaque_link_state_id(OpaqueType.EXTENDED_PREFIX, 0)
+        return LsaKey(LsType.OPAQUE_AREA, link_state_id, self._instance.router_id)
+
     def _te_link(self, ifindex: int) -> bytes | None:
         interface = self._instance.interfaces.get(ifindex)
         return None if interface is None else contents.te_link(interface)
@@ -116,6 +125,7 @@ class Originator:
         """The router LSA of an area may have changed."""
         rid = self._instance.router_id
         self._self_lsas.mark_key((area, LsaKey(LsType.ROUTER, rid, rid)))
+        self._self_lsas.mark_key((area, self._bier_key()))
 
     def link_changed(self, interface: Interface) -> None:
         """Router LSA, TE LSA and network LSA of a link may have changed (§12.4 (2) to (4))."""

@@ -54,6 +54,8 @@ from fared.ospf.packet.packets import (
 )
 
 Json = dict[str, Any]
+_BIER = 9
+"""The BIER sub-TLV of a prefix: ``fared.ospf.packet.bier``."""
 
 
 class _RouterFlags(enum.IntFlag):
@@ -293,8 +295,18 @@ def _prefix_facts(facts: PrefixFacts) -> Json:
         "prefix": str(facts.prefix),
         "flags": facts.flags,
         "path_capacity": _number(facts.capacity(PATH_CAPACITY)),
+        **_bier(facts.sub_tlvs),
         "sub_tlvs": _unknown(facts.sub_tlvs),
     }
+
+
+def _bier(sub_tlvs: tuple[tuple[int, bytes], ...]) -> Json:
+    """The BIER sub-TLVs (RFC 8444), if there are any; their codec is loaded for them only."""
+    if all(kind != _BIER for kind, _ in sub_tlvs):
+        return {}
+    from fared.ospf.packet.bier import read_bier  # noqa: PLC0415
+
+    return {"bier": [info.document() for info in read_bier(sub_tlvs)]}
 
 
 _BODIES: dict[type, Callable[[Any], Json]] = {

@@ -8,6 +8,8 @@ rows are matched again only after a change of the router LSA, or of links matche
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, NodeId, dotted
@@ -27,6 +29,9 @@ from fared.ted.compare import same_block
 from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock
 
+if TYPE_CHECKING:
+    from fared.ospf.ted.bier import BierTable
+
 _WORD = 0xFFFFFFFF
 _OPAQUE_ID = 0x00FFFFFF
 _BEYOND: dict[int, str] = {
@@ -43,6 +48,12 @@ class TedBuilder:
         self._instance = instance
         self._process = instance.process
         self._reachability = Reachability(instance)
+        self.bier: BierTable | None = None
+        """The BIER prefixes of all routers, where BIER runs."""
+        if instance.settings.bier is not None:
+            from fared.ospf.ted.bier import BierTable  # noqa: PLC0415 - where BIER runs
+
+            self.bier = BierTable()
         self._routers: dict[tuple[AreaId, int], RouterFacts] = {}
         self._networks = NetworkTable()
         self._te_reader = TeReader()
@@ -83,6 +94,9 @@ class TedBuilder:
     def _beyond_changed(self, entry: LsaEntry) -> None:
         """Process an LSA that advertises prefixes beyond an area."""
         own = entry.key.advertising_router == self._instance.router_id
+        extended = entry.key.ls_type == LsType.OPAQUE_AREA
+        if extended and self.bier is not None:
+            self.bier.lsa_changed(entry, self._body(entry), _describe(entry), self._process.now)
         if own and entry.key.ls_type != LsType.AS_EXTERNAL:
             return  # RFC 2328 §16.2 (2): originated by the calculating router
         area, cause = entry.lsdb.area, _describe(entry)
@@ -116,6 +130,8 @@ class TedBuilder:
             )
         for update in self._networks.updates():
             self._process.emit(update)
+        for prefixes in () if self.bier is None else self.bier.take():
+            self._process.emit(prefixes)
         pending, self._links_dirty = self._links_dirty, {}
         for area, (cause, since) in pending.items():
             links = self._local_links(area)

@@ -1,0 +1,89 @@
+"""BIER as both protocols advertise it, and its settings; not loaded without BIER (RFC 8279).
+
+RFC 8444 (OSPFv2) and RFC 8401 (IS-IS) attach the same facts to the prefix of a BFR, each in its own
+layout: ``fared.ospf.packet.bier`` and ``fared.isis.pdu.bier``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
+"""The lengths of bit strings that RFC 8296 §2.1.2 defines, bits."""
+CODE_OF: Final[Mapping[int, int]] = MappingProxyType({n: at for at, n in enumerate(LENGTHS, 1)})
+"""The code of each length in BSL fields: 1 for 64 bits."""
+MAX_BFR_ID: Final = 0xFFFF
+_MAX_SETS: Final = 256
+"""The field for the set of a BIFT-id, and that for the highest set, have 8 bits."""
+
+
+class BierEncapsulation(msgspec.Struct, frozen=True):
+    """The MPLS encapsulation sub-TLV: the label of set 0, the others follow.
+
+    Over Ethernet without MPLS the label is the BIFT-id, which has the same place in the packet.
+    ``length_code`` is that of the bit string, as received.
+    """
+
+    max_set: int
+    label: int
+    length_code: int
+
+
+class BierInfo(msgspec.Struct, frozen=True):
+    """One BIER sub-TLV: a prefix is that of a BFR in a sub-domain; BFR-id 0: it is no BFER.
+
+    ``bar`` and ``ipa`` (RFC 9272) select the algorithm of paths: 0 and 0 are shortest paths.
+    ``unknown`` are further sub-TLVs.
+    """
+
+    sub_domain: int
+    bfr_id: int
+    mt_id: int = 0
+    bar: int = 0
+    ipa: int = 0
+    encapsulations: tuple[BierEncapsulation, ...] = ()
+    unknown: tuple[tuple[int, bytes], ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "sub_domain": self.sub_domain,
+            "mt_id": self.mt_id,
+            "bfr_id": self.bfr_id,
+            "bar": self.bar,
+            "ipa": self.ipa,
+            "encapsulations": [msgspec.structs.asdict(each) for each in self.encapsulations],
+            "unknown": [{"type": kind, "hex": value.hex()} for kind, value in self.unknown],
+        }
+
+
+class BierSettings(msgspec.Struct, frozen=True):
+    """BIER on this router, in one sub-domain.
+
+    ``length`` is that of bit strings. ``hosts``: IPv4 addresses of hosts on links of this router,
+    which advertises them with these BFR-ids.
+    """
+
+    sub_domain: int
+    bfr_id: int = 0
+    length: int = 64
+    hosts: tuple[tuple[int, int], ...] = ()
+
+    def info(self, bfr_id: int) -> BierInfo:
+        """Return what is advertised with the prefix of a BFR of ours, this router or a host."""
+        most = -(-MAX_BFR_ID // self.length)
+        label = bift_id(self.length, self.sub_domain, 0)
+        offered = BierEncapsulation(min(most, _MAX_SETS) - 1, label, CODE_OF[self.length])
+        return BierInfo(self.sub_domain, bfr_id, encapsulations=(offered,))
+
+
+def bift_id(length: int, sub_domain: int, set_id: int) -> int:
+    """Return the BIFT-id: BSL code, sub-domain, set, so that nobody has to learn it.
+
+    draft-ietf-bier-non-mpls-bift-encoding: 4, 8 and 8 bits.
+    """
+    return CODE_OF[length] << 16 | sub_domain << 8 | set_id
