@@ -4,8 +4,10 @@ The fabric of ``elephants``, damaged: one of four downlinks to leaf L2 at a fift
 of ``dataplane`` cross it over FRR (plain ECMP) and over fared with ``adaptive: granularity: flow``,
 ``flowlet`` and ``packet``, beside the max-flow bound; by packets also over IPv6, where IS-IS routes
 it. All links have a quarter of their rate, since one process drives all hosts, and it could not
-fill all links. Their queues are those of the lab's jumbo frames, 300 ms, or 80 ms long: a step of a
-collective ends with its last segment, so queues that are long beside a step cost time.
+fill all links. Their queues are those of the lab's jumbo frames, 300 ms, or 80 ms long. A step of a
+collective ends with its last segment; if bursts overflow queues that are long beside a step, it
+waits for retransmissions through these queues. So the send buffers of hosts are limited, as
+docs/hosts.md advises; one variant shows what happens otherwise.
 
 Besides, links at their rate: UDP at half the bound while a link fails, by packets and by flows; the
 packets lost are counted. Hosts are set as docs/hosts.md advises. ``python bench/collectives.py
@@ -61,8 +63,11 @@ COLLECTIVES = (RING, ALL, RING_ONE, ALL_ONE)
 NEAR, FAR = "a link of the sending leaf fails", "a downlink of another spine fails"
 FAILURES = {NEAR: ("S2", SENDER), FAR: ("S2", LEAF)}
 """The link that fails, and the end at which it is set down."""
-LONG, SHORT = "300 ms", "80 ms"
-QUEUES = {LONG: None, SHORT: 0.08}
+LONG, SHORT, UNLIMITED = "300 ms", "80 ms", "300 ms, large send buffers"
+QUEUES = {LONG: None, SHORT: 0.08, UNLIMITED: None}
+"""Seconds of traffic that wait at most; None: as the lab has it."""
+LIMITED_BUFFERS, USUAL_BUFFERS = "4096 65536 131072", "4096 16384 4194304"
+"""``net.ipv4.tcp_wmem`` of hosts, which IPv6 has in common."""
 IPV4, IPV6 = "IPv4", "IPv6"
 SLOWER = 0.25
 MANY = 64
@@ -91,7 +96,7 @@ class Run:
 
 def short() -> list[Run]:
     """The runs of ``make bench``: FRR, which takes longest, with the lab's usual queues only."""
-    queues = {FRR: (LONG,), FLOW: (LONG, SHORT), FLOWLET: (SHORT,), PACKET: (LONG, SHORT)}
+    queues = {FRR: (LONG,), FLOW: (LONG, SHORT), FLOWLET: (SHORT,), PACKET: tuple(QUEUES)}
     runs = [
         Run(routing, workload, queue)
         for routing in ROUTINGS
@@ -158,6 +163,7 @@ def _results(
             chosen = [r for r in runs if r.routing == routing and r.workload in COLLECTIVES]
             for queue in dict.fromkeys(run.queue for run in chosen):
                 lengthen(QUEUES[queue])
+                _limit(fabric, USUAL_BUFFERS if queue == UNLIMITED else LIMITED_BUFFERS)
                 for run in (r for r in chosen if r.queue == queue):
                     yield run, _time(fabric, run, slow_rates)
 
@@ -172,6 +178,11 @@ def _settle(fabric: Fabric, routing: str, rates: Rate, family: str) -> None:
     if routing != FRR:
         configure(fabric, {"metric": "capacity", "granularity": routing})
     await_routing(fabric, routing, rates, ipv6=family == IPV6)
+
+
+def _limit(fabric: Fabric, buffers: str) -> None:
+    for host in fabric.plan.hosts:
+        fabric.node(host.name).netns.sysctl("ipv4.tcp_wmem", buffers)
 
 
 @contextmanager

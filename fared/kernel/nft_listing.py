@@ -22,13 +22,14 @@ from fared.kernel.nft_table import (
     MARKS,
     PORT,
     PRIORITY,
+    SEED,
     SPRAY,
-    flowlet_rules,
     flows_name,
 )
 
 Json = dict[str, Any]
 _DADDR = (("ip", "ipv4"), ("ip6", "ipv6"))
+_MARK: Json = {"meta": {"key": "mark"}}
 
 
 class Counted(NamedTuple):
@@ -80,7 +81,7 @@ class _Listing:
             known != {*self._chains}
             or maps != {*self._maps}
             or elements != {i: f"{HOP}{i}" for i in marks}
-            or self._rules[MARKED] != [[_vmap({"meta": {"key": "mark"}}, f"@{MARKS}")]]
+            or self._rules[MARKED] != [[_vmap(_MARK, f"@{MARKS}")]]
             or self._rules[SPRAY] != [[_vmap(_daddr(p), f"@{m}")] for p, m in _DADDR]
         )
         return state
@@ -100,7 +101,7 @@ class _Listing:
             values = right["set"] if isinstance(right, dict) else [right]
             numbers[field["protocol"], field["field"]] = tuple(values)
             _expect(verdict, {"goto": {"target": SPRAY}})
-        _expect(first, [_comparison("!=", {"meta": {"key": "mark"}}, 0), {"return": None}])
+        _expect(first, [_comparison("!=", _MARK, 0), {"return": None}])
         found = SprayMatch(
             numbers.get(("ip", "dscp"), ()),
             numbers.get(("udp", "dport"), ()),
@@ -112,7 +113,7 @@ class _Listing:
     def _mark(self, nexthop_id: int) -> int:
         """Count its packets; 0, since the family shows in its routes only."""
         ((mangle, counter),) = self._rules[f"{HOP}{nexthop_id}"]
-        _expect(mangle, {"mangle": {"key": {"meta": {"key": "mark"}}, "value": nexthop_id}})
+        _expect(mangle, _set_mark(nexthop_id))
         counted = counter["counter"]
         self.counted[nexthop_id] = Counted(counted["packets"], counted["bytes"])
         return 0
@@ -136,8 +137,7 @@ class _Listing:
         else:
             chosen = rules[2][1]["mangle"]["value"]["map"]
             order = tuple(hop for _, hop in chosen["data"]["set"])
-            if len(rules) != len([*flowlet_rules("", "")]):
-                raise ValueError(rules)
+            _expect_flowlets(rules, flows_name(group_id, gap), chosen)
         _expect(chosen["key"], {"numgen": {"mode": "inc", "mod": len(order), "offset": 0}})
         _expect([at for at, _ in chosen["data"]["set"]], list(range(len(order))))
         return SprayRound(order, gap, small)
@@ -159,6 +159,39 @@ def _small(rules: list[list[Json]], chosen: Json) -> int:
     _expect(compared, _comparison("<", {"meta": {"key": "length"}}, small))
     _expect(same, chosen)
     return small
+
+
+def _expect_flowlets(rules: list[list[Any]], name: str, chosen: Json) -> None:
+    """Compare the rules of ``flowlet_rules``, of which nft 1.0.6 prints updates of maps as text."""
+    lookups, (first, *updates, last) = rules[: len(_DADDR)], rules[len(_DADDR) :]
+    for (lookup,), (protocol, _) in zip(lookups, _DADDR, strict=True):
+        found = lookup["mangle"]["value"]["map"]["key"]["jhash"]
+        flow = {"jhash": {"mod": found["mod"], "seed": SEED, "expr": {"concat": _flow(protocol)}}}
+        _expect(lookup, _set_mark({"map": {"key": flow, "data": f"@{name}"}}))
+    _expect(first, [_comparison("==", _MARK, 0), _set_mark({"map": chosen})])
+    for (update, verdict), (protocol, _) in zip(updates, _DADDR, strict=True):
+        _expect(verdict, {"goto": {"target": MARKED}})
+        if isinstance(update, str):
+            _expect(update.startswith(f"update @{name} {{ jhash {protocol} saddr "), wanted=True)
+    _expect(last, [_set_mark(0)])
+
+
+def _flow(protocol: str) -> list[Json]:
+    """Return the fields that make a flow, as nft lists them."""
+    fields: list[Json] = [
+        {"payload": {"protocol": header, "field": field}}
+        for header, field in (
+            (protocol, "saddr"),
+            (protocol, "daddr"),
+            ("th", "sport"),
+            ("th", "dport"),
+        )
+    ]
+    return [*fields[:2], {"meta": {"key": "l4proto"}}, *fields[2:]]
+
+
+def _set_mark(value: object) -> Json:
+    return {"mangle": {"key": _MARK, "value": value}}
 
 
 def _expect(found: object, wanted: object) -> None:

@@ -37,10 +37,10 @@ BASE, MARKED, SPRAY, MARKS = "packets", "marked", "spray", "marks"
 PORT = "udp", "tcp"
 _MOST_FLOWLETS = 1 << 16
 """Flowlets of a group; packets of further ones take the path of their flow."""
-_SEED = 4791
+SEED = 4791
 _FLOW = {
     protocol: f"jhash {protocol} saddr . {protocol} daddr . meta l4proto . th sport . th dport"
-    f" mod 4294967295 seed {_SEED}"
+    f" mod 4294967295 seed {SEED}"
     for protocol in ("ip", "ip6")
 }
 """The number of a flow. nft 1.0.6 aborts on maps with these fields themselves as key."""

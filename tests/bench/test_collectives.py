@@ -12,6 +12,7 @@ from bench.collectives import (
     LONG,
     NEAR,
     SHORT,
+    UNLIMITED,
     Run,
     everything,
     short,
@@ -33,6 +34,7 @@ FOUND = {
     Run(FLOW, RING, SHORT).key: result(15.0),
     Run(PACKET, RING, SHORT).key: result(10.0),
     Run(PACKET, RING, SHORT, IPV6).key: result(9.0),
+    Run(PACKET, RING, UNLIMITED).key: result(16.0),
     Run(FLOW, NEAR).key: {"sent": 12_800, "lost": 9},
     Run(PACKET, NEAR).key: {"sent": 12_800, "lost": 4},
     Run(PACKET, FAR).key: {"sent": 12_800, "lost": 4},
@@ -43,7 +45,7 @@ def rows() -> dict[str, dict[str, Any]]:
     return {row["name"].partition(";")[0]: row for row in rows_of(FOUND)}
 
 
-def test_packets_are_judged_by_the_bound_with_both_queues_and_both_families():
+def test_packets_are_judged_with_both_queues_and_both_families_if_hosts_are_set_as_advised():
     judged = {name: (row["ours"], row["met"]) for name, row in rows().items() if row["goal"]}
     ring = "all-reduce ring of 8, 16 flows a pair, queues of"
     assert judged == {
@@ -80,7 +82,7 @@ def test_rows_tell_what_was_lost_and_how_often_a_sender_waited_for_a_timer():
 def test_the_short_form_has_every_routing_and_queue_and_the_long_one_more():
     few, all_ = short(), everything()
     assert set(few) < set(all_)
-    assert len(all_) == len(set(all_)) == 4 * 2 * 4 + 4 + 2 * 4
+    assert len(all_) == len(set(all_)) == 4 * 3 * 4 + 4 + 3 * 4
     for workload in (RING, ALL):
         assert {run.routing for run in few if run.workload == workload} == {
             FRR,
@@ -89,4 +91,4 @@ def test_the_short_form_has_every_routing_and_queue_and_the_long_one_more():
             PACKET,
         }
         queues = {run.queue for run in few if (run.routing, run.workload) == (PACKET, workload)}
-        assert queues == {LONG, SHORT}
+        assert queues == {LONG, SHORT, UNLIMITED}

@@ -310,6 +310,30 @@ def test_what_another_program_changes_is_found_and_restored(box: Box, what: str)
     near(box.send(1600), 1600)
 
 
+TAMPERED_FLOWLETS = {
+    "the search for a flowlet": (0, "drop"),
+    "flows of fewer fields": (
+        0,
+        f"meta mark set jhash ip saddr mod 4294967295 seed 4791 map @flows_100_{GROUP}",
+    ),
+    "what begins a flowlet": (2, f"meta mark set numgen inc mod 2 map {{ 0: {BASE}, 1: {BASE} }}"),
+    "the record of a flowlet": (3, "goto marked"),
+    "its end": (5, "accept"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED_FLOWLETS)
+def test_what_another_program_changes_in_flowlets_is_found_and_restored(box: Box, what: str):
+    box.spray(FLOWLET)
+    place, rule = TAMPERED_FLOWLETS[what]
+    listed = run(f"nft -a list chain inet fared group_{GROUP}", box.router)
+    handles = re.findall(r"# handle (\d+)", listed)[-6:]
+    box.nft(f"replace rule inet fared group_{GROUP} handle {handles[place]} {rule}")
+    assert box.planner.reconcile(box.read()) > 0
+    assert box.spray() > 0
+    assert box.read() == box.planner.desired
+
+
 @pytest.mark.parametrize(
     "command",
     [
