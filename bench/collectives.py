@@ -216,23 +216,13 @@ def _time(fabric: Fabric, run: Run, rates: Rate) -> dict[str, Any]:
     from fared.lab.workload import run as play
 
     job = _job(fabric, run.workload)
-    before = _waits(fabric)
     report = play(fabric, [job], ipv6=run.family == IPV6).jobs[0]
     return {
-        "waits": _waits(fabric) - before,
         "bound": bound(job, fabric.plan, rates),
         "seconds": report.median,
         "steps": report.steps,
         "order": asdict(report.order),
     }
-
-
-def _waits(fabric: Fabric) -> int:
-    """Count how often a sender had nothing but a timer: loss probes (RFC 8985 §7) and timeouts."""
-    from fared.lab.tcp_order import read_counters
-
-    hosts = [read_counters(fabric.node(host.name).netns) for host in fabric.plan.hosts]
-    return sum(one[name] for one in hosts for name in ("TcpExtTCPLossProbes", "TcpExtTCPTimeouts"))
 
 
 # -- reporting ---------------------------------------------------------------------------------

@@ -52,10 +52,7 @@ def _rows(found: Found, run: Run, one: dict[str, Any]) -> Iterator[dict[str, Any
     order = one["order"]
     segments = max(1, order["segments"])
     again = (order["retransmitted"] - order["spurious"]) / segments
-    note = (
-        f"{again:.1%} of the segments lost, {order['spurious'] / segments:.1%} sent twice, "
-        f"{one.get('waits', 0)} waits for a timer"
-    )
+    note = f"{again:.1%} of the segments lost, {order['spurious'] / segments:.1%} sent twice"
     judged = run.routing == PACKET and run.workload in WORKLOADS and run.queue != UNLIMITED
     yield {
         "name": f"{name}, part of the bound of {one['bound']:.3g} s; {note}",

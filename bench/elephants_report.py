@@ -10,6 +10,7 @@ from bench.dataplane import HEALTHY, SLOW
 from bench.elephants import (
     CHANGE,
     CONNECTIONS,
+    FEW,
     FLOW,
     FRR,
     PACKET,
@@ -83,8 +84,8 @@ def _goal_of_bound(run: Run) -> float | None:
     if run.routing != PACKET:
         return None
     if run.scenario == HEALTHY:
-        return GOAL_HEALTHY if int(run.workload) <= 8 else None
-    return GOAL_MANY if int(run.workload) >= 8 else None
+        return GOAL_HEALTHY if int(run.workload) <= FEW else None
+    return GOAL_MANY if int(run.workload) >= FEW else None
 
 
 def _udp_rows(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
