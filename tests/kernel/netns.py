@@ -6,6 +6,7 @@ import secrets
 import socket
 import subprocess
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from fared.lab.namespaces import Netns
 
@@ -38,6 +39,20 @@ def packet_socket(namespace: str, interface: str):
         with inside(namespace):
             sock.bind((interface, 0))
         yield sock
+
+
+def neighbor_tables() -> str:
+    """Say how full the kernel's neighbor tables are, which all namespaces of a machine share.
+
+    While one is full (net.ipv4.neigh.default.gc_thresh3), hosts do not answer unknown neighbors.
+    """
+    found = []
+    for name in ("arp_cache", "ndisc_cache"):
+        heads, *lines = Path("/proc/net/stat", name).read_text("ascii").splitlines()
+        rows = [dict(zip(heads.split(), line.split(), strict=True)) for line in lines]
+        full = sum(int(row["table_fulls"], 16) for row in rows)
+        found.append(f"{name}: {int(rows[0]['entries'], 16)} entries, {full} times full")
+    return "; ".join(found)
 
 
 class Namespaces:

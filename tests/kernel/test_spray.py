@@ -22,7 +22,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.nftables import Nft, NftError, find_nft
 from fared.kernel.spray import KernelSpray, open_spray
 from fared.lab.namespaces import Netns
-from tests.kernel.netns import Namespaces, inside, run
+from tests.kernel.netns import Namespaces, inside, neighbor_tables, run
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -70,7 +70,7 @@ class Box:
         self.do(*(PutNextHop(i, hop) for i, hop in zip(HOPS, hops, strict=True)))
         self.weigh(*WEIGHTS)
         self.do(PutRoute(parse_prefix(PREFIXES[family]), GROUP))
-        wait_for(self.resolved, 10, "the neighbors answer")
+        wait_for(self.resolved, 10, lambda: f"the neighbors answer; {neighbor_tables()}")
         opened = open_spray(self.fib)
         assert opened is not None
         self.kernel: KernelSpray = opened
