@@ -41,7 +41,7 @@ OUTPUT = ROOT / "build" / "bench"
 REPORT = OUTPUT / "report.md"
 PATIENCE = 300.0
 """Seconds after which a section is considered to hang."""
-PATIENT = {"collectives": 600.0}
+PATIENT = {"chaos": 1000.0, "collectives": 600.0}
 """The same for sections that take longer."""
 FAREWELL = 20.0
 """Seconds for a section to remove its namespaces after SIGTERM."""
@@ -68,6 +68,7 @@ SECTIONS = {
     "elephants": "Few elephants: 1 to 128 connections, by flow, flowlet and packet",
     "collectives": "Collectives: ring and all-to-all by flow, flowlet and packet, and queues",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
+    "chaos": "Chaos: ten minutes of faults at random among fared, FRR and BIRD",
 }
 INTRO = """\
 Cost and performance of fared, compared with FRR, BIRD, iproute2 or an older method in one run on

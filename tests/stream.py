@@ -66,6 +66,10 @@ class Stream:
         gaps = (later - sooner for sooner, later in itertools.pairwise(arrived))
         return (max(gaps) - 1) / self._rate
 
+    def missing(self, first: int, last: int) -> int:
+        """How many of the packets sent as number ``first`` to before ``last`` have not arrived."""
+        return last - first - sum(number in self._arrived for number in range(first, last))
+
     def flowing(self) -> bool:
         """Whether a packet sent in the last 50 ms has arrived."""
         return self.sent > 0 and self.sent - max(self._arrived, default=-99) < self._rate * 0.05

@@ -201,8 +201,9 @@ def apply_sysctls(
 class SettingsKeeper:
     """Keeps the settings right while the daemon runs; ``rows`` is their present state.
 
-    In mode ``check`` they are only read, in mode ``ignore`` not at all. If another program keeps
-    writing a different value, corrections follow after pauses that double.
+    In mode ``check`` they are only read, in mode ``ignore`` not at all. A correction restores the
+    last accepted value, which may be the operator's own: of hash policies, 3 and not 1. If another
+    program keeps writing a different value, corrections follow after pauses that double.
     """
 
     def __init__(self, mode: SysctlMode, root: Path = PROC_SYS) -> None:
@@ -211,6 +212,7 @@ class SettingsKeeper:
         self._rows: dict[str, SysctlRow] = {}
         self._disputes = Disputes()
         self._not_before: dict[str, float] = {}
+        self._accepted: dict[str, str] = {}
         self.set_back = 0
         """Counts settings that were changed by others and corrected."""
 
@@ -243,8 +245,9 @@ class SettingsKeeper:
             if known is None or (row is not known and not _alike(row, known)):
                 changed.append(row)
         self._rows = rows
-        for path in self._not_before.keys() - rows.keys():
-            del self._not_before[path]
+        for kept in (self._not_before, self._accepted):
+            for path in kept.keys() - rows.keys():
+                del kept[path]
         return changed
 
     def _look(self, setting: Wanted, known: SysctlRow | None, now: float) -> SysctlRow:
@@ -253,6 +256,8 @@ class SettingsKeeper:
         if row.action == "unread" and known is not None:  # no descriptor or memory just now
             return known
         if row.ok:
+            if row.found is not None:
+                self._accepted[setting.path] = row.found
             self._not_before.pop(setting.path, None)
             return known if known is not None and known.ok else row
         if row.action != "left" or self._mode is SysctlMode.CHECK:
@@ -264,9 +269,14 @@ class SettingsKeeper:
         if self._not_before.get(setting.path, now) > now:
             return row
         self._not_before.pop(setting.path, None)
-        row = replace(_apply(self._mode, setting, path), found=row.found)
+        row = replace(_apply(self._mode, self._restored(setting), path), found=row.found)
         self.set_back += known is not None and row.ok
         return row
+
+    def _restored(self, setting: Wanted) -> Wanted:
+        """The setting with the value to write: the last accepted one, if it still is."""
+        value = self._accepted.get(setting.path, setting.value)
+        return replace(setting, value=value) if _accepts(setting, value) else setting
 
 
 def _alike(row: SysctlRow, known: SysctlRow) -> bool:

@@ -149,6 +149,19 @@ def test_a_setting_that_was_right_is_set_back(tree):
     assert kept.keeper.check(kept.wanted, 0.0) == []
 
 
+def test_an_accepted_value_of_the_operator_is_restored_not_the_default(tree):
+    """Hash policy 3 has fields of its own; 1, the default of fared, would move all flows."""
+    path = tree / "net/ipv4/fib_multipath_hash_policy"
+    path.write_text("3\n")
+    keeper = SettingsKeeper(SysctlMode.SET, tree)
+    wanted = wanted_sysctls(1)
+    keeper.check(wanted, 0.0)
+    path.write_text("0\n")
+    (row,) = keeper.check(wanted, 1.0)
+    assert (row.action, row.found, row.ok) == ("set", "0", True)
+    assert path.read_text() == "3\n"
+
+
 def test_whoever_insists_on_a_value_has_it_for_growing_pauses(tree):
     kept = Kept(tree)
     assert [kept.meddle()[0][0] for _ in range(4)] == ["set", "set", "set", "left"]

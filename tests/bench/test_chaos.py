@@ -1,0 +1,84 @@
+"""Faults at random in a live fabric of all implementations: all are repaired."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from bench import chaos, chaos_faults
+from bench.chaos import Entry
+from fared.lab.fabric import Fabric
+
+SEED = 21
+LEDGER = [
+    Entry("link down", "L1 S1", 0.1, 0.4, 5, 1000),
+    Entry("link down", "L2 S1", 0.3, 0.6, 15, 1000),
+    Entry("kill -9", "L1 (fared)", 0.0, 60.0, 900, 9000, "kernels: no route"),
+]
+
+
+class DeafRecorder:
+    """In place of the recorder, which needs namespaces."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        """Open nothing."""
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, seed: int, count: int) -> list[tuple[str, str, float]]:
+    monkeypatch.setattr(chaos_faults, "Recorder", DeafRecorder)
+    random.seed()  # nothing but the seed counts
+    faults = chaos_faults.Faults(Fabric.from_file(chaos.FABRIC), seed)
+    return [(fault.kind, fault.target, fault.hold) for fault in islice(faults, count)]
+
+
+def test_a_seed_draws_the_same_faults_each_time_and_another_seed_others(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    first = drawn(monkeypatch, SEED, 100)
+    assert first == drawn(monkeypatch, SEED, 100)
+    assert first != drawn(monkeypatch, SEED + 1, 100)
+
+
+def test_every_round_has_every_kind_of_fault(monkeypatch: pytest.MonkeyPatch):
+    kinds = [kind for kind, _, _ in drawn(monkeypatch, SEED, 26)]
+    assert len(set(kinds)) == 13
+    assert set(kinds[:13]) == set(kinds[13:]) == set(kinds)
+
+
+def test_the_table_counts_faults_repairs_and_lost_packets_by_kind():
+    words = [line.split() for line in chaos.table(LEDGER)]
+    assert words[1][:4] == ["kill", "-9", "1", "0"]
+    assert words[1][-2:] == ["900", "900"]
+    assert words[2][:4] == ["link", "down", "2", "2"]
+    assert words[2][4:6] == ["0.20", "s"]  # the median until kernels are right
+    assert words[2][-2:] == ["20", "15"]
+    assert words[3][:3] == ["all", "3", "2"]
+    assert words[3][-2:] == ["920", "900"]
+
+
+def test_a_fault_left_unrepaired_misses_the_goal_of_the_report_with_its_reason():
+    row = chaos.rows_of(LEDGER)[0]
+    assert (row["ours"], row["met"]) == (1, False)
+    assert "kernels: no route" in row["note"]
+    assert chaos.rows_of(LEDGER[:2])[0]["met"]
+
+
+@pytest.mark.netns
+@pytest.mark.peers
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.timeout(400)
+def test_a_minute_of_faults_leaves_nothing_unrepaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(chaos, "LOGS", tmp_path)
+    ledger = chaos.run(1.0, SEED)
+    print("\n".join(chaos.table(ledger)))  # noqa: T201
+    assert [(e.kind, e.target, e.problem) for e in ledger if e.problem is not None] == []
+    assert len({entry.kind for entry in ledger}) > 3
