@@ -7,8 +7,13 @@ from fared.config.section import Section
 
 
 class IsisGracefulRestart(Section, frozen=True):
-    """Graceful restart of IS-IS (RFC 8706). ``helper``: for neighbors that restart."""
+    """Graceful restart of IS-IS (RFC 8706). ``enabled``: of this router, ``helper``: of neighbors.
 
+    ``grace_period``: seconds that a restart of this router takes at most.
+    """
+
+    enabled: bool = False
+    grace_period: values.WholeSeconds = 60
     helper: bool = False
 
 

@@ -50,11 +50,10 @@ class GracefulRestart:
 
     @property
     def period(self) -> float | None:
-        """The grace period; None: graceful restart is not enabled."""
-        ospf = self._host.config.ospf
-        if ospf is None or not ospf.graceful_restart.enabled:
-            return None
-        return float(ospf.graceful_restart.grace_period)
+        """The longest grace period; None: graceful restart is not enabled in any protocol."""
+        sections = self._host.config.protocols.values()
+        enabled = [s.graceful_restart for s in sections if s.graceful_restart.enabled]
+        return max((float(restart.grace_period) for restart in enabled), default=None)
 
     def begun(self, *, routes: bool) -> GracefulRestartBegun | None:
         """Return the restart that this process completes; ``routes``: the kernel has some of ours.
@@ -88,7 +87,7 @@ class GracefulRestart:
         """Announce a restart to the neighbors, then restart. Raises CommandError."""
         host, period = self._host, self.period
         if period is None:
-            text = "graceful restart is not enabled (ospf: graceful-restart: enabled)"
+            text = "graceful restart is not enabled (graceful-restart: enabled)"
             raise CommandError("unsupported", text)
         if not host.runner.router.startup.ready:
             raise CommandError("busy", "the daemon is still starting")

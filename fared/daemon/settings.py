@@ -299,6 +299,8 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         ),
         limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
         restart_helper=section.graceful_restart.helper,
+        restarts=section.graceful_restart.enabled,
+        restart_period=float(section.graceful_restart.grace_period),
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

@@ -9,6 +9,7 @@ import msgspec
 
 from fared.core.bfd import BfdStatus
 from fared.isis.ids import Level, LevelSet
+from fared.isis.reacquisition import Reacquisition
 from fared.isis.settings import CircuitKind, CircuitSettings
 from fared.te.advertise import AdvertisedLink
 
@@ -79,6 +80,8 @@ class Adjacency(msgspec.Struct, eq=False):
     """Whether it asks not to be advertised (RFC 8706, SA)."""
     helps: bool = False
     """Whether its hellos have the restart TLV."""
+    waits: bool = False
+    """Whether it has acknowledged that this router is about to restart (PA)."""
 
     @property
     def up(self) -> bool:
@@ -101,6 +104,8 @@ class LanLevel(msgspec.Struct):
     may_elect: bool = False
     """Whether two hello intervals have passed (§8.4.1 d)): before, it does not elect itself."""
     hello_timer: Timer | None = None
+    reacquiring: Reacquisition | None = None
+    """The restart of this router on this circuit, None if it began without one."""
     hello_credit: float = 0.0
     """Engine time that limits immediate hellos: each one sent moves it forward."""
     elect_timer: Timer | None = None
@@ -123,6 +128,8 @@ class Circuit(AdvertisedLink[CircuitSettings]):
         """By level, on a broadcast circuit."""
         self.hello_timer: Timer | None = None
         self.hello_credit = 0.0
+        self.reacquiring: Reacquisition | None = None
+        """The restart of this router here, None on a LAN, or if it began without one."""
         self.flaps: dict[tuple[int, int], int] = {}
         """How often adjacencies were lost, by (system id, SNPA; 0 on point-to-point circuits)."""
 

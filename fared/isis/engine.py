@@ -12,6 +12,7 @@ from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix
 from fared.core.igp import (
     ExternalRoutes,
+    GracefulRestartBegun,
     GracefulRestartRequested,
     LimitsReset,
     LinkChanged,
@@ -39,6 +40,7 @@ from fared.isis.origination.originate import Originator
 from fared.isis.pdu.auth import verify
 from fared.isis.pdu.codec import LSPS, decode_raw, peek_type, read_pdu
 from fared.isis.pdu.model import Csnp, LanHello, P2pHello, PduType, Psnp
+from fared.isis.restarter import Restarter
 from fared.isis.settings import IsisSettings
 from fared.isis.snapshot import IsisSnapshot, take_snapshot
 from fared.isis.ted.builder import TedBuilder
@@ -77,6 +79,7 @@ class IsisEngine:
         self._hello = HelloProtocol(instance, transmitter, self)
         self._circuits = CircuitManager(instance, self._hello, self)
         self._originator = Originator(instance, self._flooding)
+        self._restarter = Restarter(instance, self._hello, self._flooding, self._originator)
         self._ted = TedBuilder(instance)
         self._leaking = RouteLeaking(instance, self._originator, self._ted.attributes)
         self._external = External(instance, self._originator)
@@ -109,17 +112,25 @@ class IsisEngine:
                 self._circuits.removed(event.ifindex)
             case SettingsApplied():
                 self._apply(event.settings)
-            # IS-IS has no graceful restart yet: its adjacencies end.
-            case ShutdownRequested() | GracefulRestartRequested():
-                self._shutdown()
-            case LimitsReset():
-                self._flooding.limits.reset()
             case RoutesComputed():
                 self._leaking.routes_computed(event)
+                self._restarter.routes_computed()
             case ExternalRoutes():
                 self._external.routes.update(event)
             case BfdChanged():
                 self._hello.detection.changed(event)
+            case _:
+                self._operate(event)
+
+    def _operate(self, event: Input) -> None:
+        """Process an input of an operator."""
+        match event:
+            case ShutdownRequested():
+                self._shutdown()
+            case GracefulRestartRequested() | GracefulRestartBegun():
+                self._restart(event)
+            case LimitsReset():
+                self._flooding.limits.reset()
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -140,6 +151,7 @@ class IsisEngine:
         if self.settled:
             return []
         if not self._stopped:
+            self._restarter.settle()
             self._settle_attached()
             self._leaking.settle()
             self._external.settle()
@@ -160,6 +172,7 @@ class IsisEngine:
             overloaded=self._originator.overloaded,
             attached=self._originator.attached,
             hostnames={level: self._ted.hostnames(level) for level in self._instance.databases},
+            restarted=self._restarter.last,
             topologies=self._flooding.dynamic.views(),
         )
 
@@ -191,13 +204,13 @@ class IsisEngine:
 
     @property
     def restarting(self) -> bool:
-        """Whether it restarts gracefully."""
-        return False
+        """Whether it restarts gracefully: the routes from before the restart stay unchanged."""
+        return self._instance.restart is not None
 
     @property
     def restart_announced(self) -> bool:
-        """Whether all neighbors know of a requested graceful restart."""
-        return True
+        """Whether all neighbors have acknowledged a requested graceful restart."""
+        return self._stopped or self._restarter.announced
 
     @property
     def boot_count(self) -> int:
@@ -265,6 +278,7 @@ class IsisEngine:
                 self._hello.receive_lan(circuit, event, pdu)
             case Csnp():
                 self._flooding.receive_csnp(circuit, source, pdu)
+                self._hello.reacquirer.described(circuit, pdu)
             case Psnp():
                 self._flooding.receive_psnp(circuit, source, pdu)
         return raw.kind
@@ -352,6 +366,17 @@ class IsisEngine:
         self._ted.everything_changed("settings")
         self._leaking.everything_changed()
         self._external.everything_changed()
+
+    def _restart(self, event: GracefulRestartRequested | GracefulRestartBegun) -> None:
+        """Restart gracefully, if that is enabled; else the adjacencies end, and begin anew."""
+        settings = self._instance.settings
+        if isinstance(event, GracefulRestartBegun):
+            if settings.restarts:
+                self._restarter.begin(event)
+        elif settings.restarts:
+            self._restarter.announce(min(event.period, settings.restart_period))
+        else:
+            self._shutdown()
 
     def _shutdown(self) -> None:
         self._leave()

@@ -29,6 +29,14 @@ _JITTER = 0.25
 _KEPT = 16
 
 
+class Restarting(msgspec.Struct, frozen=True):
+    """A graceful restart of this router, until ``until`` at most (RFC 8706, T3)."""
+
+    began: float
+    until: float
+    planned: bool
+
+
 class HelpEnded(msgspec.Struct, frozen=True):
     """How this router ceased to help a neighbor: ``completed``, or why the adjacency ended."""
 
@@ -52,6 +60,12 @@ class Instance:
         """The budgets of announcements by level, of ``origination.originate``."""
         self.help_ended: deque[HelpEnded] = deque(maxlen=_KEPT)
         """The last graceful restarts of neighbors."""
+        self.restart: Restarting | None = None
+        """The graceful restart of this router that is in progress."""
+        self.keeps_lsps = False
+        """Whether our LSPs from before a restart stay as they are: no new ones are generated."""
+        self.leaves_until: float | None = None
+        """This router is about to restart: the time until which neighbors are to wait for it."""
         self.databases: dict[Level, Lsdb] = {level: Lsdb(level) for level in settings.levels.levels}
 
     @property

@@ -154,6 +154,9 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Keyring of each level that has one, as (level, keys)."""
     restart_helper: bool = False
     """Whether adjacencies stay up while neighbors restart gracefully (RFC 8706)."""
+    restarts: bool = False
+    """Whether this router restarts gracefully (RFC 8706), in ``restart_period`` seconds at most."""
+    restart_period: float = 60.0
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0, for key lifetimes."""
 

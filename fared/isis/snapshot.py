@@ -12,10 +12,11 @@ from fared.core.reduction import ReductionSettings
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
-from fared.isis.instance import HelpEnded, Instance
+from fared.isis.instance import HelpEnded, Instance, Restarting
 from fared.isis.lsdb import Lsdb, StoredLsp
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp
+from fared.isis.restarter import RestartEnded
 from fared.isis.settings import CircuitKind
 
 
@@ -125,6 +126,9 @@ class IsisSnapshot(msgspec.Struct, frozen=True):
     areas: tuple[bytes, ...]
     hostname: str | None
     levels: LevelSet
+    restarts: bool
+    restarting: Restarting | None
+    restarted: RestartEnded | None
     helper: bool
     help_ended: tuple[HelpEnded, ...]
     families: tuple[int, ...]
@@ -154,6 +158,7 @@ def take_snapshot(
     overloaded: bool,
     attached: bool,
     hostnames: Mapping[Level, Mapping[int, str]],
+    restarted: RestartEnded | None = None,
     topologies: tuple[TopologyView, ...] = (),
 ) -> IsisSnapshot:
     """Copy the visible state of the live engine. ``hostnames``: by level and system id."""
@@ -168,6 +173,9 @@ def take_snapshot(
                 waiting[ifindex] = waiting.get(ifindex, 0) + 1
     return IsisSnapshot(
         system_id=instance.system_id,
+        restarts=instance.settings.restarts,
+        restarting=instance.restart,
+        restarted=restarted,
         helper=instance.settings.restart_helper,
         help_ended=tuple(instance.help_ended),
         areas=settings.areas,

@@ -8,6 +8,8 @@ The engine connects the parts and dispatches to them. Work that is done once for
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix, dotted
@@ -186,12 +188,22 @@ class OspfEngine:
         match event:
             case ShutdownRequested():
                 self._shutdown()
-            case GracefulRestartRequested(period):
-                self._restarter.announce(period)
-            case GracefulRestartBegun():
-                self._restarter.begin(event)
+            case GracefulRestartRequested() | GracefulRestartBegun():
+                self._restart(event)
             case LimitsReset():
                 self._flooding.limits.reset()
+
+    def _restart(self, event: GracefulRestartRequested | GracefulRestartBegun) -> None:
+        """Restart gracefully, if that is enabled; else the adjacencies end, and begin anew."""
+        restart = self._instance.settings.graceful_restart
+        if isinstance(event, GracefulRestartBegun):
+            if restart.enabled:
+                remaining = min(event.remaining, restart.period)
+                self._restarter.begin(replace(event, remaining=remaining))
+        elif restart.enabled:
+            self._restarter.announce(min(event.period, restart.period))
+        else:
+            self._shutdown()
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""

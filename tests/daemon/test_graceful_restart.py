@@ -152,3 +152,15 @@ def test_a_directory_that_cannot_be_written_is_logged(tmp_path: Path):
     host = Host(tmp_path)
     GracefulRestart(host).running()
     assert [event for event, _ in host.log] == ["restart-state-not-kept"]
+
+
+def test_with_both_protocols_the_longest_grace_period_counts(tmp_path: Path):
+    host = Host(tmp_path)
+    text = Path(host.path).read_text() + (
+        "isis: {net: 49.0001.0000.0000.0001.00, interfaces: {lo: {passive: true}},"
+        " graceful-restart: {enabled: true, grace-period: 90}}\n"
+    )
+    host.config = load_text(text)
+    assert GracefulRestart(host).period == 90.0
+    host.config = load_text(text.replace("enabled: true, grace-period: 60", "enabled: false"))
+    assert GracefulRestart(host).period == 90.0

@@ -21,7 +21,8 @@ from tests.stream import Stream
 from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
-CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
+DIRECTORY = Path(__file__).parents[2] / "containerlab"
+FABRICS = {"ospf": "clos3.clab.yml", "isis": "clos3-isis.clab.yml"}
 RATE, FLOWS = 5000, 64
 """Packets/s in each direction, so 10,000 in all, over all spines."""
 QUIET = FibSettings().coalesce_delay + 1.0
@@ -29,15 +30,16 @@ QUIET = FibSettings().coalesce_delay + 1.0
 WAYS = (("h1", "h2"), ("h2", "h1"))
 
 
-@pytest.fixture(scope="module")
-def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+@pytest.fixture(scope="module", params=FABRICS)
+def fabric(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[Fabric]:
     """The fabric of the demo, with graceful restart at every router."""
-    with Fabric.from_file(CLOS3, directory=tmp_path_factory.mktemp("clos3")) as running:
+    file = DIRECTORY / FABRICS[request.param]
+    with Fabric.from_file(file, directory=tmp_path_factory.mktemp("clos3")) as running:
         assert await_paths(running, 60.0) is not None
         for plan in running.plan.routers:
             file = running.node(plan.name).directory / "fared.yaml"
             config = yaml.safe_load(file.read_text())
-            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
+            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
             file.write_text(yaml.safe_dump(config))
             running.node(plan.name).cli("config", "reload")
         yield running

@@ -32,7 +32,7 @@ def star(*, helper: bool = True, leaves=(2, 3, 4)) -> Network:
     """Router 1 in the middle of others, which are connected to router 9 as well."""
     net = Network()
     for number in (1, *leaves, 9):
-        settings = GracefulRestartSettings(helper=helper)
+        settings = GracefulRestartSettings(enabled=True, helper=helper)
         net.add(number, graceful_restart=settings, epoch=1.8e9)
     for number in leaves:
         net.join(1, number, FAST)
@@ -263,7 +263,9 @@ def _down(net: Network, number: int):
 def lan_restart(which: str) -> None:
     net = Network()
     for number in (1, 2, 3):
-        net.add(number, graceful_restart=GracefulRestartSettings(helper=True), epoch=1.8e9)
+        net.add(
+            number, graceful_restart=GracefulRestartSettings(enabled=True, helper=True), epoch=1.8e9
+        )
     net.lan(1, 2, 3, settings=LAN)
     net.run(15.0)
     assert net.in_sync()

@@ -28,7 +28,7 @@ from fared.router.protocols import ISIS
 if TYPE_CHECKING:
     from fared.api.schema import isis as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
-    from fared.api.schema.restart import ProtocolRestart
+    from fared.api.schema.restart import EndedRestart, ProtocolRestart, RunningRestart
     from fared.api.schema.system import IsisStatus, LevelStatus
 
 
@@ -218,9 +218,9 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
     snapshot = context.isis
     return {
         "proto": ISIS,
-        "enabled": False,
-        "restarting": None,
-        "restarted": None,
+        "enabled": snapshot.restarts,
+        "restarting": _restarting(context),
+        "restarted": _restarted(context),
         "helper": snapshot.helper,
         "helping": [
             {
@@ -244,6 +244,29 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
             }
             for ended in snapshot.help_ended
         ],
+    }
+
+
+def _restarting(context: ViewContext) -> RunningRestart | None:
+    current = context.isis.restarting
+    if current is None:
+        return None
+    return {
+        "planned": current.planned,
+        "since": round(context.now - current.began, 3),
+        "remaining": round(current.until - context.now, 3),
+    }
+
+
+def _restarted(context: ViewContext) -> EndedRestart | None:
+    last = context.isis.restarted
+    if last is None:
+        return None
+    return {
+        "planned": last.planned,
+        "duration": round(last.duration, 3),
+        "ended": round(context.now - last.at, 3),
+        "result": last.result,
     }
 
 

@@ -54,7 +54,11 @@ class DisElection:
         neighbors = [
             Candidate(a.system_id, a.snpa, a.priority, a.lan_id) for a in circuit.adjacencies(level)
         ]
-        found = elect(own, neighbors, current=lan.dis, eligible=lan.may_elect)
+        # RFC 8706 §3.3.1: a DIS that restarts stays the DIS, as its neighbors' hellos say
+        remains = self._instance.restart is not None and any(
+            neighbor.lan_id == own_lan_id for neighbor in neighbors
+        )
+        found = elect(own, neighbors, current=lan.dis, eligible=lan.may_elect or remains)
         self._set_dis(circuit, level, found)
 
     def _waited(self, circuit: Circuit, level: Level) -> None:

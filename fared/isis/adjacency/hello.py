@@ -24,6 +24,7 @@ from fared.isis.adjacency.detection import FailureDetection
 from fared.isis.adjacency.dis_election import DisElection
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher, all_adjacencies
 from fared.isis.adjacency.hello_timer import HelloTimer, hello_levels
+from fared.isis.adjacency.reacquirer import Reacquirer
 from fared.isis.adjacency.restart import RestartHelper
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
 from fared.isis.ids import Level, LevelSet
@@ -68,6 +69,7 @@ class HelloProtocol:
         self._restart_helper = RestartHelper(
             instance, watcher, self._adjacencies, self._hello_timer.send_now
         )
+        self.reacquirer = Reacquirer(instance, self._hello_timer.send_now)
         self._stopped = False
         self._borrowed: tuple[int, ...] = ()
         """The address in hellos on interfaces without an IPv4 address."""
@@ -83,6 +85,7 @@ class HelloProtocol:
             for level in levels_on(self._instance, circuit).levels:
                 self._start_level(circuit, level)
         else:
+            self.reacquirer.begin(circuit, None)
             self._hello_timer.start(circuit, None)
 
     def circuit_down(self, circuit: Circuit, reason: str) -> None:
@@ -132,6 +135,12 @@ class HelloProtocol:
             if circuit.is_active:
                 self.circuit_changed(circuit)
 
+    def announce_restart(self) -> None:
+        """Announce a restart of this router to all neighbors at once (RFC 8706 §3.2.3)."""
+        for circuit in self._instance.ordered_circuits():
+            if circuit.is_active:
+                self._hello_timer.send_now_all(circuit)
+
     def shutdown(self) -> None:
         """Send final hellos on all circuits, and none after them; adjacencies stay as they are."""
         self._stopped = True
@@ -142,6 +151,7 @@ class HelloProtocol:
 
     def _start_level(self, circuit: Circuit, level: Level) -> None:
         circuit.lan[level] = LanLevel(level)
+        self.reacquirer.begin(circuit, level)
         self._hello_timer.start(circuit, level)
         self._dis_election.wait(circuit, level)
 
@@ -235,6 +245,11 @@ class HelloProtocol:
         if self._restart_helper.receive(adjacency, hello):
             self._keep(adjacency, before)
             return
+        # §3.3.1: and while this router restarts
+        followed = self.reacquirer.follow(adjacency, hello, event)
+        if followed is None:
+            return
+        event = followed
         # another usage: ``Adjacencies.use`` says how this deviates from the tables
         if levels != adjacency.levels:
             self._adjacencies.use(adjacency, levels, "neighbor changed its levels or areas")
@@ -306,6 +321,7 @@ class HelloProtocol:
             adjacency.priority, adjacency.lan_id = standing
             self._keep(adjacency, before)
             return
+        self.reacquirer.follow(adjacency, hello, event)
         self._run_state_machine(adjacency, hello.holding_time, event, before)
         # §8.4.5: the priority decides; the LAN id shows whether the neighbor has elected itself
         if standing != (adjacency.priority, adjacency.lan_id):

@@ -17,6 +17,7 @@ from fared.isis.circuit import Circuit, LanLevel
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.pdu.model import LanHello, P2pHello
+from fared.isis.reacquisition import T1
 from fared.isis.transmit import Transmitter
 
 _QUICK_GAP = 0.25
@@ -27,6 +28,11 @@ _QUICK_BURST = 4
 def hello_levels(circuit: Circuit) -> tuple[Level | None, ...]:
     """The levels that hellos are sent for: each one of a LAN; None, both at once, elsewhere."""
     return tuple(sorted(circuit.lan)) if circuit.broadcast else (None,)
+
+
+def hello_holder(circuit: Circuit, level: Level | None) -> Circuit | LanLevel:
+    """The object that holds timer and limit."""
+    return circuit if level is None else circuit.lan[level]
 
 
 class HelloTimer:
@@ -44,7 +50,7 @@ class HelloTimer:
 
     def stop(self, circuit: Circuit, level: Level | None) -> None:
         """Send a final hello if the link still carries frames, and stop."""
-        holder = _holder(circuit, level)
+        holder = hello_holder(circuit, level)
         if holder.hello_timer is None:
             return
         self._process.timers.cancel(holder.hello_timer)
@@ -54,8 +60,13 @@ class HelloTimer:
 
     def send_now(self, circuit: Circuit, level: Level | None) -> None:
         """Send a hello now, or as soon as the limit allows."""
-        holder = _holder(circuit, level)
+        holder = hello_holder(circuit, level)
         if holder.hello_timer is None:
+            return
+        # RFC 8706 §3.3.1: between two requests no hello is sent
+        if holder.reacquiring is not None and holder.reacquiring.requesting:
+            if not holder.reacquiring.requests:
+                self._send(circuit, level)
             return
         due = holder.hello_credit - _QUICK_BURST * _QUICK_GAP
         if due <= self._process.now:
@@ -85,14 +96,19 @@ class HelloTimer:
 
     def _send(self, circuit: Circuit, level: Level | None) -> None:
         instance = self._instance
-        holder = _holder(circuit, level)
+        holder = hello_holder(circuit, level)
         used = max(instance.process.now, holder.hello_credit) + _QUICK_GAP
         holder.hello_credit = min(used, instance.process.now + (_QUICK_BURST + 1) * _QUICK_GAP)
         interval, now = hello_interval(circuit, level), instance.process.now
-        # ISO 10589 §10.1: jitter. From the earliest time on the hello may leave together with those
-        # of other circuits, in one wake-up.
-        earliest = now + instance.earliest(interval)
-        self._arm(circuit, level, now + instance.jitter(interval), earliest)
+        if holder.reacquiring is not None and holder.reacquiring.requesting:
+            holder.reacquiring = holder.reacquiring.requested()
+        if holder.reacquiring is not None and holder.reacquiring.requesting:
+            self._arm(circuit, level, now + T1)
+        else:
+            # ISO 10589 §10.1: jitter. From the earliest time on the hello may leave together with
+            # those of other circuits, in one wake-up.
+            earliest = now + instance.earliest(interval)
+            self._arm(circuit, level, now + instance.jitter(interval), earliest)
         if not levels_on(instance, circuit):
             return
         hello: LanHello | P2pHello
@@ -112,12 +128,7 @@ class HelloTimer:
     def _arm(
         self, circuit: Circuit, level: Level | None, due: float, earliest: float | None = None
     ) -> None:
-        holder = _holder(circuit, level)
+        holder = hello_holder(circuit, level)
         self._process.timers.cancel(holder.hello_timer)
         send = partial(self._send, circuit, level)
         holder.hello_timer = self._process.timers.arm(due, send, earliest)
-
-
-def _holder(circuit: Circuit, level: Level | None) -> Circuit | LanLevel:
-    """The object that holds timer and limit."""
-    return circuit if level is None else circuit.lan[level]

@@ -12,7 +12,7 @@ from fared.isis.adjacency.checks import levels_on, own_nlpids, own_topologies
 from fared.isis.adjacency.detection import bfd_tlv
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.adjacency.restart import restart_tlvs
-from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
+from fared.isis.circuit import Adjacency, AdjacencyState, Circuit, LanLevel
 from fared.isis.ids import Level, LevelSet, Snpa
 from fared.isis.instance import Instance
 from fared.isis.pdu.codec import encode_pdu
@@ -66,13 +66,15 @@ def p2p_hello(instance: Instance, circuit: Circuit, adjacency: Adjacency | None)
     return P2pHello(
         circuit_type=levels_on(instance, circuit),
         source_id=instance.system_id,
-        holding_time=holding_time(circuit, None),
+        holding_time=_holding_time(instance, circuit, None),
         local_circuit_id=circuit.circuit_id,
         tlvs=(
             _three_way(circuit, adjacency),
             *_common(instance, circuit),
             *_flooding_parameters(instance.settings),
-            *restart_tlvs(instance, circuit, all_adjacencies(circuit)),
+            *restart_tlvs(
+                instance, circuit, all_adjacencies(circuit), requesting=_requesting(circuit)
+            ),
         ),
     )
 
@@ -90,19 +92,35 @@ def lan_hello(
         IsNeighbors(tuple(Snpa(snpa) for snpa in snpas[at : at + _SNPAS_PER_TLV]))
         for at in range(0, len(snpas), _SNPAS_PER_TLV)
     )
+    lan = circuit.lan[level]
+    known = list(lan.adjacencies.values())
     return LanHello(
         level=int(level),
         circuit_type=levels_on(instance, circuit) | LevelSet(int(level)),
         source_id=instance.system_id,
-        holding_time=holding_time(circuit, level),
+        holding_time=_holding_time(instance, circuit, level),
         priority=circuit.settings.priority,
-        lan_id=circuit.lan[level].dis,
+        lan_id=lan.dis,
         tlvs=(
             *_common(instance, circuit),
             *received,
-            *restart_tlvs(instance, circuit, list(circuit.lan[level].adjacencies.values())),
+            *restart_tlvs(instance, circuit, known, requesting=_requesting(lan)),
         ),
     )
+
+
+def _requesting(holder: Circuit | LanLevel) -> bool:
+    """Whether hellos have RR set."""
+    return holder.reacquiring is not None and holder.reacquiring.requesting
+
+
+def _holding_time(instance: Instance, circuit: Circuit, level: Level | None) -> int:
+    """The holding time of a hello: that of a restart while RR is set (RFC 8706 §3.2.1 a))."""
+    usual, restart = holding_time(circuit, level), instance.restart
+    if restart is None or not _requesting(circuit if level is None else circuit.lan[level]):
+        return usual
+    left = math.ceil(restart.until - instance.process.now)
+    return max(usual, min(_MAX_HOLDING_TIME, left))
 
 
 def padded(

@@ -43,6 +43,7 @@ class RestartHelper:
         restart = next(iter(of_type(hello.tlvs, Restart)), None)
         flags = 0 if restart is None else restart.flags
         adjacency.helps = restart is not None
+        adjacency.waits = answers_us(self._instance, hello, RestartFlag.PA) is not None
         self._suppress(adjacency, suppressed=bool(flags & RestartFlag.SA))
         helps = self._instance.settings.restart_helper and adjacency.up
         # RFC 8706 §3.2.3: a planned restart is announced; the holding time is that of the restart
@@ -107,10 +108,31 @@ class RestartHelper:
         self._instance.process.log("info", event, interface=name, neighbor=system, **fields)
 
 
+def answers_us(instance: Instance, hello: LanHello | P2pHello, flag: RestartFlag) -> Restart | None:
+    """The answer to a restart of this router in a hello: RA or PA (§3.1), on a LAN with our id."""
+    return next(
+        (
+            tlv
+            for tlv in of_type(hello.tlvs, Restart)
+            if tlv.flags & flag and tlv.system_id in (None, instance.system_id)
+        ),
+        None,
+    )
+
+
 def restart_tlvs(
-    instance: Instance, circuit: Circuit, adjacencies: list[Adjacency]
+    instance: Instance, circuit: Circuit, adjacencies: list[Adjacency], *, requesting: bool
 ) -> tuple[Restart, ...]:
-    """The restart TLVs of a hello: one without flags, or an answer to each restart (§3.1)."""
+    """The restart TLVs of a hello: one without flags, or an answer to each restart (§3.1).
+
+    This router restarts itself: RR (``requesting``), or is about to (PR). Then it helps nobody.
+    """
+    until = instance.leaves_until
+    if requesting:
+        return (Restart(int(RestartFlag.RR)),)
+    if until is not None:
+        left = max(0, min(0xFFFF, int(until - instance.process.now)))
+        return (Restart(int(RestartFlag.PR), left),)
     if not instance.settings.restart_helper:
         return ()
     answers = []

@@ -76,6 +76,7 @@ class Originator:
         self._awaited: dict[int, Timer] = {}
         """Circuits that came up and have no adjacency yet, with the timer that ends the delay."""
         self._starting = False
+        self._starting_timer: Timer | None = None
         self._started = False
         self._attached = False
 
@@ -89,7 +90,30 @@ class Originator:
         seconds = self._instance.settings.overload_on_startup
         if seconds > 0.0:
             self._starting = True
-            self._process.timers.arm(self._process.now + seconds, self._started_up)
+            due = self._process.now + seconds
+            self._starting_timer = self._process.timers.arm(due, self._started_up)
+
+    def restarted(self, *, synchronized: bool) -> None:
+        """A graceful restart: no overload bit, unless it ended before databases were complete."""
+        self._process.timers.cancel(self._starting_timer)
+        if self._starting is synchronized:
+            self._starting = not synchronized
+            self._headers.update(self._routers)
+
+    def resume(self) -> None:
+        """Generate our LSPs again after a restart, and purge those that are none any more."""
+        mine = self._instance.system_id
+        for level, database in self._instance.databases.items():
+            for entry in database.between(lsp_id(mine), lsp_id(mine, 0, 0xFF)):
+                self._generator.request(level, entry.lsp_id, force=not entry.purged)
+
+    def purge_former_networks(self) -> None:
+        """Purge the LSPs of pseudonodes from before a restart that are not ours any more."""
+        mine = self._instance.system_id
+        for level, database in self._instance.databases.items():
+            for entry in database.between(lsp_id(mine, 1), lsp_id(mine, 0xFF, 0xFF)):
+                if not entry.purged:
+                    self._generator.request(level, entry.lsp_id)
 
     @property
     def overloaded(self) -> bool:
@@ -228,6 +252,8 @@ class Originator:
 
     def settle(self) -> None:
         """Bring our LSPs up to date as far as throttles allow."""
+        if self._instance.keeps_lsps:
+            return
         for circuit in self._announcer.settle(self._process.now):
             for level in self._routers:
                 self._dirty[level, circuit.ifindex] = None

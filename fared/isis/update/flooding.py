@@ -259,10 +259,13 @@ class Flooding:
         ):
             self._database.refresh_own()
 
-    def awaited(self) -> int:
-        """LSPs requested from neighbors and not received, summed over circuits; start-up waits."""
-        circuits = self._lsp_transmitter.circuits.values()
-        return sum(len(queue.requests) for o in circuits for queue in o.levels.values())
+    def awaited(self, level: Level | None = None) -> int:
+        """LSPs requested from neighbors and not received, summed over circuits; start-up waits.
+
+        None: in all levels.
+        """
+        queues = (q for o in self._lsp_transmitter.circuits.values() for q in o.levels.values())
+        return sum(len(queue.requests) for queue in queues if level in (None, queue.level))
 
     def flush(self, *, force: bool = False) -> None:
         """Send what is due; ``force``: also all pending LSPs, on shutdown."""
@@ -301,6 +304,11 @@ class Flooding:
         purge = lsp.remaining_lifetime == 0
         counters = self._process.counters.lsdb
         if system_of(lsp.lsp_id) == self._instance.system_id:
+            if self._instance.keeps_lsps and not purge:
+                # RFC 8706 §3.4.1: an LSP of ours from before the restart is stored as any other
+                self._sequences.record(queue.level, lsp.lsp_id, lsp.sequence_number)
+                self._database.install_received(queue, lsp, raw)
+                return
             # c): an LSP of ours that we do not have is purged; d), §7.3.16.4 c): of one that we
             # have, or of its purge, a newer instance is generated
             if not purge or (entry is not None and not entry.purged):

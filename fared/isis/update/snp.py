@@ -110,8 +110,10 @@ class SnpReader:
         # b) 5): it is requested only if all three fields are non-zero
         if not (listed.sequence_number and listed.remaining_lifetime and listed.checksum):
             return
-        # §7.3.16.1: one of ours is purged, or generated
-        if system_of(listed.lsp_id) == self._instance.system_id:
+        # §7.3.16.1: one of ours is purged, or generated; RFC 8706 §3.4.1: not during a restart
+        if self._instance.keeps_lsps and self._has_room(queue, listed):
+            self._request(queue, listed)
+        elif system_of(listed.lsp_id) == self._instance.system_id:
             self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)
         elif self._has_room(queue, listed):
             self._request(queue, listed)
@@ -126,6 +128,7 @@ class SnpReader:
         # §7.3.16.1: of our own LSPs a newer instance is generated; none is requested. A purge of
         # a purged LSP of ours needs none.
         own = system_of(listed.lsp_id) == self._instance.system_id
+        own = own and not self._instance.keeps_lsps
         if own and order in (Order.NEWER, Order.CONFUSED):
             if listed.remaining_lifetime or not entry.purged:
                 self._sequences.received(queue.level, listed.lsp_id, listed.sequence_number)

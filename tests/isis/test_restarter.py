@@ -1,0 +1,398 @@
+"""The restarting router (RFC 8706 §3.3, §3.4.1), with helpers around it, and without."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from fared.core.igp import (
+    AdjacencyChanged,
+    GracefulRestartBegun,
+    GracefulRestartRequested,
+    LinkChanged,
+    LogRecord,
+    SendPacket,
+)
+from fared.isis.engine import IsisEngine
+from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LevelSet, LspId
+from fared.isis.pdu.codec import decode_pdu, peek_type
+from fared.isis.pdu.model import LanHello, P2pHello, PduType
+from fared.isis.pdu.tlvs import Restart, RestartFlag, of_type
+from fared.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
+from fared.ted.events import TedUpdated
+from tests.engines import Node
+from tests.isis.net import BOTH, FAST, LAN, ONE, TWO, Network, mac, system
+from tests.isis.routed import Routers
+from tests.wireshark import ETHERNET, NEEDED, assert_sound, dissect
+
+PERIOD = 60.0
+GRACEFUL = {"restarts": True, "restart_period": PERIOD, "restart_helper": True}
+RR, RA, SA, PR, PA = RestartFlag
+
+
+def star(*, leaves=(2, 3, 4), settings=FAST, **changes) -> Network:
+    """Router 1 in the middle of others, which are connected to router 9 as well."""
+    net = Network()
+    for number in (1, *leaves, 9):
+        net.add(number, **{**GRACEFUL, **changes})
+    for number in leaves:
+        net.join(1, number, settings)
+        net.join(9, number, settings)
+    net.settle()
+    return net
+
+
+def leave(net: Network, number: int, *, planned: bool) -> None:
+    """End a process; a planned restart is announced first."""
+    if planned:
+        net.input(number, GracefulRestartRequested(PERIOD))
+        net.until(lambda: net.nodes[number].engine.restart_announced, 1.0)
+    net.stop(number)
+
+
+def come_back(
+    net: Network, number: int, *, planned: bool, remaining: float = PERIOD, **changes
+) -> Node:
+    """Start a new process with the same links."""
+    old = net.nodes[number]
+    settings = replace(old.settings, **changes)
+    engine = IsisEngine(settings, random.Random(5))
+    node = net.nodes[number] = Node(number, engine, 5, settings, links=old.links)
+    net.input(number, GracefulRestartBegun(remaining, planned))
+    for link, circuit in node.links.values():
+        net.input(number, LinkChanged(link, circuit))
+    return node
+
+
+def marks(net: Network, *numbers: int) -> dict[int, int]:
+    return {n: len(net.nodes[n].outputs) for n in numbers}
+
+
+def since_marks(net: Network, since: dict[int, int], kind: type) -> list:
+    return [
+        (number, output)
+        for number, mark in since.items()
+        for _, output in net.nodes[number].outputs[mark:]
+        if isinstance(output, kind)
+    ]
+
+
+def topology_changes(net: Network, since: dict[int, int]) -> list:
+    """What others than the restarting router learnt of the graph since a mark."""
+    return [(n, o.node, o.cause) for n, o in since_marks(net, since, TedUpdated)]
+
+
+def lost(net: Network, since: dict[int, int]) -> list:
+    return [(n, o) for n, o in since_marks(net, since, AdjacencyChanged) if o.gained_or_lost]
+
+
+def results(node: Node, event: str = "graceful-restart-ended") -> list[str]:
+    return [log.fields["result"] for log in node.said(LogRecord) if log.event == event]
+
+
+def helped(net: Network, number: int) -> list[str]:
+    return results(net.nodes[number], "graceful-restart-helper-ended")
+
+
+def flags(node: Node, since: float = 0.0) -> list[int]:
+    """The restart flags of the hellos that a node sent, in order, each change once."""
+    found: list[int] = []
+    for at, output in node.outputs:
+        if at < since or not isinstance(output, SendPacket):
+            continue
+        pdu = decode_pdu(output.payload)
+        if isinstance(pdu, P2pHello | LanHello):
+            (restart,) = of_type(pdu.tlvs, Restart)[:1] or (Restart(0),)
+            if not found or found[-1] != restart.flags:
+                found.append(restart.flags)
+    return found
+
+
+def restarted(*, planned: bool, away: float, overloaded: float = 0.0, **changes) -> None:
+    net = star(**changes)
+    net.run(overloaded)
+    others = (2, 3, 4, 9)
+    before = net.database(9)
+    since = marks(net, *others)
+    leave(net, 1, planned=planned)
+    net.run(away)
+    node = come_back(net, 1, planned=planned)
+    net.until(lambda: results(node) == ["completed"], 5.0)
+    net.run(8.0)
+    assert net.all_up()
+    assert net.in_sync()
+    assert lost(net, since) == []
+    assert topology_changes(net, since) == []
+    assert [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3
+    # All LSPs are there, those of router 1 with the next sequence number.
+    after = net.database(9)
+    assert set(after) == set(before)
+    for key, (number, _) in before.items():
+        assert after[key][0] == number + (key >> 16 == system(1))
+
+
+def test_after_a_planned_restart_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
+    restarted(planned=True, away=20.0)
+
+
+def test_after_a_crash_no_neighbor_has_lost_an_adjacency_or_seen_a_change():
+    restarted(planned=False, away=1.0)
+
+
+def test_with_the_overload_bit_at_start_up_a_restart_sets_none():
+    restarted(planned=True, away=1.0, overloaded=60.0, overload_on_startup=60.0)
+
+
+def test_a_planned_restart_is_announced_to_all_and_acknowledged():
+    net = star()
+    began = net.now
+    net.input(1, GracefulRestartRequested(PERIOD))
+    assert not net.nodes[1].engine.restart_announced
+    net.until(lambda: net.nodes[1].engine.restart_announced, 0.1)
+    assert flags(net.nodes[1], began) == [PR]
+    assert flags(net.nodes[2], began) == [PA]
+
+
+def test_hellos_request_the_restart_until_the_database_is_described():
+    net = star()
+    leave(net, 1, planned=False)
+    net.run(1.0)
+    began = net.now
+    node = come_back(net, 1, planned=False)
+    net.run(5.0)
+    assert flags(node, began) == [RR, 0]
+    assert RA in flags(net.nodes[2], began)
+
+
+def test_a_crash_of_longer_than_the_holding_time_is_noticed_and_routes_are_right_after():
+    net = star()
+    leave(net, 1, planned=False)
+    net.run(5.0)
+    node = come_back(net, 1, planned=False)
+    net.until(lambda: results(node) != [], 5.0)
+    assert results(node) == ["no-helper"]
+    net.settle()
+
+
+def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever():
+    net = star(restart_helper=False)
+    leave(net, 1, planned=True)
+    net.run(1.0)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: results(node) != [], 5.0)
+    assert results(node) == ["no-helper"]
+    net.settle()
+
+
+def test_a_router_that_does_not_restart_gracefully_ends_its_adjacencies():
+    net = star()
+    net.nodes[1].engine._instance.settings = replace(net.nodes[1].settings, restarts=False)
+    since = marks(net, 2)
+    net.input(1, GracefulRestartRequested(PERIOD))
+    net.run(0.1)
+    assert lost(net, since)
+    assert net.nodes[1].engine.restart_announced
+
+
+def test_a_topology_change_during_the_restart_ends_it():
+    net = star()
+    leave(net, 1, planned=True)
+    net.run(1.0)
+    cable = next(c for c in net.cables if {n for n, _ in c.ends} == {1, 2})
+    net.set_up(cable, up=False)
+    net.run(1.0)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: results(node) != [], 5.0)
+    assert results(node) == ["inconsistent-lsp"]
+    net.settle()
+    assert {key >> 16 for key in net.database(9)} == {1, 2, 3, 4, 9}
+
+
+def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn():
+    net = star()
+    leave(net, 1, planned=True)
+    net.stop(4)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: results(node) != [], (MOST_REQUESTS + 1) * T1)
+    assert results(node)[0] in ("neighbor-lost", "inconsistent-lsp")
+    net.run(8.0)
+    assert net.in_sync()
+
+
+def test_all_routers_crashed_at_once_find_nobody_who_remembers_and_start_as_ever():
+    net = star()
+    numbers = tuple(net.nodes)
+    for number in numbers:
+        leave(net, number, planned=False)
+    nodes = [come_back(net, number, planned=False) for number in numbers]
+    net.until(lambda: all(results(node) for node in nodes), 15.0)
+    assert {result for node in nodes for result in results(node)} <= {"no-helper", "no-neighbors"}
+    net.settle()
+
+
+def test_a_router_without_neighbors_ends_its_restart_after_its_requests():
+    net = star()
+    for number in tuple(net.nodes):
+        leave(net, number, planned=False)
+    node = come_back(net, 1, planned=False)
+    net.until(lambda: results(node) == ["no-neighbors"], (MOST_REQUESTS + 1) * T1)
+
+
+def test_nothing_is_originated_and_routes_stay_during_the_restart():
+    net = star(leaves=(2, 3))
+    leave(net, 1, planned=True)
+    cables = [c for c in net.cables if 1 in {n for n, _ in c.ends}]
+    for cable in cables:
+        cable.delay = 0.5
+    node = come_back(net, 1, planned=True)
+    net.run(0.9)
+    assert node.engine.restarting
+    assert node.engine.counters.lsdb["originated"] == 0
+    net.until(lambda: results(node) == ["completed"], 5.0)
+    assert not node.engine.restarting
+
+
+def without(net: Network, number: int, kind: PduType) -> None:
+    """From now on a router receives no PDU of a kind."""
+    deliver = net.deliver
+
+    def dropping(end, frame) -> None:
+        if end[0] != number or peek_type(frame.payload) is not kind:
+            deliver(end, frame)
+
+    net.deliver = dropping  # type: ignore[method-assign]
+
+
+def test_a_neighbor_that_does_not_describe_its_database_is_asked_three_times():
+    net = star(leaves=(2,))
+    leave(net, 1, planned=True)
+    without(net, 1, PduType.L2_CSNP)
+    node = come_back(net, 1, planned=True)
+    net.run((MOST_REQUESTS - 1) * T1 + 1.0)
+    assert flags(node) == [RR]
+    net.until(lambda: results(node) == ["no-helper"], T1)
+    assert flags(node) == [RR, 0]
+
+
+def test_databases_that_stay_incomplete_end_the_restart_with_t3_and_the_overload_bit():
+    net = star(leaves=(2,))
+    leave(net, 1, planned=True)
+    without(net, 1, PduType.L2_LSP)
+    node = come_back(net, 1, planned=True, remaining=3.0)
+    net.until(lambda: results(node) != [], 4.0)
+    assert results(node) == ["grace-period-expired"]
+    net.until(lambda: net.snapshot(1).overloaded, 0.1)
+    del net.deliver
+    net.settle()
+    assert not net.snapshot(1).overloaded
+
+
+def test_an_lsp_of_a_former_pseudonode_is_purged_after_the_restart():
+    net, number, node = lan_restart(dis=True, leaves=True)
+    net.until(lambda: results(node) != [], 10.0)
+    net.run(20.0)
+    (live,) = {key for key in net.database(node.name) if key & 0xFF00}
+    assert live >> 16 != number
+
+
+def lan_restart(*, dis: bool, leaves: bool = False) -> tuple[Network, int, Node]:
+    net = Network()
+    for number in (1, 2, 3):
+        net.add(number, **GRACEFUL)
+    net.lan(1, 2, 3, settings=LAN)
+    net.settle()
+    designated = net.snapshot(1).circuits[1].lans[0].dis >> 8
+    number = designated if dis else next(n for n in (1, 2, 3) if n != designated)
+    leave(net, number, planned=True)
+    net.run(2.0)
+    changes = {"priority": 0} if leaves else {}
+    if changes:
+        link, settings = net.nodes[number].links[2]
+        net.nodes[number].links[2] = (link, replace(settings, **changes))
+    return net, number, come_back(net, number, planned=True)
+
+
+@pytest.mark.parametrize("dis", [True, False])
+def test_on_a_lan_the_designated_system_and_the_others_restart_unnoticed(dis: bool):
+    net, number, node = lan_restart(dis=dis)
+    others = [n for n in (1, 2, 3) if n != number]
+    since = marks(net, *others)
+    net.until(lambda: results(node) == ["completed"], 5.0)
+    net.run(12.0)
+    assert lost(net, since) == []
+    assert topology_changes(net, since) == []
+    assert len({net.snapshot(n).circuits[1].lans[0].dis for n in (1, 2, 3)}) == 1
+    assert net.in_sync()
+
+
+def test_what_is_leaked_between_the_levels_stays_advertised():
+    net = Network()
+    net.add(1, levels=ONE, **GRACEFUL)
+    net.add(2, levels=BOTH, **GRACEFUL)
+    net.add(3, levels=TWO, **GRACEFUL)
+    net.join(1, 2)
+    net.join(2, 3)
+    routers = Routers(net)
+    net.run(10.0)
+    routers.settle()
+    since = marks(net, 1, 3)
+    leave(net, 2, planned=True)
+    node = come_back(net, 2, planned=True)
+    routers = Routers(net)
+    net.until(lambda: not node.engine.restarting, 10.0)
+    routers.settle()
+    assert results(node) == ["completed"]
+    assert topology_changes(net, since) == []
+    assert routers.route(3, "10.255.0.1/32") is not None
+
+
+# The restart on one circuit, as a value
+
+
+def test_requests_end_with_the_acknowledgment_and_a_complete_set_of_csnps():
+    state = Reacquisition().requested().acknowledged(LevelSet.BOTH)
+    state = state.described(Level.ONE, FIRST_LSP, LAST_LSP)
+    assert state.requesting
+    state = state.described(Level.TWO, FIRST_LSP, LspId(7))
+    assert state.requesting
+    assert state.described(Level.TWO, LspId(9), LAST_LSP).requesting, "a gap"
+    assert state.described(Level.TWO, LspId(8), LAST_LSP).progress is Progress.RESTORED
+
+
+def test_csnps_may_come_before_the_acknowledgment():
+    state = Reacquisition().requested().described(Level.TWO, FIRST_LSP, LAST_LSP)
+    assert state.requesting
+    assert state.acknowledged(LevelSet.TWO).progress is Progress.RESTORED
+
+
+def test_a_neighbor_that_does_not_answer_gets_three_requests():
+    state = Reacquisition()
+    for _ in range(MOST_REQUESTS):
+        state = state.requested()
+        assert state.requesting
+    assert state.requested().progress is Progress.FAILED
+
+
+@NEEDED
+def test_wireshark_finds_no_malformed_packet_of_a_restart(tmp_path):
+    """Announced, requested, acknowledged: by this router and by its neighbors."""
+    net = star(leaves=(2,))
+    begun = net.now
+    leave(net, 1, planned=True)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: results(node) != [], 5.0)
+    frames = [frame(name, output) for at, name, output in net.trace if at >= begun]
+    dissected = dissect(tmp_path, ETHERNET, frames)
+    assert_sound(dissected)
+    assert dissected.count("ISO 10589 ISIS") >= len(frames)
+    for flag in ("Restart Request", "Restart Acknowledgment"):
+        assert f"= {flag}: True" in dissected, flag
+
+
+def frame(name: int, output: SendPacket) -> bytes:
+    """An 802.3 frame with the LLC header of IS-IS."""
+    content = b"\xfe\xfe\x03" + output.payload
+    addresses = output.destination.to_bytes(6, "big") + mac(name, output.ifindex).to_bytes(6, "big")
+    return addresses + len(content).to_bytes(2, "big") + content
