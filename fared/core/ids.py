@@ -111,7 +111,9 @@ class Prefix(NamedTuple):
 
 def ipv4_prefix(address: int, length: int) -> Prefix:
     """Make an IPv4 prefix, clearing host bits."""
-    return Prefix(FAMILY_IPV4, address & (0xFFFFFFFF << (32 - length) & 0xFFFFFFFF), length)
+    network = address & (0xFFFFFFFF << (32 - length) & 0xFFFFFFFF)
+    # The same object, if it has no host bits: there may be a hundred thousand prefixes.
+    return Prefix(FAMILY_IPV4, address if network == address else network, length)
 
 
 def mask_length(mask: int) -> int | None:

@@ -9,6 +9,7 @@ of a prefix by one integer key each.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, cast
@@ -68,10 +69,9 @@ class PrefixTable:
         the collector would go over the database that is learned more often."""
         self._released: list[int] = []
         self._items: list[PrefixReachability] = []
-        self._advertiser_of: list[int] = []
+        self._advertiser_of = array("q")
         """The advertiser of each row, 0 for a free row, which keeps its last item."""
-        self._first: list[int] = []
-        self._next: list[int] = []
+        self._first, self._next = array("q"), array("q")
         """The first row of each prefix, by its number; the row after each row; NONE at the end."""
         self._free: list[int] = []
         self._prefix_number: dict[Prefix, int] = {}
@@ -219,7 +219,7 @@ class PrefixTable:
             new = list(dict.fromkeys(new))
             known.update(zip(new, count(len(known)), strict=False))
             self.prefixes += new
-            self._first += [NONE] * len(new)
+            self._first.extend([NONE] * len(new))
         return [known[prefix] for prefix in prefixes]
 
     def _take_rows(self, advertiser: int, items: list[PrefixReachability]) -> list[int]:
@@ -231,8 +231,8 @@ class PrefixTable:
         more = len(items) - len(rows)
         rows.extend(range(self.size, self.size + more))
         self._items += items[len(items) - more :]
-        self._advertiser_of += [advertiser] * more
-        self._next += [NONE] * more
+        self._advertiser_of.extend([advertiser] * more)
+        self._next.extend([NONE] * more)
         self.size += more
         return rows
 

@@ -48,13 +48,35 @@ class RoutingTable:
 
     def take(self, source: str, changed: RouteDelta) -> RouteDelta:
         """Process changed routes of a source (None: withdrawn); return the changed best routes."""
-        known = self._candidates.setdefault(source, {})
+        if source not in self._candidates:
+            self._add(source)
+        known = self._candidates[source]
+        if known is self._routes:
+            return self._take_all(changed)
         for prefix, route in changed.items():
             if route is not None:
                 known[prefix] = route
             else:
                 known.pop(prefix, None)
         return self._choose(changed)
+
+    def _add(self, source: str) -> None:
+        """Add a source. The routes of a single one are the best ones: one dictionary for both."""
+        if len(self._candidates) == 1:
+            self._routes = dict(self._routes)
+        self._candidates[source] = {} if self._candidates else self._routes
+
+    def _take_all(self, changed: RouteDelta) -> RouteDelta:
+        """Process changed routes of the only source."""
+        best: RouteDelta = {}
+        for prefix, route in changed.items():
+            before = self._routes.get(prefix)
+            if route is not None and before is not route:
+                self._routes[prefix] = best[prefix] = route
+            elif route is None and before is not None:
+                del self._routes[prefix]
+                best[prefix] = None
+        return best
 
     def _choose(self, prefixes: Mapping[Prefix, object]) -> RouteDelta:
         changed: RouteDelta = {}

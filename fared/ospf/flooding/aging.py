@@ -14,12 +14,17 @@ import msgspec
 from fared.core.timers import Timer, TimerQueue
 from fared.ospf.lsdb import LsaEntry
 
+_KEPT_OF = 4
+"""One cancelled LSA of so many may stay in its list."""
+
 
 class _Second(msgspec.Struct):
-    """The LSAs that are due in one second."""
+    """The LSAs that are due in one second, and how many of them have been cancelled."""
 
+    at: int
     timer: Timer
-    entries: dict[LsaEntry, None] = msgspec.field(default_factory=dict)
+    entries: list[LsaEntry] = msgspec.field(default_factory=list)
+    cancelled: int = 0
 
 
 class Aging:
@@ -34,25 +39,33 @@ class Aging:
 
     def arm(self, entry: LsaEntry, deadline: float) -> None:
         """Await the deadline of an LSA."""
-        at = entry.due_second = math.ceil(deadline)
+        at = math.ceil(deadline)
         second = self._seconds.get(at)
         if second is None:
             timer = self._timers.arm(float(at), lambda: self._fire(at))
-            second = self._seconds[at] = _Second(timer)
-        second.entries[entry] = None
+            second = self._seconds[at] = _Second(at, timer)
+        entry.due_second = second.at  # one object for all of its LSAs
+        second.entries.append(entry)
 
     def cancel(self, entry: LsaEntry) -> None:
         """No longer await the deadline of an LSA."""
         second = self._seconds.get(entry.due_second)
-        if second is None or entry not in second.entries:
+        if second is None:
             return
-        del second.entries[entry]
-        if not second.entries:
+        entry.due_second = 0
+        second.cancelled += 1
+        if second.cancelled == len(second.entries):
             self._timers.cancel(second.timer)
-            del self._seconds[entry.due_second]
+            del self._seconds[second.at]
+        elif second.cancelled * _KEPT_OF > len(second.entries):
+            second.entries = [entry for entry in second.entries if entry.due_second == second.at]
+            second.cancelled = 0
 
     def _fire(self, at: int) -> None:
         second = self._seconds.pop(at)
-        for entry in second.entries:
+        due = [entry for entry in second.entries if entry.due_second == at]
+        for entry in due:
+            entry.due_second = 0
+        for entry in due:
             if entry.current:
                 self._due(entry)

@@ -8,6 +8,7 @@ rows are matched again only after a change of the router LSA, or of links matche
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -99,14 +100,14 @@ class TedBuilder:
             self.bier.lsa_changed(entry, self._body(entry), _describe(entry), self._process.now)
         if own and entry.key.ls_type != LsType.AS_EXTERNAL:
             return  # RFC 2328 §16.2 (2): originated by the calculating router
-        area, cause = entry.lsdb.area, _describe(entry)
+        area, cause = entry.lsdb.area, partial(_describe, entry)
         if not self._reachability.lsa_changed(entry, self._body(entry), cause) or area is None:
             return
         key = area, entry.key.advertising_router
         router = self._routers.setdefault(key, RouterFacts(NodeId(key[1])))
         router.beyond = True
         if router.cause is None:
-            router.cause, router.since = cause, self._process.now
+            router.cause, router.since = cause(), self._process.now
         self._dirty[key] = router
 
     def links_changed(self, area: AreaId, cause: str) -> None:
@@ -241,7 +242,7 @@ class TedBuilder:
         """The block with its E-bit, and with the AS boundary routers that it advertises."""
         # RFC 2328 §12.4.1, bit E
         is_asbr = router.body is not None and bool(router.body.flags & E_BIT)
-        self._reachability.set_asbr(area, router.node, cause, is_asbr=is_asbr)
+        self._reachability.set_asbr(area, router.node, lambda: cause, is_asbr=is_asbr)
         asbr_routes = self._reachability.asbr_routes(area, block.node)
         if (block.is_asbr, block.asbr_routes) == (is_asbr, asbr_routes):
             return block

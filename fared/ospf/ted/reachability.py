@@ -8,7 +8,7 @@ LSAs (RFC 7684) are attached to the summary of the same router and prefix.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 import msgspec
@@ -32,6 +32,8 @@ _W = TypeVar("_W")
 RouterKey = tuple[AreaId, int]
 Source = LsaKey | tuple[LsaKey, LsaKey]
 """The LSA that advertises a prefix; with the type 4 summary of an ASBR of another area."""
+Cause = Callable[[], str]
+"""Describes the LSA that changed something, for people; most descriptions are not wanted."""
 _INTER_AREA = (RouteType.INTER_AREA, RouteType.UNSPECIFIED)
 
 
@@ -55,15 +57,6 @@ class _AdvertisedBeyond(msgspec.Struct):
         return replace(item, capacity=known[max(known)]) if known else item
 
 
-class _ExternalPrefix(msgspec.Struct, frozen=True):
-    """One AS-external LSA."""
-
-    prefix: Prefix
-    metric: int
-    path_type: PathType
-    forwarding_address: int
-
-
 class PrefixChanges(msgspec.Struct):
     """Prefixes of one router that changed since the last ``take``, and the first cause."""
 
@@ -79,7 +72,8 @@ class Reachability:
         self._instance = instance
         self._process = instance.process
         self._borders: dict[RouterKey, _AdvertisedBeyond] = {}
-        self._externals: dict[int, dict[LsaKey, _ExternalPrefix]] = {}
+        self._externals: dict[int, dict[LsaKey, PrefixReachability]] = {}
+        """By AS boundary router, as seen from there."""
         self._asbr_areas: dict[int, dict[AreaId, None]] = {}
         """Areas in which a router sets the E-bit: it is an AS boundary router (§12.4.1)."""
         self._asbr_summaries: dict[int, dict[tuple[RouterKey, LsaKey], None]] = {}
@@ -98,7 +92,7 @@ class Reachability:
         changed, self._changed = self._changed, {}
         return changed
 
-    def lsa_changed(self, entry: LsaEntry, body: LsaBody | None, cause: str) -> bool:
+    def lsa_changed(self, entry: LsaEntry, body: LsaBody | None, cause: Cause) -> bool:
         """Process a changed LSA (``body`` None: flushed); return whether ``asbr_routes`` changed.
 
         Self-originated summaries are ignored (RFC 2328 §16.2 (2)). Self-originated externals are
@@ -126,7 +120,7 @@ class Reachability:
             del self._borders[at]
         return asbr_changed
 
-    def set_asbr(self, area: AreaId, router: int, cause: str, *, is_asbr: bool) -> None:
+    def set_asbr(self, area: AreaId, router: int, cause: Cause, *, is_asbr: bool) -> None:
         """Set whether a router is an AS boundary router in an area (RFC 2328 §16.4 (3))."""
         known = self._asbr_areas.get(router, {})
         if is_asbr == (area in known):
@@ -138,14 +132,14 @@ class Reachability:
             if not known:
                 del self._asbr_areas[router]
         for key, external in self._externals.get(router, {}).items():
-            item = _seen_from(external, None, 0) if is_asbr and self._floods(area) else None
+            item = external if is_asbr and self._floods(area) else None
             self._change((area, router), key, item, cause)
 
     def _change(
-        self, at: RouterKey, source: Source, item: PrefixReachability | None, cause: str
+        self, at: RouterKey, source: Source, item: PrefixReachability | None, cause: Cause
     ) -> None:
         if at not in self._changed:
-            self._changed[at] = PrefixChanges(cause, self._process.now)
+            self._changed[at] = PrefixChanges(cause(), self._process.now)
         self._changed[at].changes[source] = item
 
     def _summary(
@@ -154,7 +148,7 @@ class Reachability:
         border: _AdvertisedBeyond,
         key: LsaKey,
         item: PrefixReachability | None,
-        cause: str,
+        cause: Cause,
     ) -> None:
         before = border.summaries.pop(key, None)
         if before is not None:
@@ -171,7 +165,7 @@ class Reachability:
         border: _AdvertisedBeyond,
         key: LsaKey,
         advertised: dict[Prefix, float],
-        cause: str,
+        cause: Cause,
     ) -> None:
         """Attach advertised capacities to the summaries of their prefixes."""
         before = border.capacities.pop(key, {})
@@ -193,7 +187,7 @@ class Reachability:
         border: _AdvertisedBeyond,
         key: LsaKey,
         route: tuple[NodeId, int] | None,
-        cause: str,
+        cause: Cause,
     ) -> bool:
         """Process a type 4 summary: its border router is a path to the ASBR (§16.4 (3))."""
         before = border.asbrs.pop(key, None)
@@ -211,7 +205,7 @@ class Reachability:
                 self._via_border(at, key, external, item, cause)
         return True
 
-    def _external(self, key: LsaKey, item: _ExternalPrefix | None, cause: str) -> None:
+    def _external(self, key: LsaKey, item: PrefixReachability | None, cause: Cause) -> None:
         """Process an AS-external LSA: attach it to all paths to its ASBR (§16.4 (3))."""
         router = key.advertising_router
         known = self._externals.setdefault(router, {})
@@ -223,15 +217,18 @@ class Reachability:
         if before == item:
             return
         for area in self._asbr_areas.get(router, ()):
-            reachable = (
-                None if item is None or not self._floods(area) else _seen_from(item, None, 0)
-            )
+            reachable = item if self._floods(area) else None
             self._change((area, router), key, reachable, cause)
         for at, summary in self._asbr_summaries.get(router, ()):
             self._via_border(at, summary, key, item, cause)
 
     def _via_border(
-        self, at: RouterKey, summary: LsaKey, key: LsaKey, item: _ExternalPrefix | None, cause: str
+        self,
+        at: RouterKey,
+        summary: LsaKey,
+        key: LsaKey,
+        item: PrefixReachability | None,
+        cause: Cause,
     ) -> None:
         reachable = None
         if item is not None and self._floods(at[0]):
@@ -271,22 +268,15 @@ def _discard(index: dict[_K, dict[_V, _W]], at: _K, key: _V) -> None:
         del index[at]
 
 
-def _seen_from(item: _ExternalPrefix, asbr: NodeId | None, cost: int) -> PrefixReachability:
-    """An external prefix as seen from a router at distance ``cost`` from its ASBR."""
+def _seen_from(item: PrefixReachability, asbr: NodeId, cost: int) -> PrefixReachability:
+    """An external prefix as seen from a border router at distance ``cost`` from its ASBR."""
     # RFC 2328 §16.4 (3), (4): with a forwarding address, X is the distance to that
-    if item.forwarding_address:
-        return PrefixReachability(
-            item.prefix, item.metric, item.path_type, asbr=asbr, forward=item.forwarding_address
-        )
+    if item.forward:
+        return replace(item, asbr=asbr)
     # §16.4 (4), (5): type 1: the distance to the ASBR is added; type 2: it is compared second
-    first = item.path_type is PathType.EXTERNAL_1
-    return PrefixReachability(
-        item.prefix,
-        item.metric + cost if first else item.metric,
-        item.path_type,
-        asbr=asbr,
-        distance=0 if first else cost,
-    )
+    if item.path_type is PathType.EXTERNAL_1:
+        return replace(item, metric=item.metric + cost, asbr=asbr)
+    return replace(item, asbr=asbr, distance=cost)
 
 
 def _summary(key: LsaKey, body: LsaBody | None) -> PrefixReachability | None:
@@ -308,7 +298,7 @@ def _asbr(key: LsaKey, body: LsaBody | None) -> tuple[NodeId, int] | None:
     return NodeId(key.link_state_id), body.metric
 
 
-def _read_external(key: LsaKey, body: LsaBody | None) -> _ExternalPrefix | None:
+def _read_external(key: LsaKey, body: LsaBody | None) -> PrefixReachability | None:
     """The prefix of an AS-external LSA; None: LSInfinity or MaxAge (RFC 2328 §16.4 (1))."""
     if not isinstance(body, AsExternalLsa) or body.metric >= LS_INFINITY:
         return None
@@ -318,4 +308,4 @@ def _read_external(key: LsaKey, body: LsaBody | None) -> _ExternalPrefix | None:
     kind = PathType.EXTERNAL_2 if body.type_2 else PathType.EXTERNAL_1
     # §16.4 (3): the link state id masked with the network mask
     prefix = ipv4_prefix(key.link_state_id, length)
-    return _ExternalPrefix(prefix, body.metric, kind, body.forwarding_address)
+    return PrefixReachability(prefix, body.metric, kind, forward=body.forwarding_address)
