@@ -2,6 +2,8 @@
 
 - ``plan``: trees, their rates, and bounds (pure). Section numbers of comments are the draft's.
 - ``slots``: packets, and the machines of workers and of routers that sum (pure, given the time).
+- ``messages``, ``operator``, ``lines``: the words between processes, and how they travel.
+- ``client``: the library of workers.
 
 The daemon imports nothing of it unless the configuration has ``ina``.
 """

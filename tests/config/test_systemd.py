@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 from fared.config import load_text
+from fared.inad.main import DEFAULT_SOCKET
 
 ROOT = Path(__file__).parents[2]
 SYSTEMD = ROOT / "systemd"
 UNIT = SYSTEMD / "fared.service"
+INA_UNIT = SYSTEMD / "fared-ina.service"
 
 
-def settings() -> dict[str, list[str]]:
+def settings(unit: Path = UNIT) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for line in UNIT.read_text().splitlines():
+    for line in unit.read_text().splitlines():
         match = re.fullmatch(r"(\w+)=(.*)", line)
         if match:
             found.setdefault(match[1], []).append(match[2])
@@ -31,6 +33,16 @@ def test_the_unit_runs_with_two_capabilities_and_no_root():
     capabilities = ["CAP_NET_ADMIN CAP_NET_RAW"]
     assert unit["AmbientCapabilities"] == unit["CapabilityBoundingSet"] == capabilities
     assert unit["NoNewPrivileges"] == ["yes"]
+
+
+def test_the_process_that_sums_has_no_capability_and_a_limit_of_memory():
+    unit = settings(INA_UNIT)
+    assert unit["CapabilityBoundingSet"] == unit["AmbientCapabilities"] == [""]
+    assert unit["RestrictAddressFamilies"] == ["AF_UNIX AF_INET"]
+    assert unit["MemoryMax"]
+    assert unit["User"] == ["fared-ina"]
+    assert unit["Group"] == ["fared"]
+    assert str(DEFAULT_SOCKET).startswith(f"/run/{unit['RuntimeDirectory'][0]}/")
 
 
 def test_the_unit_reports_readiness_and_is_watched():
@@ -71,14 +83,15 @@ def test_the_documented_steps_for_another_path_change_every_command_of_the_unit(
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is missing")
-def test_systemd_accepts_the_unit(tmp_path):
+@pytest.mark.parametrize("unit", [UNIT, INA_UNIT], ids=lambda unit: unit.name)
+def test_systemd_accepts_the_unit(unit, tmp_path):
     """No unknown setting, and little exposure by systemd's own count."""
-    text = UNIT.read_text().replace("/usr/bin/fared", "/bin/true")
-    copy = tmp_path / "fared.service"
+    text = re.sub("/usr/bin/fared(-ina)?", "/bin/true", unit.read_text())
+    copy = tmp_path / unit.name
     copy.write_text(text)
     verify = ["systemd-analyze", "verify", "--man=no", str(copy)]
     result = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)
-    complaints = [line for line in result.stderr.splitlines() if "fared.service" in line]
+    complaints = [line for line in result.stderr.splitlines() if unit.name in line]
     assert complaints == []
     security = ["systemd-analyze", "security", "--offline=true", "--threshold=30", str(copy)]
     result = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)

@@ -53,6 +53,9 @@ class _WorkerPort:
     def outdated(self, epoch) -> None:
         pass  # the network installs epochs by its own schedule
 
+    def lacking(self, bits) -> None:
+        self._network.told.append((self._bfr_id, bits))
+
 
 class VirtualJob:
     """All machines of a job. ``truth`` are the exact sums; every result is compared with them."""
@@ -82,6 +85,8 @@ class VirtualJob:
         self.truth: list[np.ndarray] = []
         self.got: dict[int, dict[int, bytes]] = {bfr_id: {} for bfr_id in setup.workers}
         self.kinds: Counter[int] = Counter()
+        self.told: list[tuple[int, int]] = []
+        """Which worker was told for whom the job waits, as bits."""
         self.begin(setup, spread=0.0)
 
     # -- the network --------------------------------------------------------------------------

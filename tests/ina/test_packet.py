@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.wire import DecodeError
-from fared.ina.slots.numbers import ALL_ZERO, exponents, quantise, restore
+from fared.ina.slots.numbers import (
+    ALL_ZERO,
+    exponents,
+    quantise,
+    quantised,
+    restore,
+    scale_of,
+)
 from fared.ina.slots.packet import (
     NOT_FINITE,
     DataType,
@@ -161,3 +168,22 @@ def test_exponents_of_chunks():
 def test_chunks_with_nan_are_nan_and_zeros_stay_zeros():
     assert np.isnan(restore(quantise(parts(1)[0], NOT_FINITE, 4), NOT_FINITE, 4)).all()
     assert not restore(quantise(parts(1)[0], ALL_ZERO, 4), ALL_ZERO, 4).any()
+
+
+@given(
+    st.lists(st.floats(width=32), min_size=1, max_size=40),
+    st.integers(1, 8),
+    st.sampled_from([DataType.INT32, DataType.INT16]),
+)
+def test_all_chunks_at_once_are_the_same_integers(values, count, data_type):
+    given_ = np.array(values, np.float32)
+    found = exponents(given_, count)
+    whole = quantised(given_, found, count, 8, data_type)
+    for at, exponent in enumerate(found.tolist()):
+        part = slice(at * count, (at + 1) * count)
+        integers = quantise(given_[part], exponent, 8, data_type)
+        assert np.array_equal(whole[part], integers)
+        if exponent != NOT_FINITE:
+            with np.errstate(over="ignore"):
+                floats = (integers * scale_of(exponent, 8, data_type)).astype(np.float32)
+            assert np.array_equal(floats, restore(integers, exponent, 8, data_type))

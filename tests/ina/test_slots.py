@@ -303,3 +303,17 @@ def test_setups_need_no_more_memory_than_slots():
     assert len(made.trees) == 1
     assert setup.memory(5) == 17 * (64 + 40 + 64)
     assert setup.memory(3) == 0
+
+
+def test_workers_that_wait_long_are_told_for_whom():
+    """The router next to the missing worker knows it, the root only which sum it lacks."""
+    virtual = figure(seed=2)
+    virtual.run_for(0.1)
+    for machine in list(virtual.workers.values())[:3]:
+        machine.put(np.zeros(16, "<i4"))
+        machine.pump(virtual.now)
+    virtual.truth.append(np.zeros(16, "<i4"))
+    virtual.run_for(0.1)
+    assert not virtual.told
+    virtual.run_for(2.0)
+    assert set(virtual.told) == {(1, 0b1100), (2, 0b1100), (3, 0b1000)}

@@ -30,6 +30,8 @@ from fared.ina.slots.setup import JobSetup, TreeRole
 
 ANSWER_INTERVAL = 0.001
 """Seconds in which one wish for a result is answered once: a quarter of the least timeout."""
+TELLING_INTERVAL = 0.1
+"""Seconds in which one slot tells once for whom it waits."""
 _SUMMED = (PacketKind.DATA, PacketKind.SYNC)
 _OPS = {Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}
 
@@ -50,7 +52,16 @@ class AggregatorPort(Protocol):
 class Slot:
     """The sum of one chunk, in the packet that will carry it."""
 
-    __slots__ = ("answered", "answered_at", "buffer", "complete", "header", "seen", "start")
+    __slots__ = (
+        "answered",
+        "answered_at",
+        "buffer",
+        "complete",
+        "header",
+        "seen",
+        "start",
+        "told_at",
+    )
 
     def __init__(self, room: int, start: int) -> None:
         self.buffer = bytearray(start + room)
@@ -59,7 +70,7 @@ class Slot:
         self.seen = 0
         self.complete = False
         self.answered = 0
-        self.answered_at = 0.0
+        self.answered_at = self.told_at = 0.0
 
     def begin(self, header: Header) -> None:
         """Empty the slot for a sequence; the flags of packets do not add up."""
@@ -206,9 +217,11 @@ class Aggregator:
         elif header.bits & ~slot.seen:
             self.counters["overlap"] += 1
         elif slot.complete and header.flags & Flag.WANT:
-            self._answer(tree, slot, header.bits, now)
+            self._answer(tree, slot, header, now)
         else:
             self.counters["duplicate"] += 1
+            if header.flags & Flag.ASK and not slot.complete:
+                self._tell(tree, slot, header, now)
 
     def _slot(self, tree: TreeSlots, header: Header) -> Slot:
         if header.kind is PacketKind.SYNC:
@@ -218,8 +231,20 @@ class Aggregator:
     def _is_new(self, slot: Slot, header: Header) -> bool:
         return not slot.complete and not header.bits & slot.seen
 
-    def _answer(self, tree: TreeSlots, slot: Slot, bits: BitString, now: float) -> None:
+    def _tell(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
+        """Tell those who ask which workers' values are missing."""
+        if now - slot.told_at < TELLING_INTERVAL:
+            return
+        slot.told_at = now
+        self.counters["told"] += 1
+        lacking = header._replace(
+            kind=PacketKind.LACKING, bits=tree.role.bits & ~slot.seen, size=0, control=0, flags=0
+        )
+        self._port.disseminate(header.bits, encode_header(lacking))
+
+    def _answer(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
         """Send the sum up again, or as the root the result to those who want it."""
+        bits = header.bits
         if now - slot.answered_at >= ANSWER_INTERVAL:
             slot.answered_at, slot.answered = now, 0
         if not bits & ~slot.answered:
@@ -227,7 +252,7 @@ class Aggregator:
             return
         slot.answered |= bits
         self.counters["answered"] += 1
-        self._send(tree, slot, bits, Flag.AGAIN | Flag.WANT)
+        self._send(tree, slot, bits, Flag.AGAIN | Flag.WANT | header.flags & Flag.ASK)
 
     def _send(self, tree: TreeSlots, slot: Slot, bits: BitString, flags: int) -> None:
         assert slot.header is not None

@@ -8,6 +8,8 @@ workers and 32 bits (float32 alone: 2^-24), 2^-9 for 16 bits.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,3 +64,40 @@ def restore(
     with np.errstate(over="ignore"):  # n finite values may add up to infinity
         exact = np.ldexp(sums.astype(np.float64), -shift_of(exponent, workers, data_type))
         return exact.astype(np.float32)
+
+
+def scale_of(exponent: int, workers: int, data_type: DataType) -> np.float64:
+    """Return what one unit of a sum is worth; 0 for a chunk of zeros."""
+    if exponent == ALL_ZERO:
+        return np.float64(0.0)
+    return np.float64(math.ldexp(1.0, -shift_of(exponent, workers, data_type)))
+
+
+def quantised(
+    values: Floats,
+    exponents_: NDArray[np.int32],
+    count: int,
+    workers: int,
+    data_type: DataType = DataType.INT32,
+) -> NDArray[np.int32] | NDArray[np.int16]:
+    """Return the integers of all chunks at once: the same as ``quantise`` of each.
+
+    The scaled values are below 2^30, so float32 holds them exactly.
+    """
+    usable = (exponents_ != ALL_ZERO) & (exponents_ != NOT_FINITE)
+    shifts = np.where(usable, shift_of(0, workers, data_type) - exponents_, 0).astype(np.int32)
+    whole = len(values) // count
+    found = np.zeros(len(values), data_type.dtype)
+    for part, shift, valid in (
+        (slice(0, whole * count), shifts[:whole], usable[:whole]),
+        (slice(whole * count, None), shifts[whole:], usable[whole:]),
+    ):
+        if not len(shift):
+            continue
+        rows = values[part].reshape(len(shift), -1)
+        with np.errstate(invalid="ignore"):
+            scaled = np.ldexp(rows, shift[:, np.newaxis])
+            scaled[~valid] = 0
+            np.rint(scaled, out=scaled)
+            found[part] = scaled.reshape(-1).astype(data_type.dtype)
+    return found

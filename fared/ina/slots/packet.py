@@ -40,20 +40,30 @@ Values = NDArray[np.int32] | NDArray[np.int16] | NDArray[np.int64] | NDArray[np.
 
 
 class PacketKind(enum.IntEnum):
-    """What a packet is. ``SYNC`` finds the chunk from which a new epoch runs."""
+    """What a packet is. ``SYNC`` finds the chunk from which a new epoch runs.
+
+    The bits of ``LACKING`` are the workers for which a router waits, those of ``LOST`` the ones
+    whose connection to their router broke. Both go to workers.
+    """
 
     DATA = 1
     RESULT = 2
     NACK = 3
     SYNC = 4
     SYNC_RESULT = 5
+    LACKING = 6
+    LOST = 7
 
 
 class Flag(enum.IntFlag):
-    """``AGAIN``: this is a repetition; ``WANT``: the sender lacks the result."""
+    """``AGAIN``: this is a repetition; ``WANT``: the sender lacks the result.
+
+    ``ASK``: and asks for whom the sum waits.
+    """
 
     AGAIN = 1
     WANT = 2
+    ASK = 4
 
 
 class DataType(enum.IntEnum):

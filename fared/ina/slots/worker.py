@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from fared.core.wire import DecodeError
-from fared.ina.plan.model import Vertex
+from fared.ina.plan.model import BitString, Vertex
 from fared.ina.slots.packet import (
     DataType,
     Flag,
@@ -41,6 +41,8 @@ FIRST_TIMEOUT = 0.05
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
+ASK_AFTER = 0.25
+"""Seconds without a result after which a worker asks for whom the sum waits."""
 
 
 class WorkerPort(Protocol):
@@ -57,6 +59,9 @@ class WorkerPort(Protocol):
 
     def outdated(self, epoch: int) -> None:
         """A router runs a newer epoch than this worker."""
+
+    def lacking(self, bits: BitString) -> None:
+        """A router waits for these workers."""
 
 
 class _Input(NamedTuple):
@@ -75,6 +80,12 @@ class _Outstanding(msgspec.Struct):
     due: float
     repeats: int = 0
     later: int = 0
+
+
+def _wish(entry: _Outstanding, now: float) -> int:
+    """Return the flags of a repeated packet."""
+    asks = Flag.ASK if now - entry.sent_at >= ASK_AFTER else 0
+    return Flag.AGAIN | Flag.WANT | asks
 
 
 class TreeProgress:
@@ -222,7 +233,7 @@ class WorkerMachine:
         if self._syncing is not None:
             if now >= self._syncing.due:
                 self._again(self._syncing, now)
-                self._send_sync(Flag.AGAIN | Flag.WANT)
+                self._send_sync(_wish(self._syncing, now))
             return
         for tree in self._trees:
             for sequence, entry in tree.sent.items():
@@ -231,7 +242,7 @@ class WorkerMachine:
 
     def _repeat(self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float) -> None:
         self._again(entry, now)
-        self._send(tree.setup, sequence, entry, Flag.AGAIN | Flag.WANT)
+        self._send(tree.setup, sequence, entry, _wish(entry, now))
 
     def _again(self, entry: _Outstanding, now: float) -> None:
         self.counters["repeated"] += 1
@@ -283,6 +294,8 @@ class WorkerMachine:
             self.counters["other-epoch"] += 1
             if header.kind is PacketKind.NACK and newer(header.epoch, setup.epoch, 16):
                 self._port.outdated(header.epoch)
+        elif header.kind is PacketKind.LACKING:
+            self._port.lacking(header.bits)
         elif header.kind is PacketKind.RESULT and self._syncing is None:
             self._result(header, data, now)
         elif header.kind is PacketKind.SYNC_RESULT and self._syncing is not None:

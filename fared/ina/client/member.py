@@ -1,0 +1,286 @@
+"""One worker's part of a job: the slot machine, its socket, and the thread that serves both.
+
+The thread runs from ``join`` to ``close``, so that a new epoch finds every worker, also one that
+computes. Calls put their chunks under the lock and wait; whatever fails is kept as ``failure``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import Counter
+
+from fared.ina.client.arrays import Call
+from fared.ina.client.control import Control
+from fared.ina.client.errors import (
+    CallTimeout,
+    InaError,
+    JobEnded,
+    JoinError,
+    WorkerLost,
+)
+from fared.ina.messages import Ended, Epoch, JobEpoch, Join, Lost, RequestRefused, WorkerAnswer
+from fared.ina.plan.model import BitString, Vertex, members
+from fared.ina.slots.packet import Header, PacketKind, Values
+from fared.ina.slots.worker import WorkerMachine
+
+_AT_ONCE = 64
+_MOST_PACKET = 1 << 16
+_BUFFER = 4 << 20
+_TOLD_FOR = 2.0
+"""Seconds for which it is believed for whom a router waits."""
+_LONGEST_WAIT = 1.0
+_KIND = 15
+
+
+class WorkerMember:
+    """A worker that joined. ``timeout``: seconds without any result after which a call fails."""
+
+    def __init__(self, join: Join, router: tuple[str, int], timeout: float) -> None:
+        """Join. Raises InaError."""
+        self.join, self.timeout = join, timeout
+        self.counters: Counter[str] = Counter()
+        self.failure: InaError | None = None
+        self._job: JobEpoch | None = None
+        self._control = Control(router, join)
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._calls: dict[int, tuple[Call, int]] = {}
+        """By chunk without a result: its call and place there."""
+        self._heard_at = time.monotonic()
+        self._missing: dict[int, float] = {}
+        """By BFR-id: when a router last waited for it."""
+        self._machine: WorkerMachine | None = None
+        self._udp: socket.socket | None = None
+        self._senders: set[tuple[str, int]] = set()
+        self._endpoints: dict[Vertex, tuple[str, int]] = {}
+        self._buffer = bytearray(_MOST_PACKET)
+        self._view = memoryview(self._buffer)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._running = True
+        self._thread = threading.Thread(target=self._serve, name="fared-ina", daemon=True)
+        self._thread.start()
+        self._await_first()
+
+    def _await_first(self) -> None:
+        end = time.monotonic() + self.timeout
+        with self._lock:
+            while self._machine is None and self.failure is None and time.monotonic() < end:
+                self._changed.wait(0.1)
+            failure = self.failure
+            if self._machine is None and failure is None:
+                failure = JoinError(f"job {self.join.job}: {self._control.error}")
+        if failure is not None:
+            self.close(leave=False)
+            raise failure
+
+    @property
+    def job(self) -> JobEpoch:
+        """The job in its present epoch."""
+        assert self._job is not None
+        return self._job
+
+    # -- calls, in the caller's thread ------------------------------------------------------------
+
+    def run(self, call: Call) -> None:
+        """Run a call to its end. Raises InaError."""
+        with self._lock:
+            machine = self._machine
+            if self.failure is not None:
+                raise self.failure
+            assert machine is not None
+            for place, chunk in enumerate(call.chunks):
+                self._calls[machine.put(*chunk)] = (call, place)
+            last = machine.end
+            self._heard_at = time.monotonic()
+            machine.pump(self._heard_at)
+            os.eventfd_write(self._wake, 1)
+            while machine.next < last:
+                if self.failure is not None:
+                    raise self.failure
+                now = time.monotonic()
+                if now - self._heard_at >= self.timeout:
+                    self.failure = CallTimeout(self.timeout, self._ranks(self._waited_for(now)))
+                    raise self.failure
+                self._changed.wait(min(_LONGEST_WAIT, self.timeout))
+
+    def _waited_for(self, now: float) -> list[int]:
+        return [bfr_id for bfr_id, when in self._missing.items() if now - when < _TOLD_FOR]
+
+    def _ranks(self, bfr_ids: list[int]) -> list[int]:
+        ranks = self.job.ranks
+        return [ranks[bfr_id] for bfr_id in bfr_ids if bfr_id in ranks]
+
+    def packet_counters(self) -> Counter[str]:
+        """Return the counters of packets."""
+        with self._lock:
+            return self.counters + (self._machine.counters if self._machine else Counter())
+
+    def close(self, *, leave: bool) -> None:
+        """End the thread; without ``leave`` the others learn that this worker is lost."""
+        self._running = False
+        with contextlib.suppress(OSError):
+            os.eventfd_write(self._wake, 1)
+        self._thread.join()
+        if leave:
+            self._control.leave()
+        else:
+            self._control.close()
+        if self._udp is not None:
+            self._udp.close()
+        os.close(self._wake)
+
+    # -- the thread -------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._wake, selectors.EVENT_READ, self._woken)
+                while self._running:
+                    self._turn(selector)
+        except Exception as error:  # noqa: BLE001 - the caller's thread must not wait for ever
+            self._fail(InaError(f"{type(error).__name__}: {error}"))
+
+    def _turn(self, selector: selectors.BaseSelector) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._control.tick(now)
+            machine_due = None if self._machine is None else self._machine.deadline()
+        dues = [due for due in (self._control.deadline(), machine_due) if due is not None]
+        wait = min([_LONGEST_WAIT, *(max(0.0, due - now) for due in dues)])
+        control = self._control.sock
+        if control is not None:
+            writes = selectors.EVENT_WRITE if self._control.writes else 0
+            selector.register(control, selectors.EVENT_READ | writes, self._control_ready)
+        try:
+            ready = selector.select(wait)
+        finally:
+            if control is not None:
+                selector.unregister(control)
+        with self._lock:
+            for key, _ in ready:
+                key.data()
+            if self._udp is not None and self._udp not in selector.get_map():
+                selector.register(self._udp, selectors.EVENT_READ, self._packets)
+            now = time.monotonic()
+            if machine_due is not None and now >= machine_due and self._machine is not None:
+                self._machine.tick(now)
+
+    def _woken(self) -> None:
+        os.eventfd_read(self._wake)
+
+    def _control_ready(self) -> None:
+        self._control.ready(self._take)
+
+    def _take(self, answer: WorkerAnswer) -> None:
+        match answer:
+            case Epoch(job):
+                self._install(job)
+            case Lost(ranks):
+                self._set_failure(WorkerLost(ranks))
+            case Ended(reason):
+                self._set_failure(JobEnded(f"job {self.join.job}: {reason}"))
+            case RequestRefused(reason):
+                # The job may be on its way to this router: ``_await_first`` gives it some time.
+                self._control.error = reason
+
+    def _install(self, job: JobEpoch) -> None:
+        bfr_id = job.bfr_id(self.join.rank)
+        if self._machine is None:
+            try:
+                self._udp = _open_udp(job.members[-bfr_id].pair)
+            except OSError as error:
+                where = ":".join(map(str, job.members[-bfr_id].pair))
+                self._set_failure(JoinError(f"{where}: {error.strerror or error}"))
+                return
+            self._machine = WorkerMachine(bfr_id, self)
+        self._job = job
+        self._endpoints = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
+        self._senders = {pair for vertex, pair in self._endpoints.items() if vertex >= 0}
+        self._machine.install(job.setup, time.monotonic())
+        self._changed.notify_all()
+
+    def _fail(self, failure: InaError) -> None:
+        with self._lock:
+            self._set_failure(failure)
+
+    def _set_failure(self, failure: InaError) -> None:
+        self.failure = self.failure or failure
+        self._changed.notify_all()
+
+    # -- packets ----------------------------------------------------------------------------------
+
+    def _packets(self) -> None:
+        machine, udp = self._machine, self._udp
+        assert machine is not None
+        assert udp is not None
+        now, before = time.monotonic(), machine.next
+        for _ in range(_AT_ONCE):
+            try:
+                size, source = udp.recvfrom_into(self._buffer, 0, socket.MSG_DONTWAIT)
+            except OSError:  # none waits
+                break
+            if source not in self._senders:
+                self.counters["address"] += 1
+            elif size and self._buffer[0] & _KIND == PacketKind.LOST:
+                self._lost(self._view[:size])
+            else:
+                machine.receive(self._view[:size], now)
+        if machine.next != before:
+            self._changed.notify_all()
+
+    def _lost(self, data: memoryview) -> None:
+        setup = self.job.setup
+        size = setup.length // 8
+        if len(data) >= size and int.from_bytes(data[4:8], "big") == setup.job_id:
+            ranks = self._ranks(members(int.from_bytes(data[-size:], "big")))
+            if ranks:
+                self._set_failure(WorkerLost(ranks))
+
+    # -- WorkerPort -------------------------------------------------------------------------------
+
+    def send(self, parent: Vertex, header: bytes, values: Values) -> None:
+        """Send a packet; what cannot be sent is repeated."""
+        assert self._udp is not None
+        try:
+            self._udp.sendmsg(
+                (header, values.data), (), socket.MSG_DONTWAIT, self._endpoints[parent]
+            )
+        except OSError:
+            self.counters["not-sent"] += 1
+
+    def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
+        """Store the result of a chunk."""
+        del header
+        self._heard_at = time.monotonic()
+        if not again:
+            call, place = self._calls.pop(chunk)
+            call.store(place, values)
+
+    def outdated(self, epoch: int) -> None:
+        """Ask for the epoch that a router has."""
+        del epoch
+        self.counters["outdated"] += 1
+        self._control.refresh()
+
+    def lacking(self, bits: BitString) -> None:
+        """Note for whom a router waits."""
+        now = time.monotonic()
+        self._missing |= dict.fromkeys(members(bits), now)
+
+
+def _open_udp(pair: tuple[str, int]) -> socket.socket:
+    """Open the socket of packets. Raises OSError."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        sock.bind(pair)
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,194 @@
+"""Messages of ``fared-ina``: JSON lines, to operators over a unix socket, to workers over TCP.
+
+A ``JobEpoch`` is all that a member needs: the trees of an epoch, and the addresses from which its
+members send. Whoever moves packets admits those addresses only.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fared.ina.plan.model import Vertex
+from fared.ina.slots.setup import JobSetup, SetupError
+
+MAX_LINE = 4 << 20
+"""Bytes; the trees of the largest job take less than half."""
+MOST_NAME = 64
+
+
+class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
+    """Where a member receives, and from where it sends: IPv4 address and UDP port."""
+
+    address: str
+    port: int
+
+    @property
+    def pair(self) -> tuple[str, int]:
+        """The address as sockets take it."""
+        return self.address, self.port
+
+
+class JobEpoch(msgspec.Struct, frozen=True):
+    """A job in one epoch. ``members`` has its workers, VAT nodes, and routers with workers."""
+
+    name: str
+    setup: JobSetup
+    members: dict[Vertex, MemberAddress]
+    reason: str = "created"
+    """Why this epoch began."""
+
+    @property
+    def ranks(self) -> dict[int, int]:
+        """The rank of each BFR-id: their order."""
+        return {bfr_id: rank for rank, bfr_id in enumerate(sorted(self.setup.workers))}
+
+    def bfr_id(self, rank: int) -> int:
+        """Return the BFR-id of a rank. Raises IndexError."""
+        return sorted(self.setup.workers)[rank]
+
+    def checked(self) -> JobEpoch:
+        """Return itself. Raises SetupError if the setup is wrong or an address is missing."""
+        if not 0 < len(self.name) <= MOST_NAME:
+            raise SetupError(f"a name of {len(self.name)} characters")
+        if self.setup.trees:
+            self.setup.checked()
+        needed = {-bfr_id for bfr_id in self.setup.workers}
+        for tree in self.setup.trees:
+            needed |= {tree.root, *tree.parents.values()}
+        lacking = sorted(needed - self.members.keys())
+        if lacking:
+            raise SetupError(f"no address of {lacking}")
+        pairs = {endpoint.pair for endpoint in self.members.values()}
+        if len(pairs) < len(self.members):
+            raise SetupError("two members have one address and port")
+        return self
+
+
+# -- the unix socket ---------------------------------------------------------------------------
+
+
+class Install(msgspec.Struct, frozen=True, tag="install"):
+    """Begin a job, or a new epoch of one, as the router ``node``."""
+
+    job: JobEpoch
+    node: Vertex
+
+
+class Remove(msgspec.Struct, frozen=True, tag="remove"):
+    """End a job: its workers get ``reason``."""
+
+    job_id: int
+    reason: str = "removed"
+
+
+class ShowJobs(msgspec.Struct, frozen=True, tag="show"):
+    """Ask for the state of all jobs."""
+
+
+class WatchWorkers(msgspec.Struct, frozen=True, tag="watch"):
+    """Ask for events, which follow on this connection; only the last watcher gets them."""
+
+
+Request = Install | Remove | ShowJobs | WatchWorkers
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The request took effect."""
+
+
+class RequestRefused(msgspec.Struct, frozen=True, tag="refused"):
+    """The request had no effect."""
+
+    reason: str
+
+
+class WorkerState(msgspec.Struct, frozen=True):
+    """A worker of a job, as its router sees it."""
+
+    rank: int
+    bfr_id: int
+    address: str
+    state: str
+    """``absent``: not joined here; ``joined``; ``left``: it ended the job; ``lost``."""
+
+
+class JobState(msgspec.Struct, frozen=True):
+    """What ``fared-ina`` knows of a job. ``waited_for`` are BFR-ids that slots lack."""
+
+    name: str
+    job_id: int
+    epoch: int
+    reason: str
+    trees: int
+    """In which this router sums."""
+    memory: int
+    slots: int
+    open_slots: int
+    waited_for: list[int]
+    counters: dict[str, int]
+    workers: list[WorkerState]
+
+
+class InaState(msgspec.Struct, frozen=True, tag="state"):
+    """All jobs, and what the process may use."""
+
+    address: str
+    port: int
+    memory: int
+    memory_limit: int
+    job_limit: int
+    counters: dict[str, int]
+    jobs: list[JobState]
+
+
+class WorkerGone(msgspec.Struct, frozen=True, tag="gone"):
+    """An event: a worker's connection ended; ``lost`` if it did not leave."""
+
+    job_id: int
+    bfr_id: int
+    lost: bool
+
+
+Answer = Done | RequestRefused | InaState | WorkerGone
+
+# -- workers over TCP --------------------------------------------------------------------------
+
+
+class Join(msgspec.Struct, frozen=True, tag="join"):
+    """A worker announces itself; ``size`` is the number of ranks it expects."""
+
+    job: str
+    rank: int
+    size: int
+
+
+class Leave(msgspec.Struct, frozen=True, tag="leave"):
+    """A worker has all its results and ends."""
+
+
+class Current(msgspec.Struct, frozen=True, tag="current"):
+    """Ask for the present epoch once more."""
+
+
+WorkerRequest = Join | Leave | Current
+
+
+class Epoch(msgspec.Struct, frozen=True, tag="epoch"):
+    """The answer to ``Join``, and each new epoch."""
+
+    job: JobEpoch
+
+
+class Lost(msgspec.Struct, frozen=True, tag="lost"):
+    """These ranks are lost; the job has failed."""
+
+    ranks: list[int]
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """The job is over."""
+
+    reason: str
+
+
+WorkerAnswer = Epoch | Lost | Ended | RequestRefused

@@ -1,0 +1,234 @@
+"""Workers that joined over TCP: they get the trees, new epochs, and the names of lost workers.
+
+A connection that ends without ``Leave`` is a lost worker: an all-reduce without its values would be
+no sum. All workers of the job are told, those at other routers by packets (``LOST``), repeated,
+since nothing acknowledges them. Whoever misses them all still has its own timeout.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from fared.ina.lines import LineConnection
+from fared.ina.messages import (
+    Current,
+    Ended,
+    Epoch,
+    JobEpoch,
+    Join,
+    Leave,
+    Lost,
+    RequestRefused,
+    WorkerAnswer,
+    WorkerGone,
+    WorkerRequest,
+    WorkerState,
+)
+from fared.ina.plan.model import BitString, members
+from fared.ina.slots.packet import Header, PacketKind, encode_header
+from fared.inad.jobs import Jobs, RunningJob
+
+MOST_GUESTS = 1024
+_JOIN_WITHIN = 5.0
+_MOST_LINE = 4096
+_TELLINGS, _TELL_EVERY = 8, 0.1
+"""How often a loss is told, and the seconds between."""
+_KEEPALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4000),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+)
+"""A host that vanishes without a word is found in four seconds; its kernel answers, not the worker,
+which may be busy for longer."""
+
+
+class Guest:
+    """One connection: nobody yet, or the worker ``bfr_id`` of a job."""
+
+    def __init__(self, sock: socket.socket, address: str, now: float) -> None:
+        self.line = LineConnection(sock, _MOST_LINE)
+        self.address, self.since = address, now
+        self.job_id: int | None = None
+        self.bfr_id = 0
+        self.left = False
+
+
+class Guests:
+    """All connections of workers."""
+
+    def __init__(self, jobs: Jobs, counters: Counter[str]) -> None:
+        self.gone: Callable[[WorkerGone], None] = lambda _: None
+        """Called for each worker whose connection ended."""
+        self.all: set[Guest] = set()
+        self._jobs, self._counters = jobs, counters
+        self._states: dict[int, dict[int, str]] = {}
+        """By job and BFR-id, of workers that once joined here."""
+        self._tellings: dict[int, tuple[int, float]] = {}
+        """By job: how often a loss is still to be told, and when next."""
+        self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(WorkerRequest).decode
+
+    # -- connections ----------------------------------------------------------------------------
+
+    def accept(self, sock: socket.socket, address: str, now: float) -> Guest | None:
+        """Take a new connection; None if there are too many."""
+        if len(self.all) >= MOST_GUESTS:
+            sock.close()
+            self._counters["guest-refused"] += 1
+            return None
+        for option in _KEEPALIVE:
+            sock.setsockopt(*option)
+        guest = Guest(sock, address, now)
+        self.all.add(guest)
+        return guest
+
+    def readable(self, guest: Guest) -> None:
+        """Process requests; a connection that is ``closed`` then has ended."""
+        for line in guest.line.lines():
+            try:
+                request = self._decode(line)
+            except (msgspec.DecodeError, msgspec.ValidationError):
+                self._refuse(guest, "not a request of this version")
+                break
+            self._process(guest, request)
+
+    def _process(self, guest: Guest, request: WorkerRequest) -> None:
+        match request:
+            case Join():
+                self._join(guest, request)
+            case Leave():
+                guest.left = True
+            case Current():
+                running = self._jobs.all.get(-1 if guest.job_id is None else guest.job_id)
+                if running is not None:
+                    self._send(guest, Epoch(running.current))
+
+    def _join(self, guest: Guest, request: Join) -> None:
+        running = self._jobs.named(request.job)
+        if running is None:
+            self._refuse(guest, f"no job {request.job} at this router")
+            return
+        job = running.current
+        problem = _problem(job, guest.address, request)
+        if problem is not None:
+            self._refuse(guest, problem)
+            return
+        bfr_id = job.bfr_id(request.rank)
+        states = self._states.setdefault(job.setup.job_id, {})
+        if states.get(bfr_id) in {"left", "lost"}:
+            # Chunks are numbered through the life of a job: who begins again at 0 needs a new job.
+            self._refuse(guest, f"rank {request.rank} of job {job.name} has ended: create it again")
+            return
+        for other in self._of(job.setup.job_id):
+            if other.bfr_id == bfr_id:
+                other.job_id = None  # a connection that broke unnoticed
+                other.line.closed = True
+        guest.job_id, guest.bfr_id = job.setup.job_id, bfr_id
+        states[bfr_id] = "joined"
+        self._send(guest, Epoch(job))
+        lost = self._lost(job)
+        if lost:
+            self._send(guest, Lost(_ranks(job, lost)))
+
+    def _refuse(self, guest: Guest, reason: str) -> None:
+        self._counters["guest-refused"] += 1
+        self._send(guest, RequestRefused(reason))
+        guest.line.closed = True
+
+    def _send(self, guest: Guest, answer: WorkerAnswer) -> None:
+        guest.line.send(self._encode(answer))
+
+    def _of(self, job_id: int) -> list[Guest]:
+        return [guest for guest in self.all if guest.job_id == job_id]
+
+    def ended(self, guest: Guest, now: float) -> None:
+        """Forget a connection that has been closed; a worker that did not leave is lost."""
+        self.all.discard(guest)
+        if guest.job_id is None or guest.job_id not in self._jobs.all:
+            return
+        self._states[guest.job_id][guest.bfr_id] = "left" if guest.left else "lost"
+        self.gone(WorkerGone(guest.job_id, guest.bfr_id, not guest.left))
+        if not guest.left:
+            self._tellings[guest.job_id] = (_TELLINGS, now)
+            job = self._jobs.all[guest.job_id].current
+            for other in self._of(guest.job_id):
+                self._send(other, Lost(_ranks(job, self._lost(job))))
+
+    # -- jobs -----------------------------------------------------------------------------------
+
+    def began(self, running: RunningJob) -> None:
+        """Tell the workers of a new epoch."""
+        for guest in self._of(running.current.setup.job_id):
+            self._send(guest, Epoch(running.current))
+
+    def removed(self, job_id: int, reason: str) -> None:
+        """Tell the workers that the job is over."""
+        for guest in self._of(job_id):
+            self._send(guest, Ended(reason))
+            guest.job_id = None
+        self._states.pop(job_id, None)
+        self._tellings.pop(job_id, None)
+
+    def states(self, running: RunningJob) -> list[WorkerState]:
+        """Return the workers of a job as seen here."""
+        job = running.current
+        known = self._states.get(job.setup.job_id, {})
+        return [
+            WorkerState(rank, bfr_id, job.members[-bfr_id].address, known.get(bfr_id, "absent"))
+            for bfr_id, rank in job.ranks.items()
+        ]
+
+    def _lost(self, job: JobEpoch) -> BitString:
+        states = self._states.get(job.setup.job_id, {})
+        return sum(1 << (bfr_id - 1) for bfr_id, state in states.items() if state == "lost")
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """Return when ``tick`` has something to do."""
+        dues = [when for _, when in self._tellings.values()]
+        dues += [guest.since + _JOIN_WITHIN for guest in self.all if guest.job_id is None]
+        return min(dues, default=None)
+
+    def tick(self, now: float) -> None:
+        """Repeat what is told; close connections of nobody, and those that failed."""
+        for job_id, (left, when) in list(self._tellings.items()):
+            if now >= when:
+                self._tell(self._jobs.all[job_id])
+                if left == 1:
+                    del self._tellings[job_id]
+                else:
+                    self._tellings[job_id] = (left - 1, now + _TELL_EVERY)
+        for guest in list(self.all):
+            if guest.job_id is None and now >= guest.since + _JOIN_WITHIN:
+                guest.line.closed = True
+
+    def _tell(self, running: RunningJob) -> None:
+        """Send all workers a packet that names the lost ones."""
+        setup = running.current.setup
+        lost = self._lost(running.current)
+        header = Header(
+            PacketKind.LOST, setup.job_id, 0, setup.epoch, 0, lost, 0, length=setup.length
+        )
+        running.disseminate(setup.bits & ~lost, encode_header(header))
+
+
+def _problem(job: JobEpoch, address: str, request: Join) -> str | None:
+    if request.size != len(job.setup.workers):
+        return f"job {job.name} has {len(job.setup.workers)} workers, not {request.size}"
+    if not 0 <= request.rank < request.size:
+        return f"no rank {request.rank} of {request.size}"
+    known = job.members[-job.bfr_id(request.rank)].address
+    return None if known == address else f"rank {request.rank} is {known}, not {address}"
+
+
+def _ranks(job: JobEpoch, bits: BitString) -> list[int]:
+    ranks = job.ranks
+    return [ranks[bfr_id] for bfr_id in members(bits) if bfr_id in ranks]

@@ -1,0 +1,160 @@
+"""The jobs of one router: their slots within a limit of memory, and who may contribute.
+
+A packet belongs to the job whose id it has; it is summed only if address and port are those of a
+member, and the slot machine takes from that member only its own bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from fared.ina.messages import Install, JobEpoch, JobState
+from fared.ina.plan.model import BitString, Vertex
+from fared.ina.slots.aggregator import Aggregator
+from fared.ina.slots.packet import newer
+from fared.ina.slots.setup import SetupError
+from fared.inad.results import Data, Dissemination, PacketSender
+
+_JOB_ID_AT = slice(4, 8)
+
+
+class JobError(ValueError):
+    """A job that cannot be installed: the text tells why."""
+
+
+class RunningJob:
+    """One job: slots, and the addresses of its members. It is the port of its aggregator."""
+
+    def __init__(self, node: Vertex, sender: PacketSender, results: Dissemination) -> None:
+        self.node = node
+        self.aggregator = Aggregator(node, self)
+        self.job: JobEpoch | None = None
+        self.reserved = 0
+        """Bytes of its slots, as far as other jobs cannot have them."""
+        self._vertices: dict[tuple[str, int], Vertex] = {}
+        self._sender, self._results = sender, results
+
+    @property
+    def current(self) -> JobEpoch:
+        """The job in its present epoch."""
+        assert self.job is not None
+        return self.job
+
+    def install(self, job: JobEpoch) -> None:
+        """Begin an epoch."""
+        self.job = job
+        self._vertices = {endpoint.pair: vertex for vertex, endpoint in job.members.items()}
+        self.aggregator.install(job.setup)
+
+    def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
+        """Take a packet, if it comes from a member."""
+        vertex = self._vertices.get(source)
+        if vertex is None:
+            self.aggregator.counters["address"] += 1
+        else:
+            self.aggregator.receive(vertex, data, now)
+
+    # -- AggregatorPort -------------------------------------------------------------------------
+
+    def up(self, parent: Vertex, data: Data) -> None:
+        """Send a packet to a parent."""
+        self._sender.send(data, self.current.members[parent].pair)
+
+    def disseminate(self, bits: BitString, data: Data) -> None:
+        """Send a packet to workers."""
+        self._results.send(bits, data, self.current.members)
+
+    def nack(self, sender: Vertex, data: bytes) -> None:
+        """Tell a member that its epoch is over."""
+        endpoint = self.current.members.get(sender)
+        if endpoint is not None:
+            self._sender.send(data, endpoint.pair)
+
+
+class Jobs:
+    """All jobs of the process. ``memory`` is the most bytes of their slots together."""
+
+    def __init__(
+        self, memory: int, most: int, sender: PacketSender, results: Dissemination
+    ) -> None:
+        self.limit, self.most = memory, most
+        self.counters: Counter[str] = Counter()
+        self._sender, self._results = sender, results
+        self._running: dict[int, RunningJob] = {}
+
+    @property
+    def all(self) -> Mapping[int, RunningJob]:
+        """The jobs by id."""
+        return self._running
+
+    def named(self, name: str) -> RunningJob | None:
+        """Return the job of a name."""
+        return next((run for run in self._running.values() if run.current.name == name), None)
+
+    def memory(self) -> int:
+        """Return the bytes of all slots."""
+        return sum(run.reserved for run in self._running.values())
+
+    def install(self, request: Install) -> bool:
+        """Begin a job, or a newer epoch of one; False if that epoch, or a newer one, runs already.
+
+        Raises JobError if it is wrong, or does not fit the limits; the former epoch then goes on.
+        """
+        try:
+            job = request.job.checked()
+        except SetupError as error:
+            raise JobError(str(error)) from error
+        running = self._running.get(job.setup.job_id)
+        same = self.named(job.name)
+        if same is not None and same is not running:
+            raise JobError(f"job {job.name} has the id {same.current.setup.job_id}")
+        if running is not None and running.node != request.node:
+            raise JobError(f"this router is {running.node} in job {job.name}")
+        if running is not None and not newer(job.setup.epoch, running.current.setup.epoch, 16):
+            return False
+        if running is None and len(self._running) >= self.most:
+            raise JobError(f"{self.most} jobs run already (max-jobs)")
+        needed = job.setup.memory(request.node)
+        others = self.memory() - (running.reserved if running is not None else 0)
+        if others + needed > self.limit:
+            raise JobError(
+                f"its slots take {needed} bytes, and {self.limit - others} of {self.limit} are free"
+            )
+        if running is None:
+            running = RunningJob(request.node, self._sender, self._results)
+            self._running[job.setup.job_id] = running
+        running.reserved = needed
+        running.install(job)
+        return True
+
+    def remove(self, job_id: int) -> RunningJob | None:
+        """Forget a job; return it if there was one."""
+        return self._running.pop(job_id, None)
+
+    def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
+        """Pass a packet to its job."""
+        running = self._running.get(int.from_bytes(data[_JOB_ID_AT], "big"))
+        if running is None:
+            self.counters["no-job"] += 1
+        else:
+            running.receive(source, data, now)
+
+
+def state_of(running: RunningJob) -> JobState:
+    """Return what operators see of a job, without its workers."""
+    job, machine = running.current, running.aggregator
+    roles = job.setup.roles(running.node)
+    return JobState(
+        name=job.name,
+        job_id=job.setup.job_id,
+        epoch=job.setup.epoch,
+        reason=job.reason,
+        trees=len(roles),
+        memory=running.reserved,
+        slots=sum(2 * role.window + 1 for role in roles),
+        open_slots=machine.open_slots(),
+        waited_for=machine.waited_for(),
+        counters=dict(machine.counters),
+        workers=[],
+    )

@@ -1,0 +1,108 @@
+"""The ``fared-ina`` command. Exit codes: 0 ended by a signal, 1 could not run, 2 bad usage."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import structlog
+from sdnotify import SystemdNotifier
+
+from fared import __version__
+from fared.ina.slots.packet import DEFAULT_PORT
+from fared.inad.process import InaProcess, Settings
+
+DEFAULT_SOCKET = "/run/fared-ina/ina.sock"
+_BYTES = re.compile(r"([0-9]+)([KMG]?)")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
+_MOST_JOBS = 4096
+
+
+def main() -> None:
+    """Sum the packets of in-network aggregation, for jobs that arrive over a unix socket."""
+    options = _parser().parse_args()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+    )
+    settings = Settings(
+        options.address, options.port, options.socket, options.memory, options.max_jobs
+    )
+    try:
+        process = InaProcess(settings, time.monotonic)
+    except OSError as error:
+        where = f"{settings.address}:{settings.port}, {settings.socket}"
+        sys.stderr.write(f"fared-ina: cannot listen ({where}): {error.strerror or error}\n")
+        sys.exit(1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop())
+    if "NOTIFY_SOCKET" in os.environ:
+        SystemdNotifier().notify("READY=1")
+    process.run()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fared-ina", description=main.__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "--address",
+        required=True,
+        type=_address,
+        help="IPv4 address of this router, the router id as a rule, from which it sends",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        choices=range(1, 1 << 16),
+        metavar="PORT",
+        help="UDP and TCP port, the same at all routers (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        default=Path(DEFAULT_SOCKET),
+        metavar="PATH",
+        help="unix socket for jobs, mode 0660 (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_bytes,
+        default=64 << 20,
+        metavar="BYTES",
+        help="most memory for the slots of all jobs, with K, M or G (default: 64M)",
+    )
+    parser.add_argument(
+        "--max-jobs",
+        type=int,
+        default=16,
+        choices=range(1, _MOST_JOBS + 1),
+        metavar="N",
+        help="most jobs at a time (default: %(default)s)",
+    )
+    parser.add_argument("--version", action="version", version=f"fared-ina, version {__version__}")
+    return parser
+
+
+def _address(text: str) -> str:
+    return str(ipaddress.IPv4Address(text))
+
+
+def _bytes(text: str) -> int:
+    match = _BYTES.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 64M")
+    return int(match[1]) << 10 * _POWERS[match[2]]
+
+
+if __name__ == "__main__":
+    main()

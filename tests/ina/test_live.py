@@ -1,0 +1,176 @@
+"""``fared-ina`` and workers as processes in namespaces: real packets, losses, sudden ends."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from fared.ina.messages import Install, Remove
+from fared.ina.operator import OperatorError, ask, state
+from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
+from tests.ina.live import LEAVES, ROOT, ROUTERS, job, live_fabric, loopback
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    yield from live_fabric(tmp_path_factory.mktemp("ina"), f"ina{os.getpid()}")
+
+
+@pytest.fixture
+def removed(fabric):
+    """Workers and jobs of a test end with it."""
+    yield
+    fabric.end_workers()
+    for router in ROUTERS:
+        for one in state(fabric.socket(router)).jobs:
+            ask(fabric.socket(router), Remove(one.job_id))
+
+
+pytestmark.append(pytest.mark.usefixtures("removed"))
+
+
+def same(results: list[dict]) -> bool:
+    assert all("digest" in result for result in results), results
+    assert not any("control-sum" in result["counters"] for result in results)
+    return len({result["digest"] for result in results}) == 1
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_workers_get_the_same_right_sums(fabric, kind):
+    made = job(f"sums-{kind}", 1)
+    fabric.install(made)
+    assert same(fabric.run(made.name, 60, calls=20, elements=100_000, kind=kind))
+    seen = state(fabric.socket(LEAVES[0])).jobs[0]
+    assert [worker.state for worker in seen.workers] == ["left", "left", "absent", "absent"]
+    assert (seen.trees, seen.open_slots, seen.waited_for) == (1, 0, [])
+
+
+def test_a_thousand_calls_at_one_percent_loss_give_the_same_bits(fabric):
+    fabric.install(job("loss", 3))
+    fabric.lose("numgen random mod 1000 < 10 drop")
+    try:
+        results = fabric.run("loss", 200, calls=1000, elements=5000)
+    finally:
+        fabric.undisturb()
+    assert same(results)
+    assert sum(result["counters"]["repeated"] for result in results) > 100
+
+
+def test_a_hundred_calls_with_doubled_and_late_packets_give_the_same_bits(fabric):
+    fabric.install(job("late", 4))
+    fabric.delay()
+    try:
+        assert same(fabric.run("late", 120, calls=100, elements=50_000))
+    finally:
+        fabric.undisturb()
+    counters = state(fabric.socket(ROOT)).jobs[0].counters
+    assert counters.get("duplicate", 0) + counters.get("stale", 0) > 100
+
+
+def test_a_killed_worker_is_named_to_all_others(fabric):
+    fabric.install(job("killed", 5))
+    started = [fabric.start_worker("killed", rank, calls=10**6) for rank in range(4)]
+    wait_for(lambda: all(fabric.lines("killed", rank) for rank in range(4)), 30, "all joined")
+    started[2].send_signal(signal.SIGKILL)
+    results = fabric.results("killed", 20, ranks=(0, 1, 3))
+    assert [(r.get("error"), r.get("ranks")) for r in results] == [("WorkerLost", [2])] * 3
+
+
+def test_a_silent_worker_is_named_after_the_timeout(fabric):
+    """The router beside it knows it; from the other side only its router's sum is missing."""
+    fabric.install(job("silent", 6))
+    for rank in range(4):
+        fabric.start_worker("silent", rank, calls=3, silent=[1, 3], timeout=2.0)
+    results = fabric.results("silent", 30, ranks=(0, 1, 2))
+    assert {r.get("error") for r in results} <= {"CallTimeout", "WorkerLost"}
+    first = [r for r in results if r["error"] == "CallTimeout"]
+    assert first
+    assert all(3 in r["ranks"] for r in first)
+
+
+def test_a_partition_is_an_error(fabric):
+    fabric.install(job("cut", 7))
+    for rank in range(4):
+        fabric.start_worker("cut", rank, calls=10**6, timeout=2.0)
+    wait_for(lambda: all(fabric.lines("cut", rank) for rank in range(4)), 30, "all joined")
+    fabric.routers[ROOT].ip("link", "set", "s3", "down")
+    try:
+        assert {r.get("error") for r in fabric.results("cut", 30)} <= {"CallTimeout", "WorkerLost"}
+    finally:
+        fabric.routers[ROOT].ip("link", "set", "s3", "up")
+        fabric.routers[ROOT].batch("ip", fabric.routes_behind(3))
+
+
+def test_a_killed_root_that_comes_back_in_a_new_epoch_completes_the_call(fabric):
+    fabric.install(job("root", 8))
+    for rank in range(4):
+        fabric.start_worker("root", rank, calls=300, elements=50_000)
+    wait_for(lambda: all(fabric.lines("root", rank) for rank in range(4)), 30, "all joined")
+    root = next(p for p in fabric.processes if p.args[4] == loopback(ROOT) and p.poll() is None)
+    root.send_signal(signal.SIGKILL)
+    root.wait()
+    fabric.start_router(ROOT)
+    fabric.install(job("root", 8, epoch=2, reason="root restarted"))
+    results = fabric.results("root", 60)
+    assert same(results)
+    assert {result["epoch"] for result in results} == {2}
+
+
+# -- what is refused --------------------------------------------------------------------------
+
+
+def test_jobs_beyond_the_limits_are_refused(fabric):
+    with pytest.raises(OperatorError, match="of 67108864 are free"):
+        fabric.install(job("large", 20, window=4096))
+    wrong = job("wrong", 21)
+    with pytest.raises(OperatorError, match="no address"):
+        fabric.install(job("wrong", 21).__class__(wrong.name, wrong.setup, {}))
+    for number in range(16):
+        fabric.install(job(f"n{number}", 100 + number))
+    with pytest.raises(OperatorError, match="16 jobs run already"):
+        fabric.install(job("n16", 116))
+    with pytest.raises(OperatorError, match="job n0 has the id 100"):
+        ask(fabric.socket(ROOT), Install(job("n0", 101, epoch=2), ROOT))
+
+
+def test_packets_of_strangers_are_counted_and_not_summed(fabric):
+    """Another port of a worker's host, another host; and a worker that sends another's bit."""
+    fabric.install(job("strangers", 9))
+    header = Header(PacketKind.DATA, 9, 0, 1, 0, 1, 8)
+    for bfr_id, job_id in ((1, 9), (3, 9), (1, 99)):
+        data = encode_header(header._replace(job=job_id)) + bytes(8)
+        with fabric.hosts[bfr_id].socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.sendto(data, (loopback(LEAVES[0]), DEFAULT_PORT))
+
+    def counted() -> bool:
+        seen = state(fabric.socket(LEAVES[0]))
+        return seen.jobs[0].counters == {"address": 2} and seen.counters.get("no-job", 0) >= 1
+
+    wait_for(counted, 5, lambda: str(state(fabric.socket(LEAVES[0]))))
+
+
+def test_joins_that_do_not_fit_the_job_are_refused(fabric):
+    fabric.install(job("joins", 10))
+    fabric.start_worker("joins", 0, size=5, timeout=1.0)
+    fabric.start_worker("nothing", 1, timeout=1.0)
+    fabric.start_worker("joins", 3, timeout=1.0, gateway=loopback(LEAVES[0]))
+    for name, rank, told in (
+        ("joins", 0, "has 4 workers, not 5"),
+        ("nothing", 1, "no job nothing at this router"),
+    ):
+        wait_for(lambda n=name, r=rank: fabric.lines(n, r), 20, "an error")
+        line = fabric.lines(name, rank)[0]
+        assert line["error"] == "JoinError"
+        assert told in line["text"]
+
+
+def test_a_rank_that_ended_cannot_begin_again(fabric):
+    fabric.install(job("again", 11))
+    assert same(fabric.run("again", 30))
+    fabric.start_worker("again", 1, timeout=1.0)
+    wait_for(lambda: len(fabric.lines("again", 1)) == 3, 20, "an error")
+    assert "has ended: create it again" in fabric.lines("again", 1)[2]["text"]

@@ -1,0 +1,73 @@
+"""A worker process of a test: the same calls at all ranks, every sum compared with the true one.
+
+``python worker_program.py '{"job": ..., "rank": ..., ...}'`` prints one JSON line: a digest of all
+results, or the error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+
+import numpy as np
+
+from fared.ina import client
+
+
+def numbers(call: int, rank: int, given: dict) -> np.ndarray:
+    rng = np.random.default_rng([call, rank])
+    if given["kind"] == "int":
+        return rng.integers(-(1 << 24), 1 << 24, given["elements"], np.int32)
+    return rng.standard_normal(given["elements"]).astype(np.float32)
+
+
+def tell(line: dict) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def work(given: dict) -> dict:
+    digest = hashlib.sha256()
+    made = {key: given[key] for key in ("gateway", "timeout") if key in given}
+    longest = 0.0
+    with client.join(given["job"], given["rank"], given["size"], **made) as group:
+        tell({"joined": given["rank"]})
+        for call in range(given["calls"]):
+            parts = [numbers(call, rank, given) for rank in range(given["size"])]
+            exact = sum(part.astype(np.float64) for part in parts)
+            mine = parts[given["rank"]]
+            if [call, given["rank"]] == given.get("silent"):
+                time.sleep(3600)
+            longest = max(longest, group.allreduce(mine).seconds)
+            if given["kind"] == "int":
+                assert np.array_equal(mine, exact), f"call {call}: not the sum"
+            else:
+                error = np.abs(mine - exact).max()
+                assert error < 1e-6 * np.abs(exact).max(), f"call {call}: off by {error}"
+            digest.update(mine.tobytes())
+        found = group.stats()
+    return {
+        "digest": digest.hexdigest(),
+        "longest": longest,
+        "epoch": found.epoch,
+        "counters": found.counters,
+    }
+
+
+def main() -> None:
+    given = json.loads(sys.argv[1])
+    try:
+        result = work(given)
+    except client.InaError as error:
+        result = {
+            "error": type(error).__name__,
+            "text": str(error),
+            "ranks": getattr(error, "ranks", getattr(error, "missing", ())),
+        }
+    tell(result)
+
+
+if __name__ == "__main__":
+    main()
