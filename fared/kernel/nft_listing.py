@@ -128,19 +128,14 @@ class _Listing:
 
     def _round(self, group_id: int, gap: int) -> SprayRound:
         rules = self._rules[f"{GROUP}{group_id}"]
-        small = 0
         if not gap:
-            *smaller, (chosen,) = rules
-            small = _small(smaller, chosen)
-            chosen = chosen["vmap"]
-            order = tuple(int(_target(to)[len(HOP) :]) for _, to in chosen["data"]["set"])
-        else:
-            chosen = rules[2][1]["mangle"]["value"]["map"]
-            order = tuple(hop for _, hop in chosen["data"]["set"])
-            _expect_flowlets(rules, flows_name(group_id, gap), chosen)
-        _expect(chosen["key"], {"numgen": {"mode": "inc", "mod": len(order), "offset": 0}})
+            return _packet_round(rules)
+        chosen = rules[2][1]["mangle"]["value"]["map"]
+        order = tuple(hop for _, hop in chosen["data"]["set"])
+        _expect_flowlets(rules, flows_name(group_id, gap), chosen)
+        _expect(chosen["key"], _number(len(order), 0))
         _expect([at for at, _ in chosen["data"]["set"]], list(range(len(order))))
-        return SprayRound(order, gap, small)
+        return SprayRound(order, gap)
 
     def _blocks(self) -> dict[Block, int]:
         found = {}
@@ -150,15 +145,26 @@ class _Listing:
         return found
 
 
-def _small(rules: list[list[Json]], chosen: Json) -> int:
-    """Return the size below which packets have a rule of their own; 0 without such a rule."""
-    if not rules:
-        return 0
-    ((compared, same),) = rules
+def _packet_round(rules: list[list[Json]]) -> SprayRound:
+    """Read the rules of ``_packet_rules``."""
+    *smaller, others, (chosen,) = rules
+    found = chosen["vmap"]["data"]["set"]
+    order = tuple(int(_target(to)[len(HOP) :]) for _, to in found)
+    _expect(chosen, _vmap(_MARK, {"set": found}))
+    _expect([at for at, _ in found], list(range(1, len(order) + 1)))
+    number = _set_mark(_number(len(order), 1))
+    _expect(others, [_comparison("==", _MARK, 0), number])
+    if not smaller:
+        return SprayRound(order)
+    ((compared, same),) = smaller
     small: int = compared["match"]["right"]
     _expect(compared, _comparison("<", {"meta": {"key": "length"}}, small))
-    _expect(same, chosen)
-    return small
+    _expect(same, number)
+    return SprayRound(order, small=small)
+
+
+def _number(count: int, first: int) -> Json:
+    return {"numgen": {"mode": "inc", "mod": count, "offset": first}}
 
 
 def _expect_flowlets(rules: list[list[Any]], name: str, chosen: Json) -> None:
@@ -203,7 +209,7 @@ def _daddr(protocol: str) -> Json:
     return {"payload": {"protocol": protocol, "field": "daddr"}}
 
 
-def _vmap(key: Json, data: str) -> Json:
+def _vmap(key: Json, data: object) -> Json:
     return {"vmap": {"key": key, "data": data}}
 
 

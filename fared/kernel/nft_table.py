@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6
 from fared.fib.settings import SprayMatch
@@ -59,7 +59,25 @@ class Transaction:
     @property
     def text(self) -> str:
         """All commands, in order."""
-        return "".join(f"{line}\n" for _, part in sorted(self._parts.items()) for line in part)
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def pieces(self, size: int) -> Iterator[str]:
+        """Yield the same as several transactions of about ``size`` characters.
+
+        Between two of them each chain has its former or its new rules; a new table leads packets to
+        none of its groups before the last ones, so that they follow their flow.
+        """
+        piece = ""
+        for line in self._lines():
+            if piece and len(piece) + len(line) > size:
+                yield piece
+                piece = ""
+            piece += f"{line}\n"
+        yield piece
+
+    def _lines(self) -> Iterator[str]:
+        for _, part in sorted(self._parts.items()):
+            yield from part
 
     def _add(self, operation: SprayOperation) -> None:
         match operation:
@@ -99,8 +117,8 @@ class Transaction:
     def _chain(self, name: str, rules: Iterable[str], hook: str = "") -> None:
         """Create a chain or replace its rules."""
         self._parts[1].append(f"add chain inet {TABLE} {name} {hook}")
-        self._parts[3].append(f"flush chain inet {TABLE} {name}")
-        self._parts[3] += [f"add rule inet {TABLE} {name} {rule}" for rule in rules]
+        added = (f"add rule inet {TABLE} {name} {rule}" for rule in rules)
+        self._parts[3].append("\n".join((f"flush chain inet {TABLE} {name}", *added)))
 
     def _element(self, verb: str, name: str, content: str) -> None:
         self._parts[4].append(f"{verb} element inet {TABLE} {name} {{ {content} }}")
@@ -108,16 +126,11 @@ class Transaction:
     def _round(self, operation: PutRound) -> None:
         group_id, former = operation.group_id, operation.former
         order, gap, small = operation.round
-        number = f"numgen inc mod {len(order)}"
         if former is not None and former.gap != gap:
             self._drop_flows(group_id, former)
             former = None
         if not gap:
-            targets = ", ".join(f"{at} : goto {HOP}{hop}" for at, hop in enumerate(order))
-            chosen = f"{number} vmap {{ {targets} }}"
-            # Each rule counts for itself.
-            first = [f"meta length < {small} {chosen}"] if small else []
-            self._chain(f"{GROUP}{group_id}", [*first, chosen])
+            self._chain(f"{GROUP}{group_id}", _packet_rules(order, small))
             return
         name = flows_name(group_id, gap)
         if former is None:
@@ -128,7 +141,8 @@ class Transaction:
         elif not {*former.order} <= {*order}:  # its flowlets would keep a next hop that left
             self._parts[3].append(f"flush map inet {TABLE} {name}")
         targets = ", ".join(f"{at} : {hop}" for at, hop in enumerate(order))
-        self._chain(f"{GROUP}{group_id}", flowlet_rules(name, f"{number} map {{ {targets} }}"))
+        chosen = f"numgen inc mod {len(order)} map {{ {targets} }}"
+        self._chain(f"{GROUP}{group_id}", flowlet_rules(name, chosen))
 
     def _drop_flows(self, group_id: int, former: SprayRound) -> None:
         if former.gap:
@@ -149,6 +163,20 @@ def _selecting(match: SprayMatch) -> Iterator[str]:
 
 def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+def _packet_rules(order: Sequence[int], small: int) -> Iterator[str]:
+    """Yield the rules of a group whose packets go round: each rule with a number has a counter.
+
+    The mark is the place in the round before it is that of a next hop, so that both counters lead
+    to one map, which is most of what a change writes.
+    """
+    number = f"meta mark set numgen inc mod {len(order)} offset 1"
+    if small:
+        yield f"meta length < {small} {number}"
+    yield f"meta mark 0 {number}"
+    targets = ", ".join(f"{at} : goto {HOP}{hop}" for at, hop in enumerate(order, 1))
+    yield f"meta mark vmap {{ {targets} }}"
 
 
 def flowlet_rules(flows: str, chosen: str) -> Iterator[str]:

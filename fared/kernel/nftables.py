@@ -3,6 +3,10 @@
 It is run as a program, because PyPI has no maintained package of libnftables. A list of operations
 is one transaction: the kernel changes from the old state to the new one between two packets. A
 failure is an NftError, and changes nothing.
+
+A transaction is one message, which must fit the buffer of nft's socket. In a user namespace nft
+may not enlarge it (SO_SNDBUFFORCE, socket(7)), and 200 KB hold some 2,500 packets of rounds. Larger
+changes then take several transactions.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from fared.kernel.nft_listing import Counted, parse
 from fared.kernel.nft_table import TABLE, Transaction
 
 _TIMEOUT = 10.0
-_NOT_FOUND = "No such file or directory"
+_NOT_FOUND, _TOO_LONG = "No such file or directory", "Message too long"
+_PIECE = 30_000
+"""Characters; a message for the kernel is up to four times as long."""
 
 
 class NftError(OSError):
@@ -38,10 +44,16 @@ class Nft:
         self._program = program
 
     def apply(self, operations: Iterable[SprayOperation]) -> None:
-        """Execute operations as one transaction. Raises NftError."""
-        text = Transaction(operations).text
-        if text:
-            _output(self._run(["-f", "-"], text))
+        """Execute operations as one transaction if it is not too long. Raises NftError."""
+        transaction = Transaction(operations)
+        if not transaction.text:
+            return
+        done = self._run(["-f", "-"], transaction.text)
+        if done.returncode and _TOO_LONG in done.stderr:
+            for piece in transaction.pieces(_PIECE):
+                _output(self._run(["-f", "-"], piece))
+        else:
+            _output(done)
 
     def read(self) -> tuple[SprayState, dict[int, Counted]]:
         """Return the content of the table, and the packets of each mark. Raises NftError."""
