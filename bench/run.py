@@ -62,6 +62,7 @@ SECTIONS = {
     "starting": "Start of a fabric: from the first daemon to the last route",
     "measuring": "Measuring: what it costs to know the load of every link",
     "ina": "In-network aggregation: planning of trees",
+    "ina_lab": "In-network aggregation: all-reduce beside a ring and a parameter server",
     "adaptation": "Adaptation: weights that follow load",
     "announcements": "Announcements: how many changes of load weights need",
     "dataplane": "Data plane: real TCP over a 4x8 fabric with a slow link and more",

@@ -33,6 +33,7 @@ class RunningJob:
         self.reserved = 0
         """Bytes of its slots, as far as other jobs cannot have them."""
         self._vertices: dict[tuple[str, int], Vertex] = {}
+        self._addresses: dict[Vertex, tuple[str, int]] = {}
         self._sender, self._results = sender, results
 
     @property
@@ -44,7 +45,8 @@ class RunningJob:
     def install(self, job: JobEpoch) -> None:
         """Begin an epoch."""
         self.job = job
-        self._vertices = {endpoint.pair: vertex for vertex, endpoint in job.members.items()}
+        self._addresses = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
+        self._vertices = {pair: vertex for vertex, pair in self._addresses.items()}
         self.aggregator.install(job.setup)
 
     def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
@@ -59,17 +61,17 @@ class RunningJob:
 
     def up(self, parent: Vertex, data: Data) -> None:
         """Send a packet to a parent."""
-        self._sender.send(data, self.current.members[parent].pair)
+        self._sender.send(data, self._addresses[parent])
 
     def disseminate(self, bits: BitString, data: Data) -> None:
         """Send a packet to workers."""
-        self._results.send(bits, data, self.current.members)
+        self._results.send(bits, data, self._addresses)
 
     def nack(self, sender: Vertex, data: bytes) -> None:
         """Tell a member that its epoch is over."""
-        endpoint = self.current.members.get(sender)
-        if endpoint is not None:
-            self._sender.send(data, endpoint.pair)
+        address = self._addresses.get(sender)
+        if address is not None:
+            self._sender.send(data, address)
 
 
 class Jobs:

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
-from fared.ina.messages import MemberAddress
 from fared.ina.plan.model import BitString, Vertex, members
 
 Data = bytes | bytearray | memoryview
+Addresses = Mapping[Vertex, tuple[str, int]]
 
 
 class Dissemination(Protocol):
     """Sends one packet to several workers."""
 
-    def send(self, bits: BitString, data: Data, members: Mapping[Vertex, MemberAddress]) -> None:
+    def send(self, bits: BitString, data: Data, addresses: Addresses) -> None:
         """Send ``data``, valid during the call only, to the workers of ``bits``."""
 
 
@@ -45,9 +45,9 @@ class UnicastReplication:
     def __init__(self, sender: PacketSender) -> None:
         self._sender = sender
 
-    def send(self, bits: BitString, data: Data, members_: Mapping[Vertex, MemberAddress]) -> None:
+    def send(self, bits: BitString, data: Data, addresses: Addresses) -> None:
         """Send a copy to each worker."""
         for bfr_id in members(bits):
-            endpoint = members_.get(-bfr_id)
-            if endpoint is not None:
-                self._sender.send(data, endpoint.pair)
+            address = addresses.get(-bfr_id)
+            if address is not None:
+                self._sender.send(data, address)

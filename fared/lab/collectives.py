@@ -76,6 +76,16 @@ def all_reduce_tree(ranks: int) -> Schedule:
     return reduce(ranks) + broadcast(ranks)
 
 
+def all_reduce_server(ranks: int) -> Schedule:
+    """Return two steps: all send their arrays to the root, which sends all of them the sum."""
+    whole = tuple(range(ranks))
+    others = [rank for rank in range(ranks) if rank != ROOT]
+    return (
+        tuple(Send(rank, ROOT, whole, adds=True) for rank in others),
+        tuple(Send(ROOT, rank, whole) for rank in others),
+    )
+
+
 def broadcast(ranks: int) -> Schedule:
     """Return a binomial tree from the root: after each step twice as many ranks have it."""
     return tuple(
@@ -123,6 +133,7 @@ COLLECTIVES: Mapping[str, Callable[[int], Schedule]] = MappingProxyType(
     {
         "all-reduce-ring": all_reduce_ring,
         "all-reduce-tree": all_reduce_tree,
+        "all-reduce-ps": all_reduce_server,
         "all-gather": all_gather,
         "reduce-scatter": reduce_scatter,
         "broadcast": broadcast,

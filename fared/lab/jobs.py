@@ -10,6 +10,8 @@ from fared.lab.errors import LabError
 
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_INTERVAL = 0.5
+INA = "all-reduce-ina"
+"""The collective that routers sum: it has no schedule of sends (``ina_workload``)."""
 
 Pair = tuple[str, str]
 """A sending and a receiving host."""

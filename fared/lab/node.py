@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -102,7 +103,11 @@ def _prepare_daemon(plan: NodePlan, directory: Path) -> Sequence[str]:
     except OSError as error:
         raise LabError(f"{error.filename}: {error.strerror}") from error
     commands = kind.commands(plan, directory)
-    return commands[0].arguments if commands else _IDLE
+    if not commands:
+        return _IDLE
+    for helper in commands[:-1]:
+        subprocess.Popen(helper.arguments, start_new_session=True)
+    return commands[-1].arguments
 
 
 def _execute(arguments: Sequence[str]) -> NoReturn:

@@ -15,6 +15,7 @@ The lab also reads these places, which containerlab leaves to the user:
   ``offload`` (the default): up to 64 KB of a TCP flow cross the fabric's veths as one packet
 - label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 - label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
+- label ``fared-lab.ina``: ``on`` runs ``fared-ina`` in a router, which sums (``docs/ina.md``)
 - labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
 """
 
@@ -46,6 +47,8 @@ LEVEL_LABEL = "fared-lab.isis-level"
 AREA_LABEL = "fared-lab.isis-area"
 OSPF, ISIS = "ospf", "isis"
 SEGMENTATION_LABEL = "fared-lab.segmentation"
+INA_LABEL = "fared-lab.ina"
+ON, NOT = "on", "off"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS = ("level-1", "level-2", "level-1-2")
 _DEFAULT_LEVEL = "level-2"
@@ -98,6 +101,11 @@ class LabNode:
     def single_segments(self) -> bool:
         """Whether each TCP segment leaves it as a packet of its own."""
         return self.labels.get(SEGMENTATION_LABEL) == SINGLE
+
+    @property
+    def ina(self) -> bool:
+        """Whether it sums packets of in-network aggregation."""
+        return self.kind == "fared" and self.labels.get(INA_LABEL) == ON
 
     @property
     def hello_interval(self) -> int:
@@ -247,6 +255,7 @@ _CHOICES = (
     (PROTOCOL_LABEL, (OSPF, ISIS)),
     (LEVEL_LABEL, LEVELS),
     (SEGMENTATION_LABEL, (SINGLE, OFFLOAD)),
+    (INA_LABEL, (ON, NOT)),
 )
 
 

@@ -140,7 +140,7 @@ def run(
     runs = [_Run(number, job, job.transfers()) for number, job in enumerate(jobs)]
     pairs = [run.pairs() for run in runs]
     with Flows(fabric, pairs, seed, ipv6=ipv6, congestion=congestion) as flows:
-        meter = _Meter(fabric, rate, interval)
+        meter = LinkMeter(fabric, rate, interval)
         _drive(flows, runs, meter, timeout)
         orders = [flows.order(run.number) for run in runs]
     reports = tuple(
@@ -178,7 +178,7 @@ def bound(job: Job, plan: AddressPlan, rate: Rate) -> float:
     return total
 
 
-def _drive(flows: Flows, runs: list[_Run], meter: _Meter, timeout: float) -> None:
+def _drive(flows: Flows, runs: list[_Run], meter: LinkMeter, timeout: float) -> None:
     """Run until every job has ended."""
     heard = 0.0
     while any(not run.over for run in runs):
@@ -255,7 +255,7 @@ class _Run:
         )
 
 
-class _Meter:
+class LinkMeter:
     """Bytes sent by every router's ports to other routers, sampled at intervals."""
 
     def __init__(self, fabric: Fabric, rate: Rate, interval: float) -> None:
@@ -280,8 +280,11 @@ class _Meter:
 
     def sample(self, now: float) -> None:
         """Read all counters if a sample is due."""
-        if now < self.due:
-            return
+        if now >= self.due:
+            self.last(now)
+
+    def last(self, now: float) -> None:
+        """Read all counters now."""
         sent = list(self._read())
         for use, port, before, after in zip(self._use, self._ports, self._last, sent, strict=True):
             use.append(round((after - before) / (now - self._sampled) / self._capacity(port), 4))

@@ -18,7 +18,7 @@ from fared.lab import holder
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.fabric import Fabric
 from fared.lab.flows import CONGESTION_CONTROL
-from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, Job
+from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
 from fared.lab.tables import segment_order_table
 
 _DEFAULT_ITERATIONS = 10
@@ -26,6 +26,7 @@ _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
 _TOLD = {
     "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",
     "all-reduce-tree": "All ranks get the sum of all: up a tree, and down again.",
+    "all-reduce-ps": "Rank 0, a parameter server, gets all and sends all the sum.",
     "all-gather": "All ranks get the block of each, in a ring.",
     "reduce-scatter": "Each rank gets the sum of one block, in a ring.",
     "broadcast": "Rank 0 sends its data to all, down a tree.",
@@ -67,6 +68,7 @@ def collective_commands() -> Iterator[click.Command]:
             help=f"{_TOLD[name]}\n\n{cleandoc(_workload.help or '')}",
             short_help=_TOLD[name],
         )
+    yield _aggregated
 
 
 @click.command()
@@ -201,3 +203,58 @@ def _another(job: Job, text: str) -> Job:
     return replace(
         job, collective=collective if colon else job.collective, hosts=tuple(hosts.split(","))
     )
+
+
+@click.command(INA, short_help="All ranks get the sum of all: routers sum on the way.")
+@click.option(
+    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
+)
+@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
+@click.option("--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.05),
+    default=DEFAULT_INTERVAL,
+    show_default=True,
+    help="Interval between samples of the links.",
+)
+@click.option(
+    "--timeout",
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up after this time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def _aggregated(
+    name: str | None,
+    *,
+    size: int,
+    hosts: str | None,
+    iterations: int,
+    interval: float,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """All ranks get the sum of all: routers sum on the way.
+
+    In-network aggregation (draft-song-ina-00) over the routers with the label fared-lab.ina: on.
+    Every sum is verified. The bound is the least cut between two workers: no all-reduce beats it.
+    """
+
+    def play(fabric: Fabric) -> int:
+        from fared.lab import workload_tables  # noqa: PLC0415 - networkx, as above
+        from fared.lab.ina_workload import run_ina  # noqa: PLC0415
+
+        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+        report = run_ina(fabric, chosen, size, iterations, timeout=timeout, interval=interval)
+        if as_json:
+            click.echo(report.as_json())
+            return 0
+        console = Console(highlight=False)
+        console.print(workload_tables.completion_table(report))
+        console.print(workload_tables.uses_table(report))
+        return 0
+
+    sys.exit(holder.choose(name).run(play))

@@ -48,7 +48,7 @@ def sends(schedule: Schedule) -> list[Send]:
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("name", ["all-reduce-ring", "all-reduce-tree"])
+@pytest.mark.parametrize("name", ["all-reduce-ring", "all-reduce-tree", "all-reduce-ps"])
 def test_after_an_all_reduce_everybody_has_the_sum_of_everything(name: str, ranks: int):
     """Each contribution is in each block of each rank, once."""
     state = execute(COLLECTIVES[name](ranks), ranks, own(ranks))

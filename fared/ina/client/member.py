@@ -61,6 +61,10 @@ class WorkerMember:
         self._buffer = bytearray(_MOST_PACKET)
         self._view = memoryview(self._buffer)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._target = 0
+        """The chunk whose result, with all before it, a call waits for."""
+        self._watched: tuple[socket.socket, int] | None = None
+        """The connection that the selector knows, and its events."""
         self._running = True
         self._thread = threading.Thread(target=self._serve, name="fared-ina", daemon=True)
         self._thread.start()
@@ -95,7 +99,7 @@ class WorkerMember:
             assert machine is not None
             for place, chunk in enumerate(call.chunks):
                 self._calls[machine.put(*chunk)] = (call, place)
-            last = machine.end
+            last = self._target = machine.end
             self._heard_at = time.monotonic()
             machine.pump(self._heard_at)
             os.eventfd_write(self._wake, 1)
@@ -150,31 +154,37 @@ class WorkerMember:
         with self._lock:
             self._control.tick(now)
             machine_due = None if self._machine is None else self._machine.deadline()
+        self._watch_control(selector)
         dues = [due for due in (self._control.deadline(), machine_due) if due is not None]
         wait = min([_LONGEST_WAIT, *(max(0.0, due - now) for due in dues)])
-        control = self._control.sock
-        if control is not None:
-            writes = selectors.EVENT_WRITE if self._control.writes else 0
-            selector.register(control, selectors.EVENT_READ | writes, self._control_ready)
-        try:
-            ready = selector.select(wait)
-        finally:
-            if control is not None:
-                selector.unregister(control)
+        ready = selector.select(wait)
         with self._lock:
             for key, _ in ready:
-                key.data()
-            if self._udp is not None and self._udp not in selector.get_map():
-                selector.register(self._udp, selectors.EVENT_READ, self._packets)
+                key.data(selector)
             now = time.monotonic()
             if machine_due is not None and now >= machine_due and self._machine is not None:
                 self._machine.tick(now)
 
-    def _woken(self) -> None:
+    def _watch_control(self, selector: selectors.BaseSelector) -> None:
+        """Let the selector know the connection to the router, which may be a new one."""
+        sock = self._control.sock
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._control.writes else 0)
+        wanted = None if sock is None else (sock, events)
+        if wanted == self._watched:
+            return
+        if self._watched is not None:
+            selector.unregister(self._watched[0])
+        self._watched = wanted
+        if sock is not None:
+            selector.register(sock, events, self._control_ready)
+
+    def _woken(self, _: selectors.BaseSelector) -> None:
         os.eventfd_read(self._wake)
 
-    def _control_ready(self) -> None:
+    def _control_ready(self, selector: selectors.BaseSelector) -> None:
         self._control.ready(self._take)
+        if self._udp is not None and self._udp not in selector.get_map():
+            selector.register(self._udp, selectors.EVENT_READ, self._packets)
 
     def _take(self, answer: WorkerAnswer) -> None:
         match answer:
@@ -214,12 +224,12 @@ class WorkerMember:
 
     # -- packets ----------------------------------------------------------------------------------
 
-    def _packets(self) -> None:
+    def _packets(self, _: selectors.BaseSelector) -> None:
         machine, udp = self._machine, self._udp
         assert machine is not None
         assert udp is not None
         now, before = time.monotonic(), machine.next
-        for _ in range(_AT_ONCE):
+        for _at in range(_AT_ONCE):
             try:
                 size, source = udp.recvfrom_into(self._buffer, 0, socket.MSG_DONTWAIT)
             except OSError:  # none waits
@@ -230,7 +240,7 @@ class WorkerMember:
                 self._lost(self._view[:size])
             else:
                 machine.receive(self._view[:size], now)
-        if machine.next != before:
+        if before < self._target <= machine.next:
             self._changed.notify_all()
 
     def _lost(self, data: memoryview) -> None:

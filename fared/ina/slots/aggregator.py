@@ -57,48 +57,54 @@ class Slot:
         "answered_at",
         "buffer",
         "complete",
+        "control",
+        "exponent",
         "header",
         "seen",
         "start",
         "told_at",
+        "total",
     )
 
     def __init__(self, room: int, start: int) -> None:
         self.buffer = bytearray(start + room)
         self.start = start
         self.header: Header | None = None
-        self.seen = 0
+        """That of the first packet of the present sequence."""
+        self.total: Values | None = None
+        self.seen = self.answered = 0
+        self.control = self.exponent = 0
         self.complete = False
-        self.answered = 0
         self.answered_at = self.told_at = 0.0
 
     def begin(self, header: Header) -> None:
-        """Empty the slot for a sequence; the flags of packets do not add up."""
-        self.header = header._replace(bits=0, control=0, flags=0)
+        """Empty the slot for a sequence."""
+        self.header = header
         self.seen = self.answered = 0
         self.complete = False
 
     def add(self, header: Header, data: bytes | bytearray | memoryview) -> None:
         """Add the values of a packet, and its bits."""
-        assert self.header is not None
-        end = self.start + header.size
         if self.seen == 0:
+            end = self.start + header.size
             self.buffer[self.start : end] = data[self.start : end]
+            self.total = values_of(header, self.buffer)
+            self.control, self.exponent = header.control, header.exponent
         else:
-            total: Values = values_of(self.header, self.buffer)
-            _OPS[header.op](total, values_of(header, data), out=total)
+            assert self.total is not None
+            _OPS[header.op](self.total, values_of(header, data), out=self.total)
+            self.control += header.control
+            self.exponent = max(self.exponent, header.exponent)
         self.seen |= header.bits
-        self.header = self.header._replace(
-            control=self.header.control + header.control,
-            exponent=max(self.header.exponent, header.exponent),
-        )
 
     def packet(self, kind: PacketKind, flags: int) -> memoryview:
-        """Return the packet with the sum."""
+        """Return the packet with the sum; the flags of packets do not add up."""
         assert self.header is not None
-        head = encode_header(self.header._replace(kind=kind, bits=self.seen, flags=flags))
-        self.buffer[: self.start] = head
-        return memoryview(self.buffer)[: self.start + self.header.size]
+        header = self.header._replace(
+            kind=kind, bits=self.seen, flags=flags, control=self.control, exponent=self.exponent
+        )
+        self.buffer[: self.start] = encode_header(header)
+        return memoryview(self.buffer)[: self.start + header.size]
 
 
 class TreeSlots:

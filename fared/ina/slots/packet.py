@@ -98,6 +98,17 @@ _DTYPES: MappingProxyType[DataType, np.dtype[np.generic]] = MappingProxyType(
 )
 
 
+# Every packet is decoded: a look-up takes a tenth of the time that calling the enum takes.
+_KINDS = MappingProxyType({kind.value: kind for kind in PacketKind})
+_SHAPES = MappingProxyType(
+    {
+        data_type << 4 | op: (data_type, op, _DTYPES[data_type].itemsize)
+        for data_type in DataType
+        for op in Op
+    }
+)
+
+
 class Header(NamedTuple):
     """The header of a packet and its P-BM."""
 
@@ -169,11 +180,11 @@ def decode_header(data: bytes | bytearray | memoryview) -> Header:
     end = _HEADER.size + length // 8
     if len(data) != end + size:
         raise DecodeError("length", 16, f"{len(data)} bytes, {end + size} expected")
-    try:
-        kind, data_type, op = PacketKind(first & 15), DataType(types >> 4), Op(types & 15)
-    except ValueError as error:
-        raise DecodeError("tlv", 0, str(error)) from error
-    if size % data_type.dtype.itemsize:
+    kind, shape = _KINDS.get(first & 15), _SHAPES.get(types)
+    if kind is None or shape is None:
+        raise DecodeError("tlv", 0, f"packet {first & 15} of {types:#x}")
+    data_type, op, width = shape
+    if size % width:
         raise DecodeError("length", 16, f"{size} bytes are no whole values")
     bits = int.from_bytes(data[_HEADER.size : end], "big")
     return Header(
@@ -184,10 +195,9 @@ def decode_header(data: bytes | bytearray | memoryview) -> Header:
 
 def values_of(header: Header, data: bytes | bytearray | memoryview) -> Values:
     """Return the values of a packet, without copying them."""
+    _, _, width = _SHAPES[header.data_type << 4 | header.op]
     at = header_size(header.length)
-    found: Values = np.frombuffer(
-        data, header.data_type.dtype, header.size // header.data_type.dtype.itemsize, at
-    )
+    found: Values = np.frombuffer(data, _DTYPES[header.data_type], header.size // width, at)
     return found
 
 
@@ -208,8 +218,9 @@ def agrees(header: Header, values: Values) -> bool:
     """
     if header.op is not Op.SUM or header.data_type is DataType.FLOAT32:
         return True
-    width = 8 * header.data_type.dtype.itemsize
-    return (control_of(values) - header.control) % (1 << width) == 0
+    # The sum in the type of the values wraps as they do, and is faster than one of 64 bits.
+    found = int(values.sum(dtype=values.dtype))
+    return (found - header.control) % (1 << 8 * values.dtype.itemsize) == 0
 
 
 def newer(first: int, second: int, bits: int) -> bool:

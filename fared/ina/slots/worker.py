@@ -11,6 +11,7 @@ A new epoch begins with the least ``next`` of all workers: a minimum over the ne
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import NamedTuple, Protocol
 
@@ -35,7 +36,8 @@ from fared.ina.slots.packet import (
 )
 from fared.ina.slots.setup import JobSetup, TreeSetup
 
-LEAST_TIMEOUT = 0.004
+LEAST_TIMEOUT = 0.05
+"""On machines of few cores the scheduling of processes takes milliseconds."""
 MOST_TIMEOUT = 1.0
 FIRST_TIMEOUT = 0.05
 _LATER_RESULTS = 3
@@ -154,6 +156,8 @@ class WorkerMachine:
         self._trees: list[TreeProgress] = []
         self._syncing: _Outstanding | None = None
         self._round_trip = RoundTrip()
+        self._due = math.inf
+        """No packet is to be repeated before."""
 
     # -- the job ------------------------------------------------------------------------------
 
@@ -211,6 +215,7 @@ class WorkerMachine:
                 tree.done.discard(sequence - tree.setup.window)
                 tree.next_sequence += 1
                 due = now + self._round_trip.timeout(0)
+                self._due = min(self._due, due)
                 entry = tree.sent[sequence] = _Outstanding(chunk, now, due)
                 self._send(tree.setup, sequence, entry, 0)
 
@@ -222,11 +227,15 @@ class WorkerMachine:
         return chunk < self.end and within and (behind < 0 or behind in tree.done)
 
     def deadline(self) -> float | None:
-        """Return when ``tick`` has something to do."""
+        """Return when to call ``tick``: at the latest when a packet is to be repeated."""
         if self._syncing is not None:
             return self._syncing.due
+        return None if self._due == math.inf else self._due
+
+    def _earliest(self) -> float:
+        """Return when the first packet is to be repeated."""
         dues = [entry.due for tree in self._trees for entry in tree.sent.values()]
-        return min(dues, default=None)
+        return min(dues, default=math.inf)
 
     def tick(self, now: float) -> None:
         """Repeat what has had no result for too long."""
@@ -235,10 +244,13 @@ class WorkerMachine:
                 self._again(self._syncing, now)
                 self._send_sync(_wish(self._syncing, now))
             return
+        if now < self._due:
+            return
         for tree in self._trees:
             for sequence, entry in tree.sent.items():
                 if now >= entry.due:
                     self._repeat(tree, sequence, entry, now)
+        self._due = self._earliest()
 
     def _repeat(self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float) -> None:
         self._again(entry, now)
@@ -249,6 +261,7 @@ class WorkerMachine:
         entry.repeats += 1
         entry.later = 0
         entry.due = now + self._round_trip.timeout(entry.repeats)
+        self._due = min(self._due, entry.due)
 
     def _send(self, tree: TreeSetup, sequence: int, entry: _Outstanding, flags: int) -> None:
         setup, given = self.setup, self._inputs[entry.chunk]
@@ -316,6 +329,7 @@ class WorkerMachine:
         self._base = self._first = base
         self._epoch_results.clear()
         self._syncing = None
+        self._due = math.inf
         self._trees = [TreeProgress(tree, at, setup.order) for at, tree in enumerate(setup.trees)]
         self.pump(now)
 
@@ -348,6 +362,8 @@ class WorkerMachine:
     ) -> None:
         if not entry.repeats:
             self._round_trip.measured(now - entry.sent_at)
+        if next(iter(tree.sent), sequence) >= sequence:
+            return  # nothing that was sent before waits
         for other, waiting in list(tree.sent.items()):
             if other < sequence:
                 waiting.later += 1

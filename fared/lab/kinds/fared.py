@@ -15,6 +15,7 @@ from fared.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
 _SOCKET = "fared.sock"
+INA_SOCKET = "ina.sock"
 
 
 class Fared:
@@ -38,10 +39,17 @@ class Fared:
         return {_CONFIG: text}
 
     def commands(self, plan: NodePlan, directory: Path) -> Sequence[Command]:
-        """Start the daemon of this installation; it is ready when its control socket exists."""
-        del plan
+        """Start the daemon of this installation; it is ready when its control socket exists.
+
+        Where the node sums, ``fared-ina`` starts before it.
+        """
         arguments = (*_program("fared"), "-c", str(directory / _CONFIG))
-        return (Command("fared", arguments, directory / _SOCKET),)
+        daemon = Command("fared", arguments, directory / _SOCKET)
+        if not plan.node.ina:
+            return (daemon,)
+        socket = directory / INA_SOCKET
+        told = ("--address", str(plan.router_id), "--socket", str(socket))
+        return (Command("fared-ina", (*_program("fared-ina"), *told), socket), daemon)
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
         """Run ``fared-cli`` against the node's control socket."""
@@ -108,5 +116,10 @@ def _program(name: str) -> tuple[str, ...]:
     beside = Path(sys.executable).parent / name
     if beside.exists():
         return (str(beside),)
-    module = {"fared": "fared.daemon.main", "fared-cli": "fared.cli.main"}[name]
+    modules = {
+        "fared": "fared.daemon.main",
+        "fared-cli": "fared.cli.main",
+        "fared-ina": "fared.inad.main",
+    }
+    module = modules[name]
     return (sys.executable, "-m", module)

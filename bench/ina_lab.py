@@ -1,0 +1,149 @@
+"""All-reduce over real packets: in-network aggregation beside a TCP ring and a parameter server.
+
+4 spines, 8 leaves, a worker each, links of 50 Mbit/s, jumbo frames (``containerlab/ina.clab.yml``),
+healthy and with the link S1-L2 at a quarter; bytes on the uplinks beside theory. Medians of a few
+all-reduces. The machine must be quiet: eight workers, four summing processes and the fabric share
+its cores.
+
+``python bench/ina_lab.py`` prints the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+if TYPE_CHECKING:
+    from fared.lab.fabric import Fabric
+    from fared.lab.workload import WorkloadReport
+
+TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
+RESULT = ROOT / "build" / "bench" / "ina_lab.json"
+MBIT = 1e6 / 8
+RATE = 50 * MBIT
+SIZE, SERVER_SIZE = 4_000_000, 1_000_000
+ITERATIONS = 7
+ELEPHANTS = 16
+OF_BOUND, GAIN, BYTES = 0.95, 1.65, 0.03
+FRAME = 8896
+HEADERS = (14 + 28 + 40) / FRAME
+READY = 120.0
+
+
+def rows() -> list[dict[str, Any]]:
+    """Measure in a sandbox; return the rows. Without namespaces there are none."""
+    from fared.lab import sandbox
+
+    if sandbox.problem() is not None:
+        return []
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.unlink(missing_ok=True)
+
+    def measure() -> int:
+        RESULT.write_text(json.dumps(list(_rows())))
+        return 0
+
+    if sandbox.run(measure):
+        raise RuntimeError("the sandbox failed")
+    found: list[dict[str, Any]] = json.loads(RESULT.read_text())
+    return found
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    from fared.lab.fabric import Fabric
+    from fared.lab.waiting import await_paths
+
+    with Fabric.from_file(TOPOLOGY) as fabric:
+        if await_paths(fabric, READY) is None:
+            raise RuntimeError("not all routes in time")
+        yield from _state(fabric, "healthy", dict.fromkeys(("S1", "S2", "S3", "S4"), 1 / 4))
+        _shape(fabric, "S1", "L2", RATE / 4)
+        slow = {"S1": 1 / 13, "S2": 4 / 13, "S3": 4 / 13, "S4": 4 / 13}
+        yield from _state(fabric, "S1-L2 at a quarter", slow)
+
+
+def _state(fabric: Fabric, name: str, parts: dict[str, float]) -> Iterator[dict[str, Any]]:
+    before = _sent(fabric)
+    ours = _aggregated(fabric)
+    after = _sent(fabric)
+    ring = _collective(fabric, "all-reduce-ring", SIZE)
+    server = _collective(fabric, "all-reduce-ps", SERVER_SIZE)
+    job = ours.jobs[0]
+    reached = job.efficiency or 0.0
+    gain = ring.jobs[0].median / job.median
+    yield {
+        "name": f"all-reduce of 4 MB, 8 workers, {name}: part of the bound",
+        "ours": reached,
+        "goal": f">= {OF_BOUND:g}",
+        "met": reached >= OF_BOUND,
+    }
+    yield {
+        "name": f"the same beside a ring over TCP, {name}",
+        "ours": job.median,
+        "other": ring.jobs[0].median,
+        "unit": "s",
+        "ratio": gain,
+        "goal": f">= {GAIN:g} times",
+        "met": gain >= GAIN,
+    }
+    whole = server.jobs[0].median * SIZE / SERVER_SIZE
+    yield {
+        "name": f"the same beside a parameter server at one host, {name}",
+        "ours": job.median,
+        "other": whole,
+        "unit": "s",
+        "ratio": whole / job.median,
+    }
+    wanted = {spine: SIZE * ITERATIONS * part * (1 + HEADERS) for spine, part in parts.items()}
+    off = max(
+        abs((after[link] - before[link]) / wanted[spine] - 1)
+        for link in after
+        for spine in link
+        if spine in wanted
+    )
+    yield {
+        "name": f"bytes on uplinks and downlinks, {name}: largest difference from theory",
+        "ours": 100 * off,
+        "unit": "%",
+        "goal": f"<= {100 * BYTES:g} %",
+        "met": off <= BYTES,
+    }
+
+
+def _aggregated(fabric: Fabric) -> WorkloadReport:
+    from fared.lab.ina_workload import run_ina
+
+    hosts = [host.name for host in fabric.plan.hosts]
+    return run_ina(fabric, hosts, SIZE, ITERATIONS, timeout=120)
+
+
+def _collective(fabric: Fabric, name: str, size: int) -> WorkloadReport:
+    from fared.lab.jobs import Job
+    from fared.lab.workload import run
+
+    hosts = tuple(host.name for host in fabric.plan.hosts)
+    return run(fabric, [Job(name, hosts, size, ELEPHANTS, 3)], timeout=120)
+
+
+def _shape(fabric: Fabric, spine: str, leaf: str, rate: float) -> None:
+    fabric.shape(spine, leaf, rate)
+    fabric.shape(leaf, spine, rate)
+
+
+def _sent(fabric: Fabric) -> dict[tuple[str, str], int]:
+    return {
+        (port.node, port.peer): fabric.view(router.name).counters()[port.name].sent_bytes
+        for router in fabric.plan.routers
+        for port in router.fabric_ports
+    }
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

@@ -1,0 +1,113 @@
+"""In-network aggregation in a lab: a job's trees from the rates of the kernels, its installation.
+
+The lab plans with the same code as ``fared-cli ina plan``, but stars only: packets between VAT
+nodes follow the routes of the fabric, which a relay must not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from fared.ina.messages import Install, JobEpoch, MemberAddress, Remove
+from fared.ina.operator import OperatorError, ask
+from fared.ina.plan.model import Capacities, Direction, SummingJob, TreePlan
+from fared.ina.plan.planner import plan_job
+from fared.ina.slots.packet import DEFAULT_PORT, largest_payload
+from fared.ina.slots.setup import setup_of
+from fared.lab.addressing import AddressPlan
+from fared.lab.bounds import Rate
+from fared.lab.errors import LabError
+from fared.lab.expected import VETH_RATE
+from fared.lab.fabric import Fabric
+from fared.lab.kinds.fared import INA_SOCKET
+
+WINDOW = 16
+WORKER_PORT = DEFAULT_PORT + 1
+_LENGTH = 64
+
+
+def capacities(plan: AddressPlan, rate: Rate) -> Capacities:
+    """Return the links between routers as the kernels shape them; vertices are node numbers."""
+    links: dict[Direction, float] = {}
+    for router in plan.routers:
+        for port in router.fabric_ports:
+            own = rate(port)
+            link = router.number, plan.node(port.peer).number
+            links[link] = links.get(link, 0.0) + (VETH_RATE if own is None else own)
+    adders = frozenset(router.number for router in plan.routers if router.node.ina)
+    return Capacities(links, adders)
+
+
+def summing_job(plan: AddressPlan, name: str, hosts: Sequence[str]) -> SummingJob:
+    """Return the job of some hosts, BFR-ids in their order. Raises LabError."""
+    if len(hosts) > _LENGTH:
+        raise LabError(f"{len(hosts)} workers: at most {_LENGTH}")
+    leaves = {number: plan.leaf_of(host)[0].number for number, host in enumerate(hosts, 1)}
+    return SummingJob(name, leaves, math.inf)
+
+
+class LabJob:
+    """A job in the processes of a lab, from ``install`` to ``remove``."""
+
+    def __init__(self, fabric: Fabric, name: str, job_id: int, hosts: Sequence[str]) -> None:
+        self.fabric, self.hosts, self.job_id = fabric, tuple(hosts), job_id
+        self.job = summing_job(fabric.plan, name, hosts)
+        self.epoch = 0
+
+    def install(self, rate: Rate, reason: str = "created") -> TreePlan:
+        """Plan the trees and begin an epoch. Raises LabError if there is no tree."""
+        plan = self.fabric.plan
+        found = plan_job(capacities(plan, rate), self.job, relays=False)
+        if not found.trees:
+            raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
+        self.epoch += 1
+        mtu = min(port.mtu for node in plan.nodes.values() for port in node.ports)
+        setup = setup_of(
+            found,
+            job_id=self.job_id,
+            epoch=self.epoch,
+            length=_LENGTH,
+            payload=largest_payload(mtu, _LENGTH),
+            window=WINDOW,
+        )
+        message = JobEpoch(self.job.name, setup, self._members(found), reason)
+        for number in self._routers(found):
+            self._ask(number, Install(message, number))
+        return found
+
+    def remove(self) -> None:
+        """End the job everywhere."""
+        for router in self.fabric.plan.routers:
+            if router.node.ina:
+                try:
+                    ask(self._socket(router.number), Remove(self.job_id, "the lab ended it"))
+                except OperatorError:
+                    continue  # it has no such job, or has ended
+
+    def _routers(self, found: TreePlan) -> list[int]:
+        nodes = {node for rated in found.trees for node in rated.tree.nodes}
+        return sorted(nodes | set(self.job.leaves))
+
+    def _members(self, found: TreePlan) -> dict[int, MemberAddress]:
+        plan = self.fabric.plan
+        routers = {router.number: router for router in plan.routers}
+        members = {
+            number: MemberAddress(str(routers[number].router_id), DEFAULT_PORT)
+            for number in self._routers(found)
+        }
+        for bfr_id, host in enumerate(self.hosts, 1):
+            address = plan.leaf_of(host)[1].peer_address
+            members[-bfr_id] = MemberAddress(str(address), WORKER_PORT)
+        return members
+
+    def _socket(self, number: int) -> Path:
+        name = next(router.name for router in self.fabric.plan.routers if router.number == number)
+        return self.fabric.node(name).directory / INA_SOCKET
+
+    def _ask(self, number: int, request: Install) -> None:
+        try:
+            ask(self._socket(number), request)
+        except OperatorError as error:
+            raise LabError(str(error)) from error

@@ -1,0 +1,115 @@
+"""In-network aggregation in a lab: real packets through routers that sum, bytes on each link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fared.ina.plan.bounds import least_cut
+from fared.ina.plan.planner import plan_job
+from fared.ina.plan.stripes import stripe_weights
+from fared.lab import topology
+from fared.lab.addressing import AddressPlan, PortAddresses, make_plan
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.ina_job import LabJob, capacities, summing_job
+from fared.lab.ina_workload import run_ina
+from fared.lab.waiting import await_paths
+
+ROOT = Path(__file__).parents[2]
+MBIT = 1e6 / 8
+HEADERS = (14 + 28 + 40) / 8896
+"""Ethernet, IPv4 and UDP, the packet's own header, of the values of a jumbo frame."""
+
+
+def small() -> topology.LabTopology:
+    """Two spines, three leaves, a worker each; 100 Mbit/s, jumbo frames."""
+    document = yaml.safe_load((ROOT / "containerlab" / "ina.clab.yml").read_text())
+    names = {"S1", "S2", "L1", "L2", "L3", "h1", "h2", "h3"}
+    inner = document["topology"]
+    inner["nodes"] = {name: node for name, node in inner["nodes"].items() if name in names}
+    inner["links"] = [
+        link for link in inner["links"] if {end[:2] for end in link["endpoints"]} <= names
+    ]
+    inner["groups"]["router"]["labels"]["fared-lab.rate"] = "100M"
+    return topology.from_document(document | {"name": "ina-small"}, Path("small.clab.yml"))
+
+
+def loaded(name: str) -> AddressPlan:
+    return make_plan(topology.load(ROOT / "containerlab" / name))
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
+    with Fabric.from_topology(small(), directory=tmp_path_factory.mktemp("lab")) as running:
+        assert await_paths(running, 60.0) is not None
+        yield running
+
+
+def sent(fabric: Fabric) -> dict[tuple[str, str], int]:
+    """Bytes that each router has sent to each other one."""
+    return {
+        (port.node, port.peer): fabric.view(router.name).counters()[port.name].sent_bytes
+        for router in fabric.plan.routers
+        for port in router.fabric_ports
+    }
+
+
+@pytest.mark.netns
+@pytest.mark.slow
+def test_each_uplink_carries_its_part_of_the_array_once_each_way(fabric: Fabric):
+    """Two stars halve the array; a link at a third of the rate gets a quarter of it."""
+    size, iterations = 3_000_000, 4
+    for shares in ({"S1": 0.5, "S2": 0.5}, {"S1": 0.25, "S2": 0.75}):
+        before = sent(fabric)
+        report = run_ina(fabric, ("h1", "h2", "h3"), size, iterations, timeout=60)
+        carried = {link: after - before[link] for link, after in sent(fabric).items()}
+        assert len(report.jobs[0].iterations) == iterations
+        for (near, far), found in carried.items():
+            spine = near if near in shares else far
+            wanted = size * iterations * shares[spine] * (1 + HEADERS)
+            assert wanted * 0.97 <= found <= wanted * 1.3, (near, far)  # busy: packets repeated
+        for a, b in (("S1", "L2"), ("L2", "S1")):
+            fabric.shape(a, b, 100 / 3 * MBIT)
+    for a, b in (("S1", "L2"), ("L2", "S1")):
+        fabric.shape(a, b, 100 * MBIT)
+
+
+@pytest.mark.netns
+def test_jobs_that_cannot_be_are_told(fabric: Fabric):
+    with pytest.raises(LabError, match="two different hosts"):
+        run_ina(fabric, ("h1",), 1000, 1)
+    nothing = LabJob(fabric, "none", 1, ("h1", "h2"))
+    with pytest.raises(LabError, match="no aggregation tree"):
+        nothing.install(lambda _: 0.0)
+
+
+def damaged(port: PortAddresses) -> float:
+    return (12.5 if {port.node, port.peer} == {"S1", "L2"} else 50) * MBIT
+
+
+def test_the_lab_of_four_spines_stripes_by_what_each_carries():
+    plan = loaded("ina.clab.yml")
+    job = summing_job(plan, "job", [host.name for host in plan.hosts])
+    for rate, weights, parts in (
+        (lambda _: 50 * MBIT, (1, 1, 1, 1), 4),
+        (damaged, (1, 4, 4, 4), 3.25),
+    ):
+        network = capacities(plan, rate)
+        trees = plan_job(network, job).trees
+        assert stripe_weights([rated.rate for rated in trees]) == weights
+        assert least_cut(network, job) == pytest.approx(parts * 50 * MBIT)
+
+
+def test_the_drafts_figure_1_sums_where_no_link_carries_an_array_twice():
+    plan = loaded("ina-figure1.clab.yml")
+    job = summing_job(plan, "job", [host.name for host in plan.hosts])
+    names = {router.number: router.name for router in plan.routers}
+    (rated,) = plan_job(capacities(plan, lambda _: 50 * MBIT), job).trees
+    assert {names[node] for node in rated.tree.nodes} == {"s1", "s2", "s5"}
+    routers = {link: n for link, n in rated.tree.loads().items() if min(link) > 0}
+    assert set(routers.values()) == {1}
+    assert rated.rate == 50 * MBIT
