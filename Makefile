@@ -1,10 +1,10 @@
-# fared: make install | demo | test | check | bench. Needs python3 (>= 3.11, with venv) and iproute2.
+# fared: make install | demo | test | check | bench | deb. Needs python3 (>= 3.11, with venv) and iproute2.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test check bench fmt clean
+.PHONY: install demo test check bench deb fmt clean
 
 install: $(STAMP)
 
@@ -31,6 +31,10 @@ check: install
 
 bench: install
 	$(BIN)/python bench/run.py
+
+# Debian 12: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
+deb: install
+	$(BIN)/python deb/build.py
 
 fmt: install
 	$(BIN)/ruff check --fix .

@@ -81,15 +81,13 @@ def undrain(session: Session) -> None:
 @click.option(
     "--graceful",
     is_flag=True,
-    required=True,
-    help="Neighbors forward through this router meanwhile.",
+    help="Neighbors forward through this router meanwhile; else they route around it.",
 )
 @output_options
 @click.pass_obj
 def restart(session: Session, *, graceful: bool) -> None:
     """Restart the daemon; its routes stay in the kernel. After an upgrade: the new version."""
-    del graceful
-    session.show_answer("restart")
+    session.show_answer("restart", args={"graceful": graceful})
 
 
 @main.command("clear-limits")

@@ -27,7 +27,8 @@ def imported(target: str) -> Callable[[], click.Command]:
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise
-            raise click.UsageError(f"{attribute!r} is not in this build of fared") from error
+            text = f"{attribute!r} is in another package: install fared-tools"
+            raise click.UsageError(text) from error
         return command
 
     return load

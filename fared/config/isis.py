@@ -162,7 +162,7 @@ class LevelPropagation(Section, frozen=True):
 class Isis(Section, frozen=True):
     """IS-IS. ``net``: one title, or several that differ in the area address.
 
-    ``max_lsps``: LSPs in each level; ``core.database_limit``.
+    ``max_lsps``: LSPs in each level.
     """
 
     net: Annotated[tuple[NetText, ...], Note(_as_list, _check_nets, _show_nets), Reload.RESTART]

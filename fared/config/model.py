@@ -123,7 +123,7 @@ class OspfArea(Section, frozen=True):
 class Ospf(Section, frozen=True):
     """OSPFv2. ``areas`` in the order of the file, by id.
 
-    ``max_lsas``: LSAs in each area, and in the AS; ``core.database_limit``.
+    ``max_lsas``: LSAs in each area, and in the AS.
     """
 
     areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)

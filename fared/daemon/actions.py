@@ -38,7 +38,7 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
     actions: Mapping[str, Callable[[], Answer]] = {
         "drain": lambda: host.operation.drain(drained=True),
         "undrain": lambda: host.operation.drain(drained=False),
-        "restart": host.restarts.restart,
+        "restart": lambda: host.restarts.restart(graceful=args.get("graceful", True) is not False),
         "clear-limits": host.operation.clear_limits,
         "reload": host.changes.reloader.reload,
         "config-diff": lambda: reload.config_diff(host.config, host.path, args),

@@ -126,6 +126,8 @@ class Daemon:
         self.restarts = GracefulRestart(self)
         self.leaving = False
         """Whether the next process starts in place of this one."""
+        self.farewell = True
+        """Whether neighbors are told that this process ends."""
         self._failure: BaseException | None = None
         self._inputs = Inputs(self)
         self.bfd: BfdClient | None = None
@@ -171,10 +173,10 @@ class Daemon:
                     f"internal error: {self._failure!r}; our routes stay in the kernel,"
                     " a restart adopts them (the log has the traceback)"
                 )
-            if self.leaving:
-                self._close()
-            else:
+            if self.farewell:
                 await self._shut_down()
+            else:
+                self._close()
         finally:
             if http is not None:
                 await http.stop()
@@ -311,20 +313,22 @@ class Daemon:
         self.spraying.configure(self.runner.router.settings.spray)
 
     async def _shut_down(self) -> None:
-        self.log.info("stopping", on_exit=self.config.fib.on_exit)
-        self.notifier.stopping()
+        on_exit = "keep" if self.leaving else self.config.fib.on_exit
+        self.log.info("stopping", on_exit=on_exit)
+        if not self.leaving:  # else the service goes on
+            self.notifier.stopping()
         self.runner.feed(igp.ShutdownRequested())
         await asyncio.sleep(FAREWELL)
-        await self.spraying.stop(remove=self.config.fib.on_exit == "withdraw")
-        if self.config.fib.on_exit == "withdraw":
+        await self.spraying.stop(remove=on_exit == "withdraw")
+        if on_exit == "withdraw":
             self.runner.feed(events.WithdrawRequested())
         self._close()
         self.restarts.stopped()
         self.log.info("stopped")
 
-    def leave(self) -> None:
-        """End this process and start the next one in its place."""
-        self.leaving = True
+    def leave(self, *, farewell: bool) -> None:
+        """End this process and start the next one in its place; our routes stay."""
+        self.leaving, self.farewell = True, farewell
         self._stop.set()
 
     def _close(self) -> None:

@@ -28,7 +28,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 def main() -> None:
     """Link-state routing daemon that weights equal-cost paths by their capacity."""
-    options = _parser().parse_args()
+    options = parser().parse_args()
     path: str = options.path
     if options.schema:
         _print_schema()
@@ -51,10 +51,10 @@ def main() -> None:
         _fail(str(error), EXIT_FAILED)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     """The options; click, which ``fared-cli`` uses, takes 1 MB."""
-    parser = argparse.ArgumentParser(prog="fared", description=main.__doc__, allow_abbrev=False)
-    parser.add_argument(
+    made = argparse.ArgumentParser(prog="fared", description=main.__doc__, allow_abbrev=False)
+    made.add_argument(
         "-c",
         "--config",
         dest="path",
@@ -62,14 +62,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="configuration file (default: %(default)s)",
     )
-    parser.add_argument("--check", action="store_true", help="validate the configuration and exit")
-    parser.add_argument(
+    made.add_argument("--check", action="store_true", help="validate the configuration and exit")
+    made.add_argument(
         "--schema",
         action="store_true",
         help="print the JSON schema of the configuration file",
     )
-    parser.add_argument("--version", action="version", version=f"fared, version {__version__}")
-    return parser
+    made.add_argument("--version", action="version", version=f"fared, version {__version__}")
+    return made
 
 
 def load_daemon() -> ModuleType:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,8 +38,11 @@ class RestartHost(Protocol):
     runner: Runner
     log: Any  # structlog's filtering logger has no public type
 
-    def leave(self) -> None:
-        """End this process and start the next one in its place."""
+    def leave(self, *, farewell: bool) -> None:
+        """End this process and start the next one in its place; our routes stay.
+
+        ``farewell``: neighbors are told, and route around us until then.
+        """
 
 
 class GracefulRestart:
@@ -83,21 +87,32 @@ class GracefulRestart:
         except OSError as error:
             self._not_kept(error)
 
-    async def restart(self) -> Mapping[str, Any]:
-        """Announce a restart to the neighbors, then restart. Raises CommandError."""
+    async def restart(self, *, graceful: bool = True) -> Mapping[str, Any]:
+        """Announce a restart to the neighbors, then restart. Raises CommandError.
+
+        Not ``graceful``: they are told that we leave, and form adjacencies anew.
+        """
         host, period = self._host, self.period
-        if period is None:
+        if graceful and period is None:
             text = "graceful restart is not enabled (graceful-restart: enabled)"
             raise CommandError("unsupported", text)
         if not host.runner.router.startup.ready:
             raise CommandError("busy", "the daemon is still starting")
         await asyncio.to_thread(self._check_file)
+        if period is None or not graceful:
+            host.log.info("restarting", grace_period=None)
+            self._leave_soon(farewell=True)
+            return {"format": "fared-restart/1", "announced": True}
         host.log.info("restarting", grace_period=period)
         self._write({"planned": True, "until": _boottime() + period})
         host.runner.feed(GracefulRestartRequested(period))
         announced = await self._announced()
-        asyncio.get_running_loop().call_later(ANSWER_FOR, host.leave)
+        self._leave_soon(farewell=False)
         return {"format": "fared-restart/1", "announced": announced}
+
+    def _leave_soon(self, *, farewell: bool) -> None:
+        leave = partial(self._host.leave, farewell=farewell)
+        asyncio.get_running_loop().call_later(ANSWER_FOR, leave)
 
     async def _announced(self) -> bool:
         """Wait until all neighbors know; False: some have not answered."""

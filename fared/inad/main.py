@@ -26,7 +26,7 @@ _MOST_JOBS = 4096
 
 def main() -> None:
     """Sum the packets of in-network aggregation, for jobs that arrive over a unix socket."""
-    options = _parser().parse_args()
+    options = parser().parse_args()
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -51,15 +51,15 @@ def main() -> None:
     process.run()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fared-ina", description=main.__doc__, allow_abbrev=False)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="fared-ina", description=main.__doc__, allow_abbrev=False)
+    made.add_argument(
         "--address",
         required=True,
         type=_address,
         help="IPv4 address of this router, the router id as a rule, from which it sends",
     )
-    parser.add_argument(
+    made.add_argument(
         "--port",
         type=int,
         default=DEFAULT_PORT,
@@ -67,21 +67,21 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PORT",
         help="UDP and TCP port, the same at all routers (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--socket",
         type=Path,
         default=Path(DEFAULT_SOCKET),
         metavar="PATH",
         help="unix socket for jobs, mode 0660 (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--memory",
         type=_bytes,
         default=64 << 20,
         metavar="BYTES",
         help="most memory for the slots of all jobs, with K, M or G (default: 64M)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--max-jobs",
         type=int,
         default=16,
@@ -89,8 +89,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="most jobs at a time (default: %(default)s)",
     )
-    parser.add_argument("--version", action="version", version=f"fared-ina, version {__version__}")
-    return parser
+    made.add_argument("--version", action="version", version=f"fared-ina, version {__version__}")
+    return made
 
 
 def _address(text: str) -> str:

@@ -44,7 +44,8 @@ class Host:
     def left(self) -> bool:
         return self.gone.is_set()
 
-    def leave(self) -> None:
+    def leave(self, *, farewell: bool) -> None:
+        self.farewell = farewell
         self.gone.set()
 
 
@@ -68,8 +69,8 @@ def announce(directory: Path, **host) -> Host:
     return daemon
 
 
-async def _restart(daemon: Host) -> None:
-    await GracefulRestart(daemon).restart()
+async def _restart(daemon: Host, *, graceful: bool = True) -> None:
+    await GracefulRestart(daemon).restart(graceful=graceful)
     assert not daemon.left, "the answer goes first"
     await daemon.gone.wait()
 
@@ -117,6 +118,16 @@ def test_without_graceful_restart_there_is_no_file_and_no_command(tmp_path: Path
     assert not list(tmp_path.glob("*.restart*"))
     with pytest.raises(CommandError, match="not enabled"):
         announce(tmp_path, enabled=False)
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_restart_that_is_not_graceful_tells_neighbors_nothing_but_farewell(
+    tmp_path: Path, enabled: bool
+):
+    host = Host(tmp_path, enabled=enabled)
+    asyncio.run(_restart(host, graceful=False))
+    assert host.farewell
+    assert host.fed == []
 
 
 def test_a_configuration_that_could_not_start_is_not_restarted_with(tmp_path: Path):

@@ -179,3 +179,24 @@ def test_a_killed_leaf_keeps_forwarding_and_after_its_restart_rewrites_no_correc
             file=sys.stderr,
         )
         assert one.lost < (DEAD_INTERVAL + 4) * RATE
+
+
+def test_a_restart_by_command_keeps_the_process_id_and_every_route_of_this_router(fabric: Fabric):
+    """Without graceful restart; ``on-exit: withdraw``, the default, is for the daemon's end."""
+    view = fabric.view("L1")
+    before, pid = view.routes(), show(fabric, "L1", "status")["pid"]
+    started = show(fabric, "L1", "status")["started_at"]
+    view.read_events()
+    view.writes.reset()
+
+    fabric.node("L1").cli("restart")
+
+    def again() -> bool:
+        return ready(fabric, "L1") and show(fabric, "L1", "status")["started_at"] > started
+
+    wait_for(again, 20, "the next process is ready")
+    assert show(fabric, "L1", "status")["pid"] == pid
+    assert logged(fabric, "L1", "neighbor-changed", state="Full")
+    view.read_events()
+    assert (view.writes.routes, view.writes.next_hops) == (0, 0)
+    assert view.routes() == before

@@ -1,0 +1,255 @@
+"""Man pages, from the same source as ``--help`` and the JSON schema: they cannot differ from these.
+
+``pages`` returns the pages of a package by file name. Text goes through ``escaped``, so that no
+help text is read as a request of roff.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fared.cli.main import main as cli
+from fared.config import json_schema
+from fared.daemon.main import parser
+from fared.inad.main import parser as ina_parser
+from fared.lab.main import main as lab
+
+Json = Mapping[str, Any]
+
+_FILES = {
+    "/etc/fared/fared.yaml": "The configuration, fared.yaml(5).",
+    "/run/fared/fared.sock": "The control socket of fared-cli(1), for members of group fared.",
+    "/var/lib/fared": "The boot count of OSPF, and the history of configurations.",
+}
+_SIGNALS = {
+    "SIGHUP": "Reload the configuration; if it has an error, the running one stays in use.",
+    "SIGTERM, SIGINT": "Tell neighbors, withdraw the routes (fib: on-exit), and exit.",
+}
+_INA_FILES = {
+    "/etc/fared/ina.env": "OPTIONS of the service.",
+    "/run/fared-ina/ina.sock": "The socket for operators, members of group fared.",
+}
+_EXIT = {
+    "0": "Clean exit.",
+    "1": "It could not run; the message says why.",
+    "2": "Bad usage or configuration.",
+}
+
+
+def pages(package: str, example: Path) -> dict[str, str]:
+    """Return the man pages of a package; ``example``: the file with all settings."""
+    if package == "fared-tools":
+        text = "fabrics of routers in network namespaces"
+        return {"fared-lab.1": _program(lab, "fared-lab", text)}
+    text = "query and control a fared daemon"
+    return {
+        "fared.8": _daemon(parser(), "link-state routing daemon for AI fabrics", _FARED),
+        "fared-ina.8": _daemon(ina_parser(), "in-network aggregation", _INA),
+        "fared-cli.1": _program(cli, "fared-cli", text),
+        "fared.yaml.5": _configuration(json_schema(), example.read_text("utf-8")),
+    }
+
+
+def escaped(text: str) -> str:
+    """Return text in which nothing is a request or an escape of roff."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub(r"[^\x00-\x7f]", lambda found: f"\\[u{ord(found[0]):04X}]", text)
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
+
+
+def _prose(text: str) -> str:
+    """Paragraphs of a docstring: words in `` are bold, as everywhere in man pages."""
+    paragraphs = (" ".join(part.split()) for part in text.replace("\b", "").split("\n\n"))
+    return "\n.PP\n".join(re.sub(r"`+([^`]+)`+", r"\\fB\1\\fR", escaped(p)) for p in paragraphs)
+
+
+def _head(name: str, section: int, what: str) -> str:
+    title = f'.TH "{escaped(name).upper()}" "{section}" "" "fared" "fared manual"'
+    return f"{title}\n.SH NAME\n{escaped(name)} \\- {escaped(what)}\n"
+
+
+def _list(items: Mapping[str, str]) -> str:
+    return "".join(f".TP\n.B {escaped(name)}\n{_prose(text)}\n" for name, text in items.items())
+
+
+_FARED = f".SH SIGNALS\n{_list(_SIGNALS)}.SH FILES\n{_list(_FILES)}"
+_INA = f".SH FILES\n{_list(_INA_FILES)}"
+
+
+def _see(*others: str) -> str:
+    return f".SH SEE ALSO\n{escaped(', '.join(others))}\n.PP\n/usr/share/doc/fared/docs\n"
+
+
+# -- fared(8), fared-ina(8) ------------------------------------------------------------------
+
+
+def _daemon(made: argparse.ArgumentParser, what: str, more: str) -> str:
+    usage = " ".join(made.format_usage().removeprefix("usage: ").split())
+    options = {
+        ", ".join(action.option_strings) + _metavar(action): _help(made, action)
+        for action in made._actions  # noqa: SLF001 - argparse has no other way to list them
+    }
+    return (
+        _head(made.prog, 8, what)
+        + f".SH SYNOPSIS\n{escaped(usage)}\n.SH DESCRIPTION\n{_prose(made.description or '')}\n"
+        + f".SH OPTIONS\n{_list(options)}{more}.SH EXIT STATUS\n{_list(_EXIT)}"
+        + _see("fared-cli(1)", "fared.yaml(5)")
+    )
+
+
+def _metavar(action: argparse.Action) -> str:
+    return f" {action.metavar}" if action.metavar else ""
+
+
+def _help(made: argparse.ArgumentParser, action: argparse.Action) -> str:
+    values = {**vars(action), "prog": made.prog}
+    return (action.help or "") % values
+
+
+# -- fared-cli(1), fared-lab(1) --------------------------------------------------------------
+
+
+def _program(command: click.Command, name: str, what: str) -> str:
+    context = click.Context(command, info_name=name)
+    parts = [_head(name, 1, what), ".SH SYNOPSIS\n", _usage(command, context)]
+    parts += [".SH DESCRIPTION\n", _prose(command.help or ""), "\n", _options(command, context)]
+    parts.append(".SH COMMANDS\n")
+    parts += [_command(*below) for below in _below(command, context)]
+    if command.epilog:
+        parts.append(f".SH EXIT STATUS\n{_prose(command.epilog.removeprefix('Exit codes: '))}\n")
+    return "".join([*parts, _see("fared(8)", "fared.yaml(5)")])
+
+
+def _below(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """All commands that do something, in the order of ``--help``, except repeated groups."""
+    if not isinstance(command, click.Group):
+        return
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        if found is None or found.hidden:
+            continue
+        inside = click.Context(found, info_name=name, parent=context)
+        if isinstance(found, click.Group) and not _repeats(context, name):
+            yield from _below(found, inside)
+        else:
+            yield found, inside
+
+
+def _repeats(context: click.Context, name: str) -> bool:
+    """Whether the group is ``show ospf`` or ``show isis``, which have the commands of ``show``."""
+    return context.info_name == "show" and name in ("ospf", "isis")
+
+
+def _command(command: click.Command, context: click.Context) -> str:
+    heading = escaped(context.command_path.partition(" ")[2])
+    text = _prose(command.help or "")
+    return f".SS {heading}\n{_usage(command, context)}.PP\n{text}\n{_parameters(command, context)}"
+
+
+def _usage(command: click.Command, context: click.Context) -> str:
+    pieces = " ".join(command.collect_usage_pieces(context))
+    return f".B {escaped(context.command_path)}\n{escaped(pieces)}\n"
+
+
+def _options(command: click.Command, context: click.Context) -> str:
+    return f".SH OPTIONS\n{_parameters(command, context)}"
+
+
+def _parameters(command: click.Command, context: click.Context) -> str:
+    records = (param.get_help_record(context) for param in command.get_params(context))
+    known = {} if context.parent is None else _options_of_all(context)
+    return _list({names: text for names, text in filter(None, records) if names not in known})
+
+
+def _options_of_all(context: click.Context) -> set[str]:
+    """Options that stand once, at the head: those of the program, and ``--help``."""
+    root = context.find_root()
+    records = (param.get_help_record(root) for param in root.command.get_params(root))
+    return {names for names, _ in filter(None, records)} | {"--help", "-h, --help"}
+
+
+# -- fared.yaml(5) ---------------------------------------------------------------------------
+
+
+def _configuration(schema: Json, example: str) -> str:
+    """Sections in the order of the schema, keys with type, range and default; then all of them."""
+    parts = [
+        _head("fared.yaml", 5, "configuration of fared"),
+        ".SH DESCRIPTION\n",
+        "The file is YAML, JSON included. Every key is optional unless stated.\n.PP\n",
+        _prose(
+            "Durations are seconds as a number, or with us, ms, s, m, h. Bandwidths are bits/s as"
+            " a number, or with K, M, G, T. ``fared --check`` finds all errors,"
+            " ``fared-cli config diff`` shows the effect of a reload."
+        ),
+        "\n.SH SECTIONS\n.SS The whole file\n",
+        _section(schema),
+    ]
+    for name, definition in schema["$defs"].items():
+        parts += [f".SS {name}\n", _prose(_own_words(definition)), "\n", _section(definition)]
+    parts += [
+        ".SH EXAMPLE\nAll settings with their defaults:\n.PP\n.EX\n",
+        escaped(example),
+        ".EE\n",
+    ]
+    return "".join([*parts, _see("fared(8)", "fared-cli(1)")])
+
+
+def _own_words(definition: Json) -> str:
+    """The description of a section, with names of fields as they are in the file."""
+    keys = {key.replace("-", "_"): key for key in definition["properties"]}
+    text: str = definition["description"]
+    return re.sub(r"``(\w+)``", lambda found: f"``{keys.get(found[1], found[1])}``", text)
+
+
+def _section(definition: Json) -> str:
+    required = definition.get("required", ())
+    rows = {}
+    for key, value in definition["properties"].items():
+        text = _type(value)
+        if key in required:
+            text += "; required"
+        elif value.get("default") is not None and not isinstance(value["default"], dict):
+            text += f"; default {_value(value['default'])}"
+        rows[key] = text
+    return _list(rows)
+
+
+def _value(value: object) -> str:
+    known = {True: "true", False: "false"}
+    return known[value] if isinstance(value, bool) else str(value) or '""'
+
+
+def _type(value: Json) -> str:
+    """A type in words."""
+    if "$ref" in value:
+        return f"section ``{value['$ref'].rpartition('/')[2]}``"
+    if "anyOf" in value:
+        return " or ".join(_type(one) for one in value["anyOf"] if one.get("type") != "null")
+    if "enum" in value:
+        return " | ".join(_value(one) for one in value["enum"])
+    kind = value.get("type", "any")
+    if kind == "object":
+        inside = value.get("additionalProperties")
+        return f"by name: {_type(inside)}" if isinstance(inside, dict) else "section"
+    if kind == "array":
+        return f"list of {_type(value.get('items', {}))}"
+    kinds = [kind] if isinstance(kind, str) else [one for one in kind if one != "null"]
+    return " or ".join(kinds) + _limits(value)
+
+
+def _limits(value: Json) -> str:
+    lowest, highest = value.get("minimum"), value.get("maximum")
+    text = ""
+    if lowest is not None or highest is not None:
+        text = f" {'' if lowest is None else lowest}..{'' if highest is None else highest}"
+    examples = value.get("examples")
+    return text + (f", such as {', '.join(map(_value, examples))}" if examples else "")

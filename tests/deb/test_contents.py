@@ -1,0 +1,98 @@
+"""The split of the Debian packages: what each may import, what it bundles, what it takes from
+Debian."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from deb import contents
+
+ROOT = Path(__file__).parents[2]
+IMPORTED = {
+    "pyyaml": "yaml",
+    "prometheus-client": "prometheus_client",
+    "python-dateutil": "dateutil",
+    "pillow": "PIL",
+}
+DEBIAN_12 = {"click": "8.1.3", "h11": "0.14.0", "pyyaml": "6.0", "dpkt": "1.9.8"}
+"""Versions in Debian 12 of what is not bundled."""
+
+
+def pins(package: str) -> dict[str, str]:
+    lines = (ROOT / "deb" / contents.BUNDLED[package]).read_text().splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    return [Requirement(r) for r in [*project["dependencies"], *extras["plot"], *extras["ina"]]]
+
+
+def imports(file: Path) -> Iterator[str]:
+    """All absolute imports of a module, also those inside functions."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_module_of_the_router_and_its_client_needs_the_tools():
+    known = contents.modules(ROOT)
+    available = {*pins("fared"), *contents.DEBIAN}
+    libraries = {IMPORTED.get(name, name.replace("-", "_")) for name in available}
+    wrong = []
+    for name, file in known.items():
+        if contents.package_of(name) != "fared":
+            continue
+        for needed in imports(file):
+            top = needed.partition(".")[0]
+            if top == "fared":
+                right = needed not in known or contents.package_of(needed) == "fared"
+            else:
+                right = top in sys.stdlib_module_names or top in libraries
+            if not right:
+                wrong.append(f"{name} imports {needed}")
+    assert wrong == []
+
+
+def test_the_tools_are_there_and_are_modules():
+    known = contents.modules(ROOT)
+    assert [name for name in contents.TOOLS if name not in known] == []
+
+
+def test_every_dependency_is_bundled_or_from_debian_in_a_version_that_fared_accepts():
+    debian = {**contents.DEBIAN, **contents.DEBIAN_TOOLS}
+    assert debian.keys() == DEBIAN_12.keys()
+    found = {**pins("fared"), **pins("fared-tools"), **DEBIAN_12}
+    assert not pins("fared").keys() & pins("fared-tools").keys()
+    for required in requirements():
+        version = found[canonicalize_name(required.name)]
+        assert required.specifier.contains(version), f"{required}: {version}"
+
+
+@pytest.mark.parametrize("package", ["fared", "fared-tools"])
+def test_all_files_that_a_package_names_exist(package):
+    for pattern in contents.FILES[package]:
+        assert list(ROOT.glob(pattern)), pattern
+
+
+def test_the_import_contract_forbids_the_same_as_the_packages():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    named = next(one for one in contracts["contracts"] if "deb/contents.py" in one["name"])
+    rooms = {name for name in contents.TOOLS if not name.startswith("fared.cli.")}
+    assert rooms <= set(named["forbidden_modules"])
+    assert all(contents.package_of(name) == "fared" for name in named["source_modules"])
+    third = {re.sub(r"\W", "_", name) for name in pins("fared-tools")} | {*contents.DEBIAN_TOOLS}
+    assert set(named["forbidden_modules"]) - rooms <= third

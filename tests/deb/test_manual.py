@@ -1,0 +1,157 @@
+"""Man pages and completions have all that ``--help`` and the schema have."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from deb import build, manual
+from fared.cli.main import main as cli
+from fared.config import json_schema
+from fared.daemon.main import parser
+from fared.inad.main import parser as ina_parser
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    **manual.pages("fared", ROOT / "config" / "fared.yaml"),
+    **manual.pages("fared-tools", ROOT / "config" / "fared.yaml"),
+}
+
+
+def plain(page: str) -> str:
+    """The text of a page, without escapes and requests."""
+    text = re.sub(r"\\f[BR]", "", PAGES[page]).replace("\\-", "-").replace("\\e", "\\")
+    return re.sub(r"\\\[u([0-9A-F]+)\]", lambda found: chr(int(found[1], 16)), text)
+
+
+def commands(command: click.Command, path: str) -> list[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        return [(path, command)]
+    context = click.Context(command)
+    below = ((name, command.get_command(context, name)) for name in command.list_commands(context))
+    return [pair for name, one in below if one for pair in commands(one, f"{path} {name}".strip())]
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is missing")
+@pytest.mark.parametrize("page", PAGES)
+def test_groff_has_no_complaint_about_a_page(page):
+    command = ["groff", "-man", "-ww", "-z", "-Tutf8"]
+    done = subprocess.run(command, input=PAGES[page], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_there_is_a_page_for_every_program_and_for_the_file():
+    assert set(PAGES) == {"fared.8", "fared-ina.8", "fared-cli.1", "fared.yaml.5", "fared-lab.1"}
+
+
+def test_fared_cli_1_has_every_command_with_its_options():
+    text = plain("fared-cli.1")
+    for path, command in commands(cli, ""):
+        if path.startswith(("show ospf", "show isis")):
+            continue
+        _, found, rest = text.partition(f".SS {path}\n")
+        assert found, path
+        own = rest.partition("\n.S")[0]
+        for option in (o for p in command.params if isinstance(p, click.Option) for o in p.opts):
+            assert option in own or option in ("--json", "--watch", "--help"), f"{path} {option}"
+
+
+def test_fared_yaml_5_has_every_key_of_every_section_and_all_settings_with_their_comments():
+    text = plain("fared.yaml.5")
+    schema = json_schema()
+    for name, section in schema["$defs"].items():
+        own = text.partition(f".SS {name}\n")[2].partition("\n.S")[0]
+        assert [key for key in section["properties"] if f".B {key}\n" not in own] == [], name
+    for line in (ROOT / "config" / "fared.yaml").read_text().splitlines():
+        assert line in text
+
+
+@pytest.mark.parametrize(("page", "made"), [("fared.8", parser()), ("fared-ina.8", ina_parser())])
+def test_the_page_of_a_daemon_has_every_option_and_its_help(page, made):
+    text = plain(page)
+    for action in made._actions:
+        assert ", ".join(action.option_strings) in text
+    assert made.description in text
+
+
+def test_text_that_looks_like_a_request_of_roff_stays_text():
+    assert manual.escaped(".SH a\n'b\\c-d") == "\\&.SH a\n\\&'b\\ec\\-d"
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory) -> dict[str, Path]:
+    """Both packages without what they bundle, which would be downloaded."""
+    roots = {name: tmp_path_factory.mktemp(name) for name in build.PACKAGES}
+    for name, root in roots.items():
+        build.stage(name, root, "9.9.9")
+    return roots
+
+
+def test_no_file_is_in_both_packages(staged):
+    files = [
+        {file.relative_to(root) for file in root.rglob("*") if file.is_file()}
+        for root in staged.values()
+    ]
+    assert files[0]
+    assert files[1]
+    assert not files[0] & files[1]
+
+
+def test_the_programs_report_the_version_of_the_package(staged):
+    text = (staged["fared"] / "usr/lib/fared/fared/__init__.py").read_text()
+    assert '__version__ = "9.9.9"' in text
+
+
+def test_the_staged_router_runs_without_the_tools_and_names_the_package_that_has_them(staged):
+    """Its modules alone; the dependencies are those of this environment."""
+    environment = {**os.environ, "PYTHONPATH": str(staged["fared"] / "usr/lib/fared")}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment, cwd="/"
+        )
+
+    check = run("fared.daemon.main", "-c", str(ROOT / "config" / "leaf.yaml"), "--check")
+    assert check.returncode == 0, check.stderr
+    assert run("fared.cli.main", "--version").stdout == "fared-cli, version 9.9.9\n"
+    missing = run("fared.cli.main", "spf", "--lsdb", "x")
+    assert missing.returncode == 2
+    assert "'spf' is in another package: install fared-tools" in missing.stderr
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
+def test_bash_completes_words_of_fared_cli(staged):
+    script = staged["fared"] / "usr/share/bash-completion/completions/fared-cli"
+    ask = (
+        f"source {script}; COMP_WORDS=(fared-cli show ne) COMP_CWORD=2;"
+        ' _fared_cli_completion fared-cli; echo "${COMPREPLY[*]}"'
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", ask], capture_output=True, text=True, check=True, env={"PATH": path}
+    )
+    assert done.stdout == "neighbors\n"
+
+
+def test_completions_of_all_shells_are_where_these_look(staged):
+    names = {
+        "usr/share/bash-completion/completions/{}",
+        "usr/share/zsh/vendor-completions/_{}",
+        "usr/share/fish/vendor_completions.d/{}.fish",
+    }
+    for package, program in (("fared", "fared-cli"), ("fared-tools", "fared-lab")):
+        for name in names:
+            assert program in (staged[package] / name.format(program)).read_text()
+
+
+@pytest.mark.parametrize("script", ["postinst", "prerm", "postrm"])
+def test_maintainer_scripts_are_valid_for_the_shell(script):
+    subprocess.run(["sh", "-n", str(ROOT / "deb" / f"fared.{script}")], check=True)
