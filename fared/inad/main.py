@@ -52,6 +52,7 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
+    """Return the options, which the man page lists too."""
     made = argparse.ArgumentParser(prog="fared-ina", description=main.__doc__, allow_abbrev=False)
     made.add_argument(
         "--address",
