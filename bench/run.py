@@ -69,6 +69,7 @@ SECTIONS = {
     "elephants": "Few elephants: 1 to 128 connections, by flow, flowlet and packet",
     "collectives": "Collectives: ring and all-to-all by flow, flowlet and packet, and queues",
     "adaptive_kernel": "Weights under load that does not yield, in the kernel",
+    "bfd": "BFD: false alarms while there is no CPU time to spare",
     "chaos": "Chaos: ten minutes of faults at random among fared, FRR and BIRD",
 }
 INTRO = """\

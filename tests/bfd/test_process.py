@@ -7,18 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from fared.bfd.messages import (
     VERSION,
-    Answer,
-    Ask,
     CloseSession,
     Greeting,
     OpenSession,
     Ready,
-    Report,
     SessionKey,
     StateChange,
     Trouble,
@@ -26,59 +22,13 @@ from fared.bfd.messages import (
 from fared.bfd.packet import ControlPacket, State, encode_packet
 from fared.core.bfd import SessionSettings
 from fared.lab.namespaces import Netns
+from tests.bfd.bfdd import Process
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.netns
 
 FAST = SessionSettings(50_000, 50_000, 3)
 PORT = 3784
-
-
-class Process:
-    """One process, with this test as its daemon."""
-
-    def __init__(self, netns: Netns, interface: str) -> None:
-        self.netns, self.interface = netns, interface
-        self.ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.ours.setblocking(False)
-        command = [sys.executable, "-m", "fared.bfdd", str(theirs.fileno())]
-        with netns.entered():
-            self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
-        theirs.close()
-        self.answers: list[Answer] = []
-        self.send(Greeting())
-
-    def send(self, request: object) -> None:
-        self.ours.send(msgspec.msgpack.encode(request))
-
-    def got(self, kind: type) -> list:
-        """All answers of a type so far."""
-        while True:
-            try:
-                data = self.ours.recv(1 << 16)
-            except BlockingIOError:
-                break
-            if not data:
-                break
-            self.answers.append(msgspec.msgpack.decode(data, type=Answer))
-        return [answer for answer in self.answers if isinstance(answer, kind)]
-
-    def await_state(self, key: SessionKey, state: State) -> None:
-        def reached() -> bool:
-            changes = [change for change in self.got(StateChange) if change.key == key]
-            return bool(changes) and changes[-1].state is state
-
-        wait_for(reached, 10, lambda: f"{state.label}: {self.answers}")
-
-    def report(self) -> Report:
-        before = len(self.got(Report))
-        self.send(Ask())
-        wait_for(lambda: len(self.got(Report)) > before, 10, "a report")
-        return self.got(Report)[-1]
-
-    def close(self) -> None:
-        self.ours.close()
-        self.process.wait(10)
 
 
 @pytest.fixture
