@@ -161,9 +161,9 @@ class Rotation(KeyLeaves, frozen=True):
         return tuple(key.timed_key() for key in self.keys or (self,))
 
     @property
-    def cryptographic(self) -> bool:
-        """Whether any key is more than a password."""
-        return any(key.algorithm != "cleartext" for key in self.keys or (self,))
+    def extended(self) -> bool:
+        """Whether any key has the sequence numbers of RFC 7474."""
+        return any(key.extended_sequence for key in self.keys or (self,))
 
 
 def _check_keys(keys: tuple[KeyLeaves, ...]) -> None:

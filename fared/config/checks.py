@@ -60,7 +60,7 @@ def _unannounced(file: str, config: Config, places: Places) -> Iterator[ConfigWa
             continue
         interface = config.ospf.areas[AreaId(parse_area(path[2]))].interfaces[path[4]]
         if interface.bfd_settings(config.bfd) != interface.bfd.settings(config.bfd):
-            message = "not strict: not announced with cryptographic authentication"
+            message = "not strict: not announced with extended-sequence"
             yield _warning(file, path, places, message)
 
 

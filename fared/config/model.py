@@ -77,9 +77,10 @@ class OspfInterface(Section, frozen=True):
         return data
 
     def bfd_settings(self, router: BfdRouter) -> BfdSettings | None:
-        """Return the settings of BFD: not strict if the link-local block would need a digest."""
+        """Return the settings of BFD: not strict if hellos can have no link-local block."""
         found = self.bfd.settings(router)
-        if found is not None and self.authentication and self.authentication.cryptographic:
+        # RFC 5613 §2.5 has room for sequence numbers of 32 bits
+        if found is not None and self.authentication and self.authentication.extended:
             return replace(found, strict=False)
         return found
 

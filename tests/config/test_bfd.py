@@ -78,8 +78,8 @@ def test_wrong_values_are_refused_with_their_place(section, where, words):
     assert words in text
 
 
-def test_strict_mode_with_cryptographic_keys_of_ospf_is_warned_of(tmp_path):
-    keys = "authentication: {algorithm: md5, key-id: 1, key: a}"
+def test_strict_mode_with_extended_sequence_numbers_is_warned_of(tmp_path):
+    keys = "authentication: {algorithm: hmac-sha-256, extended-sequence: true, key-id: 1, key: a}"
     file = tmp_path / "fared.yaml"
     text = "ospf: {areas: {0: {interfaces: {e1: {%s, bfd: {enabled: true, strict: true}}}}}}"
     file.write_text(text % keys)
@@ -87,3 +87,7 @@ def test_strict_mode_with_cryptographic_keys_of_ospf_is_warned_of(tmp_path):
     (warning,) = loaded.warnings
     assert "not strict" in str(warning)
     assert interface_settings(loaded.config, "e1").bfd == BfdSettings()
+    file.write_text(text % keys.replace("extended-sequence: true, ", ""))
+    loaded = load_runnable(file)
+    assert not loaded.warnings
+    assert interface_settings(loaded.config, "e1").bfd == BfdSettings(strict=True)

@@ -1,16 +1,25 @@
 """BFD with OSPF neighbors (RFC 5882), and strict mode (RFC 9355)."""
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged, BfdSettings, BfdStatus, BfdWanted, SessionSettings
 from fared.core.igp import LinkChanged, SendPacket
+from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
+from fared.ospf.auth.link_local import signed_block, verified_flags
+from fared.ospf.auth.signature import sign
 from fared.ospf.packet.codec import encode_packet
 from fared.ospf.packet.lls import B_BIT, decode_flags, encode_block
 from fared.ospf.packet.packets import Hello, Options
 from tests.damage import attempt
+from tests.ospf.harness import Network
 from tests.ospf.scripted import FAST, OURS, THEIRS, Scripted
+from tests.wireshark import NEEDED, RAW_IP, dissect
 
 REMOTE = THEIRS.to_bytes(4, "big")
 NORMAL = replace(FAST, bfd=BfdSettings())
@@ -237,3 +246,88 @@ def test_other_tlvs_of_a_block_are_skipped():
     words = int.from_bytes(head + body, "big")
     checksum = (0xFFFF - words % 0xFFFF).to_bytes(2, "big")
     assert decode_flags(checksum + head[2:] + body) == B_BIT
+
+
+# -- strict mode with cryptographic authentication (RFC 5613 §2.5)
+
+ALGORITHMS = [Algorithm.MD5, Algorithm.HMAC_SHA_1, Algorithm.HMAC_SHA_256, Algorithm.HMAC_SHA_512]
+
+
+def secret(algorithm: Algorithm = Algorithm.HMAC_SHA_256, *, extended: bool = False) -> AuthKey:
+    return AuthKey(algorithm, 7, b"a secret", extended)
+
+
+def guarded(key: AuthKey) -> Scripted:
+    """A strict router with this key, whose neighbor has sent no hello yet."""
+    return Scripted(settings=replace(STRICT, authentication=(TimedKey(key),)))
+
+
+def signed_hello(router: Scripted, key: AuthKey, *heard: int, sequence: int = 9) -> bytes:
+    body = router.hello(*heard, options=E_L)
+    return sign(encode_packet(router.peer, 0, body), key, sequence)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_authentic_block_means_strict_mode(algorithm: Algorithm):
+    key = secret(algorithm)
+    router = guarded(key)
+    router.raw(signed_hello(router, key, router.me) + signed_block(B_BIT, key, 9))
+    assert router.errors() == {}
+    assert router.state == "Init"
+    session(router, BfdStatus.UP)
+    assert router.state == "ExStart"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        signed_block(B_BIT, secret(), 8),
+        signed_block(B_BIT, AuthKey(Algorithm.HMAC_SHA_256, 7, b"another"), 9),
+        signed_block(B_BIT, secret(), 9)[:-1] + b"x",
+        encode_block(B_BIT),
+        b"",
+    ],
+    ids=["sequence number", "key", "digest", "no authentication", "no block"],
+)
+def test_a_block_that_is_not_authentic_is_counted_and_means_no_strict_mode(block: bytes):
+    key = secret()
+    router = guarded(key)
+    router.raw(signed_hello(router, key, router.me) + block)
+    assert router.errors() == {"lls-block": 1}
+    assert router.state == "ExStart"
+
+
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS, Algorithm.CLEARTEXT])
+def test_two_strict_routers_with_keys_wait_for_their_session(algorithm: Algorithm):
+    key = secret(algorithm)
+    net = Network()
+    net.join(1, 2, replace(STRICT, authentication=(TimedKey(key),)))
+    net.run(5.0)
+    assert net.states(1) == net.states(2) == ["Init"]
+    for number, other in ((1, 2), (2, 1)):
+        (view,) = net.neighbors(number)
+        remote = view.address.to_bytes(4, "big")
+        net.input(number, BfdChanged(view.ifindex, remote, BfdStatus.UP))
+        assert other
+    net.until(net.all_full, 10.0)
+    assert not net.nodes[1].engine.counters.errors
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_after_a_packet_give_flags_or_a_decode_error(block: bytes):
+    attempt(lambda data: verified_flags(data, secret(), 9), block)
+    attempt(decode_flags, block)
+
+
+@NEEDED
+def test_wireshark_finds_the_block_behind_the_digest(tmp_path: Path):
+    key = secret(Algorithm.MD5)
+    router = guarded(key)
+    router.raw(signed_hello(router, key, router.me) + signed_block(B_BIT, key, 9))
+    sent = [o.payload for o in router.outputs if isinstance(o, SendPacket)]
+    head = bytes((0x45, 0xC0)), bytes((0, 0, 0, 0, 1, 89, 0, 0, 10, 128, 0, 0, 224, 0, 0, 5))
+    frames = [head[0] + (20 + len(p)).to_bytes(2, "big") + head[1] + p for p in sent]
+    dissected = dissect(tmp_path, RAW_IP, frames)
+    assert "Malformed" not in dissected
+    assert "OSPF LLS Data Block" in dissected
+    assert "Crypto Authentication TLV" in dissected

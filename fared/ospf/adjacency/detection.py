@@ -14,15 +14,16 @@ from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, Neighbor
 from fared.ospf.neighbor import NeighborEvent, NeighborState
-from fared.ospf.packet.codec import packet_length
-from fared.ospf.packet.lls import B_BIT, decode_flags
+from fared.ospf.packet.lls import B_BIT
 from fared.ospf.packet.packets import Hello, Options
+from fared.ospf.processing.authenticate import link_local_options
 
 
 class FailureDetection:
     """Asks for the sessions of neighbors, and ends adjacencies whose session failed."""
 
     def __init__(self, instance: Instance) -> None:
+        self._instance = instance
         self._process = instance.process
         self._sessions = BfdSessions(instance.process.emit)
 
@@ -70,7 +71,7 @@ class FailureDetection:
         flags, sound = 0, True
         if hello.options & Options.L:
             try:
-                flags = decode_flags(payload[packet_length(payload) :])
+                flags = link_local_options(self._instance, neighbor.interface, payload)
             except DecodeError:
                 sound = False
         if not flags & B_BIT:

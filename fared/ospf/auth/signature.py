@@ -121,7 +121,7 @@ def sign(packet: bytes, key: AuthKey, sequence: int = 0, source: int = 0) -> byt
         trailer = b""
     # §D.4.3 (6): the digest is appended
     message = head + field + body + trailer
-    return message + _digest(message, key, source)
+    return message + digest(message, key, source)
 
 
 def verify(payload: bytes, key: AuthKey | None, source: int = 0) -> AuthInfo:
@@ -155,7 +155,7 @@ def verify(payload: bytes, key: AuthKey | None, source: int = 0) -> AuthInfo:
     # §D.5.3 (3): the digest
     end = packet_length(payload) + overhead_of(key)
     start = end - key.algorithm.digest_size
-    if not hmac.compare_digest(payload[start:end], _digest(payload[:start], key, source)):
+    if not hmac.compare_digest(payload[start:end], digest(payload[:start], key, source)):
         raise DecodeError("auth", start, "the digest does not match")
     return info
 
@@ -164,8 +164,8 @@ def _password(key: AuthKey) -> bytes:
     return key.key[:_SIMPLE_SIZE].ljust(_SIMPLE_SIZE, b"\0")
 
 
-def _digest(message: bytes, key: AuthKey, source: int) -> bytes:
-    """The digest over a packet and, if extended, the sequence number."""
+def digest(message: bytes, key: AuthKey, source: int = 0) -> bytes:
+    """The digest over a packet and, if extended, the sequence number; or over an LLS block."""
     name = key.algorithm.hash_name
     # RFC 2328 §D.4.3 (6): MD5 over packet and key
     if name is None:

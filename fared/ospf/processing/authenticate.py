@@ -10,9 +10,12 @@ from typing import Final, NamedTuple
 
 from fared.core.keys import AuthKey, TimedKey, accept_keys, equal_keys
 from fared.core.wire import DecodeError
+from fared.ospf.auth.link_local import signed_block, verified_flags
 from fared.ospf.auth.signature import AuthInfo, au_type_of, read_auth, sign, verify
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
+from fared.ospf.packet.codec import packet_length
+from fared.ospf.packet.lls import decode_flags, encode_block
 from fared.ospf.packet.packets import AuType
 
 _TYPE_OFFSET: Final = 14
@@ -31,11 +34,17 @@ class Refusal(NamedTuple):
     what: str
 
 
-def signed(instance: Instance, interface: Interface, packet: bytes) -> bytes | None:
-    """Sign a packet with the current key (§D.4); None: no key is valid yet, so it is not sent."""
+def signed(
+    instance: Instance, interface: Interface, packet: bytes, options: int = 0
+) -> bytes | None:
+    """Sign a packet with the current key (§D.4); None: no key is valid yet, so it is not sent.
+
+    ``options``: extended ones in a link-local block after it (RFC 5613 §2), 0: there is none.
+    """
     keyring = interface.settings.authentication
+    plain = encode_block(options) if options else b""
     if not keyring:
-        return packet
+        return packet + plain if plain else packet
     chosen = sending_key(instance, interface, instance.process.now)
     interface.authentication.current = None if chosen is None else chosen.key
     _log_key_change(instance, interface, chosen)
@@ -44,13 +53,31 @@ def signed(instance: Instance, interface: Interface, packet: bytes) -> bytes | N
         return None
     key = chosen.key
     if au_type_of(key) is AuType.CRYPTOGRAPHIC:
-        return sign(
-            packet, key, instance.sequences.next_32(interface.ifindex, instance.process.wall)
-        )
+        sequence = instance.sequences.next_32(interface.ifindex, instance.process.wall)
+        block = signed_block(options, key, sequence) if options else b""
+        return sign(packet, key, sequence) + block
     if au_type_of(key) is AuType.CRYPTOGRAPHIC_EXTENDED:
         number = instance.sequences.next_64(instance.settings.boot_count)
         return sign(packet, key, number, interface.address)
-    return sign(packet, key)
+    return sign(packet, key) + plain
+
+
+def link_local_options(instance: Instance, interface: Interface, payload: bytes) -> int:
+    """The extended options in the block after an authentic packet (RFC 5613 §2).
+
+    Raises DecodeError; a block that is not authentic counts as none (§2.5).
+    """
+    info = read_auth(payload)
+    block = payload[packet_length(payload) + info.data_length :]
+    if info.au_type not in _CRYPTOGRAPHIC:
+        return decode_flags(block)
+    problem = DecodeError("auth", 0, "no valid key of an LLS block")
+    for key in _candidates(instance, interface, info):
+        try:
+            return verified_flags(block, key, info.sequence)
+        except DecodeError as error:
+            problem = error
+    raise problem
 
 
 def sending_key(instance: Instance, interface: Interface, now: float) -> TimedKey | None:
@@ -158,16 +185,9 @@ def _matching_key(
     if not keyring:
         return None
     cryptographic = info.au_type in _CRYPTOGRAPHIC
-    # §D.5.3 (1): the key with this id, if valid for reception; §D.5.2: any valid password
-    candidates = [
-        timed.key
-        for timed in accept_keys(keyring, instance.process.wall)
-        if au_type_of(timed.key) == info.au_type
-        and (not cryptographic or timed.key.key_id == info.key_id)
-    ]
     what = f"no valid key with id {info.key_id}" if cryptographic else "no valid password"
     problem = Refusal("auth-key", what)
-    for key in candidates:
+    for key in _candidates(instance, interface, info):
         try:
             verify(payload, key, source)
         except DecodeError as error:
@@ -175,6 +195,17 @@ def _matching_key(
         else:
             return key
     return problem
+
+
+def _candidates(instance: Instance, interface: Interface, info: AuthInfo) -> list[AuthKey]:
+    """The keys that a packet may be signed with."""
+    # §D.5.3 (1): the key with this id, if valid for reception; §D.5.2: any valid password
+    return [
+        timed.key
+        for timed in accept_keys(interface.settings.authentication, instance.process.wall)
+        if au_type_of(timed.key) == info.au_type
+        and (info.au_type not in _CRYPTOGRAPHIC or timed.key.key_id == info.key_id)
+    ]
 
 
 def sequence_problem(interface: Interface, payload: bytes, info: AuthInfo) -> Refusal | None:

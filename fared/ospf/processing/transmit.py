@@ -21,7 +21,7 @@ from fared.ospf.interface import Interface, InterfaceState, Neighbor
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.outgoing import InterfaceTx
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
-from fared.ospf.packet.lls import B_BIT, encode_block
+from fared.ospf.packet.lls import B_BIT
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, LsaKey
 from fared.ospf.packet.packets import Hello, LsAck, LsUpdate, Options, PacketBody, PacketType
 from fared.ospf.processing.authenticate import signed
@@ -130,7 +130,7 @@ class Transmitter:
         if last is None or last[0] != made_of:
             payload = self._encode(interface, self.hello(interface, listed, lls=strict))
             last = interface.tx.last_hello = made_of, _addressed(interface, payload)
-        self._sign_and_emit(interface, last[1], encode_block(B_BIT) if strict else b"")
+        self._sign_and_emit(interface, last[1], B_BIT if strict else 0)
 
     def _flush_interface(
         self, interface: Interface, ready: dict[LsaEntry, int], *, force: bool = False
@@ -258,14 +258,14 @@ class Transmitter:
     ) -> None:
         self._sign_and_emit(interface, _addressed(interface, payload, destination))
 
-    def _sign_and_emit(self, interface: Interface, packet: SendPacket, lls: bytes = b"") -> None:
-        """``lls``: the block that follows the packet (RFC 5613 §2)."""
-        payload = signed(self._instance, interface, packet.payload)
+    def _sign_and_emit(self, interface: Interface, packet: SendPacket, options: int = 0) -> None:
+        """``options``: those in the block that follows the packet (RFC 5613 §2), 0: none."""
+        payload = signed(self._instance, interface, packet.payload, options)
         if payload is None:
             return
         self._process.counters.packets["sent", _LABELS[payload[1]]] += 1
-        plain = payload is packet.payload and not lls
-        self._process.emit(packet if plain else replace(packet, payload=payload + lls))
+        plain = payload is packet.payload
+        self._process.emit(packet if plain else replace(packet, payload=payload))
 
 
 def _addressed(
