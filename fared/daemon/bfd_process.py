@@ -69,7 +69,9 @@ class BfdSupervisor:
         self._sock: socket.socket | None = None
         self._unsent: dict[SessionKey, None] = {}
         self._delay = 0.0
-        self._started_at = self._heard_at = 0.0
+        self._started_at = 0.0
+        self._asked_at: float | None = None
+        """When the first request was sent that has no answer yet."""
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.TimerHandle | None = None
         self._stopped = False
@@ -122,7 +124,8 @@ class BfdSupervisor:
         ours.setblocking(False)
         self._sock = ours
         self.starts += 1
-        self._started_at = self._heard_at = self._loop.time()
+        self._started_at = self._loop.time()
+        self._asked_at = None
         self._loop.add_reader(ours, self._readable)
         self._send(Greeting())
         self._unsent = dict.fromkeys(self._everything())
@@ -165,9 +168,14 @@ class BfdSupervisor:
         return process.wait()
 
     def _ask(self) -> None:
-        if self._loop.time() - self._heard_at > _ANSWER_WITHIN:
+        # Not since the last answer: if this loop was away, nobody has asked meanwhile. Answers that
+        # wait have been read, since the loop runs readers before timers.
+        now = self._loop.time()
+        if self._asked_at is not None and now - self._asked_at > _ANSWER_WITHIN:
             self._ended("bfd-process-silent")
             return
+        if self._asked_at is None:
+            self._asked_at = now
         self._send(Ask())
         self._asking = self._loop.call_later(ASK_INTERVAL, self._ask)
 
@@ -207,7 +215,7 @@ class BfdSupervisor:
             if not data:
                 self._ended("bfd-process-ended")
                 return
-            self._heard_at = self._loop.time()
+            self._asked_at = None
             try:
                 self._take(self._decode(data))
             except (msgspec.DecodeError, msgspec.ValidationError) as error:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -200,3 +201,11 @@ async def test_a_process_that_is_stopped_ends_and_is_not_started_again(superviso
         os.kill(pid, 0)
     supervisor.sync(KEY)
     assert supervisor.pid is None
+
+
+async def test_a_loop_that_was_away_does_not_take_the_process_for_silent(supervisor: Any):
+    time.sleep(bfd_process._ANSWER_WITHIN + 0.2)  # noqa: ASYNC251 - as a long computation does
+    supervisor.reported_at = 0.0
+    await loop_until(lambda: supervisor.reported_at, 20, "a report")
+    assert supervisor.starts == 1
+    assert ("error", "bfd-process-silent") not in supervisor.log.lines
