@@ -2,9 +2,9 @@
 
 A router without I/O, on the virtual clock, is leaf 0 with four OSPF neighbors; a simulated kernel
 takes its writes. Externals: it holds 1,000, 10,000 and 100,000 of them, and one gets another
-metric, or all are learnt. Fabrics: of 4x8, 16x64 and 64x512 with its four neighbors among the
-spines, a link of a neighbor is lost, or changes its available bandwidth. What it costs must not
-depend on what is held: the goal is the cost with the least, in the same run.
+metric, or all are learnt, or withdrawn. Fabrics: of 4x8, 16x64 and 64x512 with its four neighbors
+among the spines, a link of a neighbor is lost, or changes its available bandwidth. What it costs
+must not depend on what is held: the goal is the cost with the least, in the same run.
 
 Times are CPU time of the router's own calls: the best of several changes, acknowledgments of the
 neighbors and one second of timers included. ``python bench/changes.py`` prints the rows.
@@ -38,7 +38,7 @@ from fared.core.wire import Reader
 from fared.fib.simulated import SimulatedFib
 from fared.ospf.packet.bodies import AsExternalLsa, RouterLsa
 from fared.ospf.packet.body import decode_body, encode_body
-from fared.ospf.packet.lsa import Lsa, LsaKey, LsType, decode_lsa, encode_lsa
+from fared.ospf.packet.lsa import MAX_AGE, Lsa, LsaKey, LsType, decode_lsa, encode_lsa
 from fared.ospf.settings import AreaSettings, InterfaceSettings, NetworkType, OspfSettings
 from fared.rib.settings import SolverSettings
 from fared.router import events
@@ -158,12 +158,12 @@ class Leaf:
         return (self.spent - before) * 1e3
 
 
-def external(number: int, sequence: int, metric: int, router: int) -> Lsa:
+def external(number: int, sequence: int, metric: int, router: int, age: int = 1) -> Lsa:
     """One AS-external LSA, a /26."""
     network = (20 << 24) + (number << 6)
     body = encode_body(AsExternalLsa(0xFFFFFFC0, True, metric, 0, 0))
     return encode_lsa(
-        ls_age=1,
+        ls_age=age,
         options=_E_BIT,
         ls_type=LsType.AS_EXTERNAL,
         link_state_id=network,
@@ -213,9 +213,23 @@ def learnt(held: int) -> tuple[Leaf, int, float]:
     return leaf, router, leaf.spent - before
 
 
+def withdrawn(leaf: Leaf, router: int, held: int) -> float:
+    """Flush so many externals, and return the CPU seconds."""
+    before = leaf.spent
+    for first in range(0, held, OF_AN_UPDATE):
+        numbers = range(first, min(held, first + OF_AN_UPDATE))
+        gone = [external(number, CHANGES + 1, 20, router, MAX_AGE) for number in numbers]
+        leaf.speakers[10].flood(gone)()
+        leaf.run(_TICK)
+    leaf.run(_CALM)
+    if len(leaf.router.table.routes) >= held:
+        raise RuntimeError(f"{len(leaf.router.table.routes)} routes are left of {held}")
+    return leaf.spent - before
+
+
 def external_rows(held: tuple[int, ...] = HELD) -> list[Row]:
     """One changed external, and learning each of them, beside the fewest."""
-    changed, learning = {}, {}
+    changed, learning, withdrawing = {}, {}, {}
     for count in held:
         gc.collect()
         leaf, router, seconds = learnt(count)
@@ -223,6 +237,7 @@ def external_rows(held: tuple[int, ...] = HELD) -> list[Row]:
         changed[count] = min(
             leaf.flood([external(count // 2, 1 + n, 21 + n, router)]) for n in range(CHANGES)
         )
+        withdrawing[count] = withdrawn(leaf, router, count) / count * 1e6
     rows = []
     least = held[0]
     for count in held[1:]:
@@ -230,6 +245,8 @@ def external_rows(held: tuple[int, ...] = HELD) -> list[Row]:
         rows.append(compared(name, changed[count], changed[least], "ms", LEAST))
         name = f"OSPF: learning {count:,} externals, each, beside {least:,}"
         rows.append(compared(name, learning[count], learning[least], "us", LEAST))
+        name = f"OSPF: withdrawing {count:,} externals, each, beside {least:,}"
+        rows.append(compared(name, withdrawing[count], withdrawing[least], "us", LEAST))
     return rows
 
 

@@ -5,6 +5,9 @@ each: a thousand LSPs for 100,000 prefixes. Then an LSP arrives with one prefix 
 The time covers decoding, the comparison with the previous LSP, the selection of the prefix and its
 route. The cost must not depend on the number of prefixes held: the goal is the time with few.
 
+All of them are learnt, in bursts of ten LSPs, and withdrawn: the goal is the time of each LSP when
+there are few.
+
 A fabric that advertises its links as prefixes has most of them at start: the time from blocks to
 routes is compared with that of the same fabric with loopbacks alone. Times are CPU time of this
 process, the best of several runs. ``python bench/prefixes.py`` prints the rows.
@@ -59,6 +62,8 @@ HELD = (1_000, 10_000, 100_000)
 OF_AN_LSP = 100
 OF_A_ROUTER = 250
 CHANGES = 60
+BURST = 10
+"""LSPs that are learnt, or withdrawn, before the routes are computed."""
 REPEAT = 15
 STEPS = ("decode", "compare", "select")
 OF_A_TLV = 25
@@ -127,7 +132,6 @@ def far_end(number: int) -> SystemId:
 
 def fragment(number: int, metric: int = 10) -> bytes:
     """Return LSP ``number``, whose middle prefix has the given metric."""
-    router, own = divmod(number, OF_A_ROUTER)
     first = (10 << 24) + (number * OF_AN_LSP << 8)
     reached = [IpReach(Prefix(4, first + (n << 8), 24), 10) for n in range(OF_AN_LSP)]
     reached[OF_AN_LSP // 2] = replace(reached[OF_AN_LSP // 2], metric=metric)
@@ -135,25 +139,73 @@ def fragment(number: int, metric: int = 10) -> bytes:
         IpReachability(4, tuple(reached[at : at + OF_A_TLV]))
         for at in range(0, OF_AN_LSP, OF_A_TLV)
     ]
+    return _lsp(number, metric, tlvs)
+
+
+def withdrawn(number: int) -> bytes:
+    """Return the next instance of LSP ``number``, without prefixes."""
+    return _lsp(number, 1000, [])
+
+
+def _lsp(number: int, sequence: int, tlvs: list[IpReachability]) -> bytes:
+    router, own = divmod(number, OF_A_ROUTER)
     link = IsReachability((IsNeighbor(ROOT << 8, 10),))
     head = () if own else (ProtocolsSupported((NLPID_IPV4,)), link)
-    return encode_pdu(Lsp(2, lsp_id(far_end(router), 0, own), metric, 1200, tlvs=(*head, *tlvs)))
+    return encode_pdu(Lsp(2, lsp_id(far_end(router), 0, own), sequence, 1200, tlvs=(*head, *tlvs)))
 
 
-def learnt(held: int) -> Learner:
-    """Return a router that holds ``held`` prefixes."""
-    learner, count = Learner(), held // OF_AN_LSP
+def adjacent_to(count: int) -> Learner:
+    """Return a router with links to those that advertise so many LSPs."""
+    learner = Learner()
     routers = range(-(-count // OF_A_ROUTER))
     ends = IsReachability(tuple(IsNeighbor(far_end(n) << 8, 10) for n in routers))
     own = Lsp(2, lsp_id(ROOT), 1, 1200, tlvs=(ProtocolsSupported((NLPID_IPV4,)), ends))
     learner.receive(encode_pdu(own))
     links = (LocalLink(n + 1, f"eth{n}", isis_node(far_end(n)), 1, 0, 10, 1e9) for n in routers)
     learner.solver.set_local_links(2, tuple(links))
+    return learner
+
+
+def learnt(held: int) -> Learner:
+    """Return a router that holds ``held`` prefixes."""
+    count = held // OF_AN_LSP
+    learner = adjacent_to(count)
     for number in range(count):
         learner.receive(fragment(number))
     learner.settle()
     assert len(learner.solver.routes) == held
     return learner
+
+
+def learn_rows(sizes: tuple[int, ...] = (HELD[0], HELD[-1])) -> list[dict[str, Any]]:
+    """Learn and withdraw all LSPs, a burst at a time; the CPU time of each LSP."""
+    few, many = sizes
+    spent: dict[tuple[str, int], float] = {}
+    for held in (many, *(few,) * REPEAT):
+        count = held // OF_AN_LSP
+        learner = adjacent_to(count)
+        for what, make in (("learnt", fragment), ("withdrawn", withdrawn)):
+            lsps = [make(number) for number in range(count)]
+            start = time.process_time()
+            for first in range(0, count, BURST):
+                for raw in lsps[first : first + BURST]:
+                    learner.receive(raw)
+                learner.settle()
+            took = (time.process_time() - start) / count * 1e3
+            spent[what, held] = min(took, spent.get((what, held), inf))
+            assert len(learner.solver.routes) == (held if what == "learnt" else 0)
+    count = many // OF_AN_LSP
+    return [
+        compared(
+            f"IS-IS: {count:,} LSPs of {OF_AN_LSP} prefixes {what}, each, beside"
+            f" {few // OF_AN_LSP}",
+            spent[what, many],
+            spent[what, few],
+            "ms",
+            0.4,
+        )
+        for what in ("learnt", "withdrawn")
+    ]
 
 
 def change_rows() -> list[dict[str, Any]]:
@@ -205,7 +257,7 @@ def start_rows() -> list[dict[str, Any]]:
 
 def rows() -> list[dict[str, Any]]:
     """All measurements of prefixes."""
-    return [*change_rows(), *start_rows()]
+    return [*change_rows(), *learn_rows(), *start_rows()]
 
 
 def main() -> None:

@@ -292,7 +292,8 @@ class PrefixTable:
     def compacted(self) -> PrefixTable | None:
         """Return a renumbered table if most numbers belong to withdrawn prefixes or advertisers."""
         stale = len(self.advertisers) > 2 * len(self._advertised) + _COMPACT_ABOVE
-        if len(self.prefixes) <= self.size - len(self._free) + _COMPACT_ABOVE and not stale:
+        used = self.size - len(self._free)
+        if len(self.prefixes) <= 2 * used + _COMPACT_ABOVE and not stale:
             return None
         table = PrefixTable()
         for number, mine in sorted(self._advertised.items()):

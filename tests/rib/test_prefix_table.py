@@ -94,3 +94,20 @@ def test_one_changed_capacity_writes_one_row_whatever_is_held(held, monkeypatch)
     assert table.capacity[row] == 1e9
     assert written == [held, 1]
     assert table.size == held
+
+
+def test_withdrawing_all_prefixes_renumbers_the_rest_a_few_times_only():
+    """Each time costs as much as all that are left."""
+    table, held = PrefixTable(), 40_000
+    items = {n: PrefixReachability(ipv4_prefix((10 << 24) + (n << 8), 24), 10) for n in range(held)}
+    table.put(0, NODES[0], items)
+    renumbered = []
+    for first in range(0, held, 500):
+        table.put(0, NODES[0], dict.fromkeys(range(first, first + 500)))
+        compact = table.compacted()
+        if compact is not None:
+            table = compact
+            renumbered.append(len(table.prefixes))
+    assert renumbered == sorted(renumbered, reverse=True)
+    assert 0 < len(renumbered) <= 4
+    assert len(table.prefixes) <= 4096 + 500
