@@ -31,6 +31,7 @@ _LAZY = {
         imported("fared.cli.offline:spf"), "Compute the routes of a saved database (offline)."
     ),
     "ina": Lazy(imported("fared.cli.ina:ina"), "Plan in-network aggregation (offline)."),
+    "plan": Lazy(imported("fared.cli.plan:plan"), "Plan failures (offline)."),
     "lsdb": Lazy(
         imported("fared.cli.offline:lsdb"), "Make a database file from a capture (offline)."
     ),
@@ -52,7 +53,10 @@ def main(ctx: click.Context) -> None:
     session = ctx.ensure_object(Session)
     if session.as_json:
         printing: dict[str, Any] = {name: {"as_json": True} for name in _OFFLINE}
-        ctx.default_map = printing | {"ina": {"plan": {"as_json": True}}}
+        ctx.default_map = printing | {
+            "ina": {"plan": {"as_json": True}},
+            "plan": {"failures": {"as_json": True}},
+        }
 
 
 main.add_command(show)

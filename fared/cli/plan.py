@@ -1,0 +1,322 @@
+"""``fared-cli plan``: what failures leave of a network, from a saved database.
+
+No daemon, root or network is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import click
+import msgspec
+import yaml
+
+from fared.cli.offline import load_database
+from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.plan_tables import render_plan
+from fared.cli.session import NEGATIVE, Failure
+from fared.cli.words import Words
+from fared.core.units import parse_bandwidth
+from fared.offline.changes import Changes
+from fared.offline.plan.compare import compare
+from fared.offline.plan.document import Shown, plan_document
+from fared.offline.plan.fabric import PlanError
+from fared.offline.plan.failures import FailureSets, plan_failures, read_network
+from fared.offline.plan.require import Bound, read_bound
+from fared.offline.plan.run import WorkersDiedError
+from fared.offline.plan.sets import DEGRADE, DOUBLES, GROUPS, LINKS, NODES
+from fared.offline.world import SavedDatabase
+
+Json = dict[str, Any]
+_MOST_DOUBLES = 20_000
+_EPILOG = """
+Without --links, --nodes, --group, --doubles or --degrade, each link and each router fails once.
+
+\b
+Which link hurts most, which routers are single points of failure:
+  fared-cli plan failures --lsdb db.json
+A pipeline that fails if one link can take more than a quarter of a pair's capacity:
+  fared-cli plan failures --lsdb db.json --links --require 'n-1 >= 75%'
+Spine S1 is out for maintenance, and one more router fails:
+  fared-cli plan failures --lsdb db.json --drained S1 --nodes
+Two chassis, and all cables of leaf L1:
+  fared-cli plan failures --lsdb db.json --group 'left=S1;S2' --group 'tray=L1,*'
+
+Exit codes: 0 ok, 1 bad file or a broken bound, 2 usage.
+"""
+
+
+@click.group(cls=Words)
+def plan() -> None:
+    """Plan failures (offline)."""
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """Return a callback that parses one value, or each of several."""
+
+    def read(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+        try:
+            if isinstance(value, tuple):
+                return tuple(parse(one) for one in value)
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not text.endswith("%") or not 0.0 < value <= 100.0:
+        raise ValueError(f"{text!r} is not a percentage such as 25%")
+    return value / 100.0
+
+
+def _doubles(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is neither 'all' nor a number")
+    return int(text)
+
+
+def _group(text: str) -> tuple[str, list[str]]:
+    name, equals, patterns = text.partition("=")
+    members = [pattern.strip() for pattern in patterns.split(";") if pattern.strip()]
+    if not equals or not name or not members:
+        raise ValueError(f"{text!r} is not NAME=PATTERN;PATTERN...")
+    return name, members
+
+
+@plan.command(epilog=_EPILOG)
+@click.option(
+    "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
+)
+@click.option("--links", is_flag=True, help="Each link fails.")
+@click.option("--nodes", is_flag=True, help="Each router fails.")
+@click.option(
+    "--groups",
+    "group_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="YAML: patterns of routers, and of links 'A,B', by name of the group.",
+)
+@click.option(
+    "--group",
+    "some_groups",
+    metavar="NAME=P;P",
+    multiple=True,
+    callback=_parsed(_group),
+    help="Routers S1 or p1-S*, links L1,S1 or L1,* that fail together.",
+)
+@click.option(
+    "--doubles",
+    metavar="N|all",
+    callback=_parsed(lambda text: (_doubles(text),)),
+    help="Two links fail: all pairs, or N of them, drawn.",
+)
+@click.option("--seed", default=1, show_default=True, help="Of drawn pairs.")
+@click.option(
+    "--degrade", metavar="25%", callback=_parsed(_percent), help="Each link loses this part."
+)
+@click.option("--drained", metavar="A,B", help="These routers are out of transit meanwhile.")
+@click.option("--between", metavar="P,P", help="Patterns of the routers whose capacity counts.")
+@click.option(
+    "--bandwidth",
+    metavar="400G",
+    callback=_parsed(parse_bandwidth),
+    help="Bandwidth of links that advertise none (default: the median).",
+)
+@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail it for good.")
+@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail it for good.")
+@click.option(
+    "--set-bandwidth", "bandwidths", metavar="A,B=25G", multiple=True, help="Change it for good."
+)
+@click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Change it for good.")
+@click.option(
+    "--require",
+    "bounds",
+    metavar="'n-1 >= 75%'",
+    multiple=True,
+    callback=_parsed(read_bound),
+    help="Exit with 1 unless all pairs keep so much. Sets: n-1, n-2, nodes, groups, degrade.",
+)
+@click.option("--compare", "old", metavar="OLD", help="Compare with a report saved by --json.")
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Worst failures."
+)
+@click.option("--pairs", default="20", show_default=True, metavar="N|all", help="Worst pairs.")
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), help="Processes (default: one for each core)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+def failures(
+    *,
+    source: str,
+    links: bool,
+    nodes: bool,
+    group_file: Path | None,
+    some_groups: tuple[tuple[str, list[str]], ...],
+    doubles: tuple[int | None] | None,
+    seed: int,
+    degrade: float | None,
+    drained: str | None,
+    between: str | None,
+    bandwidth: float | None,
+    fail_links: tuple[str, ...],
+    fail_nodes: tuple[str, ...],
+    bandwidths: tuple[str, ...],
+    costs: tuple[str, ...],
+    bounds: tuple[Bound, ...],
+    old: str | None,
+    top: int,
+    pairs: str,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Compute what failures leave of the path capacity between leaves, worst first."""
+    given = WhatIf(fail_links, fail_nodes, costs, bandwidths, ())
+    groups = {**_read_groups(group_file), **dict(some_groups)}
+    asked = {bound.of for bound in bounds}
+    some = bool(links or nodes or groups or doubles or degrade)
+    wanted = FailureSets(
+        links=links or not some or LINKS in asked,
+        nodes=nodes or not some or NODES in asked,
+        doubles=_how_many_doubles(doubles, asked),
+        degraded=degrade or 0.0,
+        groups=groups,
+        seed=seed,
+    )
+    for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
+        if kind in asked and missing:
+            raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
+    shown = Shown(ranked=top, pairs=_how_many_pairs(pairs))
+    before = None if old is None else _read_report(old)
+    names = () if drained is None else tuple(name.strip() for name in drained.split(","))
+    ends = () if between is None else tuple(pattern.strip() for pattern in between.split(","))
+    with _Bar() as bar:
+        try:
+            network = _network(load_database(source), given, names, bandwidth, ends)
+            planned = plan_failures(network, wanted, workers or _cores(), bar.show)
+        except (PlanError, WorkersDiedError) as error:
+            raise Failure(str(error)) from error
+    document = plan_document(planned, given.described(), names, shown)
+    document["required"] = [bound.check(document) for bound in bounds]
+    _print(document, before, as_json=as_json)
+    if not all(bound["met"] for bound in document["required"]):
+        sys.exit(NEGATIVE)
+
+
+def _network(
+    database: SavedDatabase,
+    given: WhatIf,
+    drained: tuple[str, ...],
+    bandwidth: float | None,
+    ends: tuple[str, ...],
+) -> Any:  # noqa: ANN401 - failures.Network
+    family = database.families[0]
+    names = Names(database.world(None, family, Changes()))
+    changes = read_changes(names, given)
+    healthy = database.world(None, family, changes)
+    rest = None
+    if drained:
+        overloaded = frozenset(names.node(name, "--drained") for name in drained)
+        rest = database.world(None, family, msgspec.structs.replace(changes, overloaded=overloaded))
+    return read_network(healthy, rest, bandwidth=bandwidth, ends=ends)
+
+
+def _how_many_doubles(given: tuple[int | None] | None, asked: set[str]) -> int | None:
+    if given is not None:
+        return given[0]
+    return _MOST_DOUBLES if DOUBLES in asked else 0
+
+
+def _how_many_pairs(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither 'all' nor a number", param_hint="--pairs")
+    return int(text)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _read_groups(file: Path | None) -> dict[str, list[str]]:
+    if file is None:
+        return {}
+    try:
+        found = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Failure(f"{file}: not YAML: {error}") from error
+    if not isinstance(found, dict) or not found:
+        raise Failure(f"{file}: expected names of groups with lists of patterns")
+    for name, members in found.items():
+        if (
+            not isinstance(members, list)
+            or not members
+            or not all(isinstance(member, str) for member in members)
+        ):
+            raise Failure(f"{file}: {name}: expected a list of patterns such as S1 or L1,S*")
+    return {str(name): members for name, members in found.items()}
+
+
+def _read_report(file: str) -> Json:
+    try:
+        found: Json = json.loads(Path(file).read_bytes())
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise Failure(f"{file}: not JSON: {error}") from error
+    return found
+
+
+def _print(document: Json, before: Json | None, *, as_json: bool) -> None:
+    if before is not None:
+        try:
+            difference = compare(before, document)
+        except ValueError as error:
+            raise Failure(f"--compare: {error}") from error
+        document = {**difference, "required": document["required"]}
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render_plan(document), nl=False)
+
+
+class _Bar:
+    """Progress on a terminal: failures done, rate, time left."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._drawn = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def show(self, done: int, total: int) -> None:
+        """Draw the line anew."""
+        if not sys.stderr.isatty():
+            return
+        spent = max(time.monotonic() - self._begun, 1e-3)
+        rate = done / spent
+        left = (total - done) / rate
+        text = f"{done:,} of {total:,} failures, {rate:,.0f}/s, {left:.0f} s left"
+        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+        self._drawn = True

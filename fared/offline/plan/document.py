@@ -1,0 +1,240 @@
+"""The report ``fared-plan-failures/1``: what each set of failures leaves, worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.ina.plan.flow import max_flow
+from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.rows import SetResult
+from fared.offline.plan.sets import DOUBLES, GROUPS, LINKS, NODES
+from fared.offline.plan.sweep import NONE, edge_changes
+
+Json = dict[str, Any]
+FORMAT = "fared-plan-failures/1"
+ALIASES = {LINKS: "n-1", DOUBLES: "n-2"}
+CONFIDENCE, _DEVIATIONS = 0.99, 2.5758293035489004
+"""Confidence of the interval of a sample, and the quantile of the normal distribution for it."""
+_BINS = 20
+_MOST_PODS = 64
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """How much the report contains: worst failures, worst pairs of each set (None: all)."""
+
+    ranked: int = 10
+    pairs: int | None = 20
+
+
+class Planned(msgspec.Struct, frozen=True, eq=False):
+    """A plan: the fabric, its healthy capacities (P, P), and the results of all sets.
+
+    ``now`` (P, P) are capacities with the drained routers out of transit.
+    """
+
+    fabric: PlanFabric
+    healthy: NDArray[np.float64]
+    now: NDArray[np.float64]
+    results: tuple[SetResult, ...]
+
+
+def plan_document(
+    plan: Planned, changes: Iterable[str], drained: Iterable[str], shown: Shown
+) -> Json:
+    """Return the report. Capacities are bytes/s, parts 0..1."""
+    fabric = plan.fabric
+    single = [result for result in plan.results if result.failures.kind in (LINKS, NODES, GROUPS)]
+    links = [result for result in plan.results if result.failures.kind == LINKS]
+    return {
+        "format": FORMAT,
+        "changes": list(changes),
+        "drained": list(drained),
+        "routers": int((~fabric.graph.network).sum()),
+        "links": len(fabric.link_names),
+        "ends": [
+            {"name": fabric.names[node], "pod": pod + 1}
+            for node, pod in zip(fabric.ends.tolist(), fabric.pods.tolist(), strict=True)
+        ],
+        "healthy": _healthy(plan),
+        "sets": [_set(plan, result, shown) for result in plan.results],
+        "worst": _ranked(plan, shown.ranked),
+        "single_points": [
+            _what(plan, result, at) for result in single for at in result.cutting.tolist()
+        ],
+        "never_matter": [
+            _what(plan, result, at) for result in links for at in result.harmless.tolist()
+        ],
+        "rows": [
+            _row(plan, result, at) for result in plan.results for at in range(len(result.left))
+        ],
+    }
+
+
+def _healthy(plan: Planned) -> Json:
+    """The capacities of pairs without failures, and what drained routers leave of them."""
+    counts = np.isfinite(plan.healthy) & (plan.healthy > 0.0)
+    off = ~np.eye(len(plan.healthy), dtype=bool)
+    known = plan.healthy[counts & off]
+    drained = plan.now[counts & off] / known if len(known) else np.ones(1)
+    return {
+        "pairs": int(off.sum()),
+        "cut": int((off & (plan.healthy <= 0.0)).sum()),
+        "least": float(known.min()) if len(known) else 0.0,
+        "mean": float(known.mean()) if len(known) else 0.0,
+        "most": float(known.max()) if len(known) else 0.0,
+        "left": float(np.minimum(drained, 1.0).min()),
+    }
+
+
+def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
+    failures = result.failures
+    mean, low, high = result.mean_interval(_DEVIATIONS)
+    found: Json = {
+        "set": failures.kind,
+        "alias": ALIASES.get(failures.kind),
+        "failures": len(failures),
+        "population": failures.population,
+        "seed": failures.seed,
+        "left": float(result.left.min(initial=1.0)),
+        "mean_left": mean,
+        "interval": {"low": low, "high": high, "confidence": CONFIDENCE}
+        if failures.sampled
+        else None,
+        "mean": float(result.mean.mean()) if len(failures) else 1.0,
+        "cut": len(result.cutting),
+        "harmless": len(result.harmless),
+        "histogram": _histogram(result.left),
+        "pairs": _pairs(plan, result, shown.pairs),
+    }
+    pods = int(plan.fabric.pods.max(initial=0)) + 1
+    if 1 < pods <= _MOST_PODS:
+        found["pods"] = _pods(plan, result, pods)
+    return found
+
+
+def _histogram(left: NDArray[np.float64]) -> list[int]:
+    """Count failures by the part that the worst pair keeps: none, up to 5 %, ... up to 100 %."""
+    bins = np.ceil(left * _BINS - 1e-9).astype(np.int64)
+    return [int(n) for n in np.bincount(bins, minlength=_BINS + 1)]
+
+
+def _parts(plan: Planned, result: SetResult) -> NDArray[np.float64]:
+    """The least part of its healthy capacity that each pair keeps (P, P), 1 if none is lost."""
+    known = np.isfinite(plan.healthy) & (plan.healthy > 0.0)
+    return np.divide(
+        result.pair_least,
+        plan.healthy,
+        out=np.ones_like(plan.healthy),
+        where=known & np.isfinite(result.pair_least),
+    )
+
+
+def _pairs(plan: Planned, result: SetResult, most: int | None) -> list[Json]:
+    part = _parts(plan, result)
+    hit = (result.pair_cause.ravel() != NONE).nonzero()[0]
+    order = hit[part.ravel()[hit].argsort(kind="stable")][:most]
+    size = len(plan.healthy)
+    return [_pair(plan, result, part, at // size, at % size) for at in order.tolist()]
+
+
+def _pair(plan: Planned, result: SetResult, part: NDArray[np.float64], row: int, end: int) -> Json:
+    return {
+        "pair": [_end(plan, row), _end(plan, end)],
+        "healthy": float(plan.healthy[row, end]),
+        "capacity": float(result.pair_least[row, end]),
+        "left": float(part[row, end]),
+        "cause": result.failures.name(plan.fabric, int(result.pair_cause[row, end])),
+    }
+
+
+def _pods(plan: Planned, result: SetResult, pods: int) -> list[Json]:
+    """The worst pair between each two pods that lose capacity."""
+    part = np.where(result.pair_cause != NONE, _parts(plan, result), np.inf)
+    found = []
+    for a in range(pods):
+        for b in range(pods):
+            rows, ends = (plan.fabric.pods == a).nonzero()[0], (plan.fabric.pods == b).nonzero()[0]
+            some = part[np.ix_(rows, ends)]
+            at = int(some.argmin())
+            row, end = int(rows[at // len(ends)]), int(ends[at % len(ends)])
+            if np.isfinite(part[row, end]):
+                found.append({"pods": [a + 1, b + 1], **_pair(plan, result, part, row, end)})
+    return found
+
+
+def _ranked(plan: Planned, most: int) -> list[Json]:
+    """The worst failures of all sets; those with equal effect count as one, with their number."""
+    keys: dict[tuple[float, ...], list[tuple[int, int]]] = {}
+    for number, result in enumerate(plan.results):
+        for at in (result.reduced > 0).nonzero()[0].tolist():
+            key = (
+                float(result.left[at]),
+                -float(result.cut[at]),
+                round(float(result.mean[at]), 9),
+                -float(result.reduced[at]),
+                float(number),
+            )
+            keys.setdefault(key, []).append((number, at))
+    found = []
+    for ranked in sorted(keys)[:most]:
+        number, at = keys[ranked][0]
+        result = plan.results[number]
+        row = {**_row(plan, result, at), "alike": len(keys[ranked]) - 1}
+        row["max_flow"] = max_flow_after(plan.fabric, result, at)
+        found.append(row)
+    return found
+
+
+def _row(plan: Planned, result: SetResult, at: int) -> Json:
+    row, end = result.worst[at].tolist()
+    hit = result.reduced[at] > 0 or result.left[at] < 1.0
+    return {
+        **_what(plan, result, at),
+        "left": float(result.left[at]),
+        "pair": [_end(plan, row), _end(plan, end)] if hit else None,
+        "capacity": float(result.capacity[at]) if hit else None,
+        "mean": float(result.mean[at]),
+        "reduced": int(result.reduced[at]),
+        "cut": int(result.cut[at]),
+    }
+
+
+def max_flow_after(fabric: PlanFabric, result: SetResult, at: int) -> float:
+    """Return what the worst pair of a failure could have over paths of any length, bytes/s."""
+    graph = fabric.graph
+    changes = edge_changes(fabric, result.failures, at, at + 1)
+    capacity = fabric.capacity.copy()
+    capacity[changes.edge] = changes.capacity
+    row, end = (int(fabric.ends[number]) for number in result.worst[at].tolist())
+    crossed = graph.transit.copy()
+    crossed[[row, end]] = True
+    used = crossed[graph.src] & crossed[graph.dst] & (capacity > 0.0)
+    links = dict(
+        zip(
+            zip(graph.src[used].tolist(), graph.dst[used].tolist(), strict=True),
+            capacity[used].tolist(),
+            strict=True,
+        )
+    )
+    out, into = capacity[graph.src == row].sum(), capacity[graph.dst == end].sum()
+    return max_flow(links, row, end, min(math.fsum([out]), math.fsum([into])))
+
+
+def _what(plan: Planned, result: SetResult, at: int) -> Json:
+    return {"set": result.failures.kind, "failure": result.failures.name(plan.fabric, at)}
+
+
+def _end(plan: Planned, number: int) -> str:
+    return plan.fabric.names[int(plan.fabric.ends[number])]
+
+
+def set_named(document: Json, name: str) -> Json | None:
+    """Return a set of a report by its name or alias (``n-1``)."""
+    known: Sequence[Json] = document["sets"]
+    return next((one for one in known if name in (one["set"], one["alias"])), None)

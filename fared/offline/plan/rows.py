@@ -1,0 +1,75 @@
+"""What is kept of a set of failures: one row for each of them, and the worst case of each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.offline.plan.sets import Failures
+from fared.offline.plan.sweep import NONE, Outcome
+
+
+class SetResult(msgspec.Struct, frozen=True, eq=False):
+    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.Outcome``."""
+
+    failures: Failures
+    left: NDArray[np.float64]
+    worst: NDArray[np.int64]
+    capacity: NDArray[np.float64]
+    reduced: NDArray[np.int64]
+    cut: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    pair_least: NDArray[np.float64]
+    pair_cause: NDArray[np.int64]
+
+    @property
+    def harmless(self) -> NDArray[np.int64]:
+        """The failures that reduce no pair."""
+        return np.flatnonzero(self.reduced == 0)
+
+    @property
+    def cutting(self) -> NDArray[np.int64]:
+        """The failures after which some pair has no path."""
+        return np.flatnonzero(self.cut > 0)
+
+    def mean_interval(self, deviations: float) -> tuple[float, float, float]:
+        """Return the mean part that the worst pair keeps, and its interval for a sample.
+
+        The half width is so many standard deviations of the mean of a sample without replacement.
+        """
+        size, population = len(self.left), self.failures.population
+        mean = float(self.left.mean()) if size else 1.0
+        if size >= population or size < 2:
+            return mean, mean, mean
+        spread = float(self.left.std(ddof=1)) / size**0.5
+        half = deviations * spread * ((population - size) / (population - 1)) ** 0.5
+        return mean, mean - half, mean + half
+
+
+def merged(failures: Failures, outcomes: Iterable[Outcome], ends: int) -> SetResult:
+    """Join the outcomes of all parts of a set; the result does not depend on the parts."""
+    whole = sorted(outcomes, key=lambda outcome: outcome.first)
+    least, cause = np.full((ends, ends), np.inf), np.full((ends, ends), NONE)
+    for outcome in whole:
+        better = outcome.pair_least < least
+        least[better], cause[better] = outcome.pair_least[better], outcome.pair_cause[better]
+
+    def joined(name: str) -> NDArray[np.float64]:
+        parts = [getattr(outcome, name) for outcome in whole]
+        found: NDArray[np.float64] = np.concatenate(parts)
+        return found
+
+    return SetResult(
+        failures=failures,
+        left=joined("left"),
+        worst=joined("worst").astype(np.int64),
+        capacity=joined("capacity"),
+        reduced=joined("reduced").astype(np.int64),
+        cut=joined("cut").astype(np.int64),
+        mean=joined("mean"),
+        pair_least=least,
+        pair_cause=cause,
+    )

@@ -1,0 +1,140 @@
+"""Sweeping sets of failures with several processes, part by part.
+
+A part is a range of failures of one set. The parent hands parts to workers over pipes; when a
+worker dies, another one gets its part. Results do not depend on who computed what.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.sets import Failures
+from fared.offline.plan.sweep import Outcome, sweep
+
+_LEAST, _MOST, _PARTS = 64, 4096, 16
+_ATTEMPTS = 3
+_GOODBYE = 5.0
+
+
+class WorkersDiedError(RuntimeError):
+    """A part killed every worker that tried it."""
+
+
+class Part(NamedTuple):
+    """Failures ``first`` to ``last - 1`` of set number ``of``."""
+
+    of: int
+    first: int
+    last: int
+
+
+class Task(NamedTuple):
+    """What a worker needs to compute any part."""
+
+    fabric: PlanFabric
+    healthy: NDArray[np.float64]
+    sets: tuple[Failures, ...]
+
+    def compute(self, part: Part) -> Outcome:
+        """Compute one part."""
+        return sweep(self.fabric, self.sets[part.of], part.first, part.last, self.healthy)
+
+
+def parts_of(sets: Sequence[Failures]) -> list[Part]:
+    """Divide sets into parts, large enough that the shortest paths of all roots cost little."""
+    found = []
+    for number, failures in enumerate(sets):
+        size = min(max(-(-len(failures) // _PARTS), _LEAST), _MOST)
+        found += [
+            Part(number, first, min(first + size, len(failures)))
+            for first in range(0, len(failures), size)
+        ]
+    return found
+
+
+def compute_all(task: Task, parts: Iterable[Part], workers: int) -> Iterator[tuple[Part, Outcome]]:
+    """Yield the outcome of each part as it is finished. Raises WorkersDiedError."""
+    waiting = deque(parts)
+    if workers < 2 or len(waiting) < 2:
+        for part in waiting:
+            yield part, task.compute(part)
+        return
+    team = _Team(task, min(workers, len(waiting)))
+    try:
+        yield from team.run(waiting)
+    finally:
+        team.close()
+
+
+class _Team:
+    """Worker processes, and the part that each of them computes."""
+
+    def __init__(self, task: Task, size: int) -> None:
+        self._task = task
+        self._context = multiprocessing.get_context("fork")
+        self._processes: dict[Connection, Callable[[float], None]] = {}
+        self._busy: dict[Connection, Part] = {}
+        self._tries: dict[Part, int] = {}
+        for _ in range(size):
+            self._hire()
+
+    def run(self, waiting: deque[Part]) -> Iterator[tuple[Part, Outcome]]:
+        """Hand out all parts."""
+        while waiting or self._busy:
+            for worker in self._processes:
+                if waiting and worker not in self._busy:
+                    self._busy[worker] = waiting.popleft()
+                    worker.send(self._busy[worker])
+            for ready in wait(list(self._busy)):
+                worker = next(one for one in self._busy if one is ready)
+                part = self._busy.pop(worker)
+                try:
+                    outcome = worker.recv()
+                except (EOFError, ConnectionResetError):
+                    self._replace(worker, part)
+                    waiting.appendleft(part)
+                    continue
+                yield part, outcome
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._processes:
+            worker.close()  # a worker ends when its pipe does
+        for join in self._processes.values():
+            join(_GOODBYE)
+
+    def _hire(self) -> None:
+        mine, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_work, args=(theirs, [*self._processes, mine], self._task), daemon=True
+        )
+        process.start()
+        theirs.close()
+        self._processes[mine] = process.join
+
+    def _replace(self, worker: Connection, part: Part) -> None:
+        self._tries[part] = self._tries.get(part, 0) + 1
+        if self._tries[part] >= _ATTEMPTS:
+            raise WorkersDiedError(f"{_ATTEMPTS} workers died at the same failures")
+        worker.close()
+        self._processes.pop(worker)(_GOODBYE)
+        self._hire()
+
+
+def _work(pipe: Connection, others: list[Connection], task: Task) -> None:
+    """Compute parts until the parent closes the pipe."""
+    for other in others:
+        other.close()  # the parent's ends: else no worker would see them closed
+    try:
+        while True:
+            pipe.send(task.compute(pipe.recv()))
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        return

@@ -1,0 +1,147 @@
+"""``fared-cli plan failures`` on the saved database of a 4 x 8 fabric."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from fared.cli.main import main
+from tests.offline.fabrics import clos, saved
+
+PAIR = 4 * 400e9 / 8
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    file = tmp_path_factory.mktemp("plan") / "db.json"
+    file.write_text(json.dumps(saved(clos())))
+    return str(file)
+
+
+def run(database, *args):
+    command = ["plan", "failures", "--lsdb", database, "--workers", "1", *args]
+    return CliRunner().invoke(main, command)
+
+
+def answer(database, *args, code=0):
+    result = run(database, "--json", *args)
+    assert result.exit_code == code, result.output
+    return json.loads(result.output)
+
+
+def of(document, name):
+    return next(one for one in document["sets"] if one["set"] == name)
+
+
+def test_without_sets_each_link_and_each_router_fails(database):
+    found = answer(database)
+    assert found["format"] == "fared-plan-failures/1"
+    assert [end["name"] for end in found["ends"]] == [f"L{n}" for n in range(1, 9)]
+    assert found["healthy"]["least"] == found["healthy"]["most"] == pytest.approx(PAIR)
+    links, nodes = of(found, "links"), of(found, "nodes")
+    assert (links["failures"], links["alias"], links["left"]) == (32, "n-1", 0.75)
+    assert (nodes["failures"], nodes["left"]) == (12, 0.75)
+    assert nodes["harmless"] == 8  # a leaf's own pairs do not count
+    assert links["histogram"][15] == 32
+    assert found["single_points"] == found["never_matter"] == []
+    assert len(found["rows"]) == 44
+
+
+def test_the_worst_failures_name_their_worst_pair_and_its_maximum_flow(database):
+    found = answer(database, "--doubles", "all")["worst"]
+    first = found[0]
+    assert first["failure"] == "L1-S1 + L2-S2"
+    assert first["pair"] == ["L1", "L2"]
+    assert first["capacity"] == pytest.approx(PAIR / 2)
+    # over L1 > S2 > L3 > S1..., longer paths than routing uses
+    assert first["max_flow"] == pytest.approx(PAIR * 3 / 4)
+    assert first["alike"] == 335
+
+
+def test_each_pair_knows_the_failure_that_hurts_it_most(database):
+    found = answer(database, "--links", "--set-bandwidth", "S3,L5=600G", "--pairs", "all")
+    pairs = {tuple(row["pair"]): row for row in of(found, "links")["pairs"]}
+    assert len(pairs) == 56
+    assert pairs["L5", "L6"]["cause"] == "L5-S1"
+    assert pairs["L5", "L6"]["left"] == 0.75
+
+
+def test_the_links_of_a_drained_spine_do_not_matter(database):
+    found = answer(database, "--links", "--drained", "S1")
+    assert found["healthy"]["left"] == 0.75
+    assert [one["failure"] for one in found["never_matter"]] == [f"L{n}-S1" for n in range(1, 9)]
+    assert of(found, "links")["left"] == 0.5
+
+
+def test_groups_fail_together(database, tmp_path):
+    file = tmp_path / "groups.yaml"
+    file.write_text('left: [S1, S2]\ntray: ["L1,*"]\n')
+    found = answer(database, "--groups", str(file), "--group", "one=L2-S?")
+    rows = {row["failure"]: row for row in found["rows"]}
+    assert rows["left"]["left"] == 0.5
+    assert (rows["tray"]["left"], rows["tray"]["cut"]) == (0.0, 14)
+    assert rows["one"]["cut"] == 14
+    assert [point["failure"] for point in found["single_points"]] == ["tray", "one"]
+
+
+def test_a_bound_that_is_broken_exits_with_1(database):
+    assert answer(database, "--require", "n-1 >= 75%")["required"][0]["met"]
+    assert not answer(database, "--require", "n-1 > 75%", code=1)["required"][0]["met"]
+    assert answer(database, "--require", "n-2>=50%")["required"][0]["left"] == 0.5
+
+
+def test_a_part_of_a_link_can_be_lost_and_pairs_of_links_drawn(database):
+    found = answer(database, "--degrade", "25%", "--doubles", "30", "--seed", "7")
+    assert of(found, "degrade")["left"] == pytest.approx(1 - 0.25 / 4)
+    doubles = of(found, "doubles")
+    assert (doubles["failures"], doubles["population"], doubles["seed"]) == (30, 496, 7)
+    assert doubles["interval"]["low"] < doubles["mean_left"] < doubles["interval"]["high"]
+
+
+def test_processes_give_the_same_report(database):
+    one = run(database, "--json", "--doubles", "all").output
+    assert run(database, "--json", "--doubles", "all", "--workers", "3").output == one
+
+
+def test_a_comparison_tells_what_a_change_makes_worse_and_better(database, tmp_path):
+    old = tmp_path / "old.json"
+    old.write_text(run(database, "--json", "--links").output)
+    found = answer(database, "--links", "--fail-link", "L1,S1", "--compare", str(old))
+    assert found["format"] == "fared-plan-compare/1"
+    assert found["gone"] == [{"set": "links", "failure": "L1-S1"}]
+    assert {row["failure"] for row in found["worse"]} >= {"L1-S2", "L1-S3", "L1-S4"}
+    assert found["worse"][0]["after"]["left"] == pytest.approx(2 / 3)
+    shown = run(database, "--links", "--fail-link", "L1,S1", "--compare", str(old)).output
+    assert "failures are worse" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("args", [(), ("--doubles", "all", "--drained", "S2", "--degrade", "9%")])
+def test_the_tables_fit_eighty_columns(database, args):
+    result = run(database, *args)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+    assert "Single points of failure\nnone" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("--require", "n-1"), 2, "is not SET >= PERCENT%"),
+        (("--require", "weather >= 3%"), 2, "sets: links, nodes"),
+        (("--require", "groups >= 3%"), 2, "requires --group"),
+        (("--doubles", "some"), 2, "neither 'all' nor a number"),
+        (("--degrade", "200%"), 2, "not a percentage"),
+        (("--group", "x"), 2, "is not NAME="),
+        (("--group", "x=Z9"), 1, "no router and no link is named 'Z9'"),
+        (("--groups", "/nowhere.yaml"), 1, "No such file"),
+        (("--between", "Z*"), 1, "no router is named 'Z*'"),
+        (("--between", "L1"), 1, "two routers or more"),
+        (("--drained", "Z9"), 2, "no router 'Z9'"),
+        (("--compare", "/dev/null"), 1, "not JSON"),
+    ],
+)
+def test_mistakes_are_told(database, args, code, words):
+    result = run(database, *args)
+    assert result.exit_code == code
+    assert words in result.output
