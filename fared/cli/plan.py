@@ -25,11 +25,21 @@ from fared.cli.words import Words
 from fared.core.units import parse_bandwidth
 from fared.offline.changes import Changes
 from fared.offline.plan.compare import compare
-from fared.offline.plan.document import Shown, plan_document
+from fared.offline.plan.document import Planned, Shown, plan_document
 from fared.offline.plan.fabric import PlanError
-from fared.offline.plan.failures import FailureSets, plan_failures, read_network
-from fared.offline.plan.require import Bound, read_bound
-from fared.offline.plan.run import WorkersDiedError
+from fared.offline.plan.failures import (
+    FailureSets,
+    PlanNetwork,
+    Progress,
+    computed,
+    plan_failures,
+    planned_task,
+    read_network,
+)
+from fared.offline.plan.kept import Kept, KeptError
+from fared.offline.plan.page import plan_page
+from fared.offline.plan.require import CapacityBound, read_bound
+from fared.offline.plan.run import PlanTask, WorkersDiedError
 from fared.offline.plan.sets import DEGRADE, DOUBLES, GROUPS, LINKS, NODES
 from fared.offline.world import SavedDatabase
 
@@ -158,6 +168,13 @@ def _group(text: str) -> tuple[str, list[str]]:
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Processes (default: one for each core)."
 )
+@click.option(
+    "--resume",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Keep finished parts in FILE, and compute only the missing ones.",
+)
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 def failures(
     *,
@@ -176,11 +193,13 @@ def failures(
     fail_nodes: tuple[str, ...],
     bandwidths: tuple[str, ...],
     costs: tuple[str, ...],
-    bounds: tuple[Bound, ...],
+    bounds: tuple[CapacityBound, ...],
     old: str | None,
     top: int,
     pairs: str,
     workers: int | None,
+    resume: Path | None,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Compute what failures leave of the path capacity between leaves, worst first."""
@@ -203,17 +222,36 @@ def failures(
     before = None if old is None else _read_report(old)
     names = () if drained is None else tuple(name.strip() for name in drained.split(","))
     ends = () if between is None else tuple(pattern.strip() for pattern in between.split(","))
-    with _Bar() as bar:
+    with _PlanProgress() as bar:
         try:
             network = _network(load_database(source), given, names, bandwidth, ends)
-            planned = plan_failures(network, wanted, workers or _cores(), bar.show)
-        except (PlanError, WorkersDiedError) as error:
+            task = planned_task(network, wanted)
+            planned = _computed(task, workers or _cores(), resume, bar.show)
+        except (PlanError, KeptError, WorkersDiedError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
     document["required"] = [bound.check(document) for bound in bounds]
+    if html is not None:
+        _write(html, plan_page(document, planned))
     _print(document, before, as_json=as_json)
     if not all(bound["met"] for bound in document["required"]):
         sys.exit(NEGATIVE)
+
+
+def _computed(task: PlanTask, workers: int, resume: Path | None, progress: Progress) -> Planned:
+    """Compute what is missing; Ctrl-C keeps what is done, if it is kept at all."""
+    kept = None
+    try:
+        kept = None if resume is None else Kept(resume, task)
+        return plan_failures(task, computed(task, workers, kept), progress)
+    except KeyboardInterrupt as error:
+        rest = "" if resume is None else f"; the same command with --resume {resume} continues"
+        raise Failure(f"interrupted{rest}") from error
+    except OSError as error:
+        raise Failure(f"{resume}: {error.strerror or error}") from error
+    finally:
+        if kept is not None:
+            kept.close()
 
 
 def _network(
@@ -222,7 +260,7 @@ def _network(
     drained: tuple[str, ...],
     bandwidth: float | None,
     ends: tuple[str, ...],
-) -> Any:  # noqa: ANN401 - failures.Network
+) -> PlanNetwork:
     family = database.families[0]
     names = Names(database.world(None, family, Changes()))
     changes = read_changes(names, given)
@@ -246,6 +284,13 @@ def _how_many_pairs(text: str) -> int | None:
     if not text.isascii() or not text.isdecimal():
         raise click.BadParameter(f"{text!r} is neither 'all' nor a number", param_hint="--pairs")
     return int(text)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
 
 
 def _cores() -> int:
@@ -296,7 +341,7 @@ def _print(document: Json, before: Json | None, *, as_json: bool) -> None:
         click.echo(render_plan(document), nl=False)
 
 
-class _Bar:
+class _PlanProgress:
     """Progress on a terminal: failures done, rate, time left."""
 
     def __init__(self) -> None:

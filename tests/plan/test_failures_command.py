@@ -1,11 +1,13 @@
 """``fared-cli plan failures`` on the saved database of a 4 x 8 fabric."""
 
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
 
 from fared.cli.main import main
+from fared.offline.plan.run import PlanTask
 from tests.offline.fabrics import clos, saved
 
 PAIR = 4 * 400e9 / 8
@@ -114,6 +116,50 @@ def test_a_comparison_tells_what_a_change_makes_worse_and_better(database, tmp_p
     shown = run(database, "--links", "--fail-link", "L1,S1", "--compare", str(old)).output
     assert "failures are worse" in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_plan_resumes_where_it_was_interrupted(database, tmp_path, monkeypatch):
+    state, sets = tmp_path / "state", ("--links", "--nodes", "--doubles", "all")
+    whole = run(database, "--json", *sets).output
+    computed = []
+    compute = PlanTask.compute
+
+    def interrupted(task, part):
+        if len(computed) == 4:
+            raise KeyboardInterrupt
+        computed.append(part)
+        return compute(task, part)
+
+    monkeypatch.setattr(PlanTask, "compute", interrupted)
+    stopped = run(database, "--json", *sets, "--resume", str(state))
+    assert stopped.exit_code == 1
+    assert "with --resume" in stopped.output
+    with state.open("ab") as file:
+        file.write(b"a record that was not written whole")
+    done = list(computed)
+    monkeypatch.setattr(
+        PlanTask, "compute", lambda task, part: computed.append(part) or compute(task, part)
+    )
+    assert run(database, "--json", *sets, "--resume", str(state)).output == whole
+    assert len(set(computed)) == len(computed) > len(done)
+    computed.clear()
+    assert run(database, "--json", *sets, "--resume", str(state)).output == whole
+    assert computed == []
+    other = run(database, "--links", "--resume", str(state))
+    assert (other.exit_code, "of another plan" in other.output) == (1, True)
+
+
+def test_the_page_has_pictures_of_the_distribution_and_of_the_fabric(database, tmp_path):
+    page = tmp_path / "plan.html"
+    given = ("--links", "--nodes", "--require", "n-1 > 75%", "--html", str(page))
+    assert run(database, *given).exit_code == 1
+    tree = ET.fromstring(page.read_text().partition("\n")[2].replace('<meta charset="utf-8">', ""))
+    pictures = tree.findall(".//svg")
+    assert len(pictures) == 3
+    failed = pictures[2].findall("line[@class='failed']")
+    assert len(failed) + len(pictures[2].findall("circle[@class='failed']")) >= 1
+    assert len(pictures[2].findall("circle")) == 12
+    assert "n-1 &gt; 75% is broken" in page.read_text()
 
 
 @pytest.mark.parametrize("args", [(), ("--doubles", "all", "--drained", "S2", "--degrade", "9%")])

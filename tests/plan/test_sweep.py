@@ -7,7 +7,7 @@ import pytest
 
 from fared.offline.plan import sets
 from fared.offline.plan.rows import merged
-from fared.offline.plan.run import Part, Task, WorkersDiedError, compute_all, parts_of
+from fared.offline.plan.run import PlanTask, SetPart, WorkersDiedError, compute_all, parts_of
 from fared.offline.plan.sets import Failures
 from fared.offline.plan.sweep import capacities, edge_changes, sweep, without_edges
 from tests.plan.networks import anything, clos, from_scratch, max_flow, network, pods
@@ -106,7 +106,7 @@ def test_a_result_does_not_depend_on_the_parts_and_processes():
     fabric = pods(3, 2, 2, 2)
     failures = sets.double_links(fabric, None, 0)
     healthy = capacities(fabric)
-    task = Task(fabric, healthy, (failures,))
+    task = PlanTask(fabric, healthy, (failures,))
     whole = merged(failures, [swept(fabric, failures)], len(fabric.ends))
     for workers in (1, 3):
         found = [outcome for _, outcome in compute_all(task, parts_of([failures]), workers)]
@@ -115,7 +115,7 @@ def test_a_result_does_not_depend_on_the_parts_and_processes():
             assert getattr(whole, name).tobytes() == getattr(again, name).tobytes(), name
 
 
-class _Mortal(Task):
+class _Mortal(PlanTask):
     """A task whose worker dies at one part: the first time, or always."""
 
     def compute(self, part):
@@ -124,7 +124,7 @@ class _Mortal(Task):
             if marker is not None:
                 marker.touch()
             raise SystemExit
-        return Task(self.fabric, self.healthy, self.sets[:1]).compute(part)
+        return PlanTask(self.fabric, self.healthy, self.sets[:1]).compute(part)
 
 
 def test_when_a_worker_dies_another_one_does_its_part(tmp_path):
@@ -141,7 +141,7 @@ def test_failures_that_kill_every_worker_end_the_plan():
     failures = sets.double_links(fabric, None, 0)
     task = _Mortal(fabric, capacities(fabric), (failures, None))
     with pytest.raises(WorkersDiedError):
-        dict(compute_all(task, [Part(0, 0, 64), Part(0, 64, 128)], 2))
+        dict(compute_all(task, [SetPart(0, 0, 64), SetPart(0, 64, 128)], 2))
 
 
 def test_drawn_doubles_are_different_pairs_of_all():

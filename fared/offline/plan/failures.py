@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from fared.offline.plan import sets
 from fared.offline.plan.document import Planned
 from fared.offline.plan.fabric import PlanError, PlanFabric, read_fabric
+from fared.offline.plan.kept import Kept
 from fared.offline.plan.rows import merged
-from fared.offline.plan.run import Task, compute_all, parts_of
+from fared.offline.plan.run import PlanTask, SetPart, compute_all, parts_of
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import Outcome, capacities
+from fared.offline.plan.sweep import SetOutcome, capacities
 from fared.offline.world import World
 
+PartsComputed = Iterator[tuple[SetPart, SetOutcome]]
 Progress = Callable[[int, int], None]
 """Called with the failures computed so far, and all."""
 
@@ -71,24 +72,37 @@ def read_network(
     return PlanNetwork(whole, rest)
 
 
-def plan_failures(
-    network: PlanNetwork, wanted: FailureSets, workers: int, progress: Progress
-) -> Planned:
-    """Compute all sets. Raises PlanError, WorkersDiedError."""
+def planned_task(network: PlanNetwork, wanted: FailureSets) -> PlanTask:
+    """Return what is to be computed. Raises PlanError."""
     fabric = network.drained
-    chosen = wanted.of(fabric)
-    healthy = capacities(network.healthy)
-    now = healthy if network.drained is network.healthy else capacities(fabric)
-    parts = parts_of(chosen)
-    total = sum(map(len, chosen))
-    outcomes: list[list[Outcome]] = [[] for _ in chosen]
-    done = 0
-    for part, outcome in compute_all(Task(fabric, healthy, chosen), parts, workers):
+    return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric))
+
+
+def plan_failures(task: PlanTask, parts: PartsComputed, progress: Progress) -> Planned:
+    """Gather all parts of a plan, from whoever computes them."""
+    outcomes: list[list[SetOutcome]] = [[] for _ in task.sets]
+    done, total = 0, sum(map(len, task.sets))
+    for part, outcome in parts:
         outcomes[part.of].append(outcome)
         done += part.last - part.first
         progress(done, total)
     results = tuple(
-        merged(failures, found, len(fabric.ends))
-        for failures, found in zip(chosen, outcomes, strict=True)
+        merged(failures, found, len(task.fabric.ends))
+        for failures, found in zip(task.sets, outcomes, strict=True)
     )
-    return Planned(fabric, healthy, np.asarray(now), results)
+    return Planned(task.fabric, task.healthy, capacities(task.fabric), results)
+
+
+def computed(task: PlanTask, workers: int, kept: Kept | None) -> PartsComputed:
+    """Yield all parts: those in ``kept``, then the others, which are added to it.
+
+    Raises WorkersDiedError, OSError.
+    """
+    if kept is None:
+        yield from compute_all(task, parts_of(task.sets), workers)
+        return
+    yield from kept.found.items()
+    missing = [part for part in parts_of(task.sets) if part not in kept.found]
+    for part, outcome in compute_all(task, missing, workers):
+        kept.add(part, outcome)
+        yield part, outcome

@@ -18,7 +18,7 @@ _NAMES = {name: name for name in (LINKS, NODES, GROUPS, DOUBLES, DEGRADE)} | {
 _EXACT = 1e-9
 
 
-class Bound(msgspec.Struct, frozen=True):
+class CapacityBound(msgspec.Struct, frozen=True):
     """The part of its capacity that every pair keeps whatever fails of a set (0..1)."""
 
     text: str
@@ -34,10 +34,10 @@ class Bound(msgspec.Struct, frozen=True):
         return {"bound": self.text, "left": left, "met": met}
 
 
-def read_bound(text: str) -> Bound:
+def read_bound(text: str) -> CapacityBound:
     """Parse a bound. Raises ValueError."""
     match = _BOUND.match(text)
     if match is None or match[1] not in _NAMES:
         known = ", ".join(_NAMES)
         raise ValueError(f"{text!r} is not SET >= PERCENT%; sets: {known}")
-    return Bound(text.strip(), _NAMES[match[1]], match[2] == ">", float(match[3]) / 100)
+    return CapacityBound(text.strip(), _NAMES[match[1]], match[2] == ">", float(match[3]) / 100)

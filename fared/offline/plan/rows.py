@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import NONE, Outcome
+from fared.offline.plan.sweep import NONE, SetOutcome
 
 
 class SetResult(msgspec.Struct, frozen=True, eq=False):
-    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.Outcome``."""
+    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.SetOutcome``."""
 
     failures: Failures
     left: NDArray[np.float64]
@@ -49,7 +49,7 @@ class SetResult(msgspec.Struct, frozen=True, eq=False):
         return mean, mean - half, mean + half
 
 
-def merged(failures: Failures, outcomes: Iterable[Outcome], ends: int) -> SetResult:
+def merged(failures: Failures, outcomes: Iterable[SetOutcome], ends: int) -> SetResult:
     """Join the outcomes of all parts of a set; the result does not depend on the parts."""
     whole = sorted(outcomes, key=lambda outcome: outcome.first)
     least, cause = np.full((ends, ends), np.inf), np.full((ends, ends), NONE)

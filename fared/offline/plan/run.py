@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fared.offline.plan.fabric import PlanFabric
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import Outcome, sweep
+from fared.offline.plan.sweep import SetOutcome, sweep
 
 _LEAST, _MOST, _PARTS = 64, 4096, 16
 _ATTEMPTS = 3
@@ -28,7 +28,7 @@ class WorkersDiedError(RuntimeError):
     """A part killed every worker that tried it."""
 
 
-class Part(NamedTuple):
+class SetPart(NamedTuple):
     """Failures ``first`` to ``last - 1`` of set number ``of``."""
 
     of: int
@@ -36,57 +36,59 @@ class Part(NamedTuple):
     last: int
 
 
-class Task(NamedTuple):
+class PlanTask(NamedTuple):
     """What a worker needs to compute any part."""
 
     fabric: PlanFabric
     healthy: NDArray[np.float64]
     sets: tuple[Failures, ...]
 
-    def compute(self, part: Part) -> Outcome:
+    def compute(self, part: SetPart) -> SetOutcome:
         """Compute one part."""
         return sweep(self.fabric, self.sets[part.of], part.first, part.last, self.healthy)
 
 
-def parts_of(sets: Sequence[Failures]) -> list[Part]:
+def parts_of(sets: Sequence[Failures]) -> list[SetPart]:
     """Divide sets into parts, large enough that the shortest paths of all roots cost little."""
     found = []
     for number, failures in enumerate(sets):
         size = min(max(-(-len(failures) // _PARTS), _LEAST), _MOST)
         found += [
-            Part(number, first, min(first + size, len(failures)))
+            SetPart(number, first, min(first + size, len(failures)))
             for first in range(0, len(failures), size)
         ]
     return found
 
 
-def compute_all(task: Task, parts: Iterable[Part], workers: int) -> Iterator[tuple[Part, Outcome]]:
+def compute_all(
+    task: PlanTask, parts: Iterable[SetPart], workers: int
+) -> Iterator[tuple[SetPart, SetOutcome]]:
     """Yield the outcome of each part as it is finished. Raises WorkersDiedError."""
     waiting = deque(parts)
     if workers < 2 or len(waiting) < 2:
         for part in waiting:
             yield part, task.compute(part)
         return
-    team = _Team(task, min(workers, len(waiting)))
+    team = _SweepTeam(task, min(workers, len(waiting)))
     try:
         yield from team.run(waiting)
     finally:
         team.close()
 
 
-class _Team:
+class _SweepTeam:
     """Worker processes, and the part that each of them computes."""
 
-    def __init__(self, task: Task, size: int) -> None:
+    def __init__(self, task: PlanTask, size: int) -> None:
         self._task = task
         self._context = multiprocessing.get_context("fork")
         self._processes: dict[Connection, Callable[[float], None]] = {}
-        self._busy: dict[Connection, Part] = {}
-        self._tries: dict[Part, int] = {}
+        self._busy: dict[Connection, SetPart] = {}
+        self._tries: dict[SetPart, int] = {}
         for _ in range(size):
             self._hire()
 
-    def run(self, waiting: deque[Part]) -> Iterator[tuple[Part, Outcome]]:
+    def run(self, waiting: deque[SetPart]) -> Iterator[tuple[SetPart, SetOutcome]]:
         """Hand out all parts."""
         while waiting or self._busy:
             for worker in self._processes:
@@ -120,7 +122,7 @@ class _Team:
         theirs.close()
         self._processes[mine] = process.join
 
-    def _replace(self, worker: Connection, part: Part) -> None:
+    def _replace(self, worker: Connection, part: SetPart) -> None:
         self._tries[part] = self._tries.get(part, 0) + 1
         if self._tries[part] >= _ATTEMPTS:
             raise WorkersDiedError(f"{_ATTEMPTS} workers died at the same failures")
@@ -129,7 +131,7 @@ class _Team:
         self._hire()
 
 
-def _work(pipe: Connection, others: list[Connection], task: Task) -> None:
+def _work(pipe: Connection, others: list[Connection], task: PlanTask) -> None:
     """Compute parts until the parent closes the pipe."""
     for other in others:
         other.close()  # the parent's ends: else no worker would see them closed

@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 """The part of a capacity that is rounding."""
 
 
-class Outcome(msgspec.Struct, frozen=True, eq=False):
+class SetOutcome(msgspec.Struct, frozen=True, eq=False):
     """What failures ``first`` to ``first + K - 1`` of a set leave.
 
     ``left`` (K,) is the least part that a pair keeps of its healthy capacity, ``worst`` (K, 2) that
@@ -216,7 +216,7 @@ def capacities(fabric: PlanFabric) -> NDArray[np.float64]:
 
 def sweep(
     fabric: PlanFabric, failures: Failures, first: int, last: int, healthy: NDArray[np.float64]
-) -> Outcome:
+) -> SetOutcome:
     """Compute what failures ``first`` to ``last - 1`` leave of the ``healthy`` capacities (P, P).
 
     A pure function of its arguments: parts may be computed anywhere, in any order.
@@ -354,7 +354,7 @@ class _Gathered:
         self.pair_least[row, of[better]] = value[better]
         self.pair_cause[row, of[better]] = cause[better]
 
-    def outcome(self, changes: EdgeChanges) -> Outcome:
+    def outcome(self, changes: EdgeChanges) -> SetOutcome:
         """Compute anew the pairs that lost all of their paths, and return all rows."""
         fabric = self._fabric
         for failure in sorted(self._again):
@@ -375,7 +375,7 @@ class _Gathered:
                 self._add(row, np.full(len(ends), failure), ends, flow, self._base[row])
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = (self._parts - self._lost) / self._pairs
-        return Outcome(
+        return SetOutcome(
             first=self._first,
             left=np.minimum(self._left, 1.0),
             worst=self._worst,
