@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +33,7 @@ def _interfaces(document: Json, out: Console, _now: float) -> None:
         if broadcast:
             out.print()
             _NETWORKS[proto](broadcast, out)
+        _derated([e for e in entries if e["derated"]], out)
         _authentication([e for e in entries if e["authentication"]], out)
         _ttl_security(entries, out)
         _prefix_suppression([e["interface"] for e in entries if e["prefix_suppression"]], out)
@@ -50,6 +53,20 @@ def _interface(entry: Json, grid: Table) -> None:
         human.DASH if entry["passive"] else f"{entry['full']}/{entry['neighbors']}",
         str(entry["flaps"]),
     )
+
+
+def _derated(entries: list[Json], out: Console) -> None:
+    """Why less than the capacity of a link is advertised."""
+    if not entries:
+        return
+    grid = table("Derated", ">Share", "By", "Since", "~Reason")
+    for entry in entries:
+        for item in entry["derated"]:
+            since = time.strftime("%b %d %H:%M", time.localtime(item["at"]))
+            share = human.share(item["share"])
+            grid.add_row(entry["interface"], share, item["by"], since, item["reason"])
+    out.print()
+    emit(out, grid)
 
 
 def _levels(levels: list[int]) -> str:

@@ -20,6 +20,13 @@ from fared.cli.words import Lazy, Words, imported
 
 _OFFLINE = ("decode", "spf", "lsdb")
 _LAZY = {
+    "drain": Lazy(
+        imported("fared.cli.drain:drain"),
+        "Take this router out of transit, or a link out of service.",
+    ),
+    "undrain": Lazy(
+        imported("fared.cli.drain:undrain"), "Put this router, or a link, back into service."
+    ),
     "config": Lazy(
         imported("fared.cli.config:config"),
         "Check, compare, apply or reload a configuration, or go back to a former one.",
@@ -63,22 +70,6 @@ main.add_command(show)
 for _document in DOCUMENTS:
     if not _document.show:
         main.add_lazy(_document.name, lazy_command(_document))
-
-
-@main.command()
-@output_options
-@click.pass_obj
-def drain(session: Session) -> None:
-    """Take this router out of transit: other routers avoid it."""
-    session.show_answer("drain")
-
-
-@main.command()
-@output_options
-@click.pass_obj
-def undrain(session: Session) -> None:
-    """Put this router back into transit."""
-    session.show_answer("undrain")
 
 
 @main.command()

@@ -31,7 +31,7 @@ def _status(document: Json, out: Console, now: float) -> None:
     """Identity, start-up and sums."""
     state = styled("ready" if document["ready"] else document["stage"], good=document["ready"])
     if document["drained"]:
-        state.append(", drained", style="yellow")
+        state.append(_drained(document), style="yellow")
     routes, fib, spf = document["routes"], document["fib"], document["spf"]
     reload_ok = document["config"]["last_reload_ok"]
     rows: list[tuple[str, Cell]] = [
@@ -62,6 +62,12 @@ def _status(document: Json, out: Console, now: float) -> None:
         if document.get(proto):
             out.print()
             show(document[proto], out)
+
+
+def _drained(document: Json) -> str:
+    """``, drained by anna: optics``; without a user it is the configuration's or a restart's."""
+    by, reason = document.get("drained_by"), document.get("drained_reason")
+    return f", drained{f' by {by}' if by else ''}{f': {reason}' if reason else ''}"
 
 
 def _identity(document: Json) -> str:
@@ -294,7 +300,14 @@ def _validate(document: Json, out: Console, _now: float) -> None:
 
 
 def _drain(document: Json, out: Console, _now: float) -> None:
-    out.print("drained: no transit" if document["drained"] else "in transit")
+    name, share = document.get("interface"), document.get("share")
+    if name is None:
+        out.print("drained: no transit" if document["drained"] else "in transit")
+    elif share is None:
+        out.print(f"{name}: in service")
+    else:
+        left = f"{human.share(share)} of its capacity" if share else "the last resort"
+        out.print(f"{name} drained: {left}")
 
 
 def _restart(document: Json, out: Console, _now: float) -> None:

@@ -179,6 +179,7 @@ class Isis(Section, frozen=True):
     attached: bool = True
     overload: bool = False
     overload_on_startup: values.Duration = 0.0
+    overload_on_shutdown: values.Duration = 0.0
     lsp_mtu: Annotated[int, values.whole(_MIN_LSP, _MAX_LSP)] = DEFAULT_LSP_MTU
     lsp_lifetime: values.WholeSeconds = 1200
     lsp_refresh: values.WholeSeconds = 900
@@ -214,6 +215,11 @@ class Isis(Section, frozen=True):
         levels = {getattr(source, "level", None) for source in self.redistribute.named.values()}
         if self.level != "level-1-2" and levels - {None, self.level}:
             raise values.expected(f"no level but the router's, {self.level}", field="redistribute")
+
+    @property
+    def drained_on_shutdown(self) -> float:
+        """Seconds of the shutdown in which others keep transit traffic away."""
+        return self.overload_on_shutdown
 
     @functools.cached_property
     def by_name(self) -> MostExact[IsisInterface]:

@@ -133,6 +133,8 @@ class Ospf(Section, frozen=True):
     max_lsas: Annotated[int, values.whole(100, 10_000_000)] = 150_000
     max_lsas_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
     stub_router: bool = False
+    stub_router_on_startup: values.Duration = 0.0
+    stub_router_on_shutdown: values.Duration = 0.0
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
     adjacency_stagger: Annotated[int, values.whole(1, 65535)] = 8
@@ -144,6 +146,11 @@ class Ospf(Section, frozen=True):
     families: ClassVar[tuple[int, ...]] = (4,)
     ipv4_over_ipv6: ClassVar[bool] = False
     """Whether next hops on a link without IPv4 address are IPv6, or the neighbor's loopback."""
+
+    @property
+    def drained_on_shutdown(self) -> float:
+        """Seconds of the shutdown in which others keep transit traffic away."""
+        return self.stub_router_on_shutdown
 
     @functools.cached_property
     def by_name(self) -> MostExact[tuple[AreaId, OspfInterface]]:

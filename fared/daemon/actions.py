@@ -36,8 +36,8 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
     if command in BY_COMMAND:
         return host.views.answer(command, args)
     actions: Mapping[str, Callable[[], Answer]] = {
-        "drain": lambda: host.operation.drain(drained=True),
-        "undrain": lambda: host.operation.drain(drained=False),
+        "drain": lambda: host.operation.drain(args),
+        "undrain": lambda: host.operation.undrain(args),
         "restart": lambda: host.restarts.restart(graceful=args.get("graceful", True) is not False),
         "clear-limits": host.operation.clear_limits,
         "reload": host.changes.reloader.reload,

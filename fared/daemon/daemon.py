@@ -41,7 +41,7 @@ from fared.daemon.reports import Reports
 from fared.daemon.restart import GracefulRestart
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
-from fared.daemon.settings import fib_settings, link_events
+from fared.daemon.settings import fib_settings
 from fared.daemon.spraying import SprayService
 from fared.daemon.sysctls import SettingsGuard
 from fared.daemon.views import ViewSource
@@ -123,6 +123,7 @@ class Daemon:
         self.responder = Responder(partial(actions.answer, self), self._command_failed)
         self._stop = asyncio.Event()
         self.operation = Operation(self)
+        self.link_events = self.operation.link_events
         self.restarts = GracefulRestart(self)
         self.leaving = False
         """Whether the next process starts in place of this one."""
@@ -275,6 +276,7 @@ class Daemon:
             io=self.io,
             log=self._logs.ring,
             bfd=lambda: self.bfd,
+            operation=self.operation,
         )
 
     async def _adoptable(self) -> FibState:
@@ -306,7 +308,7 @@ class Daemon:
         self.runner.feed(
             events.FibAdopted(adopted),
             *([] if restart is None else [restart]),
-            *(event for link in links for event in link_events(self.config, link)),
+            *(event for link in links for event in self.operation.link_events(link)),
             events.LinksKnown(),
         )
         self.watch_routes()
@@ -317,6 +319,7 @@ class Daemon:
         self.log.info("stopping", on_exit=on_exit)
         if not self.leaving:  # else the service goes on
             self.notifier.stopping()
+        await self.operation.retire()
         self.runner.feed(igp.ShutdownRequested())
         await asyncio.sleep(FAREWELL)
         await self.spraying.stop(remove=on_exit == "withdraw")

@@ -15,9 +15,9 @@ from fared.config import Config
 from fared.core import igp
 from fared.daemon.audit import Auditor
 from fared.daemon.burst import Burst
+from fared.daemon.operation import Operation
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import PacketIo, Runner
-from fared.daemon.settings import link_events
 from fared.daemon.sysctls import SettingsGuard
 from fared.kernel import monitor
 from fared.kernel.fib import KernelFib
@@ -52,6 +52,7 @@ class InputsHost(Protocol):
     sysctls: SettingsGuard
     auditor: Auditor
     runner: Runner
+    operation: Operation
     io: Mapping[str, Sockets]
     log: Any  # structlog's filtering logger has no public type
 
@@ -72,7 +73,7 @@ class Inputs:
             case monitor.InterfaceChanged(link, previous):
                 if previous is None:
                     host.sysctls.check_soon()
-                host.runner.take(link_events(host.config, link))
+                host.runner.take(host.operation.link_events(link))
             case monitor.InterfaceRemoved(link):
                 host.runner.take([igp.LinkRemoved(link.ifindex)])
             case LocalRoutesChanged(changes):

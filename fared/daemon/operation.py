@@ -1,4 +1,4 @@
-"""The settings of the whole router: those of the file, drained or not, and the wall clock.
+"""The settings of router and links: those of the file, what is out of service, the wall clock.
 
 Engines use the time of the event loop; key lifetimes and saved sequence numbers are of the wall
 clock, which may be set. So the settings contain the wall clock's offset, and the boot count of the
@@ -11,13 +11,21 @@ import asyncio
 import time
 from typing import Any, Protocol
 
+from fared.api.caller import CALLER
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.api.views.context import Derating
 from fared.config import Config
 from fared.core import igp
+from fared.core.links import Link
 from fared.daemon.boot_count import BootCount
+from fared.daemon.drain_requests import derating, drain_request, drained_answer
+from fared.daemon.drains import Drain, Drains
 from fared.daemon.health import Health
 from fared.daemon.machine import system_hostname
 from fared.daemon.runner import Runner
-from fared.daemon.settings import counts_boots, router_settings
+from fared.daemon.settings import counts_boots, link_events, router_settings
+from fared.kernel.monitor import KernelMonitor
 from fared.router import events
 from fared.router.settings import RouterSettings
 
@@ -30,6 +38,7 @@ class OperationHost(Protocol):
 
     config: Config
     runner: Runner
+    monitor: KernelMonitor
     health: Health
     log: Any  # structlog's filtering logger has no public type
 
@@ -43,7 +52,7 @@ class Operation:
     def __init__(self, host: OperationHost) -> None:
         self._host = host
         self._boot_count = BootCount(host.config.state_directory, host.log)
-        self._drained = False
+        self.drains = Drains(host.config.state_directory, host.log)
         self._epoch = 0.0
         """Unix time at the loop's time 0, as last passed to the engines."""
         self.router_id = 0
@@ -57,7 +66,7 @@ class Operation:
         """The present settings."""
         config, wall_ns = self._host.config, time.time_ns()
         settings = router_settings(config, self.router_id, self.hostname)
-        if self._drained:
+        if self.drains.router is not None:
             settings = settings.drain()
         self._epoch = wall_ns / 1e9 - asyncio.get_running_loop().time()
         boots = self._boot_count.begin(wall_ns) if counts_boots(config) else 0
@@ -68,12 +77,70 @@ class Operation:
         self._host.runner.feed(events.RouterSettingsApplied(self.settings()))
         self._host.health.reconfigured()
 
-    def drain(self, *, drained: bool) -> dict[str, Any]:
-        """Become a stub router (RFC 6987): no transit, own prefixes reachable; or end that."""
-        self._drained = drained
-        self._host.log.info("drain" if drained else "undrain")
-        self.apply()
-        return {"format": "fared-drain/1", "drained": drained}
+    def share(self, name: str) -> float:
+        """The part of a link's capacity that is advertised, 1 unless it is derated."""
+        drain = self.drains.links.get(name)
+        return 1.0 if drain is None else drain.share
+
+    def deratings(self, name: str) -> list[Derating]:
+        """Why the advertised capacity of a link is less than it could be."""
+        drain = self.drains.links.get(name)
+        return [] if drain is None else [derating(drain)]
+
+    @property
+    def drained(self) -> Derating | None:
+        """Who has drained this router, and why."""
+        drain = self.drains.router
+        return None if drain is None else derating(drain)
+
+    def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
+        """The events of a link, by default for the running configuration."""
+        return link_events(config or self._host.config, link, self.share(link.name))
+
+    def drain(self, args: Json) -> Json:
+        """Take the router out of transit, or lower the capacity of a link. Raises CommandError.
+
+        A drained router is a stub router (RFC 6987): no transit, own prefixes reachable.
+        """
+        asked = drain_request(args)
+        drain = Drain(CALLER.get(), time.time(), asked.reason, asked.share)
+        return self._set_drain(asked.interface, drain)
+
+    def undrain(self, args: Json) -> Json:
+        """Put the router, or a link, back into service. Raises CommandError."""
+        return self._set_drain(drain_request(args).interface, None)
+
+    def _set_drain(self, interface: str | None, drain: Drain | None) -> Json:
+        known = {link.name: link for link in self._host.monitor.links.values()}
+        event = "undrain" if drain is None else "drain"
+        what: Json = {} if drain is None else {"user": drain.user, "reason": drain.reason}
+        if interface is None:
+            self.drains.set_router(drain)
+            self._host.log.info(event, **what)
+            self.apply()
+            return drained_answer(None, drain)
+        if interface not in known and interface not in self.drains.links:
+            raise CommandError("not-found", f"no interface {interface}")
+        try:
+            self.drains.set_link(interface, drain)
+        except ValueError as error:
+            raise CommandError("busy", str(error)) from None
+        if drain is not None:
+            what |= {"share": drain.share}
+        self._host.log.info(event, interface=interface, **what)
+        if interface in known:
+            self._host.runner.feed_all(self.link_events(known[interface]))
+        return drained_answer(interface, drain)
+
+    async def retire(self) -> None:
+        """Before a shutdown: keep transit traffic away for the time that is configured."""
+        times = {n: part.drained_on_shutdown for n, part in self._host.config.protocols.items()}
+        waits = {name for name, seconds in times.items() if seconds > 0.0}
+        if waits:
+            settings = self._host.runner.router.settings.drain_some(waits)
+            self._host.log.info("drain", reason="shutdown", seconds=max(times.values()))
+            self._host.runner.feed(events.RouterSettingsApplied(settings))
+            await asyncio.sleep(max(times.values()))
 
     def clear_limits(self) -> dict[str, Any]:
         """Zero the counts of full databases, and ask neighbors again for what was ignored."""

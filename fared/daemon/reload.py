@@ -28,11 +28,12 @@ from fared.config import (
     load_text,
     merged,
 )
+from fared.core.links import Link
 from fared.daemon.notify import Notifier
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
-from fared.daemon.settings import link_events
 from fared.kernel.monitor import KernelMonitor
+from fared.router.events import Input
 from fared.startup import collector_paused
 
 SLICE = 0.01
@@ -52,6 +53,9 @@ class ReloadHost(Protocol):
 
     def reconfigured(self) -> None:
         """Apply the settings of the whole router from ``config``."""
+
+    def link_events(self, link: Link, config: Config | None = None) -> list[Input]:
+        """Return the events of a link, by default for the running configuration."""
 
     def watch_routes(self) -> None:
         """Watch the routes that ``config`` redistributes, if any."""
@@ -151,7 +155,7 @@ class Reloader:
             if host.stopping():
                 return
             if link is not None:
-                before, after = link_events(old, link), link_events(host.config, link)
+                before, after = host.link_events(link, old), host.link_events(link)
                 if before != after:
                     host.runner.feed_all(after)
 

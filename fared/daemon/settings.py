@@ -198,6 +198,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
             for area, section in sorted(router.areas.items())
         ),
         stub_router=router.stub_router,
+        stub_router_on_startup=router.stub_router_on_startup,
         redistribute=_redistribution(router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
         adjacency_stagger=router.adjacency_stagger,
@@ -359,26 +360,28 @@ def circuit_settings(
     )
 
 
-def link_events(config: Config, link: Link) -> list[events.Input]:
-    """The events of a link for each protocol, with its settings."""
+def link_events(config: Config, link: Link, share: float = 1.0) -> list[events.Input]:
+    """The events of a link for each protocol, with its settings; ``share`` of a derated link."""
     return [
-        events.To(name, LinkChanged(link, LINK_SETTINGS[name](config, link)))
+        events.To(name, LinkChanged(link, LINK_SETTINGS[name](config, link, share)))
         for name in config.protocols
     ]
 
 
-def _ospf_link(config: Config, link: Link) -> InterfaceSettings | None:
-    return interface_settings(config, link.name, loopback=link.loopback)
+def _ospf_link(config: Config, link: Link, share: float) -> InterfaceSettings | None:
+    found = interface_settings(config, link.name, loopback=link.loopback)
+    return found if found is None or share >= 1.0 else replace(found, share=share)
 
 
-def _isis_link(config: Config, link: Link) -> CircuitSettings | None:
-    return circuit_settings(config, link.name, loopback=link.loopback)
+def _isis_link(config: Config, link: Link, share: float) -> CircuitSettings | None:
+    found = circuit_settings(config, link.name, loopback=link.loopback)
+    return found if found is None or share >= 1.0 else replace(found, share=share)
 
 
 ENGINE_SETTINGS: Mapping[str, Callable[[Config, int, str], EngineSettings]] = MappingProxyType(
     {OSPF: ospf_settings, ISIS: isis_settings}
 )
-LINK_SETTINGS: Mapping[str, Callable[[Config, Link], object]] = MappingProxyType(
+LINK_SETTINGS: Mapping[str, Callable[[Config, Link, float], object]] = MappingProxyType(
     {OSPF: _ospf_link, ISIS: _isis_link}
 )
 """By protocol: its settings from those of the file."""

@@ -23,6 +23,7 @@ from fared.daemon.audit import Auditor
 from fared.daemon.counters import counters_of
 from fared.daemon.defence import Defence
 from fared.daemon.inputs import Sockets
+from fared.daemon.operation import Operation
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
 from fared.daemon.spraying import SprayService
@@ -51,6 +52,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     io: Mapping[str, Sockets]
     log: deque[Json]
     bfd: Callable[[], BfdClient | None]
+    operation: Operation
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
         """Answer a command of the registry. Raises CommandError."""
@@ -83,6 +85,8 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             foreign=self._foreign_routes,
             bfd=self._bfd,
             spraying=self.spraying,
+            derated=self.operation.deratings,
+            drained=self.operation.drained,
         )
 
     def _dump(self) -> FibState:

@@ -34,6 +34,7 @@ from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
 from fared.isis.links import CircuitManager
 from fared.isis.lsdb import StoredLsp
+from fared.isis.origination.derated import DeratedLinks
 from fared.isis.origination.external import External
 from fared.isis.origination.leaking import RouteLeaking
 from fared.isis.origination.originate import Originator
@@ -81,6 +82,7 @@ class IsisEngine:
         self._originator = Originator(instance, self._flooding)
         self._restarter = Restarter(instance, self._hello, self._flooding, self._originator)
         self._ted = TedBuilder(instance)
+        self._derated = DeratedLinks(instance)
         self._leaking = RouteLeaking(instance, self._originator, self._ted.attributes)
         self._external = External(instance, self._originator)
 
@@ -302,6 +304,8 @@ class IsisEngine:
         else:
             self._flooding.adjacency_down(circuit, level)
         self._originator.circuit_changed(circuit, level)
+        if self._derated.changed(circuit):
+            self._share_changed(circuit)
         self._ted.links_changed(f"{circuit.name} {reason}", level, circuit.ifindex)
 
     def neighbor_restarted(self, circuit: Circuit, level: Level) -> None:
@@ -332,6 +336,13 @@ class IsisEngine:
     def _lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         self._ted.lsp_changed(level, entry, previous)
         self._originator.lsp_changed(level, entry)
+        for circuit in self._derated.lsp_changed(level, entry):
+            self._share_changed(circuit)
+
+    def _share_changed(self, circuit: Circuit) -> None:
+        """The neighbor derates a link, or no longer."""
+        self._originator.bandwidth_changed(circuit)
+        self._ted.links_changed(f"{circuit.name} derated", ifindex=circuit.ifindex)
 
     def _lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         self._ted.lsp_removed(level, entry)

@@ -45,6 +45,7 @@ from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.border import Border
+from fared.ospf.origination.derated import DeratedLinks
 from fared.ospf.origination.external import External
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.self_lsas import SelfLsas
@@ -73,7 +74,7 @@ class OspfEngine:
     """One OSPF process (RFC 2328) of one router."""
 
     def __init__(self, settings: OspfSettings, rng: Rng) -> None:
-        self._stopped = False
+        self._stopped = self._begun = False
         self.settled = False
         """Whether ``drain`` has nothing to do."""
         instance = self._instance = Instance(settings, rng)
@@ -122,6 +123,7 @@ class OspfEngine:
         self._ted = TedBuilder(instance)
         if self._ted.bier is not None:
             self._border.bier_of = self._ted.bier.of
+        self._derated = DeratedLinks(instance)
         self._links = LinkManager(
             instance,
             hello=self._hello,
@@ -162,6 +164,8 @@ class OspfEngine:
                 self._process_input(event)
 
     def _process_input(self, event: Input) -> None:
+        if not self._begun:
+            self._begin(event)
         match event:
             case PacketReceived():
                 self._receive(event)
@@ -392,6 +396,8 @@ class OspfEngine:
         """Update the TED, the budget, and the externals of other AS boundary routers."""
         self._ted.lsa_changed(entry)
         self._originator.lsa_changed(entry)
+        for interface in self._derated.lsa_changed(entry):
+            self._share_changed(interface)
         self._flooding.dynamic.lsa_changed(entry)
         self._helper.lsa_changed(entry)
         self._restarter.lsa_changed(entry)
@@ -400,12 +406,19 @@ class OspfEngine:
             self._external.lsa_changed(entry, None if gone else entry.body)
             entry.body = None  # both have what they need; externals are too many to keep twice
 
+    def _share_changed(self, interface: Interface) -> None:
+        """The neighbor derates a link, or no longer."""
+        self._originator.bandwidth_changed(interface)
+        self._ted.links_changed(interface.settings.area, f"{interface.name} derated")
+
     def _lsa_removed(self, entry: LsaEntry) -> None:
         self._flooding.dynamic.removed(entry)
         self._self_lsas.removed(entry)
 
     def _full_changed(self, interface: Interface, reason: str) -> None:
         self._flooding.dynamic.adjacencies_changed(interface.settings.area)
+        if self._derated.changed(interface):
+            self._share_changed(interface)
         self._originator.link_changed(interface)
         self._border.stale = True
         self._ted.links_changed(interface.settings.area, f"{interface.name} {reason}")
@@ -431,6 +444,20 @@ class OspfEngine:
         self._external.everything_changed()
         self._originator.everything_changed()
         self._ted.all_links_changed("settings")
+
+    def _begin(self, event: Input) -> None:
+        """Be a stub router for a time, unless this is a graceful restart (RFC 6987 §2)."""
+        self._begun = True
+        seconds = self._instance.settings.stub_router_on_startup
+        if seconds > 0.0 and not isinstance(event, GracefulRestartBegun):
+            self._instance.starting = True
+            self._process.timers.arm(self._process.now + seconds, self._started_up)
+
+    def _started_up(self) -> None:
+        self._instance.starting = False
+        self._border.everything_changed()
+        self._external.everything_changed()
+        self._originator.everything_changed()
 
     def _shutdown(self) -> None:
         self._leave()

@@ -62,6 +62,8 @@ class Instance:
         """Whether this is an area border router (RFC 3509), set by ``origination.border``."""
         self.budgets: Mapping[AreaId, AnnounceBudget] = {}
         """The budgets of announcements by area, of ``origination.originate``."""
+        self.starting = False
+        """Whether this router has just started, and is a stub router for a time (RFC 6987 §2)."""
         self.restarting = False
         """Whether this router restarts gracefully: it originates no LSAs (RFC 3623 §2)."""
         self._by_area: dict[AreaId, list[Interface]] | None = None
@@ -70,6 +72,11 @@ class Instance:
     def router_id(self) -> int:
         """The router id of this router."""
         return self.settings.router_id
+
+    @property
+    def stub_router(self) -> bool:
+        """Whether others are to keep transit traffic away (RFC 6987)."""
+        return self.settings.stub_router or self.starting
 
     def apply(self, settings: OspfSettings) -> None:
         """Apply new settings (a reload)."""

@@ -45,6 +45,7 @@ class TtlSecurity(enum.Enum):
 class InterfaceSettings(msgspec.Struct, frozen=True):
     """One OSPF interface; intervals in seconds. ``capacity`` (bytes/s) overrides the link's own.
 
+    ``share``: the part of the capacity that is advertised; less than 1 on a derated link.
     ``prefix_suppression`` hides the network of the primary address (RFC 6860), not loopbacks and
     secondary addresses.
     """
@@ -62,6 +63,7 @@ class InterfaceSettings(msgspec.Struct, frozen=True):
     mtu_ignore: bool = False
     ttl_security: TtlSecurity = TtlSecurity.OFF
     capacity: float | None = None
+    share: float = 1.0
     authentication: Keyring = ()
     bfd: BfdSettings | None = None
 
@@ -130,6 +132,7 @@ class OspfSettings(msgspec.Struct, frozen=True):
     hostname: str | None = None
     areas: tuple[AreaSettings, ...] = ()
     stub_router: bool = False
+    stub_router_on_startup: float = 0.0
     redistribute: RedistributeSettings = RedistributeSettings()
     throttle: ThrottleSettings = ThrottleSettings()
     advertise: AdvertiseSettings = DEFAULT_ADVERTISE

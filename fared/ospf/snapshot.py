@@ -156,7 +156,7 @@ def take_snapshot(
     return OspfSnapshot(
         router_id=instance.router_id,
         hostname=instance.settings.hostname,
-        stub_router=instance.settings.stub_router,
+        stub_router=instance.stub_router,
         reduction=instance.settings.reduction,
         topologies=topologies,
         restarts=instance.settings.graceful_restart.enabled,

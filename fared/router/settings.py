@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -56,6 +56,11 @@ class RouterSettings(msgspec.Struct, frozen=True):
     def drain(self) -> RouterSettings:
         """Drain this router: stub router (RFC 6987), overload bit."""
         return replace(self, protocols={n: part.drain() for n, part in self.protocols.items()})
+
+    def drain_some(self, names: Collection[str]) -> RouterSettings:
+        """Drain this router in some protocols."""
+        parts = self.protocols.items()
+        return replace(self, protocols={n: p.drain() if n in names else p for n, p in parts})
 
     def with_protocol(self, name: str, **changes: Any) -> RouterSettings:  # noqa: ANN401
         """The same with changed settings of one protocol."""

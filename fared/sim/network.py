@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fared.core import igp
 from fared.core.ids import Prefix
@@ -181,6 +182,12 @@ class Network(VirtualTime):
         """Change the capacity (bytes/s) of the first link from a toward b: that direction only."""
         port = self.find_port(a, b)
         port.capacity = capacity
+        self._notify(port)
+
+    def set_share(self, a: str, b: str, share: float) -> None:
+        """Derate the first link from a toward b at a, or (1) use all of it again."""
+        port = self.find_port(a, b)
+        port.settings = {n: replace(part, share=share) for n, part in port.settings.items()}
         self._notify(port)
 
     def set_local_route(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from fared.core.units import MIN_CAPACITY
 from fared.te.attributes import TeAttributes
 from fared.te.budget import average
 
@@ -39,10 +40,15 @@ DEFAULT_ADVERTISE = AdvertiseSettings()
 
 
 class Bandwidth(msgspec.Struct, frozen=True):
-    """Capacity and outbound load of one link, bytes/s; None: unknown."""
+    """Capacity and outbound load of one link, bytes/s; None: unknown.
+
+    ``maximum``: what the link could carry where ``capacity`` is less, because the link is derated;
+    None: ``capacity`` is all of it.
+    """
 
     capacity: float | None
     utilized: float | None = 0.0
+    maximum: float | None = None
 
     @property
     def available(self) -> float | None:
@@ -54,6 +60,10 @@ class Bandwidth(msgspec.Struct, frozen=True):
         if self.capacity is None:
             return None
         return max(0.0, self.capacity - (self.utilized or 0.0))
+
+    def resized(self, other: Bandwidth) -> bool:
+        """Whether another has other capacities, whatever the load."""
+        return self.capacity != other.capacity or self.maximum != other.maximum
 
     @property
     def advertised(self) -> tuple[float | None, float | None]:
@@ -85,7 +95,7 @@ def advertise_at(
     one that raises the available bandwidth.
     """
     # A capacity is configured or of the hardware: it does not vary, and needs no damping.
-    if advertised is None or advertised.bandwidth.capacity != current.capacity:
+    if advertised is None or advertised.bandwidth.resized(current):
         return now
     before, after = advertised.bandwidth.available, current.available
     if before is None or after is None or current.capacity is None:
@@ -114,6 +124,10 @@ class LinkSettings(Protocol):
     def capacity(self) -> float | None:
         """The configured capacity, bytes/s; None: that of the kernel's link."""
 
+    @property
+    def share(self) -> float:
+        """The part of the capacity that may be used: less than 1 on a derated link."""
+
 
 SettingsT = TypeVar("SettingsT", bound=LinkSettings)
 
@@ -122,7 +136,8 @@ class AdvertisedLink(Generic[SettingsT]):
     """A link that an engine runs on: present bandwidth, advertised bandwidth.
 
     ``utilized`` is the load measured last, bytes/s, None while unknown; ``averaged`` the one to
-    advertise, the same unless the budget of the area is short (``te.budget``).
+    advertise, the same unless the budget of the area is short (``te.budget``). ``far_share``: the
+    part of its capacity that the far end uses (``te.far_ends``).
     """
 
     def __init__(self, link: Link, settings: SettingsT) -> None:
@@ -130,6 +145,7 @@ class AdvertisedLink(Generic[SettingsT]):
         self.settings = settings
         self.utilized: float | None = 0.0
         self.averaged: float | None = 0.0
+        self.far_share = 1.0
         self.advertised: AdvertisedBandwidth | None = None
         self._measured_at = 0.0
 
@@ -145,11 +161,20 @@ class AdvertisedLink(Generic[SettingsT]):
 
     @property
     def bandwidth(self) -> Bandwidth:
-        """Capacity (configured, else the link's own) and load to advertise."""
+        """Capacity (configured, else the link's own) and load to advertise.
+
+        A derated link keeps the least capacity that others accept: they use it if there is no
+        other path.
+        """
         capacity = self.settings.capacity
         if capacity is None:
             capacity = self.link.capacity
-        return Bandwidth(capacity, self.averaged)
+        share = self.settings.share
+        if capacity is None or min(share, self.far_share) >= 1.0:
+            return Bandwidth(capacity, self.averaged)
+        if share < 1.0:
+            return Bandwidth(max(capacity * share, MIN_CAPACITY), self.averaged, capacity)
+        return Bandwidth(max(capacity * self.far_share, MIN_CAPACITY), self.averaged)
 
     def measured(self, utilized: float | None, averaging: float, now: float) -> None:
         """Store a measured load, and average it over ``averaging`` seconds."""
@@ -161,7 +186,7 @@ class AdvertisedLink(Generic[SettingsT]):
     def urgent(self) -> bool:
         """Whether the capacity is not the advertised one, or none is advertised yet."""
         last = self.advertised
-        return last is None or last.bandwidth.capacity != self.bandwidth.capacity
+        return last is None or last.bandwidth.resized(self.bandwidth)
 
     @property
     def change(self) -> float:
@@ -184,7 +209,8 @@ def te_attributes(link: AdvertisedLink[Any], te_metric: int) -> TeAttributes:
     available, utilized = bandwidth.advertised
     return TeAttributes(
         te_metric=te_metric,
-        max_bandwidth=capacity,
+        # RFC 7471 §4.5: the residual bandwidth is what is left of the maximum
+        max_bandwidth=capacity if bandwidth.maximum is None else bandwidth.maximum,
         max_reservable_bandwidth=capacity,
         unreserved_bandwidth=(capacity,) * _PRIORITIES,
         residual_bandwidth=capacity,

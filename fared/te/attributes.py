@@ -48,6 +48,14 @@ class TeAttributes(msgspec.Struct, frozen=True):
         return min(known) if known else None
 
     @property
+    def share(self) -> float:
+        """The part of its maximum that a derated link may carry (``te.far_ends``), 1 otherwise."""
+        maximum, residual = map(sane_capacity, (self.max_bandwidth, self.residual_bandwidth))
+        if maximum is None or residual is None:
+            return 1.0
+        return min(residual / maximum, 1.0)
+
+    @property
     def available(self) -> float | None:
         """Capacity minus present load, bytes/s; it can be zero."""
         available = sane_load(self.available_bandwidth)

@@ -45,6 +45,8 @@ STATUS: Json = {
         {"stage": "ready", "seconds": 1.21},
     ],
     "drained": False,
+    "drained_by": None,
+    "drained_reason": None,
     "weights": "capacity",
     "config": {
         "file": "/etc/fared/fared.yaml",
@@ -132,6 +134,7 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
+        "derated": [],
         "hello_interval": 1,
         "dead_interval": 4,
         "neighbors": 1,
@@ -856,6 +859,16 @@ CONFIG_HISTORY: Json = {
 }
 
 
+DRAIN: Json = {
+    "format": "fared-drain/1",
+    "drained": True,
+    "interface": None,
+    "share": None,
+    "reason": "",
+}
+DRAIN_LINK = DRAIN | {"interface": "swp49", "share": 0.25, "reason": "optics"}
+
+
 def _table(
     table: str,
     proto: str | None,
@@ -908,8 +921,8 @@ ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS}
     "config-rollback": CONFIG_CHANGE,
     "config-history": CONFIG_HISTORY,
     "reload": RELOAD,
-    "drain": {"format": "fared-drain/1", "drained": True},
-    "undrain": {"format": "fared-drain/1", "drained": False},
+    "drain": DRAIN,
+    "undrain": DRAIN | {"drained": False},
     "restart": {"format": "fared-restart/1", "announced": True},
     "clear-limits": {"format": "fared-limits/1", "cleared": True},
 }

@@ -61,6 +61,8 @@ ISIS_STATUS: Json = {
     "hostname": "spine1",
     "router_id": SYSTEM,
     "drained": True,
+    "drained_by": "anna",
+    "drained_reason": "optics of swp49",
     "config": {**STATUS["config"], "last_reload_ok": True, "last_reload_error": None},
     "spraying": {
         "granularity": "flow",
@@ -98,6 +100,7 @@ def circuit(interface: str, index: int, *levels: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
+        "derated": [],
         "hello_interval": 1.0,
         "hello_multiplier": 4,
         "dead_interval": 4.0,

@@ -89,6 +89,7 @@ class Stage:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Daemon]:
         """Run a daemon from its first hello to its shutdown."""
+        self.spoke.clear()
         daemon = self.make()
         task = asyncio.create_task(daemon.serve())
         try:

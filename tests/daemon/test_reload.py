@@ -13,6 +13,7 @@ from fared.config import load_runnable
 from fared.core.links import Link
 from fared.daemon import reload as module
 from fared.daemon.reload import SLICE, Reloader, config_diff
+from fared.daemon.settings import link_events
 
 OSPF = "ospf: {areas: {0: {interfaces: {'swp*': {cost: %d}}}}}\n"
 
@@ -45,6 +46,9 @@ class Host:
 
     def _say(self, event: str, **fields: Any) -> None:
         self.said.append((event, fields))
+
+    def link_events(self, link: Link, config: Any = None) -> list[Any]:
+        return link_events(config or self.config, link)
 
     def feed_all(self, inputs: Any) -> None:
         self.fed += inputs

@@ -128,9 +128,16 @@ TRIED = (
     *("debug", "json", "10ms", "60ms", "300ms", "600ms", "3s", "7%", "other", 100),
     "meticulous-keyed-sha-1",
 )
-IN_THE_DAEMON = {("log", "level"), ("log", "format"), ("fib", "on-exit"), ("api", "http-names")}
-"""What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life``, and names
-are looked up for each request."""
+IN_THE_DAEMON = {
+    ("log", "level"),
+    ("log", "format"),
+    ("fib", "on-exit"),
+    ("api", "http-names"),
+    ("ospf", "stub-router-on-shutdown"),
+    ("isis", "overload-on-shutdown"),
+}
+"""What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life`` and
+``test_drains``, and names are looked up for each request."""
 NOT_IN_USE = {
     ("bfd", "profiles", "used", "strict"),
     ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "bfd", "strict"),

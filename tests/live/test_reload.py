@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.daemons import LEFT, LINKS, RIGHT_STUB, Live, Pair
+from fared.lab.kernel_view import KernelView
+from tests.live.daemons import LEFT, LEFT_STUB, LINKS, RIGHT_STUB, Live, Pair
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -189,6 +190,33 @@ def test_drain_makes_the_router_a_stub_router_until_undrain(running: Pair):
     wait_for(lambda: costs() == {10}, SOON, "its links are as before")
     assert running.left.show("status")["drained"] is False
     assert transitions(running) == before
+
+
+def test_a_drained_link_is_the_last_resort_at_both_ends(running: Pair):
+    """Its metric and its adjacency stay; the far end follows; undrain and all is as before."""
+
+    def used_by_the_far_end() -> set[str]:
+        return {hop.interface for hop in KernelView(running.right.netns).hops(LEFT_STUB)}
+
+    done = running.left.cli("drain", "interface", "u0", "--reason", "optics")
+    assert done.stdout == "u0 drained: the last resort\n"
+    wait_for(lambda: running.used() == {"u1"}, SOON, "the other link only")
+    wait_for(lambda: used_by_the_far_end() == {"u1"}, SOON, "at the far end too")
+    code, shown = running.left.on_terminal("show", "interfaces")
+    assert code == 0
+    assert "optics" in shown
+    running.left.netns.ip("link", "set", "u1", "down")
+    try:
+        wait_for(lambda: running.used() == {"u0"}, SOON, "the last resort")
+    finally:
+        running.left.netns.ip("link", "set", "u1", "up")
+    wait_for(lambda: running.used() == {"u1"}, SOON, "the other link only")
+    done = running.left.cli("undrain", "interface", "u0")
+    assert done.stdout == "u0: in service\n"
+    wait_for(lambda: running.used() == set(LINKS), SOON, "both links")
+    wait_for(lambda: used_by_the_far_end() == set(LINKS), SOON, "at the far end too")
+    assert running.left.cli("drain", "interface", "nope").returncode == 1
+    assert running.left.cli("drain", "interface", "u0", "--share", "much").returncode == 2
 
 
 def test_a_shaper_changes_weights_without_losing_the_adjacency(running: Pair):

@@ -1,22 +1,25 @@
 """The engine's updates of the TED: blocks, local links and bandwidths, changes only."""
 
+import random
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_dotted
-from fared.core.igp import LinkChanged, LoadMeasured, SettingsApplied
+from fared.core.igp import GracefulRestartBegun, LinkChanged, LoadMeasured, SettingsApplied
+from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.bodies import RouterLink
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.opaque import TeLink
 from fared.ospf.packet.te import encode_te_link
-from fared.ospf.settings import InterfaceSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings
 from fared.te.advertise import AdvertiseSettings
 from fared.te.attributes import TeAttributes
 from fared.ted.change import ChangeKind
 from fared.ted.events import LocalLinksChanged, TedUpdated
 from fared.ted.model import LocalLink
-from tests.ospf.harness import BACKBONE, FAST, make_link, pair, router_id
+from tests.ospf.harness import BACKBONE, FAST, Network, make_link, pair, router_id
 from tests.ospf.scripted import OURS, THEIRS, Scripted, make_lsa, update
 from tests.ted.kinds import kinds, moves_no_path
 
@@ -315,6 +318,29 @@ def test_stub_router_raises_our_metrics_and_keeps_our_prefixes(net):
     assert block.metrics.tolist() == [0xFFFF]
     assert not block.transit
     assert [p.metric for p in block.prefixes] == [0, 10]
+
+
+def test_a_router_that_has_just_started_is_a_stub_router_for_a_time():
+    """RFC 6987 §2: others send no transit traffic until it has learned all routes."""
+    net = Network(1)
+    net.add(1, stub_router_on_startup=30.0)
+    net.add(2)
+    net.join(1, 2, FAST)
+    net.run(20)
+    assert not net.blocks(2)[A].transit
+    assert net.nodes[1].engine.snapshot(net.now).stub_router
+    net.run(15)
+    assert net.blocks(2)[A].transit
+    assert net.blocks(2)[A].metrics.tolist() == [10]
+
+
+def test_after_a_graceful_restart_a_router_is_no_stub_router():
+    """Its neighbors have never stopped to forward through it."""
+    settings = OspfSettings(router_id(1), areas=(AreaSettings(BACKBONE),))
+    engine = OspfEngine(replace(settings, stub_router_on_startup=30.0), random.Random(1))
+    engine.handle(GracefulRestartBegun(remaining=5.0, planned=True), 0.0)
+    engine.handle(LinkChanged(make_link(2, 0x0A000000), FAST), 0.0)
+    assert not engine.snapshot(0.0).stub_router
 
 
 def test_a_spines_te_lsas_arrive_one_by_one_at_little_cost(peer):

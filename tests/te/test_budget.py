@@ -18,6 +18,7 @@ Test = AdvertisedLink["Configured"]
 
 class Configured(msgspec.Struct, frozen=True):
     capacity: float | None = C
+    share: float = 1.0
 
 
 class Router:

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from fared.api.schema.common import BytesPerSecond, Seconds
+from fared.api.schema.common import BytesPerSecond, Seconds, UnixTime
+
+
+class Derated(TypedDict):
+    """Why less than the capacity of a link is advertised: ``share`` of it, since ``at``.
+
+    ``by``: a user who drained it, or ``link-health``.
+    """
+
+    by: str
+    share: float
+    at: UnixTime
+    reason: str
 
 
 class LinkStatus(TypedDict):
     """``bandwidth`` is the capacity of the link, ``bandwidth_source`` its source.
+
+    A ``derated`` link has the least share of the deratings left.
 
     That is config, shaper, speed, or None. ``utilized`` and ``available`` are measured outbound
     load and the rest of the capacity, ``announced_available`` the value advertised last: a change
@@ -20,6 +34,7 @@ class LinkStatus(TypedDict):
     bandwidth_source: str | None
     utilized: BytesPerSecond
     available: BytesPerSecond
+    derated: list[Derated]
     announced_available: BytesPerSecond
 
 

@@ -190,6 +190,8 @@ class Status(JsonDocument):
     stage: str
     stages: list[StageTime]
     drained: bool
+    drained_by: str | None
+    drained_reason: str | None
     weights: str
     """none, capacity, available or equalise."""
     config: ConfigStatus
@@ -285,7 +287,10 @@ class Validate(JsonDocument):
     checks: list[SelfCheck]
 
 
-class Drain(JsonDocument):
+class DrainDocument(JsonDocument):
     """``drain`` and ``undrain``: the resulting state."""
 
     drained: bool
+    interface: str | None
+    share: float | None
+    reason: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -81,6 +81,15 @@ class NothingSprayed(msgspec.Struct, frozen=True):
     counted: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
+class Derating(msgspec.Struct, frozen=True):
+    """Who or what derates a link to ``share`` of its capacity, since when (Unix time), and why."""
+
+    by: str
+    share: float
+    at: float
+    reason: str
+
+
 class ViewContext(msgspec.Struct, dict=True):
     """The daemon at one time: ``now`` on the router's clock, ``wall`` the same in Unix time."""
 
@@ -99,6 +108,10 @@ class ViewContext(msgspec.Struct, dict=True):
     bfd: Callable[[], Bfd | None] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()
+    derated: Callable[[str], Sequence[Derating]] = lambda _: ()
+    """Why the advertised capacity of a link (by name) is less than it could be."""
+    drained: Derating | None = None
+    """Why the router is drained by an operator."""
     proto: str | None = None
     """The requested protocol; None: all that run."""
 

@@ -31,13 +31,17 @@ def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkS
     if context.config.interface_bandwidth(name) is not None:
         source = "config"
     elif link is not None and bandwidth is not None:
-        source = "shaper" if link.shaped is not None and bandwidth == link.shaped else "speed"
+        source = "shaper" if link.shaped is not None and link.capacity == link.shaped else "speed"
     return {
         "up": link is not None and link.up,
         "bandwidth": bandwidth,
         "bandwidth_source": source,
         "utilized": utilized,
         "available": available,
+        "derated": [
+            {"by": item.by, "share": item.share, "at": item.at, "reason": item.reason}
+            for item in context.derated(name)
+        ],
         "announced_available": finite(view.advertised_available),
     }
 

@@ -43,6 +43,8 @@ def status(context: ViewContext) -> schema.Status:
         "stage": router.startup.stage.label,
         "stages": stages(context),
         "drained": router.settings.drained,
+        "drained_by": None if context.drained is None else context.drained.by,
+        "drained_reason": None if context.drained is None else context.drained.reason,
         "weights": context.weights,
         "config": {
             "file": runtime.config_file,

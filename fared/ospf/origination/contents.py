@@ -53,7 +53,7 @@ def next_hop_neighbors(interface: Interface) -> list[Neighbor]:
 
 def link_metric(instance: Instance, interface: Interface) -> int:
     """The metric of a link in the router LSA; of a stub router MaxLinkMetric (RFC 6987 §2)."""
-    return MAX_LINK_METRIC if instance.settings.stub_router else interface.settings.cost
+    return MAX_LINK_METRIC if instance.stub_router else interface.settings.cost
 
 
 def router_lsa(instance: Instance, area: AreaId) -> bytes:

@@ -1,0 +1,77 @@
+"""Follows neighbors that derate a link: their TE LSAs of links to this router (``te.far_ends``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fared.core.wire import DecodeError
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
+from fared.ospf.lsdb import LsaEntry
+from fared.ospf.packet.body import opaque_type
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
+from fared.ospf.packet.opaque import OpaqueType, TeLink
+from fared.ospf.packet.te import decode_te
+from fared.te.far_ends import FarEnd, FarEnds
+
+_POINT_TO_POINT = 1
+
+
+class DeratedLinks:
+    """The shares that neighbors leave of links to this router; point-to-point links only."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._far_ends = FarEnds()
+        self._us = instance.router_id.to_bytes(4, "big")
+
+    def lsa_changed(self, entry: LsaEntry) -> Iterator[Interface]:
+        """Read a TE LSA that is new, changed or at MaxAge; yield links with another share."""
+        key = entry.key
+        if (
+            key.ls_type != LsType.OPAQUE_AREA
+            or opaque_type(key.link_state_id) != OpaqueType.TRAFFIC_ENGINEERING
+            or key.advertising_router == self._instance.router_id
+            # most LSAs do not name us: looking for four bytes costs less than decoding
+            or self._us not in entry.raw[LSA_HEADER_SIZE:]
+        ):
+            return
+        ends = () if entry.is_maxage(self._instance.process.now) else self._read(entry)
+        if self._far_ends.put(key.advertising_router, (entry.lsdb.area, key), ends):
+            for interface in self._instance.interfaces.values():
+                if self.changed(interface):
+                    yield interface
+
+    def changed(self, interface: Interface) -> bool:
+        """Determine the share of a link anew; return whether it is another one."""
+        share = min(
+            (
+                self._far_ends.share(
+                    neighbor.router_id,
+                    (neighbor.address,),
+                    0,
+                    alone=self._alone(neighbor.router_id),
+                )
+                for neighbor in interface.neighbors.values()
+                if not interface.broadcast
+            ),
+            default=1.0,
+        )
+        before, interface.far_share = interface.far_share, share
+        return share != before
+
+    def _alone(self, router_id: int) -> bool:
+        """Whether there is only one link to a neighbor."""
+        ends = self._instance.interfaces.values()
+        return sum(n.router_id == router_id for i in ends for n in i.neighbors.values()) == 1
+
+    def _read(self, entry: LsaEntry) -> tuple[FarEnd, ...]:
+        try:
+            link = decode_te(entry.raw, LSA_HEADER_SIZE)
+        except DecodeError:
+            return ()  # the TED reports it
+        if not isinstance(link, TeLink) or link.attributes.share >= 1.0:
+            return ()
+        if (link.link_type, link.link_id) != (_POINT_TO_POINT, self._instance.router_id):
+            return ()
+        return (FarEnd(link.attributes.share, link.local_addresses, link.local_identifier or 0),)
