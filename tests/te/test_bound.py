@@ -1,21 +1,22 @@
 """The bound of flooding for any loads: five in any second, three a second on average."""
 
 import random
-from inspect import signature
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fared.core.ids import RouterId
 from fared.core.throttle import Throttle
+from fared.isis.ids import SystemId
 from fared.isis.settings import IsisSettings
 from fared.ospf.settings import OspfSettings
 from fared.te.advertise import DEFAULT_ADVERTISE, AdvertisedBandwidth, Bandwidth, advertise_at
 
 CAPACITY = 1e9
 THROTTLES = {
-    "ospf": signature(OspfSettings).parameters["throttle"].default,
-    "isis": signature(IsisSettings).parameters["throttle"].default,
+    "ospf": OspfSettings(RouterId(1)).throttle,
+    "isis": IsisSettings(SystemId(1), ()).throttle,
 }
 
 
