@@ -38,7 +38,7 @@ _LAZY = {
         imported("fared.cli.offline:spf"), "Compute the routes of a saved database (offline)."
     ),
     "ina": Lazy(imported("fared.cli.ina:ina"), "Plan in-network aggregation (offline)."),
-    "plan": Lazy(imported("fared.cli.plan:plan"), "Plan failures (offline)."),
+    "plan": Lazy(imported("fared.cli.plan:plan"), "Plan failures and jobs (offline)."),
     "lsdb": Lazy(
         imported("fared.cli.offline:lsdb"), "Make a database file from a capture (offline)."
     ),
@@ -62,7 +62,7 @@ def main(ctx: click.Context) -> None:
         printing: dict[str, Any] = {name: {"as_json": True} for name in _OFFLINE}
         ctx.default_map = printing | {
             "ina": {"plan": {"as_json": True}},
-            "plan": {"failures": {"as_json": True}},
+            "plan": {name: {"as_json": True} for name in ("failures", "jobs")},
         }
 
 

@@ -21,7 +21,7 @@ from fared.cli.offline import load_database
 from fared.cli.offline_arguments import Names, WhatIf, read_changes
 from fared.cli.plan_tables import render_plan
 from fared.cli.session import NEGATIVE, Failure
-from fared.cli.words import Words
+from fared.cli.words import Lazy, Words, imported
 from fared.core.units import parse_bandwidth
 from fared.offline.changes import Changes
 from fared.offline.plan.compare import compare
@@ -64,7 +64,10 @@ Exit codes: 0 ok, 1 bad file or a broken bound, 2 usage.
 
 @click.group(cls=Words)
 def plan() -> None:
-    """Plan failures (offline)."""
+    """Plan failures and jobs (offline)."""
+
+
+plan.add_lazy("jobs", Lazy(imported("fared.cli.plan_jobs:jobs"), "Which jobs may share links."))
 
 
 def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:

@@ -1,0 +1,115 @@
+"""``fared-cli plan jobs``: which training jobs may share links, and when each should start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fared.cli.offline import load_database
+from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.plan_jobs_tables import render_jobs
+from fared.cli.session import Failure
+from fared.core.units import parse_bandwidth, parse_duration
+from fared.offline.changes import Changes
+from fared.offline.plan.fabric import PlanError, PlanFabric, read_fabric
+from fared.offline.plan.jobs.circle import CircleError, LinkShare
+from fared.offline.plan.jobs.document import jobs_document
+from fared.offline.plan.jobs.file import JobFile, JobFileError, read_jobs
+from fared.offline.plan.jobs.placement import Placement
+from fared.offline.plan.jobs.shifts import schedule
+
+Json = dict[str, Any]
+_EPILOG = """
+FILE is YAML:
+
+\b
+  jobs:
+    - {name: a, period: 200ms, busy: 80ms, bandwidth: 100G, hosts: [L1, L2]}
+    - {name: b, period: 200ms, duty: 50%, bandwidth: 100G, hosts: [L1, L3]}
+
+Exit codes: 0 ok, 1 bad file, 2 usage.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--lsdb", "source", metavar="FILE|-", help="Output of 'show lsdb --json'.")
+@click.option("--tick", default="1ms", show_default=True, help="Grain of shifts and periods.")
+@click.option("--bandwidth", metavar="400G", help="Bandwidth of links that advertise none.")
+@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link.")
+@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router.")
+@click.option(
+    "--set-bandwidth", "bandwidths", metavar="A,B=25G", multiple=True, help="Set it, bits/s."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
+def jobs(
+    *,
+    file: Path,
+    source: str | None,
+    tick: str,
+    bandwidth: str | None,
+    fail_links: tuple[str, ...],
+    fail_nodes: tuple[str, ...],
+    bandwidths: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find time shifts of jobs so that they communicate in turn on the links they share.
+
+    With a database, the links are those that routers use by their weights.
+    """
+    given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
+    try:
+        grain = parse_duration(tick)
+        found = read_jobs(file.read_text())
+        fabric = None if source is None else _fabric(source, given, bandwidth)
+        document = _planned(found, grain, fabric)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except (JobFileError, UnicodeDecodeError) as error:
+        raise Failure(f"{file}: {error}") from error
+    except (CircleError, PlanError) as error:
+        raise Failure(str(error)) from error
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--tick") from error
+    if as_json:
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render_jobs(document), nl=False)
+
+
+def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:
+    database = load_database(source)
+    family = database.families[0]
+    changes = read_changes(Names(database.world(None, family, Changes())), given)
+    rate = None if bandwidth is None else parse_bandwidth(bandwidth)
+    return read_fabric(database.world(None, family, changes), bandwidth=rate)
+
+
+def _planned(found: JobFile, tick: float, fabric: PlanFabric | None) -> Json:
+    if tick <= 0.0:
+        raise JobFileError("a tick is longer than 0")
+    patterns = [job.pattern(tick) for job in found.jobs]
+    if fabric is None:
+        links = _given_links(found)
+        return jobs_document(patterns, schedule(links, patterns), tick, None)
+    for job in found.jobs:
+        if job.links:
+            raise JobFileError(f"{job.name}: with --lsdb, jobs have hosts")
+    placement = Placement(fabric)
+    now = schedule(placement.links(found.jobs), patterns)
+    better = placement.better(found.jobs, patterns, now) if now.score < 1.0 else None
+    return jobs_document(patterns, now, tick, better)
+
+
+def _given_links(found: JobFile) -> Sequence[LinkShare]:
+    for job in found.jobs:
+        if not job.links:
+            raise JobFileError(f"{job.name}: jobs with hosts need --lsdb")
+    return [
+        LinkShare(name, capacity, {j.name: j.links[name] for j in found.jobs if name in j.links})
+        for name, capacity in found.links.items()
+    ]

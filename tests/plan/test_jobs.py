@@ -1,0 +1,215 @@
+"""Jobs on shared links: scores and shifts equal those of an exhaustive search."""
+
+import itertools
+import json
+import math
+import random
+
+import pytest
+from click.testing import CliRunner
+
+from fared.cli.main import main
+from fared.offline.plan.jobs import circle
+from fared.offline.plan.jobs.circle import CircleError, JobPattern, LinkShare, best_shifts, score
+from fared.offline.plan.jobs.shifts import affinity_parts, schedule
+from fared.offline.plan.routes import WeightedRoutes
+from tests.offline.fabrics import clos, saved
+from tests.plan.networks import clos as clos_fabric
+
+
+def job(name, period, busy):
+    return JobPattern(name, period, busy)
+
+
+def link(capacity=100.0, name="up", **rates):
+    return LinkShare(name, capacity, rates)
+
+
+def by_definition(of, jobs, shifts):
+    """1 - sum(excess) / (|A| C), place by place."""
+    length = math.lcm(*(one.period for one in jobs))
+    excess = 0.0
+    for place in range(length):
+        whole = sum(
+            of.rates.get(one.name, 0.0)
+            for one in jobs
+            if (place - shifts[one.name]) % one.period < one.busy
+        )
+        excess += max(whole - of.capacity, 0.0)
+    return 1 - excess / (length * of.capacity)
+
+
+def exhaustive(links, jobs):
+    shifts = itertools.product(*(range(one.period) for one in jobs))
+    named = ({one.name: at for one, at in zip(jobs, some, strict=True)} for some in shifts)
+    return max(sum(by_definition(one, jobs, some) for one in links) for some in named)
+
+
+def test_two_halves_fit_and_do_not_without_a_shift():
+    jobs, up = [job("a", 10, 5), job("b", 10, 5)], link(a=100.0, b=100.0)
+    shifts = best_shifts([up], jobs)
+    assert shifts == {"a": 0, "b": 5}
+    assert score(up, jobs, shifts) == 1.0
+    assert score(up, jobs, {"a": 0, "b": 0}) == 0.5
+
+
+def test_periods_of_40_and_60_share_a_circle_of_120():
+    """The example of the seed's talk: the least common multiple of the iteration times."""
+    jobs = [job("a", 40, 10), job("b", 60, 20)]
+    assert circle.circle_length(jobs) == 120
+    up = link(a=100.0, b=100.0)
+    # gcd 20: a's turns are at 0, 20 of each 20 places, b takes all of them
+    assert score(up, jobs, best_shifts([up], jobs)) == pytest.approx(exhaustive([up], jobs))
+    short = [job("a", 40, 10), job("b", 60, 10)]
+    assert score(up, short, best_shifts([up], short)) == 1.0
+
+
+def test_jobs_that_communicate_for_more_than_the_whole_period_are_not_compatible():
+    jobs, up = [job("a", 10, 6), job("b", 10, 6)], link(a=100.0, b=100.0)
+    assert score(up, jobs, best_shifts([up], jobs)) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_small_cases_equal_an_exhaustive_search(seed):
+    rng = random.Random(seed)
+    jobs = []
+    for name in "abc"[: rng.choice((2, 3))]:
+        period = rng.choice((4, 6, 8, 12))
+        jobs.append(job(name, period, rng.randint(1, period)))
+    links = [
+        LinkShare(str(n), 100.0, {one.name: rng.choice((0.0, 40.0, 70.0, 100.0)) for one in jobs})
+        for n in range(rng.choice((1, 2)))
+    ]
+    shifts = best_shifts(links, jobs)
+    found = sum(by_definition(one, jobs, shifts) for one in links)
+    assert found == pytest.approx(exhaustive(links, jobs))
+    assert found == pytest.approx(sum(score(one, jobs, shifts) for one in links))
+
+
+def test_the_search_for_many_jobs_finds_what_fits(monkeypatch):
+    monkeypatch.setattr(circle, "_MOST_TRIED", 0)
+    jobs = [job(name, 12, 3) for name in "abcd"]
+    up = link(a=100.0, b=100.0, c=100.0, d=100.0)
+    assert score(up, jobs, best_shifts([up], jobs)) == 1.0
+
+
+def test_shifts_are_consistent_over_all_links_of_a_loop():
+    """a-b, b-c, c-a each share a link: the affinity graph has a loop, and thirds fit."""
+    jobs = [job(name, 12, 4) for name in "abc"]
+    pairs = [
+        link(name="1", a=9.0, b=9.0),
+        link(name="2", b=9.0, c=9.0),
+        link(name="3", c=9.0, a=9.0),
+    ]
+    links = [LinkShare(one.name, 9.0, one.rates) for one in pairs]
+    found = schedule(links, jobs)
+    assert found.score == 1.0
+    assert [one.alone for one in found.shared] == [1.0] * 3
+    halves = schedule(links, [job(name, 12, 6) for name in "abc"])
+    assert [one.alone for one in halves.shared] == [1.0] * 3
+    assert halves.score < 1.0  # each pair fits by itself, all three do not
+
+
+def test_jobs_without_a_common_link_are_planned_apart():
+    jobs = [job(name, 10, 5) for name in "abcd"]
+    links = [link(a=60.0, b=60.0), link(name="other", c=60.0, d=60.0)]
+    assert [[one.name for one in part] for part in affinity_parts(links, jobs)] == [
+        ["a", "b"],
+        ["c", "d"],
+    ]
+    assert schedule(links, jobs).shifts == {"a": 0, "b": 5, "c": 0, "d": 5}
+
+
+def test_periods_without_a_short_common_multiple_are_refused():
+    with pytest.raises(CircleError, match="coarser --tick"):
+        circle.circle_length([job("a", 997, 1), job("b", 991, 1)])
+
+
+def test_traffic_follows_the_weights_of_every_router():
+    fabric = clos_fabric(2, 3)
+    at = fabric.names.index
+    loads = WeightedRoutes(fabric).loads({(at("L1"), at("L2")): 50.0})
+    graph = fabric.graph
+    used = {
+        (fabric.names[graph.src[e]], fabric.names[graph.dst[e]]): loads[e]
+        for e in loads.nonzero()[0]
+    }
+    assert used == dict.fromkeys((("L1", "S1"), ("L1", "S2"), ("S1", "L2"), ("S2", "L2")), 25.0)
+
+
+JOBS = """
+jobs:
+  - {name: a, period: 200ms, busy: 100ms, bandwidth: 1600G, hosts: [L1, L2, L3]}
+  - {name: b, period: 200ms, duty: 50%, bandwidth: 1600G, hosts: [L1, L4, L5]}
+"""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    file = tmp_path_factory.mktemp("jobs") / "db.json"
+    file.write_text(json.dumps(saved(clos())))
+    return str(file)
+
+
+def run(tmp_path, text, *args):
+    file = tmp_path / "jobs.yaml"
+    file.write_text(text)
+    return CliRunner().invoke(main, ["plan", "jobs", str(file), *args])
+
+
+def test_the_command_shifts_jobs_over_the_links_that_routing_uses(tmp_path, database):
+    result = run(tmp_path, JOBS, "--lsdb", database, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["format"] == "fared-plan-jobs/1"
+    assert {one["link"] for one in found["links"]} == {
+        name for n in range(1, 5) for name in (f"L1 > S{n}", f"S{n} > L1")
+    }
+    assert [one["shift"] for one in found["jobs"]] == [0.0, pytest.approx(0.1)]
+    assert (found["score"], found["apart"], found["better"]) == (1.0, [], None)
+    assert found["links"][0]["unshifted"] == pytest.approx(0.5)
+
+
+def test_incompatible_jobs_are_named_with_a_better_placement(tmp_path, database):
+    longer = JOBS.replace("100ms", "150ms").replace("50%", "75%").replace("L5]", "L5, L6]")
+    result = run(tmp_path, longer, "--lsdb", database, "--json")
+    found = json.loads(result.output)
+    assert found["score"] == pytest.approx(0.5)
+    assert found["apart"][0]["jobs"] == ["a", "b"]
+    assert found["better"] is None  # both need L1, whichever hosts they exchange
+    shown = run(tmp_path, longer, "--lsdb", database)
+    assert "a and b: 0.500 at best on" in shown.output
+    assert max(map(len, shown.output.splitlines())) <= 80
+
+
+def test_links_can_be_given_instead_of_a_database(tmp_path):
+    text = """
+links: {up: 100G}
+jobs:
+  - {name: a, period: 40ms, busy: 10ms, links: {up: 100G}}
+  - {name: b, period: 60ms, busy: 10ms, links: {up: 100G}}
+"""
+    result = run(tmp_path, text)
+    assert result.exit_code == 0, result.output
+    assert "2 jobs, 1 shared link, score 1.000" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("jobs: []", "jobs: List should have at least 1 item"),
+        ("- a", "file: "),
+        ("jobs: [{name: a, period: 1s, links: {x: 1G}}]", "either busy or duty"),
+        ("jobs: [{name: a, period: 1s, busy: 2s, links: {x: 1G}}]", "at most its period"),
+        ("jobs: [{name: a, period: 1s, busy: 1s, links: {x: 1G}}]", "no link 'x'"),
+        ("jobs: [{name: a, period: 1s, busy: 1s, hosts: [L1, L2]}]", "and bandwidth"),
+        ("jobs: [{name: a, period: soon, busy: 1s, hosts: [L1]}]", "not a duration"),
+        (JOBS.replace("name: b", "name: a"), "two jobs are named a"),
+        (JOBS, "need --lsdb"),
+        (JOBS.replace("200ms", "0.4ms").replace("100ms", "0.2ms"), "no multiple of the tick"),
+    ],
+)
+def test_mistakes_in_the_file_are_told(tmp_path, text, words):
+    result = run(tmp_path, text)
+    assert result.exit_code == 1
+    assert words in result.output
