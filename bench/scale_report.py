@@ -13,6 +13,9 @@ ACKNOWLEDGED = 99.9
 LAG_MS = 50.0
 RATES_OF_GOALS = {"OSPF": "1000", "IS-IS": "100"}
 """Changed LSAs a second, or fragments: an LSP is a packet, an update holds thirty TE LSAs."""
+OVERLOAD = "4000"
+"""More than any router can process: nothing may be lost for good, and nothing may grow."""
+GROWTH_MIB = 8.0
 LARGE = "64x512"
 Json = dict[str, Any]
 
@@ -78,7 +81,23 @@ def _rate(name: str, rate: str, ours: Json | None, other: Json | None) -> list[J
         acked |= {"goal": "all, no adjacency lost", "met": good}
         held = compared(f"{name}, loop held", mine.get("lag"), None, "ms")
         return [cpu, acked, held | _goal(f"<= {LAG_MS:g} ms", mine.get("lag"), LAG_MS)]
+    if rate == OVERLOAD and LARGE in name:
+        return [cpu, acked, *_overload(name, mine, theirs)]
     return [cpu, acked]
+
+
+def _overload(name: str, mine: Json, theirs: Json) -> list[Json]:
+    """What must not happen at a rate that no router can process."""
+
+    def row(what: str, key: str, unit: str, most: float) -> Json:
+        both = compared(f"{name}, {what}", mine.get(key), theirs.get(key), unit)
+        return both | _goal(f"<= {most:g}", mine.get(key), most)
+
+    return [
+        row("LSAs never acknowledged", "open", "LSAs", 0.0),
+        row("adjacencies lost", "lost", "adjacencies", 0.0),
+        row("growth of memory when it comes again", "growth", "MiB", GROWTH_MIB),
+    ]
 
 
 def _goal(text: str, value: float | None, most: float) -> Json:

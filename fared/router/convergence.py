@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +16,9 @@ import msgspec
 from fared.core.ids import Prefix
 
 MAX_CAUSES = 8
+MOST_CHANGES = 16384
+"""Prefixes whose last change is remembered, and an eighth more between two looks at their number:
+more than a fabric has, fewer than may be learnt from beyond it."""
 
 
 class ConvergenceRecord(msgspec.Struct, frozen=True):
@@ -112,8 +116,14 @@ class Journal(msgspec.Struct):
     runs: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """Runs of the solvers, by protocol and reason (topology or capacity)."""
     last_change: dict[Prefix, LastChange] = msgspec.field(default_factory=dict)
-    """The last change of each route or its weights; a withdrawn route keeps its entry."""
+    """The last change of routes or their weights, withdrawn ones included: the most recent ones."""
 
     def changed(self, prefixes: Iterable[Prefix], at: float, causes: tuple[str, ...]) -> None:
         """Record the causes of the present routes."""
-        self.last_change.update(dict.fromkeys(prefixes, LastChange(at, causes)))
+        known, news = self.last_change, dict.fromkeys(prefixes, LastChange(at, causes))
+        for prefix in news:
+            known.pop(prefix, None)  # the last ones changed are at the end
+        known.update(news)
+        if len(known) > MOST_CHANGES + MOST_CHANGES // 8:
+            for prefix in list(islice(known, len(known) - MOST_CHANGES)):
+                del known[prefix]

@@ -166,3 +166,24 @@ def test_a_case_that_failed_is_a_missed_goal():
     (joined, memory) = rows_of([{"case": case, "joined": 20.0, "memory": 3000.0, "rates": {}}])
     assert joined["met"] is False
     assert memory["ours"] is None
+
+
+def test_an_overload_may_lose_nothing_and_no_memory():
+    rate = {
+        "cpu": 99.0,
+        "acknowledged": 20.0,
+        "lag": 40.0,
+        "lapse": 1.0,
+        "lost": 0,
+        "script": 20.0,
+        "growth": 0.5,
+        "open": 0,
+    }
+    case = {"daemon": "fared", "protocol": "ospf", "spines": 64, "leaves": 512, "te": True}
+
+    def met(**changed) -> list[bool]:
+        found = {"case": case, "joined": 7.0, "memory": 170.0, "rates": {"4000": rate | changed}}
+        return [row["met"] for row in rows_of([found]) if "4000/s" in row["name"]][2:]
+
+    assert met() == [True, True, True]
+    assert met(open=3, lost=1, growth=60.0) == [False, False, False]
