@@ -170,6 +170,13 @@ DOCUMENTS = (
         "BFD sessions, and the process that runs them. Counters are a few seconds old.",
         (Argument("detail", "flag", help="All values of each session."),),
     ),
+    Document(
+        "bier",
+        "fared-bier/1",
+        "bier:bier",
+        "BIER: BFERs with the ways to them, and BFR neighbors. Counters are a few seconds old.",
+        (Argument("bift", "flag", help="The tables, with the F-BM of each neighbor."),),
+    ),
     Document("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
     Document(
         "counters", "fared-counters/1", "system:counters", "Counters since start.", narrowed=True

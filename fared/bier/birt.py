@@ -12,17 +12,18 @@ from collections.abc import Container, Iterable
 import msgspec
 from msgspec.structs import replace
 
-from fared.core.ids import NodeId, Prefix
-from fared.rib.model import Route
+from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
+from fared.rib.model import NextHop, Route
 
 Ways = tuple[tuple["BfrNeighbor", int], ...]
 """Neighbors and their weights, ascending by neighbor."""
 
 
 class BfrNeighbor(msgspec.Struct, frozen=True, order=True):
-    """A BFR neighbor (BFR-NBR): the router or host ``address`` behind an interface.
+    """A BFR neighbor (BFR-NBR): the router or host behind an interface, with its IPv4 address.
 
-    ``node`` is its vertex of the TED, 0 for a host.
+    ``address`` is 0 on a link without IPv4 addresses. ``node`` is its vertex of the TED, 0 for a
+    host.
     """
 
     ifindex: int
@@ -84,8 +85,12 @@ def entry_of(
     if route.nexthops is None:
         return BirtEntry(bfr_id, prefix, local=True)
     ways = sorted(
-        (BfrNeighbor(hop.ifindex, hop.gateway, hop.interface, hop.neighbor), hop.weight)
+        (BfrNeighbor(hop.ifindex, _ipv4(hop), hop.interface, hop.neighbor), hop.weight)
         for hop in route.nexthops.hops
         if hop.weight and hop.neighbor in bfrs
     )
     return BirtEntry(bfr_id, prefix, (*ways,), problem="" if ways else "no next hop has BIER")
+
+
+def _ipv4(hop: NextHop) -> int:
+    return hop.gateway if hop.family == FAMILY_IPV4 else 0

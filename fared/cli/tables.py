@@ -22,6 +22,7 @@ _TABLES = MappingProxyType(
         "path_tables": "topology spf routes weights explain path",
         "kernel_tables": "fib convergence",
         "bfd_tables": "bfd",
+        "bier_tables": "bier",
     }
 )
 """The documents for which a module has tables."""

@@ -95,13 +95,22 @@ class _Comparison:
         for key in [*old, *(key for key in new if key not in old)]:
             here = (*path, key)
             if key in old and key in new:
-                yield from self.sections(here, old[key][0], new[key][0])
+                yield from self._entry(here, old[key], new[key], field.reload)
             elif key in old:
                 section, written = old[key]
                 yield Change(here, written, None, self._gone(section, key, field.reload))
             else:
                 section, written = new[key]
                 yield Change(here, None, written, self._come(section, key))
+
+    def _entry(
+        self, path: Path, old: tuple[Any, Any], new: tuple[Any, Any], reload: Reload
+    ) -> Iterator[Change]:
+        """Yield the differences of an entry that both have: a section, or a plain value."""
+        if isinstance(old[0], Section):
+            yield from self.sections(path, old[0], new[0])
+        elif old[0] != new[0]:
+            yield Change(path, old[1], new[1], reload)
 
     # Entries of ``interfaces``: another key may apply instead of one
 

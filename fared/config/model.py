@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from fared.config import values
 from fared.config.authentication import OspfAuthentication
 from fared.config.bfd import BfdOptions, BfdRouter
+from fared.config.bier import BierRouter
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
@@ -251,6 +252,7 @@ class Config(Section, frozen=True):
     ospf: Annotated[Ospf | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     isis: Annotated[Isis | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     bfd: BfdRouter = BfdRouter()
+    bier: Annotated[BierRouter | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
     api: Api = Api()

@@ -60,6 +60,7 @@ from fared.startup import release_freed, set_aside, share_heap
 
 if TYPE_CHECKING:
     from fared.daemon.bfd import BfdClient
+    from fared.daemon.bier import BierService
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -262,7 +263,13 @@ class Daemon:
             done=self.runtime.resyncs,
         )
         self.spraying = SprayService(self.fib, self.runner, self.log, self.defence)
-        self.auditor.compared = self.spraying.audit
+        self.bier: BierService | None = None
+        self.auditor.compared = self._audit_nftables
+        if self.config.bier is not None:
+            from fared.daemon.bier import BierService  # noqa: PLC0415 - where BIER runs
+
+            self.bier = BierService(self.runner.feed, self.log, self.defence)
+            self.runner.bier = self.bier.apply
         self.views = ViewSource(
             config=lambda: self.config,
             runner=self.runner,
@@ -277,7 +284,13 @@ class Daemon:
             log=self._logs.ring,
             bfd=lambda: self.bfd,
             operation=self.operation,
+            bier=self.bier,
         )
+
+    def _audit_nftables(self) -> None:
+        self.spraying.audit()
+        if self.bier is not None:
+            self.bier.look_soon()
 
     async def _adoptable(self) -> FibState:
         """Return our objects in the kernel. Raises DaemonError if they cannot be read."""
@@ -313,6 +326,8 @@ class Daemon:
         )
         self.watch_routes()
         self.spraying.configure(self.runner.router.settings.spray)
+        if self.bier is not None:
+            self.bier.start()
 
     async def _shut_down(self) -> None:
         on_exit = "keep" if self.leaving else self.config.fib.on_exit
@@ -322,8 +337,11 @@ class Daemon:
         await self.operation.retire()
         self.runner.feed(igp.ShutdownRequested())
         await asyncio.sleep(FAREWELL)
-        await self.spraying.stop(remove=on_exit == "withdraw")
-        if on_exit == "withdraw":
+        withdraw = on_exit == "withdraw"
+        await self.spraying.stop(remove=withdraw)
+        if self.bier is not None:
+            await self.bier.stop(remove=withdraw)
+        if withdraw:
             self.runner.feed(events.WithdrawRequested())
         self._close()
         self.restarts.stopped()

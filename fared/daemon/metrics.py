@@ -8,6 +8,7 @@ from prometheus_client.core import Metric
 
 from fared.api.metrics import counter, gauge
 from fared.api.views.adaptation import announcements, programmed_shares
+from fared.api.views.bier import bier
 from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
@@ -30,6 +31,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _sprayed(context)
+    yield from _bier(context)
     yield from _links(context, censuses)
     yield from _announcements(context)
     yield from _limits(context)
@@ -164,6 +166,30 @@ def _sprayed(context: ViewContext) -> Iterator[Metric]:
     yield counter("sprayed_packets", "Sprayed packets by next hop", packets, labels)
     sizes = {at: hop["bytes"] for at, hop in hops}
     yield counter("sprayed_bytes", "Bytes of sprayed packets by next hop", sizes, labels)
+
+
+def _bier(context: ViewContext) -> Iterator[Metric]:
+    """Where BIER runs: what it reaches, and the kernel's counters."""
+    if context.router.multicast.bier is None:
+        return
+    found = bier(context)
+    reached = sum(not bfer["problem"] for bfer in found["bfers"])
+    states: dict[Labels, int] = {("reached",): reached}
+    states["not-reached",] = len(found["bfers"]) - reached
+    yield gauge("bier_bfers", "BFERs that are known", states, ("state",))
+    yield gauge("bier_problem", "1 if no packets are forwarded", found["problem"] != "")
+    masks = sum(len(table["masks"]) for table in found["bifts"])
+    yield gauge("bier_bift_entries", "Neighbors in all tables", masks)
+    counts: dict[Labels, int] = {
+        (what,): number for what, number in found["packets"].items() if isinstance(number, int)
+    }
+    yield counter("bier_packets", "BIER packets by what became of them", counts, ("result",))
+    labels: Labels = ("interface", "address")
+    near = [((n["interface"], n["address"] or ""), n) for n in found["neighbors"]]
+    copies: dict[Labels, int] = {at: entry["packets"] for at, entry in near}
+    yield counter("bier_copies", "Copies of BIER packets by neighbor", copies, labels)
+    sizes: dict[Labels, int] = {at: entry["bytes"] for at, entry in near}
+    yield counter("bier_copy_bytes", "Bytes of these copies", sizes, labels)
 
 
 def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Metric]:

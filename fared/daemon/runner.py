@@ -79,6 +79,8 @@ class Runner:
         """Called after each tick: other work can share the wakeup."""
         self.spray: Callable[[events.ApplySpray], None] = lambda _: None
         """Executes an ``ApplySpray`` and feeds its answer later."""
+        self.bier: Callable[[events.ApplyBier], None] = lambda _: None
+        """Executes an ``ApplyBier`` and feeds its answer later."""
         self._flushing = self._failed = self._begun = False
         self._not_before = 0.0
         self._closing: dict[tuple[str, int], None] = {}
@@ -175,6 +177,8 @@ class Runner:
                 self._apply(output)
             case events.ApplySpray():
                 self.spray(output)
+            case events.ApplyBier():
+                self.bier(output)
             case events.From(proto, igp.OpenInterface(ifindex)):
                 self._close_interfaces()
                 self._io[proto].open(ifindex)

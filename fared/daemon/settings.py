@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -53,6 +54,9 @@ from fared.te.advertise import DEFAULT_ADVERTISE, AdvertiseSettings
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
+if TYPE_CHECKING:
+    from fared.core.bier import BierSettings
+
 COARSE = AdvertiseSettings(threshold=0.25, minimum_interval=30.0)
 """Load is advertised rarely if no weights follow it, for display only."""
 LEAST_STALE, STALE_PERIODS = 10.0, 5
@@ -90,6 +94,7 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         ),
         fib=fib_settings(config),
         spray=spray_settings(config, router_id),
+        bier=bier_settings(config),
         backoff=BackoffSettings(
             initial_delay=spf.initial_delay,
             short_delay=spf.short_delay,
@@ -100,6 +105,17 @@ def router_settings(config: Config, router_id: int, hostname: str) -> RouterSett
         preferences={name: section.preference for name, section in sections.items()},
         start_deadline=max(_silences(config), default=0.0),
     )
+
+
+def bier_settings(config: Config) -> BierSettings | None:
+    """Return the settings of BIER; None where it does not run."""
+    section = config.bier
+    if section is None:
+        return None
+    from fared.core.bier import BierSettings  # noqa: PLC0415 - where BIER runs
+
+    hosts = tuple(sorted(section.hosts.items()))
+    return BierSettings(section.sub_domain, section.bfr_id, section.bsl, hosts)
 
 
 def advertise_settings(config: Config) -> AdvertiseSettings:
@@ -212,6 +228,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
             longest=float(router.graceful_restart.supported_grace_time),
         ),
         limit=LimitSettings(router.max_lsas, router.max_lsas_per_originator),
+        bier=bier_settings(config),
         advertise=advertise_settings(config),
     )
 
@@ -299,6 +316,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
             rate=section.fast_flooding.lsps_per_second,
         ),
         limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
+        bier=bier_settings(config),
         restart_helper=section.graceful_restart.helper,
         restarts=section.graceful_restart.enabled,
         restart_period=float(section.graceful_restart.grace_period),

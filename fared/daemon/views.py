@@ -16,7 +16,7 @@ import msgspec
 
 from fared.api.errors import CommandError
 from fared.api.respond import Json
-from fared.api.views.context import ViewContext
+from fared.api.views.context import NothingForwarded, ViewContext
 from fared.config import Config
 from fared.core.ids import Prefix
 from fared.daemon.audit import Auditor
@@ -35,6 +35,7 @@ from fared.kernel.monitor import KernelMonitor
 if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
     from fared.daemon.bfd import BfdClient
+    from fared.daemon.bier import BierService
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     log: deque[Json]
     bfd: Callable[[], BfdClient | None]
     operation: Operation
+    bier: BierService | None
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
         """Answer a command of the registry. Raises CommandError."""
@@ -87,6 +89,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             spraying=self.spraying,
             derated=self.operation.deratings,
             drained=self.operation.drained,
+            bier=self.bier or NothingForwarded(),
         )
 
     def _dump(self) -> FibState:

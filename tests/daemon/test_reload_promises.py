@@ -69,6 +69,7 @@ COMMON: Document = {
     "interfaces": {"e*": {"bandwidth": "10G"}},
     "adaptive": {"flows": 128, "metric": "available"},
     "bfd": PROFILES,
+    "bier": {"bfr-id": 201, "hosts": {"10.0.0.1": 1}},
 }
 SOURCES: Document = {
     "connected": {"prefixes": ["10.1.0.0/16"]},
@@ -120,6 +121,7 @@ OTHER: dict[str, Any] = {
     "packet-prefixes": ["10.3.0.0/16"],
     "dscp": [26],
     "udp-ports": [4791],
+    "bsl": 128,
     "tcp-ports": [5001],
 }
 """Other values of what is neither a number, a duration, a percentage nor a choice."""
@@ -355,7 +357,7 @@ def test_every_setting_was_tried():
 
 def _general(path: Path) -> Path:
     """A path with ``*`` in place of what an operator names."""
-    named = {"interfaces", "areas", "ranges", "keys", "profiles"}
+    named = {"interfaces", "areas", "ranges", "keys", "profiles", "hosts"}
     return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
 
 

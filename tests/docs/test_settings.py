@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fared.config.bier import BierRouter
 from fared.config.isis import Isis
 from fared.config.model import Api, Config, Fib, Ospf
 from fared.config.section import Reload, Section
@@ -30,10 +31,12 @@ def test_operating_lists_every_setting_that_needs_a_restart() -> None:
     items = re.findall(r"^- (.*?[;.])$", text, re.MULTILINE | re.DOTALL)
     daemon, isis, others = (set(re.findall(r"`([^`]+)`", item)) for item in items)
     own = {f"ospf: {key}" for key in _restart(Ospf)}
-    assert daemon == _restart(Config) - {"ospf", "isis"} | own | {"ospf:", "isis:"}
+    assert daemon == _restart(Config) - {"ospf", "isis", "bier"} | own | {"ospf:", "isis:", "bier:"}
     assert isis == _restart(Isis) | {"isis:"}
-    assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | {"fib:", "api:"}
-    assert {kind for kind in _sections() if _restart(kind)} == {Config, Ospf, Isis, Fib, Api}
+    bier = _restart(BierRouter) | {"bier:"}
+    assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | {"fib:", "api:"} | bier
+    listed = {Config, Ospf, Isis, BierRouter, Fib, Api}
+    assert {kind for kind in _sections() if _restart(kind)} == listed
 
 
 def test_operating_lists_every_sysctl_that_fared_sets() -> None:

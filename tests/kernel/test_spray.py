@@ -415,7 +415,7 @@ def test_a_failure_of_nft_is_reported(tmp_path: Path, script: str, words: str):
 
 
 def test_an_nft_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fared.kernel.nftables._TIMEOUT", 0.1)
+    monkeypatch.setattr("fared.kernel.nft_program._TIMEOUT", 0.1)
     with pytest.raises(NftError, match="no answer within"):
         fake(tmp_path, "exec sleep 20").read()
 

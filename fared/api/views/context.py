@@ -74,6 +74,25 @@ class SprayFacts(Protocol):
         """Packets and bytes by id of the next hop."""
 
 
+class BierFacts(Protocol):
+    """Facts of BIER that only the daemon knows."""
+
+    @property
+    def problem(self) -> str:
+        """Why no packets are forwarded; empty if they are."""
+
+    @property
+    def counted(self) -> Mapping[str, tuple[int, int]]:
+        """Packets and bytes by name of the counter."""
+
+
+class NothingForwarded(msgspec.Struct, frozen=True):
+    """The facts without BIER."""
+
+    problem: str = ""
+    counted: Mapping[str, tuple[int, int]] = MappingProxyType({})
+
+
 class NothingSprayed(msgspec.Struct, frozen=True):
     """The facts if nothing is sprayed."""
 
@@ -112,6 +131,7 @@ class ViewContext(msgspec.Struct, dict=True):
     """Why the advertised capacity of a link (by name) is less than it could be."""
     drained: Derating | None = None
     """Why the router is drained by an operator."""
+    bier: BierFacts = NothingForwarded()
     proto: str | None = None
     """The requested protocol; None: all that run."""
 

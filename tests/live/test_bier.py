@@ -1,0 +1,202 @@
+"""BIER in daemons: what they put into nftables, keep right there, and take away."""
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fared.kernel.nft_program import find_nft
+from tests.bier.frames import frame, received, receiver, sender
+from tests.live.daemons import LEFT, Json, Live, Pair, running_pair
+from tests.live.daemons import _config as usual
+from tests.live.isis_daemons import IsisPair
+from tests.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.netns,
+    pytest.mark.slow,
+    pytest.mark.skipif(find_nft() is None, reason="nftables is not installed"),
+]
+
+SUB_DOMAIN = 3
+LEFT_ID, RIGHT_ID, LEFT_HOST, RIGHT_HOST = 33, 34, 1, 2
+ALL = sum(1 << i - 1 for i in (LEFT_ID, RIGHT_ID, LEFT_HOST, RIGHT_HOST))
+
+
+def section(identity: str) -> Json:
+    left = identity == LEFT
+    host = {"10.0.91.9": LEFT_HOST} if left else {"10.0.92.9": RIGHT_HOST}
+    return {"sub-domain": SUB_DOMAIN, "bfr-id": LEFT_ID if left else RIGHT_ID, "hosts": host}
+
+
+def configure(identity: str, hostname: str) -> Json:
+    return {**usual(identity, hostname), "bier": section(identity)}
+
+
+@pytest.fixture(scope="module", params=["ospf", "isis", "isis-unnumbered"])
+def running(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    directory = tmp_path_factory.mktemp("bier")
+    if request.param == "ospf":
+        with running_pair("bo", directory, configure) as pair:
+            yield pair
+        return
+    isis = IsisPair("bi", directory, numbered=request.param == "isis")
+    for daemon in (isis.left, isis.right):
+        daemon.config["bier"] = section(daemon.config["router-id"])
+    try:
+        isis.start()
+        yield isis
+    finally:
+        isis.close()
+
+
+@pytest.fixture
+def pair(running: Pair) -> Pair:
+    """The pair, which forwards BIER packets; a test may change all of it."""
+    for daemon in (running.left, running.right):
+        if not daemon.alive():
+            daemon.start()
+        daemon.reload()
+    running.await_routes()
+    wait_for(lambda: reached(running.left) == reached(running.right) == [1, 2, 33, 34], 15, "BFERs")
+    return running
+
+
+def reached(daemon: Live) -> list[int]:
+    """The BFERs that a daemon reaches."""
+    return [b["bfr_id"] for b in daemon.show("bier")["bfers"] if not b["problem"]]
+
+
+def table(daemon: Live) -> list[Json]:
+    """What is in nftables."""
+    text = daemon.netns.run(["nft", "-j", "list", "ruleset"]).stdout
+    return [entry for entry in json.loads(text)["nftables"] if "metainfo" not in entry]
+
+
+class Ears:
+    """Sockets of both routers and, on ``dx``, both hosts."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.sockets = {name: receiver(d.netns) for name, d in ends(pair).items()}
+
+    def heard(self, note: bytes) -> list[tuple[str, int]]:
+        """Where a note arrived, with the bits of each copy, in order."""
+        return sorted(
+            (name, header.bit_string)
+            for name, sock in self.sockets.items()
+            for header, got in received(sock)
+            if got == note
+        )
+
+
+def ends(pair: Pair) -> dict[str, Live]:
+    return {"left": pair.left, "right": pair.right}
+
+
+def arrives(pair: Pair, entropy: int = 0) -> bool:
+    """Whether a packet of the left router to all BFERs arrives once at each.
+
+    Hosts are in the namespace of their router, at the other end of ``d0``.
+    """
+    ears = Ears(pair)
+    note = b"note %d" % entropy
+    with sender(pair.left.netns) as sock:
+        sock.send(frame(SUB_DOMAIN, ALL, note, entropy=entropy))
+    wanted = sorted(
+        (name, 1 << i - 1)
+        for name, ids in (("left", (LEFT_ID, LEFT_HOST)), ("right", (RIGHT_ID, RIGHT_HOST)))
+        for i in ids
+    )
+    found = ears.heard(note)
+    for sock in ears.sockets.values():
+        sock.close()
+    return found == wanted
+
+
+def test_a_packet_arrives_once_at_each_router_and_host(pair: Pair):
+    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    assert all(arrives(pair, entropy) for entropy in range(16))
+
+
+def test_both_links_are_used_by_half_of_the_tables(pair: Pair):
+    found = {b["bfr_id"]: b for b in pair.left.show("bier")["bfers"]}
+    assert [(h["interface"], h["tables"]) for h in found[RIGHT_ID]["nexthops"]] == [
+        ("u0", 8),
+        ("u1", 8),
+    ]
+    assert (found[LEFT_ID]["local"], found[LEFT_HOST]["host"]) == (True, True)
+    assert found[RIGHT_HOST]["hostname"] == "right"
+
+
+def test_the_tables_are_printed(pair: Pair):
+    for command in (("show", "bier"), ("show", "bier", "bift")):
+        pair.left.assert_answers(*command)
+
+
+def test_without_a_link_everything_takes_the_other(pair: Pair):
+    pair.left.netns.ip("link", "set", "u0", "down")
+    try:
+        wait_for(lambda: all(arrives(pair, entropy) for entropy in range(16)), 10, "packets")
+        assert {n["interface"] for n in pair.left.show("bier")["neighbors"]} == {"u1", "d0"}
+    finally:
+        pair.left.netns.ip("link", "set", "u0", "up")
+
+
+@pytest.mark.parametrize(
+    "damage", ["flush chain netdev fared_bier packets", "delete table netdev fared_bier"]
+)
+def test_what_others_change_is_repaired_at_once(pair: Pair, damage: str):
+    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    pair.left.netns.run(["nft", *damage.split()])
+    wait_for(lambda: arrives(pair), 10, "packets again")
+    assert any(r["event"] == "bier-drift-repaired" for r in pair.left.records())
+
+
+def test_a_reload_changes_ids_and_hosts(pair: Pair):
+    config = copy.deepcopy(pair.right.config)
+    config["bier"] |= {"bfr-id": 50, "hosts": {}}
+    pair.right.reload(config)
+    wait_for(lambda: reached(pair.left) == [1, 33, 50], 15, "the other id")
+    pair.right.reload()
+    wait_for(lambda: reached(pair.left) == [1, 2, 33, 34], 15, "the former ids")
+
+
+def test_the_next_process_takes_over_while_packets_flow(pair: Pair):
+    wait_for(lambda: arrives(pair), 10, "a packet at each BFER")
+    pair.right.kill()
+    assert arrives(pair)
+    pair.right.start()
+    pair.await_routes()
+    wait_for(lambda: arrives(pair), 10, "packets through the next process")
+
+
+def test_nothing_remains_after_a_clean_exit(pair: Pair):
+    wait_for(lambda: bool(table(pair.right)), 10, "tables")
+    pair.right.terminate()
+    assert table(pair.right) == []
+    assert not pair.right.complaints()
+
+
+def test_without_the_section_show_says_so(tmp_path: Path):
+    """Only the view of one daemon is needed; it has no neighbor."""
+    pair = Pair("bn", tmp_path)
+    try:
+        pair.left.start()
+        assert pair.left.show("bier")["enabled"] is False
+        assert "BIER does not run here" in pair.left.cli("show", "bier").stdout
+        assert table(pair.left) == []
+    finally:
+        pair.close()
+
+
+def test_frames_of_other_sub_domains_are_dropped_and_counted(pair: Pair):
+    before = pair.left.show("bier")["packets"]["unknown"]
+    with sender(pair.left.netns) as sock:
+        assert sock.family == socket.AF_PACKET
+        sock.send(frame(SUB_DOMAIN + 1, ALL, b"stray"))
+    wait_for(lambda: pair.left.show("bier")["packets"]["unknown"] == before + 1, 10, "a count")
