@@ -5,6 +5,7 @@
 - router to host links, in order: 10.(K/256).(K%256).0/24 from K = 1, the router .1, the host .2
 - where IS-IS runs, also fd00::N/128 on the loopback of router N, and 2001:db8:K::/64 toward the
   host with the router ::1 and the host ::2; links between routers have link-local addresses only
+- BFR-ids, where BIER runs: hosts from 1 in the order of their addresses, then routers
 - interface indexes are distinct over the whole fabric: with equal indexes at both ends of a
   veth pair the kernel reports carrier loss up to a second late
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import (
     IPv4Address,
     IPv4Interface,
@@ -23,6 +24,7 @@ from ipaddress import (
     IPv6Network,
 )
 
+from fared.core.bier import LENGTHS
 from fared.core.ids import BACKBONE, AreaId
 from fared.core.units import BytesPerSecond
 from fared.lab.errors import LabError, TopologyError
@@ -34,6 +36,8 @@ _HOSTS = IPv4Network("10.0.0.0/9")
 _LOOPBACKS6 = IPv6Network("fd00::/64")
 _HOSTS6 = IPv6Network("2001:db8::/32")
 _HOST_BITS6 = 80  # 2001:db8:K::
+SUB_DOMAIN = 1
+"""The BIER sub-domain of a fabric."""
 _FIRST_INDEX = 10
 _HASH_SPREAD = 2654435761
 
@@ -60,6 +64,15 @@ class PortAddresses:
 
 
 @dataclass(frozen=True)
+class BfrPlan:
+    """BIER on a router: its BFR-id, the length of bit strings, and its hosts' BFR-ids."""
+
+    bfr_id: int
+    length: int
+    hosts: Mapping[IPv4Address, int]
+
+
+@dataclass(frozen=True)
 class NodePlan:
     """The addresses and ports of one node. Hosts have no number and no loopback."""
 
@@ -67,6 +80,7 @@ class NodePlan:
     number: int
     loopback: IPv4Address | None
     ports: tuple[PortAddresses, ...]
+    bfr: BfrPlan | None = None
 
     @property
     def name(self) -> str:
@@ -211,7 +225,21 @@ def make_plan(topology: LabTopology) -> AddressPlan:
         number = loopbacks.get(name, 0)
         loopback = _LOOPBACKS[number] if number else None
         plans[name] = NodePlan(node, number, loopback, tuple(ports[name]))
-    return AddressPlan({name: _with_home_area(plan) for name, plan in plans.items()})
+    plans = {name: _with_home_area(plan) for name, plan in plans.items()}
+    return AddressPlan({**plans, **_with_bfr_ids(plans)})
+
+
+def _with_bfr_ids(plans: Mapping[str, NodePlan]) -> dict[str, NodePlan]:
+    """Number the hosts of BFRs from 1, then the BFRs: all in one bit string, if it can be."""
+    bfrs = {name: plan for name, plan in plans.items() if plan.node.bier}
+    hosts = [port.peer_address for plan in bfrs.values() for port in plan.ports if port.to_host]
+    ids = {address: number for number, address in enumerate(sorted(hosts), 1)}
+    length = next((n for n in LENGTHS if n >= len(hosts) + len(bfrs)), LENGTHS[-1])
+    found = {}
+    for number, (name, plan) in enumerate(bfrs.items(), len(hosts) + 1):
+        own = {p.peer_address: ids[p.peer_address] for p in plan.ports if p.to_host}
+        found[name] = replace(plan, bfr=BfrPlan(number, length, own))
+    return found
 
 
 def _numbers(topology: LabTopology) -> dict[str, int]:

@@ -12,6 +12,8 @@ DEFAULT_TIMEOUT = 600.0
 DEFAULT_INTERVAL = 0.5
 INA = "all-reduce-ina"
 """The collective that routers sum: it has no schedule of sends (``ina_workload``)."""
+BROADCAST_BIER, ALL_GATHER_BIER = "broadcast-bier", "all-gather-bier"
+"""Collectives whose packets routers copy (``multicast``)."""
 
 Pair = tuple[str, str]
 """A sending and a receiving host."""

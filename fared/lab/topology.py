@@ -15,6 +15,7 @@ The lab also reads these places, which containerlab leaves to the user:
   ``offload`` (the default): up to 64 KB of a TCP flow cross the fabric's veths as one packet
 - label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 - label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
+- label ``fared-lab.bier``: ``on`` makes a router a BFR, and its hosts BFERs (``docs/bier.md``)
 - label ``fared-lab.ina``: ``on`` runs ``fared-ina`` in a router, which sums (``docs/ina.md``)
 - labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
 """
@@ -48,6 +49,7 @@ AREA_LABEL = "fared-lab.isis-area"
 OSPF, ISIS = "ospf", "isis"
 SEGMENTATION_LABEL = "fared-lab.segmentation"
 INA_LABEL = "fared-lab.ina"
+BIER_LABEL = "fared-lab.bier"
 ON, NOT = "on", "off"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS = ("level-1", "level-2", "level-1-2")
@@ -106,6 +108,11 @@ class LabNode:
     def ina(self) -> bool:
         """Whether it sums packets of in-network aggregation."""
         return self.kind == "fared" and self.labels.get(INA_LABEL) == ON
+
+    @property
+    def bier(self) -> bool:
+        """Whether it forwards BIER packets."""
+        return self.kind == "fared" and self.labels.get(BIER_LABEL) == ON
 
     @property
     def hello_interval(self) -> int:
@@ -256,6 +263,7 @@ _CHOICES = (
     (LEVEL_LABEL, LEVELS),
     (SEGMENTATION_LABEL, (SINGLE, OFFLOAD)),
     (INA_LABEL, (ON, NOT)),
+    (BIER_LABEL, (ON, NOT)),
 )
 
 

@@ -18,7 +18,14 @@ from fared.lab import holder
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.fabric import Fabric
 from fared.lab.flows import CONGESTION_CONTROL
-from fared.lab.jobs import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INA, Job
+from fared.lab.jobs import (
+    ALL_GATHER_BIER,
+    BROADCAST_BIER,
+    DEFAULT_INTERVAL,
+    DEFAULT_TIMEOUT,
+    INA,
+    Job,
+)
 from fared.lab.tables import segment_order_table
 
 _DEFAULT_ITERATIONS = 10
@@ -33,6 +40,10 @@ _TOLD = {
     "reduce": "Rank 0 gets the sum of all, up a tree.",
     "scatter": "Rank 0 sends each rank a block.",
     "all-to-all": "Each rank sends each other rank a block.",
+}
+_COPIED = {
+    BROADCAST_BIER: "Rank 0 sends its data to all: routers copy on the way.",
+    ALL_GATHER_BIER: "All ranks get the block of each: routers copy on the way.",
 }
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
 
@@ -69,6 +80,14 @@ def collective_commands() -> Iterator[click.Command]:
             short_help=_TOLD[name],
         )
     yield _aggregated
+    for name, told in _COPIED.items():
+        yield click.Command(
+            name,
+            params=_copied.params,
+            callback=partial(cast("Callable[..., None]", _copied.callback), collective=name),
+            help=f"{told}\n\n{cleandoc(_copied.help or '')}",
+            short_help=told,
+        )
 
 
 @click.command()
@@ -249,6 +268,64 @@ def _aggregated(
 
         chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
         report = run_ina(fabric, chosen, size, iterations, timeout=timeout, interval=interval)
+        if as_json:
+            click.echo(report.as_json())
+            return 0
+        console = Console(highlight=False)
+        console.print(workload_tables.completion_table(report))
+        console.print(workload_tables.uses_table(report))
+        return 0
+
+    sys.exit(holder.choose(name).run(play))
+
+
+@click.command()
+@click.option(
+    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
+)
+@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
+@click.option("--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.05),
+    default=DEFAULT_INTERVAL,
+    show_default=True,
+    help="Interval between samples of the links.",
+)
+@click.option(
+    "--timeout",
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up after this time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def _copied(
+    name: str | None,
+    *,
+    collective: str,
+    size: int,
+    hosts: str | None,
+    iterations: int,
+    interval: float,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Runs over BIER through the routers with the label fared-lab.bier: on.
+
+    A link carries each byte once, however many hosts are behind it. The bound is the least time
+    that the links permit.
+    """
+
+    def play(fabric: Fabric) -> int:
+        from fared.lab import workload_tables  # noqa: PLC0415 - networkx, as above
+        from fared.lab.multicast import run_bier  # noqa: PLC0415
+
+        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+        report = run_bier(
+            fabric, collective, chosen, size, iterations, timeout=timeout, interval=interval
+        )
         if as_json:
             click.echo(report.as_json())
             return 0

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from fared.core.ids import dotted
-from fared.lab.addressing import NodePlan
+from fared.lab.addressing import SUB_DOMAIN, BfrPlan, NodePlan
 from fared.lab.kinds.base import Command, hash_sysctls, ipv6_sysctls
 
 _CONFIG = "fared.yaml"
@@ -64,9 +64,15 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "state-directory": str(control_socket.parent),
         "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
+        **({} if plan.bfr is None else {"bier": _bier(plan.bfr)}),
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
+
+
+def _bier(bfr: BfrPlan) -> dict[str, Any]:
+    hosts = {str(address): bfr_id for address, bfr_id in bfr.hosts.items()}
+    return {"sub-domain": SUB_DOMAIN, "bfr-id": bfr.bfr_id, "bsl": bfr.length, "hosts": hosts}
 
 
 def _isis(plan: NodePlan) -> dict[str, Any]:
