@@ -31,14 +31,18 @@ from fared.lab.processes import send_signal
 RATES = (25e6 / 8, 50e6 / 8, 100e6 / 8)
 FLAP = 0.05
 """Seconds between two changes: ten times down and up a second takes twice that."""
-FOREIGN_ROUTES = 30_000
+FOREIGN_ROUTES, HOPS = 8_000, 512
 """Added and removed while the daemon stands still: more notifications than its socket holds."""
+OVERRUN = 1.5
 REPLAYED = 500
 _ETH_P_IP, _ETH_P_802_2 = 0x0800, 4
 _IP_PROTOCOL, _OSPF = 14 + 9, 89
 _PACKET_OUTGOING = 4
 _RTM_NEWROUTE, _RTM_DELROUTE, _CREATE = 24, 25, 0x401
-_MAIN, _PROTOCOL, _BLACKHOLE, _FIRST = 254, 99, 6, 0xAC10_0000  # from 172.16.0.0
+_MAIN, _PROTOCOL, _LINK, _UNICAST = 254, 99, 253, 1
+_RTA_DST, _RTA_MULTIPATH = 1, 9
+_RTNH = struct.Struct("=HBBi")
+_FIRST = 0xAC10_0000  # 172.16.0.0
 _HOG = "while True: pass"
 
 
@@ -261,15 +265,15 @@ class Faults:
         plan = self._router(ours=True)
         leaves = [p for p in self.fabric.plan.leaves if p.isis == plan.isis and p != plan]
         prefix = str(self.draw.choice(leaves).host_prefixes[0])
-        node = self._node(plan)
+        node, index = self._node(plan), plan.ports[0].index
 
         def overrun() -> None:
             for process in node.processes:
                 send_signal(process, signal.SIGSTOP)
             try:
-                write_routes(node.netns, _RTM_NEWROUTE)
+                written = add_routes(node.netns, index)
                 node.netns.ip("route", "del", prefix)
-                write_routes(node.netns, _RTM_DELROUTE)
+                delete_routes(node.netns, written)
             finally:
                 for process in node.processes:
                     send_signal(process, signal.SIGCONT)
@@ -279,12 +283,18 @@ class Faults:
     # -- the rest
 
     def _replay(self) -> Fault:
-        """Send what was heard on one link again: there, or on another one."""
+        """Send what was heard on one link again: there, or on another one.
+
+        Not to FRR's isisd: after a hello of another system it ignores its neighbor for ever ("hello
+        source and adjacency do not match", FRR 8.4).
+        """
         heard = self._port(self._router())
         sent = heard
         if self.draw.random() < 0.5:
-            same = [plan for plan in self.routers if plan.isis == self._isis(heard)]
-            sent = self._port(self.draw.choice(same))
+            ports = [port for plan in self.routers for port in plan.fabric_ports]
+            same = [port for port in ports if self._isis(port) == self._isis(heard)]
+            frr = {plan.name for plan in self.routers if plan.isis and plan.node.kind == "frr"}
+            sent = self.draw.choice([port for port in same if port.peer not in frr])
 
         def replay() -> None:
             frames = self.recorder.heard(heard)
@@ -317,16 +327,34 @@ class Faults:
         self._hogs.clear()
 
 
-def write_routes(netns: Netns, kind: int) -> None:
-    """Add or delete ``FOREIGN_ROUTES`` blackholes of another program, many a message."""
+def add_routes(netns: Netns, ifindex: int) -> int:
+    """Add routes of another program, of ``HOPS`` next hops each; return how many.
+
+    Few and large: every message waits for the lock of the kernel's netlink. At most for
+    ``OVERRUN`` seconds: the neighbors of a daemon that stands still for longer leave it.
+    """
+    multipath = struct.pack("=HH", 4 + HOPS * _RTNH.size, _RTA_MULTIPATH)
+    multipath += HOPS * _RTNH.pack(_RTNH.size, 0, 0, ifindex)
+    until = time.monotonic() + OVERRUN
     with netns.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
-        messages = []
         for number in range(FOREIGN_ROUTES):
-            route = struct.pack("=BBBBBBBBI", 2, 32, 0, 0, _MAIN, _PROTOCOL, 0, _BLACKHOLE, 0)
-            route += struct.pack("=HH4s", 8, 1, (_FIRST + number).to_bytes(4, "big"))
-            messages.append(struct.pack("=IHHII", 16 + len(route), kind, _CREATE, 0, 0) + route)
-        for at in range(0, len(messages), 500):
-            kernel.send(b"".join(messages[at : at + 500]))
+            if time.monotonic() > until:
+                return number
+            kernel.send(_message(_RTM_NEWROUTE, number, multipath))
+    return FOREIGN_ROUTES
+
+
+def delete_routes(netns: Netns, count: int) -> None:
+    """Delete the first of these routes."""
+    with netns.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        for number in range(count):
+            kernel.send(_message(_RTM_DELROUTE, number))
+
+
+def _message(kind: int, number: int, more: bytes = b"") -> bytes:
+    body = struct.pack("=BBBBBBBBI", 2, 32, 0, 0, _MAIN, _PROTOCOL, _LINK, _UNICAST, 0)
+    body += struct.pack("=HH4s", 8, _RTA_DST, (_FIRST + number).to_bytes(4, "big")) + more
+    return struct.pack("=IHHII", 16 + len(body), kind, _CREATE, 0, 0) + body
 
 
 class Recorder:

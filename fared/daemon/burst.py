@@ -7,11 +7,16 @@ of its sender is passed on before all other packets: it only restarts a timer, a
 not end because of what waits before it. Any other hello keeps its place: that of a neighbor that
 leaves follows the LSAs that it flushes. (With cryptographic authentication no hello of OSPF equals
 another; the packets of an interface must then stay in order, RFC 2328 §D.3.)
+
+What arrives faster than it is processed waits here for about a second, then in the buffers of the
+sockets. A buffer that is nearly full would drop hellos with the rest: so it is read all the same,
+and of its packets only hellos stay. Neighbors retransmit what is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 import socket
 from collections import deque
@@ -19,42 +24,69 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
 from fared.core.igp import PacketReceived
+from fared.kernel.packet_sockets import fullness
 from fared.router import events
 
 _ROUNDS = 64
 """How often sockets are read before what they held is passed on."""
 _QUEUED = 8192
 """Packets that may wait here; others wait in the buffers of their sockets."""
+_DELAY = 1.0
+"""Seconds that the packets that wait here should take, by the time that others took so far."""
+_CROWDED, _RELIEVED = 0.75, 0.25
+"""The part of a socket's buffer that packets take: when it is read regardless, and until when."""
+_HELLOS = 4096
+"""Hellos that are kept when there is no room."""
+_RELIEF = 16
+"""Calls of a reader between two looks at its socket's buffer."""
 _SLICE = 0.02
-"""Seconds that a slice should take, by the time that packets took so far."""
+"""Seconds that a slice should take, by the time that others took so far."""
 _LEAST, _MOST = 16, 512
 """Packets of a slice."""
-_WEIGHT = 0.25
-"""Weight of the last slice in the average time of a packet."""
+_RISE, _FALL = 0.75, 0.25
+"""Weights of the last slice in the average time of a byte: a flood of costly packets is noticed at
+once, after hellos that take no time."""
+_OVERHEAD = 128
+"""Bytes that take about the time of a packet without contents."""
 
 _SENDERS = 4096
 """Senders whose last hello is remembered."""
 
 _Packet = tuple[str, PacketReceived]
+_Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[events.To], float], None]
+Dropped = Callable[[str, PacketReceived], None]
+
+
+def _count_nothing(proto: str, packet: PacketReceived) -> None:
+    """Ignore a packet that was dropped."""
+
+
+def _size(packet: PacketReceived) -> int:
+    """Bytes that stand for the time of a packet."""
+    return len(packet.payload) + _OVERHEAD
 
 
 class RepeatedHellos:
-    """Recognizes hellos that say nothing new, by the last payload of each sender."""
+    """Recognizes hellos that say nothing new, by the last payload of each sender.
+
+    Of payloads only hashes are kept: strangers can send thousands of hellos as long as the MTU.
+    """
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, int, int], bytes] = {}
+        self._last: dict[tuple[str, int, int], int] = {}
         self._waiting: dict[tuple[str, int, int], PacketReceived] = {}
         """By sender, the last hello that keeps its place and has not been passed on."""
 
     def overtakes(self, proto: str, packet: PacketReceived, *, waits: bool) -> bool:
         """Whether a hello may be passed on before what ``waits``, an earlier other one included."""
         sender = proto, packet.ifindex, packet.source
-        if self._last.get(sender) == packet.payload:
+        digest = hash(packet.payload)
+        if self._last.get(sender) == digest:
             return waits and sender not in self._waiting
         if len(self._last) >= _SENDERS:
             self._last.clear()
-        self._last[sender] = packet.payload
+        self._last[sender] = digest
         if waits:
             self._waiting[sender] = packet
         return False
@@ -76,23 +108,27 @@ class Burst:
     loop reads all that are readable, in the order in which they were added, and then passes the
     packets on. With a reader of the loop for each socket, that would take a second turn.
 
-    ``hand_on`` receives the packets in order, and the loop's time of the first. Packets from a
+    ``hand_on`` receives the packets in order, and the loop's time of the first. ``dropped`` is
+    called for packets for which there is no room. Packets from a
     socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
     protocol, the interfaces with open sockets; ``hellos`` tell whether a payload is a hello.
     """
 
-    def __init__(self, hand_on: HandOn) -> None:
+    def __init__(self, hand_on: HandOn, dropped: Dropped = _count_nothing) -> None:
         self.io: Mapping[str, Container[int]] = {}
         self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
         self._hand_on = hand_on
+        self._dropped = dropped
+        self._relieving = False
         self._repeated = RepeatedHellos()
         self._urgent: list[_Packet] = []
         self._packets: deque[_Packet] = deque()
+        self._size = 0
         self._arrived = 0.0
         self._cost = 0.0
         self._next: asyncio.Handle | None = None
         self._epoll = select.epoll()
-        self._readers: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
+        self._readers: dict[int, _Reader] = {}
 
     def add_reader(
         self, sock: socket.socket, callback: Callable[..., object], *args: object
@@ -101,7 +137,7 @@ class Burst:
         if not self._readers:
             asyncio.get_running_loop().add_reader(self._epoll.fileno(), self._readable)
         self._epoll.register(sock.fileno(), select.EPOLLIN)
-        self._readers[sock.fileno()] = callback, args
+        self._readers[sock.fileno()] = sock, callback, args
 
     def remove_reader(self, sock: socket.socket) -> None:
         """Stop watching a socket, before it is closed."""
@@ -118,21 +154,39 @@ class Burst:
         if not self._packets and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
         is_hello = self.hellos.get(proto)
-        if (
-            is_hello is not None
-            and is_hello(packet.payload)
-            and self._repeated.overtakes(proto, packet, waits=bool(self._packets))
-        ):
+        hello = is_hello is not None and is_hello(packet.payload)
+        if hello and self._repeated.overtakes(proto, packet, waits=bool(self._packets)):
             self._urgent.append((proto, packet))
+        elif self._relieving and self._is_full(hello=hello):
+            self._dropped(proto, packet)
         else:
             self._packets.append((proto, packet))
+            self._size += _size(packet)
+
+    def _is_full(self, *, hello: bool = False) -> bool:
+        """Whether no more packets should wait here, or no more hellos."""
+        waiting = len(self._packets)
+        if waiting >= _QUEUED or hello:
+            return waiting >= _QUEUED + _HELLOS * hello
+        return waiting >= _MOST and self._size * self._cost >= _DELAY
+
+    def _slice(self) -> list[_Packet]:
+        """Take hellos that overtake, and the packets for which there is time now."""
+        packets, self._urgent = self._urgent, []
+        left = _SLICE / self._cost if self._cost else math.inf
+        for number in range(min(_MOST, len(self._packets))):
+            if left <= 0 and number >= _LEAST:
+                break
+            packets.append(self._packets.popleft())
+            size = _size(packets[-1][1])
+            left -= size
+            self._size -= size
+        return packets
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
         loop = asyncio.get_running_loop()
-        room = min(max(int(_SLICE / self._cost), _LEAST), _MOST) if self._cost else _MOST
-        packets, self._urgent = self._urgent, []
-        packets += [self._packets.popleft() for _ in range(min(room, len(self._packets)))]
+        packets = self._slice()
         self._repeated.passed_on(packets)
         if not packets:
             return
@@ -143,8 +197,9 @@ class Burst:
         ]
         arrived, started = self._arrived, loop.time()
         self._hand_on(still_open, arrived)
-        spent = (loop.time() - started) / len(packets)
-        self._cost += (spent - self._cost) * _WEIGHT if self._cost else spent
+        spent = (loop.time() - started) / sum(_size(packet) for _, packet in packets)
+        weight = _RISE if spent > self._cost else _FALL
+        self._cost += (spent - self._cost) * weight if self._cost else spent
         if self._packets and self._next is None:
             self._arrived = started
             self._next = loop.call_soon(self._continue)
@@ -157,13 +212,31 @@ class Burst:
         if self._next is not None:
             return  # the next slice reads the sockets
         for _ in range(_ROUNDS):
-            if len(self._packets) >= _QUEUED:
+            if self._is_full():
+                self._relieve()
                 break
             found = {fd for fd, _ in self._epoll.poll(0)}
             if not found:
                 break
             self._read(found)
+        else:
+            self._relieve()
         self.end()
+
+    def _relieve(self) -> None:
+        """Read the sockets whose buffers are nearly full, for the time of a slice at most."""
+        crowded = [reader for reader in self._readers.values() if fullness(reader[0]) > _CROWDED]
+        until = asyncio.get_running_loop().time() + _SLICE
+        self._relieving = True
+        try:
+            while crowded and asyncio.get_running_loop().time() < until:
+                found = [reader[0].fileno() for reader in crowded]
+                for _ in range(_RELIEF):
+                    self._read(found)
+                open_still = [reader for reader in crowded if reader[0].fileno() in self._readers]
+                crowded = [one for one in open_still if fullness(one[0]) > _RELIEVED]
+        finally:
+            self._relieving = False
 
     def _read(self, found: Collection[int]) -> None:
         """Call the readers of descriptors, in the order in which they were added."""
@@ -172,7 +245,7 @@ class Burst:
             reader = self._readers.get(fd)
             if reader is None:
                 continue  # a callback before this one removed it
-            callback, args = reader
+            _, callback, args = reader
             try:
                 callback(*args)
             except Exception as error:  # noqa: BLE001 - as the loop does for a reader of its own

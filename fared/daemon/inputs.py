@@ -33,6 +33,9 @@ class Sockets(PacketIo, Protocol):
     def is_hello(self, payload: bytes) -> bool:
         """Whether a packet is a hello."""
 
+    def kind(self, payload: bytes) -> str:
+        """Return the type of a packet."""
+
     def receive_all(self) -> None:
         """Read all queued packets."""
 
@@ -62,7 +65,8 @@ class Inputs:
 
     def __init__(self, host: InputsHost) -> None:
         self._host = host
-        self.burst = Burst(self._packets)
+        self.burst = Burst(self._packets, self._dropped)
+        self._overloads: dict[int, RateLimitedLog] = {}
         self._not_opened = RateLimitedLog(host.log.warning, "interface-not-opened")
         self._opened = RateLimitedLog(host.log.info, "interface-opened")
 
@@ -113,6 +117,19 @@ class Inputs:
             self._opened(interface=name)
         else:
             self._not_opened(interface=name, error=error.strerror)
+
+    def _dropped(self, proto: str, packet: igp.PacketReceived) -> None:
+        """Count a packet for which there was no room, and report its interface once a minute."""
+        host, ifindex = self._host, packet.ifindex
+        io = host.io[proto]
+        kind = io.kind(packet.payload)
+        io.counters[f"dropped-{kind}"] += 1
+        report = self._overloads.get(ifindex)
+        if report is None:
+            report = self._overloads[ifindex] = RateLimitedLog(host.log.warning, "packets-dropped")
+        link = host.monitor.links.get(ifindex)
+        name = link.name if link is not None else str(ifindex)
+        report(proto=proto, interface=name, kind=kind, effect="neighbors retransmit")
 
     def _packets(self, packets: list[events.To], arrived: float) -> None:
         """Process packets that arrived together."""

@@ -17,6 +17,8 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fared.core.igp import PacketReceived, SendPacket
@@ -66,6 +68,19 @@ _ONLY_ISIS = (
 
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
+_KINDS: Mapping[int, str] = MappingProxyType(
+    {
+        15: "l1-lan-hello",
+        16: "l2-lan-hello",
+        17: "p2p-hello",
+        18: "l1-lsp",
+        20: "l2-lsp",
+        24: "l1-csnp",
+        25: "l2-csnp",
+        26: "l1-psnp",
+        27: "l2-psnp",
+    }
+)
 
 
 class IsisFrame(NamedTuple):
@@ -113,6 +128,12 @@ class IsisSockets(PacketSockets):
     def is_hello(payload: bytes) -> bool:
         """ISO 10589 §9.5 to §9.7: PDU types 15 to 17."""
         return len(payload) > _PDU_TYPE and payload[_PDU_TYPE] & _TYPE_BITS in _HELLOS
+
+    @staticmethod
+    def kind(payload: bytes) -> str:
+        """ISO 10589 §9."""
+        number = payload[_PDU_TYPE] & _TYPE_BITS if len(payload) > _PDU_TYPE else 0
+        return _KINDS.get(number, "unknown")
 
     def _open(self, ifindex: int) -> Sockets:
         plain = _open_one(ifindex, ETH_P_802_2)

@@ -33,6 +33,15 @@ _SO_BINDTOIFINDEX = 62
 _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT = 10, 0
 _IP_PKTINFO = 8
 _MOST_BEFORE_BOUND = 1024  # more than fit into the queue before its buffer is enlarged
+_KINDS: Mapping[bytes, str] = MappingProxyType(
+    {
+        b"\x01": "hello",
+        b"\x02": "database-description",
+        b"\x03": "ls-request",
+        b"\x04": "ls-update",
+        b"\x05": "ls-ack",
+    }
+)
 _IPV4_HEADER = struct.Struct("!BxH4xBB2xII")
 _MULTICAST: Mapping[int, tuple[str, int]] = MappingProxyType(
     {
@@ -72,6 +81,11 @@ class OspfSockets(PacketSockets):
     def is_hello(payload: bytes) -> bool:
         """RFC 2328 §A.3.1: type 1."""
         return payload[1:2] == b"\x01"
+
+    @staticmethod
+    def kind(payload: bytes) -> str:
+        """RFC 2328 §A.3.1."""
+        return _KINDS.get(payload[1:2], "unknown")
 
     def _open(self, ifindex: int) -> Sockets:
         return (_open(ifindex),)

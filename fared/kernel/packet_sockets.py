@@ -33,7 +33,7 @@ _SMALL = 128
 """Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("=9I")
-_DROPS = 8
+_ALLOCATED, _LIMIT, _DROPS = 0, 1, 8
 
 Sockets = tuple[socket.socket, ...]
 PacketCallback = Callable[[PacketReceived], None]
@@ -44,7 +44,8 @@ class PacketSockets(ABC):
 
     ``callback`` gets each packet. ``counters``: ``received``, ``sent``, ``malformed``,
     ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU), ``receive-error-<ERRNO>``,
-    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``.
+    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``;
+    whoever queues packets adds ``dropped-<KIND>``.
     ``report`` is called when a socket cannot be opened, and when a retry
     succeeds.
     """
@@ -56,6 +57,11 @@ class PacketSockets(ABC):
     @abstractmethod
     def is_hello(payload: bytes) -> bool:
         """Whether a packet is a hello, which is processed before others."""
+
+    @staticmethod
+    @abstractmethod
+    def kind(payload: bytes) -> str:
+        """The type of a packet, as in the protocol's counters."""
 
     @abstractmethod
     def _open(self, ifindex: int) -> Sockets:
@@ -161,11 +167,8 @@ class PacketSockets(ABC):
 
     def _count_overflow(self, sock: socket.socket) -> None:
         """Count the packets that the kernel dropped since the last call, of a socket with many."""
-        try:
-            memory = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
-        except OSError:
-            return
-        dropped = _MEMINFO.unpack(memory)[_DROPS] if len(memory) == _MEMINFO.size else 0
+        memory = _memory(sock)
+        dropped = memory[_DROPS] if memory else 0
         new = dropped - self._dropped.get(sock, 0)
         if new:
             self._dropped[sock] = dropped
@@ -178,3 +181,18 @@ def enlarge_buffer(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
     except PermissionError:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+
+
+def fullness(sock: socket.socket) -> float:
+    """Return which part of a socket's receive buffer is in use; 0 if the kernel does not tell."""
+    memory = _memory(sock)
+    return memory[_ALLOCATED] / max(1, memory[_LIMIT]) if memory else 0.0
+
+
+def _memory(sock: socket.socket) -> tuple[int, ...]:
+    """Return the socket's SO_MEMINFO (linux/sock_diag.h); nothing if it has none."""
+    try:
+        memory = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+    except OSError:
+        return ()
+    return _MEMINFO.unpack(memory) if len(memory) == _MEMINFO.size else ()

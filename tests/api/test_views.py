@@ -11,6 +11,7 @@ from fared.ospf.settings import AreaSettings, RangeSettings
 from fared.rib.settings import SolverSettings
 from fared.sim.areas import clos5_areas
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
+from fared.sim.levels import clos3_isis
 from fared.sim.network import Network
 from tests.api.seen import seen_from
 
@@ -32,6 +33,16 @@ def fabric():
 def context(fabric) -> ViewContext:
     """L1 of the fabric as its views see it."""
     return seen_from(fabric, "L1")
+
+
+@pytest.mark.parametrize("make", [clos3, clos3_isis], ids=["ospf", "isis"])
+def test_status_counts_interfaces_that_accept_neighbors_without_a_key(make):
+    """Not passive ones: those of the leaf's host, and the loopback."""
+    fabric = make(4, 2, network=Network(seed=1))
+    fabric.network.start_all()
+    fabric.network.run_until_quiet(60)
+    document = system.status(seen_from(fabric, "L1"))
+    assert [document[name]["unauthenticated"] for name in ("ospf", "isis") if document[name]] == [4]
 
 
 def test_explain_names_the_link_that_limits_each_path(context, fabric):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
+from collections import Counter
 from contextlib import closing
 
 import pytest
 
 from fared.core.igp import PacketReceived
 from fared.daemon.burst import Burst
+from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
+from tests.waiting import loop_until
 
 
 class Watched:
@@ -261,6 +265,92 @@ async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
     while sum(map(len, busy.payloads())) < 10_001:
         await one_turn()
     assert busy.payloads()[-1][-1] == b"later"
+
+
+class Flooded(Watched):
+    """A burst over UDP sockets of small buffers, whose readers take one packet at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropped: Counter[bytes] = Counter()
+        self.burst = Burst(
+            lambda packets, arrived: self.handed.append((packets, arrived)),
+            lambda proto, packet: self.dropped.update([packet.payload[:5]]),
+        )
+        self.burst.io = {"ospf": self.open}
+        self.burst.hellos = {"ospf": lambda payload: payload.startswith(HELLO)}
+
+    def add(self, ifindex: int) -> None:
+        near, far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        near.bind(("127.0.0.1", 0))
+        near.setblocking(False)
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200_000)
+        far.connect(near.getsockname())
+        self.ends[ifindex] = near, far
+        self.open.add(ifindex)
+        self.burst.add_reader(near, self.read, ifindex)
+
+    def flood(self, ifindex: int, part: float) -> int:
+        """Fill a buffer to this part; return with how many packets."""
+        for number in itertools.count(1):
+            self.write(ifindex, b"update%d" % number)
+            if fullness(self.ends[ifindex][0]) > part:
+                return number
+        raise AssertionError
+
+
+@pytest.fixture
+async def flooded():
+    with closing(Flooded()) as made:
+        made.add(1)
+        made.add(2)
+        yield made
+
+
+async def test_a_socket_that_would_overflow_is_read_and_only_its_hellos_are_kept(flooded):
+    """Nothing is dropped of a socket whose buffer has room."""
+    fill(flooded, 9000)
+    flooded.write(2, b"later")
+    flooded.write(1, HELLO + b" of a neighbor")
+    sent = flooded.flood(1, 0.8)
+    flooded.burst._readable()
+    assert fullness(flooded.ends[1][0]) <= 0.25
+    assert sent / 2 < flooded.dropped[b"updat"] < sent
+    assert flooded.dropped.keys() == {b"updat"}
+    whole = 9000 + 2 + sent - flooded.dropped.total()
+    await loop_until(lambda: sum(map(len, flooded.payloads())) == whole)
+    payloads = await drained(flooded)
+    assert HELLO + b" of a neighbor" in payloads
+    assert b"later" in payloads
+
+
+async def test_a_socket_that_is_nearly_full_loses_nothing_while_there_is_room_for_packets(flooded):
+    sent = flooded.flood(1, 0.8)
+    flooded.burst._readable()
+    await loop_until(lambda: sum(map(len, flooded.payloads())) == sent)
+    assert not flooded.dropped
+
+
+async def test_hellos_that_are_kept_without_room_are_not_kept_without_limit(flooded):
+    fill(flooded, 8192 + 4096)
+    flooded.write(1, HELLO + b" of a neighbor")
+    flooded.flood(1, 0.8)
+    flooded.burst._readable()
+    assert flooded.dropped[HELLO] == 1
+
+
+async def test_what_waits_takes_about_a_second(busy):
+    """Of packets that take a millisecond each, sockets are read again when a thousand wait."""
+    busy.add(2)
+    fill(busy, 1600)
+    busy.burst.end()
+    busy.write(2, b"later")
+    await one_turn()
+    assert busy.ends[2][0].recv(10, socket.MSG_PEEK) == b"later"
+    while len(busy.burst._packets) > 990:
+        await one_turn()
+    await one_turn()
+    assert (await drained(busy))[-1] == b"later"
 
 
 async def test_without_readers_what_waits_is_dropped(busy):

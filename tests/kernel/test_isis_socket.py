@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fared.core.igp import PacketReceived, SendPacket
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
+from fared.isis.pdu.model import PduType
 from fared.kernel.isis_socket import (
     ETHERTYPE_LLC,
     LLC,
@@ -202,3 +203,9 @@ def test_what_is_framed_is_found_again(destination, size):
 @given(st.binary(max_size=80))
 def test_no_bytes_break_the_header_check(data):
     strip_ethernet_header(data)
+
+
+def test_the_types_of_pdus_have_the_names_of_the_counters():
+    for kind in PduType:
+        assert IsisSockets.kind(bytes((0x83, 27, 1, 0, kind))) == kind.label
+    assert [IsisSockets.kind(data) for data in (b"", b"\x83\x1b\1\0\x1f")] == ["unknown"] * 2

@@ -16,6 +16,7 @@ from fared.kernel.ospf_socket import (
     OspfSockets,
     strip_ipv4_header,
 )
+from fared.ospf.packet.packets import PacketType
 from tests.kernel.netns import inside, run
 from tests.waiting import loop_until
 
@@ -167,3 +168,9 @@ def test_lengths_that_do_not_add_up_are_refused(data):
 @given(st.binary(max_size=80))
 def test_no_bytes_break_the_header_check(data):
     strip_ipv4_header(data)
+
+
+def test_the_types_of_packets_have_the_names_of_the_counters():
+    for kind in PacketType:
+        assert OspfSockets.kind(bytes((2, kind))) == kind.label
+    assert [OspfSockets.kind(data) for data in (b"", b"\2", b"\2\x09")] == ["unknown"] * 3

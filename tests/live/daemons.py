@@ -32,6 +32,7 @@ Json = dict[str, Any]
 LEFT, RIGHT = "10.255.9.1", "10.255.9.2"
 LEFT_STUB, RIGHT_STUB = "10.0.91.0/24", "10.0.92.0/24"
 LINKS = ("u0", "u1")
+NICE = -5
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -96,6 +97,12 @@ class Live:
         """Send a signal."""
         assert self.process is not None
         self.process.send_signal(number)
+
+    def prioritize(self) -> None:
+        """Give the process the priority of the service (``Nice`` in the unit), as root."""
+        assert self.process is not None
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
 
     def terminate(self) -> tuple[int, float]:
         """Send SIGTERM; return the exit code and the seconds until the exit."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 from typing import NamedTuple
@@ -14,7 +16,14 @@ import pytest
 from fared.core.checksum import fletcher16, internet_checksum
 from tests.live import storms
 from tests.live.daemons import LINKS, RIGHT, RIGHT_STUB, Pair, running_pair
-from tests.live.storms import COUNTS, IN_ITS_NAME, Storm, assert_weathered, mutate, report
+from tests.live.storms import (
+    COUNTS,
+    IN_ITS_NAME,
+    Storm,
+    assert_weathered,
+    mutate,
+    report,
+)
 from tests.recorded import OSPF, load
 from tests.waiting import wait_for
 
@@ -106,9 +115,9 @@ def repaired(rng: random.Random, corpus: list[bytes], count: int) -> Iterator[Sh
         yield Shot(_source(rng), _destination(rng), data)
 
 
-def in_its_name(rng: random.Random, corpus: list[bytes]) -> Iterator[Shot]:
+def in_its_name(rng: random.Random, corpus: list[bytes], count: int) -> Iterator[Shot]:
     """Mutations that nothing tells from the neighbour's own packets: the worst there is."""
-    for _ in range(IN_ITS_NAME):
+    for _ in range(count):
         data = repair(rng, mutate(rng, corpus))
         yield Shot(NEIGHBOUR, ALL_ROUTERS, _from(IPv4Address(RIGHT).packed, data))
 
@@ -183,12 +192,48 @@ def test_mutated_packets_with_valid_checksums_leave_the_adjacency_full(
     assert wait_for(lambda: victim_pair.view.hops(RIGHT_STUB), 5, "the route")
 
 
+@pytest.mark.parametrize("count", IN_ITS_NAME)
 def test_packets_forged_in_the_name_of_the_neighbor_do_no_lasting_harm(
-    victim_pair: Pair, corpus: list[bytes]
+    victim_pair: Pair, corpus: list[bytes], count: int
 ):
     """Without authentication nobody can tell; but neither daemon trips, and both recover."""
     routes = victim_pair.view.routes()
-    storm = fire(victim_pair, in_its_name(random.Random(SEED + 2), corpus))
+    storm = fire(victim_pair, in_its_name(random.Random(SEED + 2), corpus, count))
     report("in the neighbor's name", storm)
     unharmed(victim_pair, storm, routes)
     assert victim_pair.right.complaints() == []
+
+
+def flood(pair: Pair, packet: bytes, seconds: float) -> int:
+    """Send one packet again and again, faster than it can be processed; return how often."""
+    sent, until = 0, time.monotonic() + seconds
+    with pair.right.netns.socket(socket.AF_INET, socket.SOCK_RAW, 89) as raw:
+        raw.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, IPv4Address(NEIGHBOUR).packed)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LINKS[0].encode())
+        while time.monotonic() < until:
+            for _ in range(64):
+                with contextlib.suppress(OSError):
+                    raw.sendto(packet, (ALL_ROUTERS, 0))
+            sent += 64
+    return sent
+
+
+def test_a_flood_of_updates_for_more_than_the_dead_interval_delays_no_hello(
+    victim_pair: Pair, corpus: list[bytes]
+):
+    """What is dropped is counted by type, and logged once; the adjacency stays."""
+    victim = victim_pair.left
+    victim_pair.await_routes()
+    for daemon in (victim, victim_pair.right):
+        daemon.prioritize()
+    before, lines = victim.counters(), len(victim.records())
+    update = next(p for p in corpus if p[1] == _LSU)
+    sent = flood(victim_pair, _from(IPv4Address(RIGHT).packed, update), 6.0)
+    after = victim.counters()
+    dropped = after["sockets"].get("dropped-ls-update", 0)
+    print(f"\nflood: {sent} sent, {dropped} dropped by type")  # noqa: T201
+    assert after["neighbor-transitions"] == before["neighbor-transitions"]
+    assert not after["sockets"].get("dropped-hello")
+    rows = [row for row in victim.records()[lines:] if row["event"] == "packets-dropped"]
+    assert len(rows) == bool(dropped)
+    victim_pair.await_routes()
