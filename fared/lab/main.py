@@ -18,6 +18,7 @@ from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.generate import Clos5
 from fared.lab.node import exec_node
+from fared.lab.permutation_command import permutation
 from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths
 
@@ -269,6 +270,9 @@ def clos5(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--rate") from error
     click.echo(Clos5(pods, spines, leaves, supers, rate, hello, name).text(), nl=False)
+
+
+generate.add_command(permutation)
 
 
 @main.command()

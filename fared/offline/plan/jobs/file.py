@@ -2,14 +2,13 @@
 
 An example::
 
-
-links: {up: 100G}            # only without a database
-jobs:
-  - name: a
-    period: 200ms            # of an iteration
-    busy: 80ms               # it communicates first, then computes; or duty: 40%
-    bandwidth: 100G          # that each host sends meanwhile
-    hosts: [L1, L2, L5]      # a ring over these routers; or links: {up: 100G}
+    links: {up: 100G}            # only without a database
+    jobs:
+      - name: a
+        period: 200ms            # of an iteration
+        busy: 80ms               # it communicates first, then computes; or duty: 40%
+        bandwidth: 100G          # that each host sends meanwhile
+        hosts: [L1, L2, L5]      # a ring over these routers; or links: {up: 100G}
 """
 
 from __future__ import annotations
