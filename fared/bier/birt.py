@@ -16,7 +16,7 @@ from fared.core.ids import FAMILY_IPV4, NodeId, Prefix
 from fared.rib.model import NextHop, Route
 
 Ways = tuple[tuple["BfrNeighbor", int], ...]
-"""Neighbors and their weights, ascending by neighbor."""
+"""Neighbors and their weights, ascending by node and address."""
 
 
 class BfrNeighbor(msgspec.Struct, frozen=True, order=True):
@@ -89,6 +89,8 @@ def entry_of(
         for hop in route.nexthops.hops
         if hop.weight and hop.neighbor in bfrs
     )
+    # tables depend on this order, and so not on interface indexes: the next start has the same
+    ways.sort(key=lambda way: (way[0].node, way[0].address, way[0].ifindex))
     return BirtEntry(bfr_id, prefix, (*ways,), problem="" if ways else "no next hop has BIER")
 
 

@@ -25,7 +25,7 @@ from fared.offline.file import read_database
 from fared.offline.isis.gather import IsisCapture, gather_isis
 from fared.offline.ospf.gather import OspfCapture, gather_ospf
 from fared.offline.pcap import CaptureError
-from fared.offline.solve import explain_document, routes_document
+from fared.offline.solve import bier_document, explain_document, routes_document
 from fared.offline.world import FileError, SavedDatabase, World
 from fared.rib.settings import SolverSettings
 from fared.weights.path_capacity import WeightMode
@@ -101,6 +101,9 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
 )
 @click.option("--diff", is_flag=True, help="Show only differences caused by the changes.")
 @click.option("--explain", "prefix", metavar="PREFIX", help="Explain this route.")
+@click.option(
+    "--bier", "sub_domain", type=click.IntRange(0, 255), help="Show the BIFTs of a BIER sub-domain."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 def spf(
     *,
@@ -120,6 +123,7 @@ def spf(
     prefix: str | None,
     every: bool,
     diff: bool,
+    sub_domain: int | None,
     as_json: bool,
 ) -> None:
     """Compute the routes of a saved link-state database, as the daemon would, with changes.
@@ -127,6 +131,8 @@ def spf(
     Without options these are the routes of the router that the database was saved on.
     """
     _check_usage(root, prefix, every=every, diff=diff)
+    if sub_domain is not None and (every or diff or prefix is not None):
+        raise click.UsageError("--bier is for one router: omit --all, --diff and --explain")
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, overloads)
     if diff and not given.described():
         raise click.UsageError(
@@ -143,6 +149,7 @@ def spf(
         prefix=prefix,
         every=every,
         diff=diff,
+        sub_domain=sub_domain,
     )
     _print(document, as_json=as_json)
 
@@ -181,6 +188,7 @@ def _compute(
     prefix: str | None,
     every: bool,
     diff: bool,
+    sub_domain: int | None,
 ) -> Json:
     before = database.world(part, family, Changes())
     names = Names(before)
@@ -188,6 +196,11 @@ def _compute(
     after = database.world(part, family, changes)
     if prefix is not None:
         return _explain(after, _root(database, names, root, after), settings, prefix)
+    if sub_domain is not None:
+        found = bier_document(after, _root(database, names, root, after), settings, sub_domain)
+        if found is None:
+            raise Failure(f"no router is in BIER sub-domain {sub_domain}")
+        return found
 
     def answer(node: NodeId) -> Json:
         document = routes_document(after, node, settings)

@@ -74,6 +74,11 @@ def _named(document: Json) -> Json:
     shown = dict(document)
     if "routes" in shown:
         shown["routes"] = [_named(route) for route in shown["routes"]]
+    for parts in ("bfers", "bifts"):
+        if parts in shown:
+            shown[parts] = [_named(part) for part in shown[parts]]
+    if "masks" in shown:
+        shown["masks"] = [{**mask, "interface": _via(mask)} for mask in shown["masks"]]
     if "nexthops" in shown:
         shown["nexthops"] = [{**hop, "interface": _via(hop)} for hop in shown["nexthops"]]
     return shown

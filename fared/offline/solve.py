@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from fared.api.views import explain, graph, routes
+from fared.api.views.bier import bier
 from fared.api.views.context import ViewContext
 from fared.config import Config
+from fared.core.bier import CODE_OF, LENGTHS, BierSettings
 from fared.core.ids import NodeId, format_node
 from fared.daemon.runtime import Runtime
 from fared.fib.model import FibState
@@ -21,15 +25,20 @@ from fared.router.router import Router
 Json = dict[str, Any]
 
 
-def solve(world: World, root: NodeId, settings: SolverSettings) -> ViewContext:
+def solve(
+    world: World, root: NodeId, settings: SolverSettings, bier: BierSettings | None = None
+) -> ViewContext:
     """Compute the routes of a router as its daemon does. The result is the context of the views."""
-    router = Router(world.router_settings(root, settings), random.Random(0), 0.0, lambda: 0.0)
+    made = replace(world.router_settings(root, settings), bier=bier)
+    router = Router(made, random.Random(0), 0.0, lambda: 0.0)
     for area, blocks in world.seen_from(root).items():
         for node, block in blocks.items():
             router.solver.put_block(area, node, block)
         if root in blocks:
             router.solver.set_local_links(area, world.local_links(area, root, blocks))
     router.solver.solve()
+    if router.multicast.bier is not None:
+        _compute_bier(router, world)
     return ViewContext(
         router=router,
         config=Config(),
@@ -42,6 +51,40 @@ def solve(world: World, root: NodeId, settings: SolverSettings) -> ViewContext:
         counters=dict,
         proto=next(iter(router.instances)),
     )
+
+
+def _compute_bier(router: Router, world: World) -> None:
+    (name,) = router.instances
+    router.table.take(name, dict(router.solver.routes))
+    for update in world.bier():
+        router.multicast.advertised(name, update)
+    router.multicast.process(0.0, frozen=True)
+
+
+def bier_document(
+    world: World, root: NodeId, settings: SolverSettings, sub_domain: int
+) -> Json | None:
+    """``fared-bier/1`` with the BIFTs of a router; None if nobody is in the sub-domain.
+
+    The length of bit strings is the most frequent one. Hosts of the root count as itself.
+    """
+    infos = [
+        (update.node, prefix, info)
+        for update in world.bier()
+        for prefix, known in update.prefixes.items()
+        for info in known
+        if info.sub_domain == sub_domain
+    ]
+    if not infos:
+        return None
+    codes = Counter(each.length_code for _, _, info in infos for each in info.encapsulations)
+    lengths = [length for length, code in CODE_OF.items() if code in codes]
+    length = max(lengths, key=lambda known: codes[CODE_OF[known]], default=LENGTHS[0])
+    metric = {p.prefix: p.metric for block in world.described(root) for p in block.prefixes}
+    mine = [(metric.get(at, 0), at, info.bfr_id) for node, at, info in infos if node == root]
+    own = min(mine)[-1] if mine else 0  # that of its loopback: hosts have a metric
+    found = bier(solve(world, root, settings, BierSettings(sub_domain, own, length)), bift=True)
+    return {**found, "root": format_node(root)}
 
 
 def routes_document(world: World, root: NodeId, settings: SolverSettings) -> Json:

@@ -13,6 +13,7 @@ from fared.offline.changes import Changes
 from fared.offline.ignored import Ignored
 from fared.rib.settings import SolverSettings
 from fared.router.settings import RouterSettings
+from fared.ted.events import BierUpdated
 from fared.ted.links import Blocks
 from fared.ted.model import LocalLink, NodeBlock
 
@@ -73,6 +74,10 @@ class World(ABC):
     @abstractmethod
     def router_settings(self, root: NodeId, solver: SolverSettings) -> RouterSettings:
         """The settings of a router that is this root."""
+
+    @abstractmethod
+    def bier(self) -> Iterator[BierUpdated]:
+        """What routers advertise of BIER, by area."""
 
     @property
     def nodes(self) -> list[NodeId]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from fared.api.schema.bier import Bier
 from fared.api.schema.common import BytesPerSecond, JsonDocument
 from fared.api.schema.graph import SpfNode
 
@@ -111,6 +112,12 @@ class RoutesDiff(JsonDocument):
     unchanged: int
     nodes: list[SpfNode]
     ignored: list[IgnoredEntry]
+
+
+class OfflineBier(Bier):
+    """``fared-cli spf --bier``: ``fared-bier/1`` as router ``root`` has it, without counters."""
+
+    root: str
 
 
 class RoutesAll(JsonDocument):

@@ -6,7 +6,7 @@ A malformed LSP is ignored, as in a router, and listed.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -21,6 +21,7 @@ from fared.isis.pdu.model import Lsp
 from fared.isis.settings import IsisSettings
 from fared.offline.changes import Changes
 from fared.offline.ignored import Ignored, one_way, overloaded
+from fared.offline.isis.bier import bier_prefixes
 from fared.offline.isis.circuits import SavedAdjacency, SavedCircuit, links_of_circuits
 from fared.offline.isis.database import NO_SYSTEM, Contents, read_lsp, screen, system_of_node
 from fared.offline.isis.leaking import (
@@ -37,7 +38,7 @@ from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
 from fared.router.protocols import ISIS
 from fared.router.settings import RouterSettings
-from fared.ted.events import AdvertisedRoute
+from fared.ted.events import AdvertisedRoute, BierUpdated
 from fared.ted.links import Blocks, links_of_block
 from fared.ted.model import LocalLink
 
@@ -208,6 +209,7 @@ class IsisWorld(World):
         contents: Contents = dict(sorted(database.contents.items()))
         if changes != Changes():
             contents = _assume(contents, family, changes)
+        self._contents = contents
         self._viewpoints = Viewpoints(contents, family)
         everybody = self._viewpoints.of(database.own)
         self.blocks = {
@@ -243,6 +245,11 @@ class IsisWorld(World):
                 assumed=self._changes.bandwidths,
             )
         return links_of_block(blocks[root], blocks, self.family)
+
+    def bier(self) -> Iterator[BierUpdated]:
+        """What routers advertise with their prefixes (RFC 8401)."""
+        used = {at: lsps for at, lsps in self._contents.items() if at in self._levels}
+        return bier_prefixes(used)
 
     def router_settings(self, root: NodeId, solver: SolverSettings) -> RouterSettings:
         """The settings of a router with this system id that routes only this family."""

@@ -5,6 +5,7 @@ A malformed LSA is ignored, as in a router, and listed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from fared.core.ids import AreaId, NodeId, RouterId, dotted, parse_area, parse_d
 from fared.core.wire import DecodeError, Reader
 from fared.offline.changes import Changes
 from fared.offline.ignored import Ignored, one_way, overloaded
+from fared.offline.ospf.bier import bier_prefixes
 from fared.offline.ospf.database import (
     AreaContents,
     SavedInterface,
@@ -29,6 +31,7 @@ from fared.ospf.settings import OspfSettings
 from fared.rib.settings import SolverSettings
 from fared.router.protocols import OSPF
 from fared.router.settings import RouterSettings
+from fared.ted.events import BierUpdated
 from fared.ted.links import Blocks, links_of_block
 from fared.ted.model import LocalLink
 
@@ -133,9 +136,8 @@ class OspfWorld(World):
         self._database = database
         self._changes = changes
         areas = [contents for contents in database.areas if area in (None, contents.area)]
-        found = build_blocks(
-            (apply(contents, changes) for contents in areas), apply(database.as_scope, changes)
-        )
+        self._areas = [apply(contents, changes) for contents in areas]
+        found = build_blocks(self._areas, apply(database.as_scope, changes))
         self.blocks = {int(at): blocks for at, blocks in found.items()}
         ignored = [item for at, item in database.ignored if area in (None, at) or at is None]
         for blocks in self.blocks.values():
@@ -155,6 +157,10 @@ class OspfWorld(World):
             own = [interface for interface in database.interfaces if interface.area == area]
             return links_of_interfaces(blocks[root], apply_to_interfaces(own, root, self._changes))
         return links_of_block(blocks[root], blocks)
+
+    def bier(self) -> Iterator[BierUpdated]:
+        """What routers advertise in extended prefix LSAs (RFC 8444)."""
+        return bier_prefixes(self._areas)
 
     def router_settings(self, root: NodeId, solver: SolverSettings) -> RouterSettings:
         """The settings of a router with this router id."""
