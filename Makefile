@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test check bench deb fmt clean
+.PHONY: install demo test check bench deb test-deb fmt clean
 
 install: $(STAMP)
 
@@ -35,6 +35,11 @@ bench: install
 # Debian 12: build/deb/fared_VERSION_ARCH.deb and fared-tools_VERSION_ARCH.deb.
 deb: install
 	$(BIN)/python deb/build.py
+
+# Installs, upgrades and purges them in a clean Debian 12 with systemd: needs root, mmdebstrap, a network.
+test-deb: install
+	$(BIN)/python deb/prepare.py
+	FARED_TEST_SOAK=1 $(BIN)/pytest -s tests/deb/test_clean_root.py
 
 fmt: install
 	$(BIN)/ruff check --fix .

@@ -41,6 +41,8 @@ FILES = {
         "deb/fared.yaml": "etc/fared/fared.yaml",
         "config/*.yaml": "usr/share/doc/fared/examples",
         "docs/*": "usr/share/doc/fared/docs",
+        "monitoring/fared.*": "usr/share/doc/fared/monitoring",
+        "monitoring/prometheus.yml": "usr/share/doc/fared/monitoring/prometheus.yml",
         "README.md": "usr/share/doc/fared/README.md",
         "CHANGELOG.md": "usr/share/doc/fared/changelog",
     },

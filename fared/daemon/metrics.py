@@ -13,11 +13,14 @@ from fared.api.views.census import Census
 from fared.api.views.context import ViewContext
 from fared.api.views.each import views_of
 from fared.api.views.routes import quantization_error
-from fared.api.views.system import routes_by_protocol, spraying
+from fared.api.views.system import routes_by_protocol, spraying, weighted_routes
 from fared.core.database_limit import Fullness
 from fared.fib.settings import Granularity
+from fared.rib.model import NextHopSet
 
 Labels = tuple[str, ...]
+_UP = ("Full", "Up")
+"""The states of adjacencies that count, in OSPF and IS-IS."""
 
 
 def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
@@ -49,15 +52,19 @@ def _start_up(context: ViewContext) -> Iterator[Metric]:
 def _engines(context: ViewContext) -> Iterator[Metric]:
     """The engines' counters."""
     transitions: dict[Labels, int] = {}
+    ended: dict[Labels, int] = {}
     packets: dict[Labels, int] = {}
     errors: dict[Labels, int] = {}
     for name, instance in context.router.instances.items():
         counted = instance.engine.counters
         transitions.update({(name, *states): n for states, n in counted.transitions.items()})
+        up = ((states, n) for states, n in counted.transitions.items() if states[0] in _UP)
+        ended[name,] = sum(n for _, n in up)
         packets.update({(name, *kind): n for kind, n in counted.packets.items()})
         errors.update({(name, reason): n for reason, n in counted.errors.items()})
     labels: Labels = ("proto", "from", "to")
     yield counter("neighbor_transitions", "Neighbor state changes", transitions, labels)
+    yield counter("adjacencies_ended", "Adjacencies that were up and ended", ended, ("proto",))
     labels = ("proto", "direction", "type")
     yield counter("packets", "Protocol packets", packets, labels)
     labels = ("proto", "reason")
@@ -133,6 +140,20 @@ def _routing(context: ViewContext) -> Iterator[Metric]:
     )
     text = "Largest throughput loss to integer weights"
     yield gauge("weight_quantization_error_ratio", text, max(errors, default=0.0))
+    text = "Routes with next hops of unequal weights"
+    yield gauge("weighted_routes", text, weighted_routes(context.routes))
+    text = "Share of a next hop over its share under equal weights; all routes, the extremes"
+    ratios = [ratio for r in sets.values() if r.nexthops for ratio in _ratios(r.nexthops)]
+    extremes = {("smallest",): min(ratios, default=1.0), ("largest",): max(ratios, default=1.0)}
+    yield gauge("weight_share_ratio", text, extremes, ("extreme",))
+
+
+def _ratios(nexthops: NextHopSet) -> Iterator[float]:
+    """Yield how the share of each next hop compares with equal shares: 1 is equal."""
+    hops = nexthops.hops
+    together = sum(hop.weight for hop in hops)
+    if together:
+        yield from (len(hops) * hop.weight / together for hop in hops)
 
 
 def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Metric]:
@@ -144,6 +165,8 @@ def _kernel(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Met
     yield counter("fib_operations", "Operations on the kernel", done, ("op", "result"))
     text = "Objects that differed from the programmed state at the last check"
     yield gauge("fib_drift_routes", text, router.journal.counts["last-drift"])
+    drift = {(): router.journal.counts["drift"]}
+    yield counter("fib_drift", "Objects that other programs changed, and we repaired", drift, ())
     resyncs = {(reason,): n for reason, n in runtime.resyncs.items()}
     yield counter("fib_resyncs", "Full comparisons with the kernel", resyncs, ("reason",))
     rewritten: dict[Labels, int] = {("group-rewrite",): router.planner.counters["group-rewrite"]}
@@ -257,3 +280,7 @@ def _process(context: ViewContext) -> Iterator[Metric]:
     yield gauge("event_loop_lag_seconds", text, runtime.event_loop_lag)
     text = "0 after a reload that was refused"
     yield gauge("config_last_reload_success", text, runtime.last_reload_ok is not False)
+    until = runtime.unconfirmed_until
+    left = 0.0 if until is None else max(0.0, until - context.wall)
+    text = "Time until the former configuration returns unless confirmed; 0: nothing waits"
+    yield gauge("config_unconfirmed_seconds", text, left)

@@ -108,7 +108,8 @@ def test_every_metric_that_is_promised_is_exported(context):
         announce_budget announce_share announce_threshold_ratio announce_averaging_seconds
         announce_deferred announcements_total
         granularity_routes spray_problem sprayed_packets_total sprayed_bytes_total
-        event_loop_lag_seconds config_last_reload_success""".split()  # noqa: SIM905
+        adjacencies_ended_total weighted_routes weight_share_ratio fib_drift_total
+        event_loop_lag_seconds config_last_reload_success config_unconfirmed_seconds""".split()  # noqa: SIM905
     for name in promised:
         assert f"# TYPE fared_{name} " in text, name
     assert 'fared_neighbors{area="0.0.0.0",proto="ospf",state="Full"} 2.0' in text

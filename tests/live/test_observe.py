@@ -48,6 +48,11 @@ PROMISED = [
     "weight_quantization_error_ratio",
     "event_loop_lag_seconds",
     "config_last_reload_success",
+    "config_unconfirmed_seconds",
+    "adjacencies_ended_total",
+    "weighted_routes",
+    "weight_share_ratio",
+    "fib_drift_total",
 ]
 
 
@@ -82,6 +87,11 @@ def test_metrics_have_the_promised_names_and_sensible_values(pair: Pair):
     assert values["fared_fib_drift_routes"] >= 0
     assert 0 <= values["fared_event_loop_lag_seconds"] < 1
     assert values["fared_config_last_reload_success"] == 1
+    assert values["fared_config_unconfirmed_seconds"] == 0
+    assert values['fared_adjacencies_ended_total{proto="ospf"}'] == 0
+    shares = [values[f'fared_weight_share_ratio{{extreme="{x}"}}'] for x in ("smallest", "largest")]
+    assert 0 < shares[0] <= 1 <= shares[1]
+    assert (values["fared_weighted_routes"] > 0) == (shares != [1, 1])
     for link in ("u0", "u1"):
         label = f'{{interface="{link}"}}'
         capacity = values[f"fared_link_capacity_bytes_per_second{label}"]

@@ -116,7 +116,7 @@ def _routes(context: ViewContext) -> schema.RouteCounts:
         "total": len(routes),
         "connected": len(local) - redistributed,
         "redistributed": redistributed,
-        "weighted": _weighted(routes),
+        "weighted": weighted_routes(routes),
         "martians": sum(instance.martians for instance in context.instances),
         "protocols": routes_by_protocol(context),
         "families": {
@@ -126,7 +126,7 @@ def _routes(context: ViewContext) -> schema.RouteCounts:
     }
 
 
-def _weighted(routes: Mapping[Prefix, Route]) -> int:
+def weighted_routes(routes: Mapping[Prefix, Route]) -> int:
     """Return how many routes have unequal weights; thousands share a few sets."""
     users = Counter(id(route.nexthops) for route in routes.values())
     sets = {id(route.nexthops): route.nexthops for route in routes.values()}

@@ -1,0 +1,245 @@
+"""The Debian packages in a clean Debian 12, under its systemd: installed, upgraded under traffic,
+purged. The machine is leaf L1 of a fabric whose other routers run from the source tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deb import build
+from deb.prepare import CLEAN, NEW, OLD, package
+from fared.lab.fabric import Fabric
+from fared.lab.namespaces import Netns
+from fared.lab.waiting import await_paths
+from tests.stream import Stream
+from tests.waiting import wait_for
+
+PACKAGES = [package(name, version) for name in build.PACKAGES for version in (OLD, NEW)]
+_PREPARED = all(file.exists() for file in (CLEAN, *PACKAGES))
+pytestmark = [
+    pytest.mark.netns,
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(os.geteuid() != 0, reason="a system of its own needs root"),
+    pytest.mark.skipif(not _PREPARED, reason="not prepared: make test-deb"),
+]
+
+TOPOLOGY = """
+name: packages
+topology:
+  groups: {router: {labels: {fared-lab.kind: fared}}}
+  nodes:
+    {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
+     h1: {}, h2: {}}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+"""
+WAYS = (("h1", "h2"), ("h2", "h1"))
+_CGROUP = """
+set -e
+mount --make-rprivate /
+mount -t cgroup2 cgroup2 /mnt
+mkdir -p /mnt/$2
+echo $$ > /mnt/$2/cgroup.procs
+exec unshare --pid --ipc --uts --cgroup --fork --kill-child sh -c "$3" boot "$1"
+"""
+"""systemd has a part of the control groups to itself: arguments are root, name, next script."""
+_CLEAN_UP = """
+mount --make-rprivate /
+mount -t cgroup2 cgroup2 /mnt && find /mnt/$1 -depth -type d -exec rmdir {} +
+"""
+_BOOT = """
+set -e
+mount --bind $1 $1 && cd $1
+mount -t proc proc proc && mount -t sysfs sys sys && mount -t cgroup2 cgroup2 sys/fs/cgroup
+mount -t tmpfs tmpfs run && mount -t tmpfs tmpfs dev
+for device in null zero full random urandom tty; do
+  touch dev/$device && mount --bind /dev/$device dev/$device
+done
+mkdir dev/pts dev/shm dev/mqueue dev/hugepages
+mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts && ln -s pts/ptmx dev/ptmx
+exec chroot . env -i container=lxc /lib/systemd/systemd --system
+"""
+_NOT_OURS = ("proc", "sys", "dev", "run", "tmp", "var/log", "var/cache", "var/lib/dpkg", "srv")
+_BACKUPS = {f"etc/{name}-" for name in ("passwd", "group", "shadow", "gshadow")} | {"etc/.pwd.lock"}
+
+
+class Machine:
+    """A clean Debian 12 in a network namespace, with systemd as process 1."""
+
+    def __init__(self, root: Path, netns: Netns) -> None:
+        self.root = root
+        self._group = "fared-test"
+        script = ("sh", "-c", _CGROUP, "cgroup", str(root), self._group, _BOOT)
+        with netns.entered():
+            self._outer = subprocess.Popen(("unshare", "--mount", *script))
+        self.init = 0
+        wait_for(self._is_up, 30, "systemd runs")
+
+    def _is_up(self) -> bool:
+        file = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children")
+        below = file.read_text().split()
+        if not below:
+            return False
+        self.init = int(below[0])
+        return self.run("systemctl", "is-system-running", check=False).strip() in (
+            "running",
+            "degraded",  # a getty has no terminal
+        )
+
+    def run(self, *command: str, check: bool = True) -> str:
+        into = (
+            "nsenter",
+            "--target",
+            str(self.init),
+            "-m",
+            "-p",
+            "-n",
+            "-i",
+            "-u",
+            "-C",
+            "-r",
+            "-w",
+        )
+        done = subprocess.run(
+            (*into, *command), capture_output=True, text=True, check=False, timeout=120
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout if check else done.stdout + done.stderr
+
+    def files(self) -> set[str]:
+        """All files that packages own or make, by name."""
+        found = set()
+        for directory, below, names in os.walk(self.root):
+            inside = os.path.relpath(directory, self.root)
+            below[:] = [b for b in below if os.path.normpath(f"{inside}/{b}") not in _NOT_OURS]
+            found.update(os.path.normpath(f"{inside}/{name}") for name in (*names, *below))
+        return found - _BACKUPS
+
+    def status(self) -> dict:
+        return json.loads(self.run("fared-cli", "--json", "show", "status"))
+
+    def restarted(self) -> str | None:
+        """The result of the last graceful restart."""
+        found = json.loads(self.run("fared-cli", "--json", "show", "graceful-restart"))
+        last = found["protocols"][0]["restarted"]
+        return None if last is None else str(last["result"])
+
+    def close(self) -> None:
+        os.kill(self.init, signal.SIGKILL)
+        self._outer.wait(30)
+        command = ("unshare", "--mount", "sh", "-c", _CLEAN_UP, "clean", self._group)
+        subprocess.run(command, check=True, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with Debian's packages only."""
+    root = tmp_path_factory.mktemp("clean")
+    subprocess.run(("tar", "-C", str(root), "-xf", str(CLEAN)), check=True)
+    return root
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Iterator[Fabric]:
+    """A small fabric with graceful restart, in which L1 has no daemon any more."""
+    path = tmp_path / "packages.clab.yml"
+    path.write_text(TOPOLOGY)
+    with Fabric.from_file(path, directory=tmp_path / "state") as running:
+        assert await_paths(running, 30) is not None
+        for plan in running.plan.routers:
+            file = running.node(plan.name).directory / "fared.yaml"
+            config = yaml.safe_load(file.read_text())
+            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
+            file.write_text(yaml.safe_dump(config))
+            running.node(plan.name).cli("config", "reload")
+        running.stop_node("L1")
+        yield running
+
+
+@pytest.fixture
+def machine(fabric: Fabric, clean: Path) -> Iterator[Machine]:
+    booted = Machine(clean, fabric.node("L1").netns)
+    yield booted
+    booted.close()
+
+
+def put(machine: Machine, fabric: Fabric) -> None:
+    """Configure L1 as an operator would: the places are those of the service."""
+    config = yaml.safe_load((fabric.node("L1").directory / "fared.yaml").read_text())
+    del config["api"], config["state-directory"]
+    (machine.root / "etc/fared/fared.yaml").write_text(yaml.safe_dump(config))
+
+
+def install(machine: Machine, version: str, *names: str) -> str:
+    for name in names:
+        shutil.copy(package(name, version), machine.root / "srv" / f"{name}.deb")
+    return machine.run("dpkg", "--install", *(f"/srv/{name}.deb" for name in names))
+
+
+def test_the_packages_install_upgrade_under_traffic_without_loss_and_leave_nothing(
+    machine: Machine, fabric: Fabric
+):
+    before, users = machine.files(), (machine.root / "etc/passwd").read_text()
+
+    # Installed: no service runs, and the tools are another package.
+    install(machine, OLD, "fared")
+    assert "inactive" in machine.run("systemctl", "is-active", "fared", check=False)
+    assert "expected an ospf or an isis section" in machine.run("fared", "--check", check=False)
+    assert "install fared-tools" in machine.run("fared-cli", "spf", check=False)
+    install(machine, OLD, "fared-tools")
+    assert "--lsdb" in machine.run("fared-cli", "spf", "--help")
+    assert "fared-lab" in machine.run("fared-lab", "--help")
+
+    # Started by systemd, confined as the unit says; the daemon may set sysctls, and save.
+    put(machine, fabric)
+    machine.run("systemctl", "start", "fared")
+    assert await_paths(fabric, 30) is not None
+    assert machine.status()["version"] == OLD
+    assert "PASS" in machine.run("fared-cli", "validate")
+    machine.run("fared-cli", "config", "apply", "/etc/fared/fared.yaml", "--comment", "saved")
+    written = (machine.root / "etc/fared/fared.yaml").read_text()
+    process = machine.run("systemctl", "show", "--property=MainPID", "fared")
+
+    # Upgraded: the same process id with the new version, and not a packet lost.
+    streams = [Stream.between(fabric, *way, flows=16, rate=2000) for way in WAYS]
+    try:
+        wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
+        said = install(machine, NEW, "fared", "fared-tools")
+        status = machine.status()
+        wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic afterwards")
+    finally:
+        for one in streams:
+            one.finish()
+    lost, sent = [one.lost for one in streams], sum(one.sent for one in streams)
+    print(f"\nupgrade: {sum(lost)} of {sent} packets lost\n{said}")  # noqa: T201
+    assert lost == [0, 0]
+    assert status["version"] == NEW
+    assert machine.run("systemctl", "show", "--property=MainPID", "fared") == process
+    wait_for(lambda: machine.restarted() is not None, 30, "the restart is over", pause=0.2)
+    assert machine.restarted() == "completed"
+    assert (machine.root / "etc/fared/fared.yaml").read_text() == written
+    assert "internal-error" not in machine.run("journalctl", "--unit=fared", "--output=cat")
+
+    # Purged: no route, no file, no user.
+    machine.run("systemctl", "enable", "fared")
+    machine.run("dpkg", "--purge", "fared-tools", "fared")
+    assert fabric.node("L1").netns.ip("route", "show", "proto", "201") == ""
+    assert machine.files() - before == set()
+    assert (machine.root / "etc/passwd").read_text() == users
+    assert "fared" not in (machine.root / "etc/group").read_text()

@@ -1,0 +1,279 @@
+"""A real Prometheus scrapes a lab: all expressions have data, and each alert fires for its cause
+and falls silent after. Some alerts run always, the others with FARED_TEST_SOAK=1."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fared.core.units import parse_bandwidth
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.waiting import await_paths
+from monitoring.scraping import Prometheus, board_expressions, rule_expressions
+from tests.stream import Stream
+from tests.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.netns,
+    pytest.mark.alone,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is missing"),
+]
+TOPOLOGY = """
+name: monitoring
+topology:
+  groups: {router: {labels: {fared-lab.kind: fared, fared-lab.rate: 100M}}}
+  nodes:
+    {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
+     h1: {}, h2: {}}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+"""
+PATIENCE = 40.0
+ROUTE = "10.0.2.0/24"
+
+
+class Lab:
+    """The fabric, and the Prometheus that scrapes it."""
+
+    def __init__(self, fabric: Fabric, prometheus: Prometheus) -> None:
+        self.fabric, self.prometheus = fabric, prometheus
+
+    def configure(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+        file = self.fabric.node(name).directory / "fared.yaml"
+        config = yaml.safe_load(file.read_text())
+        change(config)
+        file.write_text(yaml.safe_dump(config))
+
+    @contextmanager
+    def alert(self, name: str, instance: str) -> Iterator[None]:
+        """Inside, there is a cause: the alert fires. Afterwards there is none: it falls silent."""
+        at = (name, instance)
+        assert at not in self.prometheus.firing()
+        yield
+        wait_for(lambda: self.silent(name), PATIENCE, f"{name} is silent", pause=0.3)
+        wait_for(lambda: not self.firing(), PATIENCE, "nothing fires", pause=0.3)
+
+    def fires(self, name: str, instance: str) -> None:
+        wait_for(
+            lambda: (name, instance) in self.prometheus.firing(),
+            PATIENCE,
+            f"{name} fires for {instance}",
+            pause=0.3,
+        )
+
+    def silent(self, name: str) -> bool:
+        return name not in {alert for alert, _ in self.firing()}
+
+    def firing(self) -> set[tuple[str, str]]:
+        return self.prometheus.firing()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    directory = tmp_path_factory.mktemp("monitoring")
+    path = directory / "monitoring.clab.yml"
+    path.write_text(TOPOLOGY)
+    with Fabric.from_file(path, directory=directory / "state") as fabric:
+        assert await_paths(fabric, 30) is not None
+        with Prometheus(fabric, directory) as prometheus:
+            running = Lab(fabric, prometheus)
+            # Four buckets: weights of 1:4 become 1:3.
+            fib = {"group-type": "resilient", "buckets": 4}
+            running.configure("L1", lambda config: config.update(fib=fib))
+            fabric.stop_node("L1")
+            fabric.start_node("L1")
+            assert await_paths(fabric, 30) is not None
+            wait_for(lambda: prometheus.value("count(fared_ready == 1)") == [4], 30, "scraped")
+            wait_for(lambda: not prometheus.firing(), 60, "nothing fires", pause=0.5)
+            yield running
+
+
+def test_every_expression_of_the_board_has_data(lab: Lab):
+    """Quantiles need a change within the window, so one link is weakened and restored meanwhile."""
+    expressions = [(title, e) for title, many in board_expressions().items() for e, _ in many]
+    assert len(expressions) > 20
+    missing = dict.fromkeys(expressions)
+    rates = iter(range(1000))
+
+    def all_have() -> bool:
+        rate = "90M" if next(rates) % 2 else "80M"
+        lab.fabric.shape("S1", "L2", parse_bandwidth(rate))
+        for title, expression in list(missing):
+            values = lab.prometheus.value(expression)
+            if values and not all(math.isnan(value) for value in values):
+                del missing[title, expression]
+        return not missing
+
+    try:
+        wait_for(all_have, PATIENCE, lambda: f"data of {list(missing)}", pause=0.5)
+    finally:
+        lab.fabric.shape("S1", "L2", parse_bandwidth("100M"))
+
+
+def test_every_recorded_series_has_data_and_every_alert_reads_metrics_that_exist(lab: Lab):
+    names = {name for expression in rule_expressions().values() for name in metrics(expression)}
+    assert "fared_neighbors" in names
+    assert [name for name in sorted(names) if not lab.prometheus.value(f"count({name})")] == []
+
+
+def metrics(expression: str) -> set[str]:
+    return set(re.findall(r"\b(?:fared[_:][a-z_:]+|up\b)", expression.replace('"fared"', "")))
+
+
+def test_all_alerts_have_a_test_here():
+    source = Path(__file__).read_text()
+    alerts = [name for name in rule_expressions() if not name.startswith("fared:")]
+    assert [name for name in alerts if f'alert("{name}"' not in source] == []
+
+
+@pytest.mark.soak
+def test_a_router_that_ends_is_down(lab: Lab):
+    with lab.alert("FaredDown", "S2"):
+        lab.fabric.stop_node("S2")
+        lab.fires("FaredDown", "S2")
+        lab.fabric.start_node("S2")
+
+
+def test_a_lost_adjacency_is_reported_until_it_is_back(lab: Lab):
+    with lab.alert("FaredAdjacencyLost", "L1"):
+        lab.fabric.fail("S1", "L1")
+        lab.fires("FaredAdjacencyLost", "L1")
+        lab.fabric.heal("S1", "L1")
+
+
+@pytest.mark.soak
+def test_an_adjacency_that_flaps_is_reported(lab: Lab):
+    def full() -> bool:
+        document = json.loads(lab.fabric.node("L1").cli("show", "neighbors", "--json"))
+        return [one["state"] for one in document["neighbors"]] == ["Full", "Full"]
+
+    with lab.alert("FaredAdjacencyFlapping", "L1"):
+        for _ in range(12):
+            lab.fabric.fail("S1", "L1")
+            lab.fabric.heal("S1", "L1")
+            wait_for(full, 15, "both are full again", pause=0.1)
+            if ("FaredAdjacencyFlapping", "L1") in lab.firing():
+                break
+        lab.fires("FaredAdjacencyFlapping", "L1")
+
+
+@pytest.mark.soak
+def test_a_router_that_is_cut_off_has_another_database(lab: Lab):
+    with lab.alert("FaredDatabasesDiffer", "0.0.0.0"):
+        for spine in ("S1", "S2"):
+            lab.fabric.fail(spine, "L1")
+        lab.fires("FaredDatabasesDiffer", "0.0.0.0")
+        for spine in ("S1", "S2"):
+            lab.fabric.heal(spine, "L1")
+
+
+def test_a_degraded_link_leads_to_weights_apart_from_equal_and_few_buckets_to_an_error(lab: Lab):
+    with lab.alert("FaredWeightsApartFromEqual", "L1"), lab.alert("FaredQuantizationError", "L1"):
+        lab.fabric.shape("S1", "L2", parse_bandwidth("25M"))
+        lab.fires("FaredWeightsApartFromEqual", "L1")
+        lab.fires("FaredQuantizationError", "L1")
+        lab.fabric.shape("S1", "L2", parse_bandwidth("100M"))
+
+
+@pytest.mark.soak
+def test_a_link_that_is_full_is_reported(lab: Lab):
+    with lab.alert("FaredLinkFull", "L1"):
+        for spine in ("S1", "S2"):
+            lab.fabric.shape("L1", spine, parse_bandwidth("1M"))
+        with Stream.between(lab.fabric, "h1", "h2", flows=64, rate=8000):
+            lab.fires("FaredLinkFull", "L1")
+        for spine in ("S1", "S2"):
+            lab.fabric.shape("L1", spine, parse_bandwidth("100M"))
+
+
+@pytest.mark.soak
+def test_another_program_that_deletes_a_route_is_reported(lab: Lab):
+    with lab.alert("FaredKernelDrift", "L1"):
+        lab.fabric.node("L1").netns.ip("route", "del", ROUTE, "proto", "201")
+        lab.fires("FaredKernelDrift", "L1")
+
+
+@pytest.mark.soak
+def test_a_daemon_that_got_no_cpu_has_a_late_loop(lab: Lab):
+    pid = lab.fabric.node("L2").processes[0].pid
+    with lab.alert("FaredLoopLag", "L2"):
+
+        def late() -> bool:
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    subprocess.run(("sleep", "5"), timeout=1.5, check=False)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            return ("FaredLoopLag", "L2") in lab.firing()
+
+        wait_for(late, PATIENCE, "FaredLoopLag fires", pause=1.0)
+
+
+@pytest.mark.soak
+def test_a_file_that_is_refused_is_reported_until_it_is_accepted(lab: Lab):
+    with lab.alert("FaredConfigRefused", "S1"):
+        lab.configure("S1", lambda config: config.update(nonsense=1))
+        with pytest.raises(LabError):
+            lab.fabric.node("S1").cli("config", "reload")
+        lab.fires("FaredConfigRefused", "S1")
+        lab.configure("S1", lambda config: config.pop("nonsense"))
+        lab.fabric.node("S1").cli("config", "reload")
+
+
+@pytest.mark.soak
+def test_a_configuration_that_waits_for_its_confirmation_is_reported(lab: Lab):
+    node = lab.fabric.node("S2")
+    with lab.alert("FaredConfigUnconfirmed", "S2"):
+        node.cli("config", "apply", str(node.directory / "fared.yaml"), "--confirm", "5m")
+        lab.fires("FaredConfigUnconfirmed", "S2")
+        node.cli("config", "confirm")
+
+
+@pytest.mark.soak
+def test_a_full_database_is_reported(lab: Lab):
+    """L2 advertises more externals than L1 accepts."""
+    static = [f"198.18.{number}.0/32" for number in range(130)]
+    with lab.alert("FaredDatabaseFull", "L1"):
+        lab.configure("L1", lambda config: config["ospf"].update({"max-lsas": 100}))
+        lab.configure("L2", lambda config: config["ospf"].update(redistribute={"static": {}}))
+        for name in ("L1", "L2"):
+            lab.fabric.node(name).cli("config", "reload")
+        lab.fabric.node("L2").netns.batch("ip", [f"route add blackhole {one}" for one in static])
+        lab.fires("FaredDatabaseFull", "L1")
+        lab.fabric.node("L2").netns.batch("ip", [f"route del blackhole {one}" for one in static])
+        lab.configure("L1", lambda config: config["ospf"].pop("max-lsas"))
+        lab.fabric.node("L1").cli("config", "reload")
+
+
+@pytest.mark.soak
+def test_a_router_that_lacks_its_routes_is_not_ready(lab: Lab):
+    """No neighbor answers, so start-up waits for a dead interval."""
+    with lab.alert("FaredNotReady", "L1"):
+        for name in ("S1", "S2", "L1"):
+            lab.fabric.stop_node(name)
+        lab.fabric.start_node("L1")
+        lab.fires("FaredNotReady", "L1")
+        for name in ("S1", "S2"):
+            lab.fabric.start_node(name)
+        assert await_paths(lab.fabric, 30) is not None
