@@ -137,10 +137,11 @@ def _below(
         if found is None or found.hidden:
             continue
         inside = click.Context(found, info_name=name, parent=context)
-        if isinstance(found, click.Group) and not _repeats(context, name):
-            yield from _below(found, inside)
-        else:
+        goes_below = isinstance(found, click.Group) and not _repeats(context, name)
+        if not goes_below or getattr(found, "invoke_without_command", False):
             yield found, inside
+        if goes_below:
+            yield from _below(found, inside)
 
 
 def _repeats(context: click.Context, name: str) -> bool:

@@ -36,7 +36,8 @@ def commands(command: click.Command, path: str) -> list[tuple[str, click.Command
         return [(path, command)]
     context = click.Context(command)
     below = ((name, command.get_command(context, name)) for name in command.list_commands(context))
-    return [pair for name, one in below if one for pair in commands(one, f"{path} {name}".strip())]
+    found = [pair for name, one in below if one for pair in commands(one, f"{path} {name}".strip())]
+    return [(path, command), *found] if command.invoke_without_command and path else found
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is missing")
