@@ -270,7 +270,7 @@ class IsisEngine:
             self._flooding.receive(circuit, source, kind, data)
             return kind
         raw = read_pdu(data)
-        pdu = decode_raw(raw)
+        pdu = decode_raw(raw, packed=True)
         # RFC 5304 §2, RFC 5310 §3.5: before anything of the PDU is used
         verify(raw, pdu, self._keys(circuit, raw.kind), self._process.wall)
         match pdu:

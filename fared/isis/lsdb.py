@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fared.isis.ids import Level, LspId
     from fared.isis.pdu.model import Lsp
 from fared.core.database_limit import Originators
+from fared.isis.pdu.lsp_entries import pack_entry
 from fared.isis.pdu.tlvs import LspEntry
 
 ZERO_AGE_LIFETIME = 60.0
@@ -67,6 +68,11 @@ class StoredLsp(msgspec.Struct, eq=False):
         if self.purged:
             return 0
         return max(1, min(0xFFFF, round(self.expires - now)))
+
+    def described(self, now: float) -> bytes:
+        """Its entry in an SNP (``pdu.lsp_entries``)."""
+        lifetime = self.remaining_lifetime(now)
+        return pack_entry(lifetime, self.lsp_id, self.sequence_number, self.checksum)
 
 
 def compare(entry: StoredLsp | None, received: Lsp | LspEntry) -> Order:

@@ -26,6 +26,7 @@ from fared.isis.pdu.codec import (
     with_lifetime,
 )
 from fared.isis.pdu.flooding_parameters import FloodingParameters
+from fared.isis.pdu.lsp_entries import pack, packed_of, split, unpack
 from fared.isis.pdu.model import Lsp, P2pHello, Psnp
 from fared.isis.pdu.tlv_decode import decode_tlvs
 from fared.isis.pdu.tlvs import (
@@ -44,7 +45,7 @@ from fared.isis.pdu.tlvs import (
 )
 from fared.isis.pdu.triplet import DecodeOptions
 from fared.te.attributes import TeAttributes
-from tests.isis_pdu.strategies import LSPS, PDUS, TLV_LISTS, TLVS, neighbors, reaches
+from tests.isis_pdu.strategies import LSPS, PDUS, TLV_LISTS, TLVS, bits, neighbors, reaches
 
 LSP = Lsp(2, lsp_id(0x010255000001), 7, 1199, tlvs=(Hostname("leaf1"),))
 HELLO = P2pHello(LevelSet.TWO, 1, 30, 1)
@@ -188,6 +189,26 @@ def test_long_lists_become_several_tlvs():
     assert [len(t.entries) for t in decode(encode_tlv(LspEntries(entries)))] == [15, 15, 10]
     addresses = InterfaceAddresses(6, tuple(range(20)))
     assert [len(t.addresses) for t in decode(encode_tlv(addresses))] == [15, 5]
+
+
+@given(st.lists(st.builds(LspEntry, bits(64), bits(32), bits(16), bits(16)), max_size=70))
+def test_entries_of_snps_are_the_same_as_bytes(entries):
+    tlvs = split(map(pack, entries))
+    data = encode_tlvs(tlvs)
+    assert data == (encode_tlv(LspEntries(tuple(entries))) if entries else b"")
+    packed = decode(data, packed=True)
+    assert encode_tlvs(packed) == data
+    plain = decode(data)
+    assert packed_of(packed) == packed_of(plain) == b"".join(map(pack, entries))
+    fields = [(e.remaining_lifetime, e.lsp_id, e.sequence_number, e.checksum) for e in entries]
+    assert list(unpack(packed_of(packed))) == fields
+
+
+def test_entries_as_bytes_that_do_not_fit_into_one_tlv_make_several():
+    entries = tuple(LspEntry(lsp_id(0x010255000001, 0, n), 7, 1200, n) for n in range(20))
+    packed = b"".join(map(pack, entries))
+    assert encode_tlv(LspEntries((), packed)) == encode_tlv(LspEntries(entries))
+    assert encode_tlv(LspEntries(entries[:2], packed[32:])) == encode_tlv(LspEntries(entries))
 
 
 @settings(max_examples=30)

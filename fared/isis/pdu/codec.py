@@ -116,6 +116,7 @@ def decode_raw(
     verify_checksum: bool = True,
     capacity_code: int | None = PATH_CAPACITY,
     former: Former | None = None,
+    packed: bool = False,
 ) -> Pdu:
     """Decode the fields of the fixed header, and the TLVs.
 
@@ -123,8 +124,9 @@ def decode_raw(
     lifetime is zero. ``strict``: malformed TLVs of LSPs and known sub-TLVs of a wrong size are
     errors; otherwise they are kept as unknown ones. ``capacity_code`` is the code point of the
     path capacity sub-TLV. ``former`` is a PDU of the same type, decoded in the same way: TLVs that
-    both have are used again. Raises DecodeError: ``checksum``, ``tlv`` for malformed TLVs, ``type``
-    for a hello without a level in its circuit type.
+    both have are used again. ``packed``: entries of SNPs stay bytes. Raises DecodeError:
+    ``checksum``, ``tlv`` for malformed TLVs, ``type`` for a hello without a level in its circuit
+    type.
     """
     data = raw.data
     # ISO 10589 §7.3.14.2 e): a corrupted LSP
@@ -135,7 +137,7 @@ def decode_raw(
     if former is not None:
         known = tlvs_by_bytes(former.raw, raw.tlvs, len(former.raw), former.tlvs)
     keep_malformed = raw.kind in LSPS and not strict
-    options = DecodeOptions(strict, capacity_code, keep_malformed)
+    options = DecodeOptions(strict, capacity_code, keep_malformed, packed)
     tlvs = decode_tlvs(data, raw.tlvs, len(data), options, known)
     return _DECODERS[raw.kind](raw, tlvs)
 

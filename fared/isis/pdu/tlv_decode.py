@@ -141,8 +141,10 @@ def _padding(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
     return UnknownTlv(_T.PADDING, value) if any(value) else Padding(len(value))
 
 
-def _lsp_entries(data: bytes, start: int, end: int, _: DecodeOptions) -> Tlv:
+def _lsp_entries(data: bytes, start: int, end: int, options: DecodeOptions) -> Tlv:
     check_multiple(start, end, _LSP_ENTRY.size, "LSP entries")
+    if options.packed:
+        return LspEntries((), data[start:end])
     return LspEntries(
         tuple(
             LspEntry(LspId(identifier), sequence, lifetime, checksum)

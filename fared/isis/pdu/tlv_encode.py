@@ -11,6 +11,7 @@ from fared.isis.ids import PATH_CAPACITY
 from fared.isis.pdu.flooding_parameters import FloodingParameters, encode_parameters
 from fared.isis.pdu.ip_reach import encode_prefix
 from fared.isis.pdu.is_reach import encode_neighbor
+from fared.isis.pdu.lsp_entries import ENTRY_SIZE, pack
 from fared.isis.pdu.narrow import encode_narrow_neighbor, encode_narrow_prefix
 from fared.isis.pdu.tlvs import (
     AreaAddresses,
@@ -39,14 +40,13 @@ from fared.isis.pdu.tlvs import (
     Topology,
     UnknownTlv,
 )
-from fared.isis.pdu.triplet import pack_entries, packed_size, write_triplet
+from fared.isis.pdu.triplet import MAX_VALUE, pack_entries, packed_size, write_triplet
 
 _T = TlvType
 _OVERLOAD: Final = 0x8000
 _ATTACHED: Final = 0x4000
 _HALF = struct.Struct(">H")
 _WORD = struct.Struct(">I")
-_LSP_ENTRY = struct.Struct(">HQIH")
 _BFD_ENABLED = struct.Struct(">HB")
 _THREE_WAY = struct.Struct(">BI6sI")
 _THREE_WAY_OWN = struct.Struct(">BI")
@@ -88,13 +88,7 @@ def encode_tlv(tlv: Tlv, capacity_code: int | None = PATH_CAPACITY) -> bytes:
         case IpReachability():
             return _ip_reachability(tlv, capacity_code)
         case LspEntries():
-            return pack_entries(
-                _T.LSP_ENTRIES,
-                (
-                    _LSP_ENTRY.pack(e.remaining_lifetime, e.lsp_id, e.sequence_number, e.checksum)
-                    for e in tlv.entries
-                ),
-            )
+            return _lsp_entries(tlv)
         case NarrowIsReachability():
             neighbors = map(encode_narrow_neighbor, tlv.neighbors)
             return pack_entries(_T.IS_REACHABILITY, neighbors, bytes((tlv.virtual,)))
@@ -103,6 +97,14 @@ def encode_tlv(tlv: Tlv, capacity_code: int | None = PATH_CAPACITY) -> bytes:
             return pack_entries(kind, map(encode_narrow_prefix, tlv.prefixes))
         case _:
             return _encode_list(tlv)
+
+
+def _lsp_entries(tlv: LspEntries) -> bytes:
+    packed = tlv.packed
+    if packed and not tlv.entries and len(packed) <= MAX_VALUE:
+        return write_triplet(_T.LSP_ENTRIES, packed)
+    rest = (packed[at : at + ENTRY_SIZE] for at in range(0, len(packed), ENTRY_SIZE))
+    return pack_entries(_T.LSP_ENTRIES, (*map(pack, tlv.entries), *rest))
 
 
 def _is_reachability(tlv: IsReachability) -> bytes:

@@ -97,9 +97,10 @@ class LspEntry(msgspec.Struct, frozen=True):
 
 
 class LspEntries(msgspec.Struct, frozen=True):
-    """TLV 9."""
+    """TLV 9. ``packed``: encoded entries that follow ``entries`` (``lsp_entries``)."""
 
     entries: tuple[LspEntry, ...]
+    packed: bytes = b""
 
 
 class Authentication(msgspec.Struct, frozen=True):

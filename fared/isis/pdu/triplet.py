@@ -17,12 +17,14 @@ class DecodeOptions(NamedTuple):
 
     ``strict``: a known sub-TLV of a wrong size is an error. Otherwise it is kept among the unknown
     ones, so that the other attributes of the link still count. ``keep_malformed``: a known TLV
-    with malformed contents becomes an ``UnknownTlv`` instead of an error.
+    with malformed contents becomes an ``UnknownTlv`` instead of an error. ``packed``: entries of
+    SNPs stay bytes.
     """
 
     strict: bool = False
     capacity_code: int | None = PATH_CAPACITY
     keep_malformed: bool = False
+    packed: bool = False
 
 
 def read_triplets(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -9,15 +9,15 @@ collected for ``ack_delay``, the same on all circuits, requests for the partial 
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import partial
+from itertools import islice
 
 from fared.isis.circuit import Circuit
 from fared.isis.ids import LAST_LSP, Level, LspId
 from fared.isis.instance import Instance
+from fared.isis.pdu.lsp_entries import ENTRY_SIZE, pack, pack_entry, split
 from fared.isis.pdu.model import Csnp, Psnp
-from fared.isis.pdu.tlvs import LspEntries, LspEntry
 from fared.isis.transmit import Transmitter, pdu_space
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
 from fared.isis.update.pacing import Pace
@@ -34,7 +34,6 @@ _SLACK = 0.1
 _FORGET_REQUEST = 30.0
 _CSNP_HEADER = 33
 _PSNP_HEADER = 17
-_ENTRY_SIZE = 16
 _TLV_HEADER = 2
 _ENTRIES_PER_TLV = 15
 
@@ -218,8 +217,8 @@ class LspTransmitter:
         room = (
             pdu_space(queue.circuit) - header - self._transmitter.authentication_size(queue.level)
         )
-        full, rest = divmod(room, _TLV_HEADER + _ENTRY_SIZE * _ENTRIES_PER_TLV)
-        return max(1, full * _ENTRIES_PER_TLV + max(0, rest - _TLV_HEADER) // _ENTRY_SIZE)
+        full, rest = divmod(room, _TLV_HEADER + ENTRY_SIZE * _ENTRIES_PER_TLV)
+        return max(1, full * _ENTRIES_PER_TLV + max(0, rest - _TLV_HEADER) // ENTRY_SIZE)
 
     def _send_csnp(self, queue: SrmSsnQueue, start: LspId) -> None:
         """One PDU of a set; their ranges together cover every LSP id (§7.3.15.3, RFC 3719 §11)."""
@@ -229,11 +228,8 @@ class LspTransmitter:
         end = LAST_LSP if last else listed[-1].lsp_id
         queue.csnp_next = None if last else LspId(end + 1)
         now = self._process.now
-        entries = [
-            LspEntry(e.lsp_id, e.sequence_number, e.remaining_lifetime(now), e.checksum)
-            for e in listed
-        ]
-        pdu = Csnp(int(queue.level), self._source_id, start, end, _tlvs(entries))
+        entries = (entry.described(now) for entry in listed)
+        pdu = Csnp(int(queue.level), self._source_id, start, end, split(entries))
         self._transmitter.send(queue.circuit, queue.level, pdu)
 
     def _send_acks(self, queue: SrmSsnQueue) -> None:
@@ -246,9 +242,12 @@ class LspTransmitter:
         limit = min(limit, self._instance.settings.fast_flooding.lsps_per_psnp or limit)
         now = self._process.now
         while queue.acks and (now >= queue.acks_due or len(queue.acks) >= limit):
-            entries: list[LspEntry] = []
-            for lsp_id in list(queue.acks)[:limit]:
-                known = self._listed(queue, lsp_id, queue.acks.pop(lsp_id))
+            entries: list[bytes] = []
+            for lsp_id in list(islice(queue.acks, limit)):
+                received = queue.acks.pop(lsp_id)
+                known = self._listed(queue, lsp_id)
+                if known is None and received is not None:
+                    known = pack(received)
                 if known is not None:
                     entries.append(known)
             self._process.counters.lsdb["acks-sent"] += len(entries)
@@ -256,16 +255,13 @@ class LspTransmitter:
         if not queue.acks:
             queue.acks_due = math.inf
 
-    def _listed(
-        self, queue: SrmSsnQueue, lsp_id: LspId, received: LspEntry | None
-    ) -> LspEntry | None:
-        """The entry of a PSNP: the stored LSP, else the one received; clears SSN."""
+    def _listed(self, queue: SrmSsnQueue, lsp_id: LspId) -> bytes | None:
+        """The entry of a stored LSP in a PSNP, None if there is none; clears SSN."""
         entry = queue.database.get(lsp_id)
         if entry is None:
-            return received
+            return None
         entry.ssn.discard(queue.circuit.ifindex)
-        lifetime = entry.remaining_lifetime(self._process.now)
-        return LspEntry(lsp_id, entry.sequence_number, lifetime, entry.checksum)
+        return entry.described(self._process.now)
 
     def _send_requests(self, queue: SrmSsnQueue) -> None:
         """Request LSPs that SNPs listed and that have not arrived (§7.3.15.4)."""
@@ -274,7 +270,7 @@ class LspTransmitter:
             queue.requests_due = math.inf
         if now < queue.requests_due:
             return
-        entries: list[LspEntry] = []
+        entries: list[bytes] = []
         limit, left = self._entries_per_pdu(queue, _PSNP_HEADER), False
         interval = queue.circuit.settings.psnp_interval
         for lsp_id, request in list(queue.requests.items()):
@@ -288,8 +284,8 @@ class LspTransmitter:
             if not elsewhere:
                 self._asked(queue.level, lsp_id)
                 # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
-                unknown = LspEntry(lsp_id, 0, 0, 0)
-                entries.append(self._listed(queue, lsp_id, unknown) or unknown)
+                known = self._listed(queue, lsp_id)
+                entries.append(pack_entry(0, lsp_id, 0, 0) if known is None else known)
         self._process.counters.lsdb["requested"] += len(entries)
         self._send_psnp(queue, entries)
         pause = REQUEST_GAP if left else interval
@@ -304,13 +300,13 @@ class LspTransmitter:
         now = self._process.now
         self._asked_at.pop((level, lsp_id), None)
         self._asked_at[level, lsp_id] = now
-        for key, at in list(itertools.islice(self._asked_at.items(), 2)):
+        for key, at in list(islice(self._asked_at.items(), 2)):
             if now - at > _FORGET_REQUEST or len(self._asked_at) > MOST_ASKED:
                 del self._asked_at[key]
 
-    def _send_psnp(self, queue: SrmSsnQueue, entries: list[LspEntry]) -> None:
+    def _send_psnp(self, queue: SrmSsnQueue, entries: list[bytes]) -> None:
         if entries:
-            pdu = Psnp(int(queue.level), self._source_id, _tlvs(entries))
+            pdu = Psnp(int(queue.level), self._source_id, split(entries))
             self._transmitter.send(queue.circuit, queue.level, pdu)
 
     @property
@@ -338,10 +334,3 @@ class LspTransmitter:
         if queue.deferred:
             wanted = min(wanted, queue.deferred_due)
         return min(wanted, next(iter(queue.unacknowledged.values()), math.inf))
-
-
-def _tlvs(entries: list[LspEntry]) -> tuple[LspEntries, ...]:
-    return tuple(
-        LspEntries(tuple(entries[start : start + _ENTRIES_PER_TLV]))
-        for start in range(0, len(entries), _ENTRIES_PER_TLV)
-    )

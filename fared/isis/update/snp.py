@@ -8,8 +8,9 @@ from fared.isis.circuit import AdjacencyState, Circuit
 from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LspId, system_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import Order, StoredLsp, compare
+from fared.isis.pdu.lsp_entries import packed_of, unpack
 from fared.isis.pdu.model import Csnp, Psnp
-from fared.isis.pdu.tlvs import LspEntries, LspEntry, of_type
+from fared.isis.pdu.tlvs import LspEntry
 from fared.isis.update.circuit_tx import SrmSsnQueue
 from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
@@ -79,20 +80,12 @@ class SnpReader:
     def read(self, queue: SrmSsnQueue, snp: Csnp | Psnp) -> None:
         """Set and clear flags (ISO 10589 §7.3.15.2 b) and c))."""
         waiting = len(queue.pending)
-        listed = {
-            entry.lsp_id: entry for tlv in of_type(snp.tlvs, LspEntries) for entry in tlv.entries
-        }
         # b): each LSP listed
-        known = queue.database.entries
-        for item in listed.values():
-            entry = known.get(item.lsp_id)
-            if entry is None:
-                self._unknown(queue, item)
-            else:
-                self._compare(queue, entry, item)
+        packed = packed_of(snp.tlvs)
+        self._listed(queue, packed)
         # c): each LSP in the range of a CSNP that it does not list
         if isinstance(snp, Csnp):
-            self._unlisted(queue, snp, listed)
+            self._unlisted(queue, snp, {identifier for _, identifier, _, _ in unpack(packed)})
             now = self._process.now
             # the neighbor's set is complete: its database is known, and LSPs need not wait for it
             if queue.reliable and snp.end == LAST_LSP:
@@ -104,6 +97,32 @@ class SnpReader:
             elif not queue.reliable and queue.pending and not waiting:
                 queue.held_until = self._process.now + LAN_JITTER * self._process.rng.random()
         self._lsp_transmitter.touch(queue)
+
+    def _listed(self, queue: SrmSsnQueue, packed: bytes) -> None:
+        """Compare each listed LSP with the database; nearly all are as there."""
+        known = queue.database.entries
+        flagged = (queue.pending, queue.unacknowledged, queue.deferred)
+        acked = 0
+        for lifetime, identifier, sequence, checksum in unpack(packed):
+            entry = known.get(LspId(identifier))
+            if (
+                entry is not None
+                and entry.sequence_number == sequence
+                and entry.checksum == checksum
+                and lifetime
+                and not entry.purged
+            ):
+                # b) 2): on a point-to-point circuit clear SRM: the neighbor has the LSP
+                if queue.reliable and any(flagged):
+                    acked += queue.clear_srm(entry)
+                continue
+            item = LspEntry(LspId(identifier), sequence, lifetime, checksum)
+            if entry is None:
+                self._unknown(queue, item)
+            else:
+                self._compare(queue, entry, item)
+        if acked:
+            self._process.counters.lsdb["acked"] += acked
 
     def _unknown(self, queue: SrmSsnQueue, listed: LspEntry) -> None:
         """An LSP that is not in the database."""
@@ -155,7 +174,7 @@ class SnpReader:
         delay = queue.circuit.settings.psnp_interval if queue.reliable else _REQUEST_SOON
         queue.request(listed, self._process.now + delay)
 
-    def _unlisted(self, queue: SrmSsnQueue, csnp: Csnp, listed: dict[LspId, LspEntry]) -> None:
+    def _unlisted(self, queue: SrmSsnQueue, csnp: Csnp, listed: set[int]) -> None:
         # c): except those with zero remaining lifetime
         now = self._process.now
         for entry in queue.database.between(csnp.start, csnp.end):
