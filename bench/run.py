@@ -57,6 +57,7 @@ SECTIONS = {
     "flooding": "Flooding: packets and CPU of an event in a dense fabric",
     "fib": "FIB: routes and weights into the kernel",
     "spraying": "Spraying: CPU of a packet that leaves the path of its flow, and changed weights",
+    "bier": "BIER: tables, changes of them in the kernel, and copies of packets",
     "sim_scale": "Scale of the fabric: hundreds of routers on the virtual clock",
     "footprint": "Footprint: memory, idle CPU and start-up of a daemon",
     "starting": "Start of a fabric: from the first daemon to the last route",

@@ -60,6 +60,8 @@ def _head(document: Json) -> list[tuple[str, Cell]]:
     lost = [entry for entry in document["bfers"] if entry["problem"]]
     if lost:
         rows.append(("Not reached", Text(count(len(lost), "BFER"), style="red")))
+    if document["by_process"]:
+        rows.append(("Forwarding", Text("by the daemon: nftables is missing", style="yellow")))
     if document["problem"]:
         rows.append(("Not forwarded", Text(document["problem"], style="red")))
     return rows

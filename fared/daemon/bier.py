@@ -13,6 +13,7 @@ from typing import Any
 from fared.daemon.defence import Defence
 from fared.kernel.bier import KernelBier, open_bier
 from fared.kernel.bier_table import TABLE, CounterValue
+from fared.kernel.bier_user import UserBier
 from fared.kernel.nft_watch import NftWatch
 from fared.router import events
 
@@ -37,6 +38,7 @@ class BierService:
         self._log = log
         self._defence = defence
         self._kernel: KernelBier | None = None
+        self._user: UserBier | None = None
         self._watch: NftWatch | None = None
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,8 +50,10 @@ class BierService:
         """Adopt what a former process left, and watch from now on."""
         self._kernel = open_bier()
         if self._kernel is None:
-            self.problem = "nft is missing: install nftables"
-            self._log.warning("bier-not-forwarded", reason=self.problem)
+            self._user = UserBier()
+            reason = "nft is missing: install nftables"
+            self._log.warning("bier-forwarded-by-the-process", reason=reason)
+            self._feed(events.BierAdopted())
             return
         self._watch = NftWatch(self.look_soon, TABLE)
         self._watch.start()
@@ -58,6 +62,8 @@ class BierService:
     @property
     def counted(self) -> Mapping[str, CounterValue]:
         """Packets and bytes of each counter at the last reading; another one follows."""
+        if self._user is not None:
+            return self._user.counted
         if self._kernel is None:
             return {}
         self.audit()
@@ -65,10 +71,24 @@ class BierService:
 
     def apply(self, request: events.ApplyBier) -> None:
         """Execute a change, and answer."""
-        if self._kernel is None:
-            self._feed(events.BierApplied(self.problem))
-        else:
+        if self._kernel is not None:
             self._begin(self._apply(self._kernel, request))
+        elif self._user is not None and not self._stopped:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._feed, events.BierApplied(self._rewrite(self._user, request)))
+
+    def _rewrite(self, user: UserBier, request: events.ApplyBier) -> str:
+        """Return what was refused."""
+        try:
+            user.write(request.fib)
+        except OSError as error:
+            return _words(error)
+        return ""
+
+    @property
+    def by_process(self) -> bool:
+        """Whether this process forwards, since nft is missing."""
+        return self._user is not None
 
     def audit(self) -> None:
         """Read the table, unless a change or another reading is in progress."""
@@ -161,6 +181,8 @@ class BierService:
             self._timer.cancel()
         if self._watch is not None:
             self._watch.close()
+        if self._user is not None:
+            self._user.close()
         kernel = self._kernel
         if kernel is None:
             return

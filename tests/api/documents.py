@@ -773,6 +773,7 @@ BIER: Json = {
     "bfr_id": 33,
     "bit_string_length": 64,
     "problem": "",
+    "by_process": False,
     "bfers": [
         _bfer(1, "10.0.1.2/32", 16, hostname="leaf1", host=True),
         _bfer(2, "10.0.2.2/32", 1, 5, 5, 5, hostname="leaf2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import socket
@@ -18,11 +19,14 @@ from fared.bier.forwarding import forward
 from fared.bier.header import ETHERTYPE, BierHeader, decode_header, encode_header
 from fared.core.bier import bift_id
 from fared.core.ids import ipv4_prefix
+from fared.daemon.bier import BierService
+from fared.daemon.defence import Defence
 from fared.fib.bier import BierFib, BierPlanner, BierPort
 from fared.kernel.bier import KernelBier, open_bier
 from fared.kernel.bier_table import FAMILY, TABLE, chains_of, counter_of, transaction
 from fared.kernel.nft_program import NftError, find_nft
 from fared.lab.namespaces import Netns
+from fared.router import events
 from tests.kernel.netns import Namespaces, inside, run
 
 pytestmark = [
@@ -354,3 +358,45 @@ def test_64_neighbors_are_written_in_a_moment(namespaces):
         kernel.write(planner.desired)
         assert kernel.intact()
     assert len(chains_of(planner.desired)) == 64 * 3 + 3
+
+
+async def test_without_nft_the_process_forwards_by_the_same_tables(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("fared.daemon.bier.open_bier", lambda: None)
+    fed: list[object] = []
+    service = BierService(fed.append, Log(), Defence(Log()))
+    draw = random.Random(box.length)
+    with inside(box.router):
+        service.start()
+        service.apply(events.ApplyBier(box.plan(*usual(box, weights=(1, 3)))))
+        await asyncio.sleep(0)
+        assert fed == [events.BierAdopted(), events.BierApplied()]
+        bits = [1 << i - 1 for i in box.birt]
+        for entropy in range(16):
+            string = sum(draw.sample(bits, draw.randint(1, len(bits))))
+            wanted = {at: n for at, n in box.expected(string, entropy).items() if at[0] != "lo"}
+            box.send(string, entropy)
+            seen: Counter[tuple[str, int, int]] = Counter()
+            for _ in range(200):
+                await asyncio.sleep(0.005)
+                seen += box.received()
+                if {at for at in seen if at[0] != "lo"} == wanted.keys():
+                    break
+            assert {at: n for at, n in seen.items() if at[0] != "lo"} == wanted
+        box.send(bits[0], ttl=1)
+        await asyncio.sleep(0.05)
+        assert {name for name, _, _ in box.received()} <= {"lo"}
+        assert service.counted["received"].packets == 17
+        assert service.counted["expired"].packets == 1
+        await service.stop(remove=True)
+        box.send(bits[0])
+        await asyncio.sleep(0.05)
+        assert {name for name, _, _ in box.received()} <= {"lo"}
+
+
+class Log:
+    """Takes records."""
+
+    def warning(self, event: str, **fields: object) -> None:
+        self.last = event, fields

@@ -87,8 +87,9 @@ class BierPackets(TypedDict):
 class Bier(JsonDocument):
     """``show bier``; all values are empty if BIER does not run (``enabled``).
 
-    ``bit_string_length`` is in bits. ``problem``: why packets are not forwarded. ``bift``: the
-    tables were asked for.
+    ``bit_string_length`` is in bits. ``problem``: why packets are not forwarded.
+    ``by_process``: the daemon forwards, since nftables is missing. ``bift``: the tables were asked
+    for.
     """
 
     enabled: bool
@@ -96,6 +97,7 @@ class Bier(JsonDocument):
     bfr_id: int
     bit_string_length: int
     problem: str
+    by_process: bool
     bfers: list[Bfer]
     neighbors: list[BfrNeighborEntry]
     bifts: list[BiftEntry]

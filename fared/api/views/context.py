@@ -85,11 +85,16 @@ class BierFacts(Protocol):
     def counted(self) -> Mapping[str, tuple[int, int]]:
         """Packets and bytes by name of the counter."""
 
+    @property
+    def by_process(self) -> bool:
+        """Whether the daemon forwards, not the kernel."""
+
 
 class NothingForwarded(msgspec.Struct, frozen=True):
     """The facts without BIER."""
 
     problem: str = ""
+    by_process: bool = False
     counted: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
 
