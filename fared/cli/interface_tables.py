@@ -34,6 +34,7 @@ def _interfaces(document: Json, out: Console, _now: float) -> None:
             out.print()
             _NETWORKS[proto](broadcast, out)
         _derated([e for e in entries if e["derated"]], out)
+        _health([e for e in entries if e["health"]], out)
         _authentication([e for e in entries if e["authentication"]], out)
         _ttl_security(entries, out)
         _prefix_suppression([e["interface"] for e in entries if e["prefix_suppression"]], out)
@@ -67,6 +68,31 @@ def _derated(entries: list[Json], out: Console) -> None:
             grid.add_row(entry["interface"], share, item["by"], since, item["reason"])
     out.print()
     emit(out, grid)
+
+
+def _health(entries: list[Json], out: Console) -> None:
+    """Watched links that are not well, and how long that lasts."""
+    grid = table("Sick", "Mode", ">Errors", ">Share", ">Penalty", "~What follows")
+    for entry in entries:
+        health = entry["health"]
+        if health["share"] >= 1 and not health["suppressed"]:
+            continue
+        follows = []
+        if health["share"] < 1:
+            follows.append(f"{health['reason']}; well in {human.duration(health['recovers_in'])}")
+        if health["suppressed"]:
+            follows.append(f"suppressed for {human.duration(health['reuse_in'])}")
+        grid.add_row(
+            entry["interface"],
+            health["mode"],
+            str(health["errors"]),
+            human.share(health["share"]),
+            f"{health['penalty']:.0f}",
+            "; ".join(follows),
+        )
+    if grid.row_count:
+        out.print()
+        emit(out, grid)
 
 
 def _levels(levels: list[int]) -> str:

@@ -24,6 +24,7 @@ from fared.config.bier import BierRouter
 from fared.config.flooding import FloodingOptions
 from fared.config.globs import MostExact
 from fared.config.isis import Isis, IsisInterface
+from fared.config.link_health import LinkHealth
 from fared.config.packets import PacketMatch
 from fared.config.redistribute import Redistribute
 from fared.config.restart import OspfGracefulRestart
@@ -256,6 +257,7 @@ class Config(Section, frozen=True):
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
     api: Api = Api()
+    link_health: LinkHealth = LinkHealth()
     log: Log = Log()
 
     def check(self) -> None:

@@ -217,6 +217,7 @@ class Daemon:
                 " other than 127.0.0.1"
             )
         self.operation.router_id = router_id or 0
+        self.operation.watch_links()
         self.sysctls = SettingsGuard(
             SysctlMode(fib.sysctls),
             self._wanted_sysctls,
@@ -441,6 +442,7 @@ class Daemon:
     def reconfigured(self) -> None:
         """Apply the settings of the whole router from the configuration."""
         self._logs.configure(self.config.log.level, self.config.log.format)
+        self.operation.watch_links()
         self.operation.apply()
         self.spraying.configure(self.runner.router.settings.spray)
         self.sysctls.check_soon()

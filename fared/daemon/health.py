@@ -21,8 +21,21 @@ SPEED_INTERVAL = 5.0
 AUDIT_INTERVAL = 30.0
 LAG_INTERVAL = 1.0
 CLOCK_INTERVAL = 10.0
+LINK_INTERVAL = 1.0
+"""Seconds between two judgments of the links that are watched."""
 MAX_LAG = 5.0
 """Above this lag, in seconds, the watchdog is not fed."""
+
+
+class LinkJudge(Protocol):
+    """What judges links (``operation``)."""
+
+    @property
+    def watches_links(self) -> bool:
+        """Whether any is watched."""
+
+    def check_links(self) -> None:
+        """Judge the links that are watched."""
 
 
 class HealthHost(Protocol):
@@ -37,6 +50,10 @@ class HealthHost(Protocol):
     sysctls: SettingsGuard
     log: Any  # structlog's filtering logger has no public type
 
+    @property
+    def operation(self) -> LinkJudge:
+        """What judges links."""
+
 
 class Health:
     """Runs the periodic work from ``start`` to ``stop``."""
@@ -49,6 +66,7 @@ class Health:
         self._load_error: str | None = None
         self._jobs = Periodic(host.defence.guard)
         self._lag_due = 0.0
+        self._watching = False
 
     def start(self) -> None:
         """Start."""
@@ -61,6 +79,7 @@ class Health:
         every(LAG_INTERVAL, "lag", self._measure_lag)
         self._lag_due = self._jobs.due("lag")
         every(CLOCK_INTERVAL, "clock", self._check_clock)
+        self._watch_links()
         watchdog = self._host.notifier.watchdog_interval
         if watchdog is not None:
             every(watchdog, "watchdog", self._feed_watchdog)
@@ -71,10 +90,18 @@ class Health:
         self._jobs.stop()
         self._loads.close()
 
+    def _watch_links(self) -> None:
+        """Judge links periodically, from the first one that is to be watched on."""
+        if self._host.operation.watches_links and not self._watching:
+            self._watching = True
+            self._jobs.every(LINK_INTERVAL, "link-health", self._host.operation.check_links)
+
     def reconfigured(self) -> None:
-        """Apply changed settings of the router."""
-        period = self._period()
-        if self._load_period not in (None, period):
+        """Apply changed settings of the router; before the start there is nothing to do."""
+        if self._load_period is None:
+            return
+        self._watch_links()
+        if (period := self._period()) != self._load_period:
             self._measure_every(period)
 
     def _period(self) -> float:

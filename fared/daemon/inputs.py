@@ -77,7 +77,7 @@ class Inputs:
             case monitor.InterfaceChanged(link, previous):
                 if previous is None:
                     host.sysctls.check_soon()
-                host.runner.take(host.operation.link_events(link))
+                host.runner.take(host.operation.link_changed(link, previous))
             case monitor.InterfaceRemoved(link):
                 host.runner.take([igp.LinkRemoved(link.ifindex)])
             case LocalRoutesChanged(changes):

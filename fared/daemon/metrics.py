@@ -233,6 +233,17 @@ def _links(context: ViewContext, censuses: Mapping[str, Census]) -> Iterator[Met
         "link_available_bytes_per_second", "Available bandwidth of a link", available, labels
     )
     yield gauge("link_utilization_ratio", "Outbound load over capacity", utilization, labels)
+    shares = {
+        (name,): min((item.share for item in context.derated(name)), default=1.0)
+        for (name,) in capacity
+    }
+    text = "Part of a link that may be used: less if it is drained or sick"
+    yield gauge("link_share_ratio", text, shares, labels)
+    health = {(name,): facts for (name,) in capacity if (facts := context.link_health(name))}
+    errors = {at: facts.errors for at, facts in health.items()}
+    yield gauge("link_errors", "Errors of a watched link in its window", errors, labels)
+    suppressed = {at: facts.suppressed for at, facts in health.items()}
+    yield gauge("link_suppressed", "Whether flaps of a watched link are damped", suppressed, labels)
     samples = {(result,): context.runtime.load_samples[result] for result in ("ok", "failed")}
     yield counter("load_samples", "Measurements of the load of all links", samples, ("result",))
 

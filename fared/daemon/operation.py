@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from fared.api.caller import CALLER
 from fared.api.errors import CommandError
 from fared.api.respond import Json
-from fared.api.views.context import Derating
+from fared.api.views.context import Derating, LinkHealthFacts
 from fared.config import Config
 from fared.core import igp
 from fared.core.links import Link
@@ -28,6 +30,9 @@ from fared.daemon.settings import counts_boots, link_events, router_settings
 from fared.kernel.monitor import KernelMonitor
 from fared.router import events
 from fared.router.settings import RouterSettings
+
+if TYPE_CHECKING:
+    from fared.daemon.link_health import LinkWatch
 
 CLOCK_TOLERANCE = 1.0
 """Seconds of drift between wall clock and loop clock after which the engines get a new offset."""
@@ -53,6 +58,8 @@ class Operation:
         self._host = host
         self._boot_count = BootCount(host.config.state_directory, host.log)
         self.drains = Drains(host.config.state_directory, host.log)
+        self.watch: LinkWatch | None = None
+        """Judges links; None: none is watched."""
         self._epoch = 0.0
         """Unix time at the loop's time 0, as last passed to the engines."""
         self.router_id = 0
@@ -80,12 +87,51 @@ class Operation:
     def share(self, name: str) -> float:
         """The part of a link's capacity that is advertised, 1 unless it is derated."""
         drain = self.drains.links.get(name)
-        return 1.0 if drain is None else drain.share
+        drained = 1.0 if drain is None else drain.share
+        return drained if self.watch is None else min(drained, self.watch.share(name))
 
     def deratings(self, name: str) -> list[Derating]:
         """Why the advertised capacity of a link is less than it could be."""
         drain = self.drains.links.get(name)
-        return [] if drain is None else [derating(drain)]
+        found = [] if drain is None else [derating(drain)]
+        sick = None if self.watch is None else self.watch.derating(name)
+        return found if sick is None else [*found, sick]
+
+    def link_health(self, name: str) -> LinkHealthFacts | None:
+        """How a link is; None: it is not watched."""
+        return None if self.watch is None else self.watch.facts(name)
+
+    def watch_links(self) -> None:
+        """Watch the links that ``link-health`` names, or end that."""
+        section = self._host.config.link_health
+        if self.watch is not None:
+            self.watch.configure(section)
+        elif section.interfaces:
+            from fared.daemon.link_health import LinkWatch  # noqa: PLC0415 - most watch none
+
+            host, clock = self._host, asyncio.get_running_loop().time
+            self.watch = LinkWatch(
+                section, lambda: host.monitor.links, self._treated, clock, host.log
+            )
+
+    @property
+    def watches_links(self) -> bool:
+        """Whether any link is watched for errors and flaps."""
+        return self.watch is not None
+
+    def check_links(self) -> None:
+        """Judge the links that are watched."""
+        if self.watch is not None:
+            self.watch.check()
+
+    def _treated(self, link: Link) -> None:
+        self._host.runner.feed_all(self.link_events(link))
+
+    def link_changed(self, link: Link, previous: Link | None) -> list[events.Input]:
+        """A link changed in the kernel: return its events."""
+        if self.watch is not None:
+            self.watch.link_changed(link, previous)
+        return self.link_events(link)
 
     @property
     def drained(self) -> Derating | None:
@@ -95,6 +141,8 @@ class Operation:
 
     def link_events(self, link: Link, config: Config | None = None) -> list[events.Input]:
         """The events of a link, by default for the running configuration."""
+        if self.watch is not None and link.up and self.watch.suppressed(link.name):
+            link = replace(link, up=False)
         return link_events(config or self._host.config, link, self.share(link.name))
 
     def drain(self, args: Json) -> Json:

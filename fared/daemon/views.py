@@ -88,6 +88,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             bfd=self._bfd,
             spraying=self.spraying,
             derated=self.operation.deratings,
+            link_health=self.operation.link_health,
             drained=self.operation.drained,
             bier=self.bier or NothingForwarded(),
         )

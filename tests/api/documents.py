@@ -134,6 +134,7 @@ def interface(name: str, index: int, **more: Any) -> Json:
         "utilized": 123.4 * GBIT,
         "available": 276.6 * GBIT,
         "announced_available": 280 * GBIT,
+        "health": None,
         "derated": [],
         "hello_interval": 1,
         "dead_interval": 4,
@@ -186,6 +187,38 @@ INTERFACES: Json = {
             available=400 * GBIT,
         ),
     ],
+}
+
+SICK_INTERFACES: Json = INTERFACES | {
+    "interfaces": [
+        interface(
+            "swp49",
+            49,
+            bandwidth=100 * GBIT,
+            available=40 * GBIT,
+            utilized=60 * GBIT,
+            derated=[
+                {"by": "anna", "share": 0.5, "at": NOW - 86_400, "reason": "optics are on order"},
+                {
+                    "by": "link-health",
+                    "share": 0.25,
+                    "at": NOW - 40,
+                    "reason": "212 errors in 1904412 packets",
+                },
+            ],
+            health={
+                "mode": "act",
+                "errors": 212,
+                "packets": 1_904_412,
+                "share": 0.25,
+                "reason": "212 errors in 1904412 packets",
+                "recovers_in": 58.0,
+                "penalty": 2310.0,
+                "suppressed": True,
+                "reuse_in": 24.3,
+            },
+        )
+    ]
 }
 
 

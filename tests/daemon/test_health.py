@@ -53,6 +53,7 @@ class Host:
         self.runtime = SimpleNamespace(utilized={}, load_samples=Counter(), event_loop_lag=0.0)
         self.monitor = SimpleNamespace(refresh=lambda: None)
         self.notifier = SimpleNamespace(watchdog_interval=None)
+        self.operation = SimpleNamespace(watches_links=False)
         self.log = SimpleNamespace(
             info=lambda event, **_: self.said.append(event),
             warning=lambda event, **_: self.said.append(event),

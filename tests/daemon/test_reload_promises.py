@@ -70,6 +70,7 @@ COMMON: Document = {
     "adaptive": {"flows": 128, "metric": "available"},
     "bfd": PROFILES,
     "bier": {"bfr-id": 201, "hosts": {"10.0.0.1": 1}},
+    "link-health": {"interfaces": {"e*": {}}},
 }
 SOURCES: Document = {
     "connected": {"prefixes": ["10.1.0.0/16"]},
@@ -112,6 +113,10 @@ OTHER: dict[str, Any] = {
     "prefixes": ["10.3.0.0/16"],
     "state-directory": "/var/lib/other",
     "http-names": ["router.example.net"],
+    "counters": "/proc/self/net/dev",
+    "mode": "act",
+    "ratio": "0.002%",
+    "share": "11%",
     "algorithm": "hmac-sha-512",
     "send-start": "2019-02-01T00:00:00Z",
     "accept-start": "2019-02-01T00:00:00Z",
@@ -139,7 +144,8 @@ IN_THE_DAEMON = {
     ("isis", "overload-on-shutdown"),
 }
 """What no engine hears of: the log is tried in ``test_logs``, the end in ``test_life`` and
-``test_drains``, and names are looked up for each request."""
+``test_drains``, names are looked up for each request, and links are judged in
+``test_link_health``."""
 NOT_IN_USE = {
     ("bfd", "profiles", "used", "strict"),
     ("ospf", "areas", "0.0.0.1", "interfaces", "e*", "bfd", "strict"),
@@ -167,11 +173,11 @@ def written_out(protocol: str) -> Document:
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Every setting below; of the keys only the second, which is not sent."""
+    """Every setting below; of keys and steps only the second: that key is not sent."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from leaves(part, (*path, key))
-    elif isinstance(value, list) and path[-1] == "keys":
+    elif isinstance(value, list) and path[-1] in ("keys", "steps"):
         yield from leaves(value[1], (*path, 1))
     else:
         yield path
@@ -334,7 +340,7 @@ def test_a_changed_setting_does_what_diff_says(pair: Pair, path: Path):
         assert (reached, ended) == (False, False)
         assert pair.running == config_of(pair.document)
     else:
-        assert reached or path in IN_THE_DAEMON | NOT_IN_USE
+        assert reached or path in IN_THE_DAEMON | NOT_IN_USE or path[0] == "link-health"
         assert pair.running == wanted
         assert ended is (change.action is Reload.BOUNCE)
 
@@ -357,7 +363,7 @@ def test_every_setting_was_tried():
 
 def _general(path: Path) -> Path:
     """A path with ``*`` in place of what an operator names."""
-    named = {"interfaces", "areas", "ranges", "keys", "profiles", "hosts"}
+    named = {"interfaces", "areas", "ranges", "keys", "steps", "profiles", "hosts"}
     return tuple("*" if at and path[at - 1] in named else key for at, key in enumerate(path))
 
 

@@ -19,6 +19,25 @@ class Derated(TypedDict):
     reason: str
 
 
+class LinkHealthStatus(TypedDict):
+    """How a link is that ``link-health`` watches; in mode monitor nothing follows.
+
+    ``errors`` among ``packets`` of the last window; ``share`` of the capacity is left, for
+    ``reason``, and all of it ``recovers_in`` so many seconds at the earliest. ``penalty`` of flaps
+    (RFC 2439); a ``suppressed`` link is not used before ``reuse_in`` seconds.
+    """
+
+    mode: str
+    errors: int
+    packets: int
+    share: float
+    reason: str
+    recovers_in: Seconds
+    penalty: float
+    suppressed: bool
+    reuse_in: Seconds
+
+
 class LinkStatus(TypedDict):
     """``bandwidth`` is the capacity of the link, ``bandwidth_source`` its source.
 
@@ -34,6 +53,7 @@ class LinkStatus(TypedDict):
     bandwidth_source: str | None
     utilized: BytesPerSecond
     available: BytesPerSecond
+    health: LinkHealthStatus | None
     derated: list[Derated]
     announced_available: BytesPerSecond
 

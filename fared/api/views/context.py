@@ -114,6 +114,24 @@ class Derating(msgspec.Struct, frozen=True):
     reason: str
 
 
+class LinkHealthFacts(msgspec.Struct, frozen=True):
+    """How a watched link is: errors and packets of the last window, penalty of its flaps.
+
+    ``share``: what is left of its capacity, in mode monitor what would be; ``reason``: why, empty
+    while it is well. ``recovers_in``, ``reuse_in``: seconds, 0 where nothing is to end.
+    """
+
+    mode: str
+    errors: int
+    packets: int
+    share: float
+    reason: str
+    recovers_in: float
+    penalty: float
+    suppressed: bool
+    reuse_in: float
+
+
 class ViewContext(msgspec.Struct, dict=True):
     """The daemon at one time: ``now`` on the router's clock, ``wall`` the same in Unix time."""
 
@@ -134,6 +152,8 @@ class ViewContext(msgspec.Struct, dict=True):
     spraying: SprayFacts = NothingSprayed()
     derated: Callable[[str], Sequence[Derating]] = lambda _: ()
     """Why the advertised capacity of a link (by name) is less than it could be."""
+    link_health: Callable[[str], LinkHealthFacts | None] = lambda _: None
+    """How a link is; None: it is not watched."""
     drained: Derating | None = None
     """Why the router is drained by an operator."""
     bier: BierFacts = NothingForwarded()

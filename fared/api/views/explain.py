@@ -90,7 +90,17 @@ def _reason(context: ViewContext, prefix: Prefix, explained: ExplainedHop) -> st
     others = f" and {more} more" if more else ""
     local = explained.limits[0].tail == context.instance_of(prefix).root
     where = "its own link, " if local and len(names) == 1 else ""
-    return f"carries {capacity}, limited by {where}{', '.join(names)}{others}"
+    derated = _derated(context, explained.hop.interface) if local else ""
+    return f"carries {capacity}, limited by {where}{', '.join(names)}{others}{derated}"
+
+
+def _derated(context: ViewContext, interface: str) -> str:
+    """Say who or what derates our own link, if anybody does."""
+    worst = min(context.derated(interface), key=lambda item: item.share, default=None)
+    if worst is None:
+        return ""
+    why = f": {worst.reason}" if worst.reason else ""
+    return f"; {interface} is derated to {worst.share:.0%} by {worst.by}{why}"
 
 
 def _limit_name(context: ViewContext, link: LimitingLink) -> str:

@@ -9,7 +9,7 @@ from fared.api.views.context import ViewContext, finite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fared.api.schema.link import AuthenticationStatus, LinkStatus
+    from fared.api.schema.link import AuthenticationStatus, LinkHealthStatus, LinkStatus
     from fared.api.schema.system import FloodingStatus
     from fared.core.dynamic_flooding import TopologyView
     from fared.core.keys import KeyringView
@@ -38,11 +38,29 @@ def link_facts(context: ViewContext, view: InterfaceView | CircuitView) -> LinkS
         "bandwidth_source": source,
         "utilized": utilized,
         "available": available,
+        "health": _health(context, name),
         "derated": [
             {"by": item.by, "share": item.share, "at": item.at, "reason": item.reason}
             for item in context.derated(name)
         ],
         "announced_available": finite(view.advertised_available),
+    }
+
+
+def _health(context: ViewContext, name: str) -> LinkHealthStatus | None:
+    facts = context.link_health(name)
+    if facts is None:
+        return None
+    return {
+        "mode": facts.mode,
+        "errors": facts.errors,
+        "packets": facts.packets,
+        "share": facts.share,
+        "reason": facts.reason,
+        "recovers_in": round(facts.recovers_in, 3),
+        "penalty": round(facts.penalty, 1),
+        "suppressed": facts.suppressed,
+        "reuse_in": round(facts.reuse_in, 3),
     }
 
 
