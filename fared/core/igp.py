@@ -22,7 +22,7 @@ EngineT = TypeVar("EngineT")
 LinkT = TypeVar("LinkT")
 
 
-class PacketReceived(msgspec.Struct, frozen=True):
+class PacketReceived(msgspec.Struct, frozen=True, gc=False):
     """A packet: its payload, and the addresses of the headers before it.
 
     ``destination`` is 0 where the socket does not report it. ``ttl`` is that of the received IP
@@ -117,7 +117,7 @@ Input = (
 )
 
 
-class SendPacket(msgspec.Struct, frozen=True):
+class SendPacket(msgspec.Struct, frozen=True, gc=False):
     """Send ``payload`` to ``destination`` out of ``ifindex``.
 
     ``source`` is the address to send from, 0 where the kernel chooses it. ``ttl`` is for the IP

@@ -75,8 +75,11 @@ DISCARD = NextHopSet((NextHop(0, "", FAMILY_IPV4, 0, NodeId(0), None, None, 1),)
 """The next-hop set of discard routes: packets are dropped."""
 
 
-class Route(msgspec.Struct, frozen=True):
-    """The best route of one prefix. ``nexthops`` None: connected here, not for the kernel."""
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """The best route of one prefix. ``nexthops`` None: connected here, not for the kernel.
+
+    It is in no cycle of references, and there may be a hundred thousand: the collector skips them.
+    """
 
     prefix: Prefix
     metric: int

@@ -56,7 +56,7 @@ class PathType(enum.IntEnum):
 EXTERNAL_TYPES = (PathType.EXTERNAL_1, PathType.EXTERNAL_2)
 
 
-class PrefixReachability(msgspec.Struct, frozen=True):
+class PrefixReachability(msgspec.Struct, frozen=True, gc=False):
     """A prefix that a node advertises, with the node's own metric for it.
 
     ``capacity`` is the path capacity that the node advertises for the prefix (bytes/s). None: it
@@ -66,6 +66,8 @@ class PrefixReachability(msgspec.Struct, frozen=True):
     and originated in another area: it is the AS boundary router, and ``distance`` the cost from
     the node to it, which breaks ties between equal metrics of external type 2 (RFC 2328 §16.4
     (6)). ``forward`` is the forwarding address (0 none): ``metric`` then counts from there.
+
+    The collector skips these, as it does routes (``rib.model``).
     """
 
     prefix: Prefix

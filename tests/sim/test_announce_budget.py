@@ -140,6 +140,7 @@ def test_in_isis_a_whole_lsp_counts_as_one():
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(4 * 3600)
 def test_weights_of_a_large_fabric_need_a_fifth_of_the_announcements():
     """A fifth of what they announce unbounded; halved during the run, a tenth."""
     fabric = started(clos3, 16, 64)  # takes minutes, and so is started once
