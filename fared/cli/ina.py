@@ -14,7 +14,6 @@ from fared.cli.ina_tables import render_plan
 from fared.cli.offline import load_database
 from fared.cli.offline_arguments import Names, WhatIf, read_changes
 from fared.cli.session import Failure
-from fared.cli.words import Words
 from fared.core.ids import NodeId
 from fared.core.units import parse_bandwidth
 from fared.ina.plan.model import Capacities, SummingJob, TreePlan
@@ -37,12 +36,7 @@ Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 """
 
 
-@click.group(cls=Words)
-def ina() -> None:
-    """Plan in-network aggregation (draft-song-ina-00)."""
-
-
-@ina.command(epilog=_EPILOG)
+@click.command(epilog=_EPILOG)
 @click.option(
     "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
 )

@@ -37,7 +37,9 @@ _LAZY = {
     "spf": Lazy(
         imported("fared.cli.offline:spf"), "Compute the routes of a saved database (offline)."
     ),
-    "ina": Lazy(imported("fared.cli.ina:ina"), "Plan in-network aggregation (offline)."),
+    "ina": Lazy(
+        imported("fared.cli.ina_jobs:ina"), "Jobs of in-network aggregation, and their planning."
+    ),
     "plan": Lazy(imported("fared.cli.plan:plan"), "Plan failures and jobs (offline)."),
     "lsdb": Lazy(
         imported("fared.cli.offline:lsdb"), "Make a database file from a capture (offline)."

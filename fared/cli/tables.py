@@ -23,6 +23,7 @@ _TABLES = MappingProxyType(
         "kernel_tables": "fib convergence",
         "bfd_tables": "bfd",
         "bier_tables": "bier",
+        "ina_job_tables": "ina",
     }
 )
 """The documents for which a module has tables."""

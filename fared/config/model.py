@@ -232,6 +232,13 @@ class Api(Section, frozen=True):
     http_names: tuple[values.NotEmpty, ...] = ()
 
 
+class Ina(Section, frozen=True):
+    """In-network aggregation: jobs are flooded, and ``fared-ina`` behind ``socket`` sums."""
+
+    enabled: Annotated[bool, Reload.RESTART] = False
+    socket: Annotated[values.NotEmpty, Reload.RESTART] = "/run/fared-ina/ina.sock"
+
+
 class Log(Section, frozen=True):
     """Logging. ``auto``: JSON under systemd, text elsewhere."""
 
@@ -256,6 +263,7 @@ class Config(Section, frozen=True):
     bier: Annotated[BierRouter | None, EMPTY_IS_MEANT, Reload.RESTART] = None
     adaptive: Adaptive = Adaptive()
     fib: Fib = Fib()
+    ina: Ina = Ina()
     api: Api = Api()
     link_health: LinkHealth = LinkHealth()
     log: Log = Log()

@@ -98,6 +98,12 @@ class GracefulRestartBegun(msgspec.Struct, frozen=True):
     planned: bool
 
 
+class InformationOffered(msgspec.Struct, frozen=True):
+    """All that this router floods for an application, by key (``core.information``)."""
+
+    items: dict[int, bytes]
+
+
 class LimitsReset(msgspec.Struct, frozen=True):
     """Zero the counts of full databases, and ask neighbors again for what was ignored."""
 
@@ -114,6 +120,7 @@ Input = (
     | GracefulRestartRequested
     | GracefulRestartBegun
     | LimitsReset
+    | InformationOffered
 )
 
 
@@ -160,6 +167,18 @@ class AdjacencyChanged(msgspec.Struct, frozen=True):
     level: int | None = None
 
 
+class InformationUpdated(msgspec.Struct, frozen=True):
+    """What another router floods for an application changed; ``value`` None: withdrawn.
+
+    ``area`` is a level in IS-IS.
+    """
+
+    area: int
+    node: NodeId
+    key: int
+    value: bytes | None
+
+
 class LogRecord(msgspec.Struct, frozen=True):
     """One log line: a stable event name and its fields, already limited in rate per source."""
 
@@ -168,4 +187,12 @@ class LogRecord(msgspec.Struct, frozen=True):
     fields: dict[str, object] = msgspec.field(default_factory=dict)
 
 
-Output = SendPacket | OpenInterface | CloseInterface | AdjacencyChanged | LogRecord | BfdWanted
+Output = (
+    SendPacket
+    | OpenInterface
+    | CloseInterface
+    | AdjacencyChanged
+    | LogRecord
+    | BfdWanted
+    | InformationUpdated
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fared.api.documents import BY_COMMAND
 from fared.api.errors import CommandError
@@ -14,6 +14,9 @@ from fared.daemon.config_change import ConfigChanges
 from fared.daemon.operation import Operation
 from fared.daemon.restart import GracefulRestart
 from fared.daemon.views import ViewSource
+
+if TYPE_CHECKING:
+    from fared.daemon.ina import InaService
 
 Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
 
@@ -27,6 +30,10 @@ class ActionHost(Protocol):
     operation: Operation
     restarts: GracefulRestart
     views: ViewSource
+
+    @property
+    def ina(self) -> InaService | None:
+        """Jobs of in-network aggregation; None: it is not enabled."""
 
 
 def answer(host: ActionHost, command: str, args: Json) -> Answer:
@@ -47,10 +54,20 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
         "config-rollback": lambda: host.changes.rollback(args),
         "config-history": host.changes.history,
     }
+    if command.startswith("ina-"):
+        return _aggregation(host, command, args)
     action = actions.get(command)
     if action is None:
         raise CommandError("unknown-command", f"no such command: {command}")
     return action()
+
+
+def _aggregation(host: ActionHost, command: str, args: Json) -> Answer:
+    if host.ina is None:
+        raise CommandError("bad-argument", "in-network aggregation is not enabled (ina: enabled)")
+    from fared.daemon.ina_report import aggregation  # noqa: PLC0415 - loaded where it runs
+
+    return aggregation(host.ina, command, args)
 
 
 def _saved(host: ActionHost, args: Json) -> Answer:

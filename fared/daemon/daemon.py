@@ -61,6 +61,7 @@ from fared.startup import release_freed, set_aside, share_heap
 if TYPE_CHECKING:
     from fared.daemon.bfd import BfdClient
     from fared.daemon.bier import BierService
+    from fared.daemon.ina import InaService
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -133,6 +134,7 @@ class Daemon:
         self._failure: BaseException | None = None
         self._inputs = Inputs(self)
         self.bfd: BfdClient | None = None
+        self.ina: InaService | None = None
         self._turned_away = RateLimitedLog(self.log.warning, "client-turned-away")
 
     # -- life -------------------------------------------------------------------------------
@@ -191,6 +193,7 @@ class Daemon:
         self._open_kernel()
         self._make_router()
         self._make_onlookers()
+        self._start_aggregation()
 
     def _open_kernel(self) -> None:
         """Open the FIB and the monitor, and watch the sysctls that routing needs."""
@@ -293,6 +296,15 @@ class Daemon:
         if self.bier is not None:
             self.bier.look_soon()
 
+    def _start_aggregation(self) -> None:
+        """Connect to ``fared-ina``, where the configuration wants it."""
+        if self.config.ina.enabled:
+            from fared.daemon.ina import InaService  # noqa: PLC0415 - only where it is enabled
+
+            self.ina = InaService(
+                self.runner, self.config.ina.socket, self.log, self.monitor.links.values
+            )
+
     async def _adoptable(self) -> FibState:
         """Return our objects in the kernel. Raises DaemonError if they cannot be read."""
         loop = asyncio.get_running_loop()
@@ -360,6 +372,8 @@ class Daemon:
         self.runner.stop()
         if self.bfd is not None:
             self.bfd.stop()
+        if self.ina is not None:
+            self.ina.stop()
         for io in self.io.values():
             io.close_all()
         self.monitor.close()

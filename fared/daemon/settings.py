@@ -23,6 +23,7 @@ from fared.core.backoff import BackoffSettings
 from fared.core.database_limit import LimitSettings
 from fared.core.ids import AreaId, RouterId
 from fared.core.igp import LinkChanged
+from fared.core.information import APPLICATION, OPAQUE_TYPE
 from fared.core.links import Link
 from fared.fib.settings import FibSettings, Granularity, SprayMatch, SpraySettings
 from fared.isis.ids import LevelSet
@@ -217,6 +218,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
         stub_router_on_startup=router.stub_router_on_startup,
         redistribute=_redistribution(router.redistribute),
         path_capacity_code=router.path_capacity_sub_tlv or None,
+        information_type=OPAQUE_TYPE if config.ina.enabled else None,
         adjacency_stagger=router.adjacency_stagger,
         reduction=router.flooding.settings(),
         graceful_restart=GracefulRestartSettings(
@@ -308,6 +310,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         lsp_refresh_interval=section.lsp_refresh,
         advertise=advertise_settings(config),
         path_capacity_code=section.path_capacity_sub_tlv or None,
+        information_application=APPLICATION if config.ina.enabled else None,
         reduction=section.flooding.settings(),
         fast_flooding=FastFloodingSettings(
             enabled=section.fast_flooding.enabled,

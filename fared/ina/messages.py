@@ -134,6 +134,8 @@ class InaState(msgspec.Struct, frozen=True, tag="state"):
 
     address: str
     port: int
+    instance: int
+    """Another number after each start."""
     memory: int
     memory_limit: int
     job_limit: int

@@ -104,6 +104,7 @@ class InaProcess:
         self.settings, self._clock = settings, clock
         self.counters: Counter[str] = Counter()
         self._running = True
+        self._instance = int.from_bytes(os.urandom(4), "big")
         self._log = structlog.get_logger("fared-ina")
         self._limit = LogRateLimiter()
         self._udp = open_udp(settings.address, settings.port)
@@ -264,6 +265,7 @@ class InaProcess:
         return InaState(
             address=settings.address,
             port=settings.port,
+            instance=self._instance,
             memory=self.jobs.memory(),
             memory_limit=settings.memory,
             job_limit=settings.jobs,

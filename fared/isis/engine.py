@@ -14,6 +14,7 @@ from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartBegun,
     GracefulRestartRequested,
+    InformationOffered,
     LimitsReset,
     LinkChanged,
     LinkRemoved,
@@ -131,6 +132,8 @@ class IsisEngine:
                 self._shutdown()
             case GracefulRestartRequested() | GracefulRestartBegun():
                 self._restart(event)
+            case InformationOffered(items):
+                self._originator.offer(items)
             case LimitsReset():
                 self._flooding.limits.reset()
 

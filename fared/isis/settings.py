@@ -152,6 +152,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     bier: BierSettings | None = None
+    information_application: int | None = None
+    """Application of GENINFO TLVs (RFC 6823) with information; None: neither sent nor read."""
     lsp_authentication: tuple[tuple[int, Keyring], ...] = ()
     """Keyring of each level that has one, as (level, keys)."""
     restart_helper: bool = False

@@ -17,6 +17,7 @@ from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartBegun,
     GracefulRestartRequested,
+    InformationOffered,
     LimitsReset,
     LinkChanged,
     LinkRemoved,
@@ -194,6 +195,8 @@ class OspfEngine:
                 self._shutdown()
             case GracefulRestartRequested() | GracefulRestartBegun():
                 self._restart(event)
+            case InformationOffered(items):
+                self._originator.offer(items)
             case LimitsReset():
                 self._flooding.limits.reset()
 

@@ -139,6 +139,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     path_capacity_code: int | None = PATH_CAPACITY
     """Code point of the path capacity sub-TLV; None: neither sent nor accepted."""
     bier: BierSettings | None = None
+    information_type: int | None = None
+    """Opaque type of an application's information; None: neither sent nor read."""
     flood_pacing: float = 0.005
     """Least gap between two floods out of one interface, in seconds; the first is immediate."""
     bandwidth_pacing: float = 0.1

@@ -153,6 +153,7 @@ ToAll = (
     | igp.GracefulRestartBegun
     | igp.LimitsReset
     | igp.ExternalRoutes
+    | igp.InformationOffered
 )
 """Inputs that concern every engine."""
 
@@ -178,7 +179,12 @@ class From(msgspec.Struct, frozen=True):
 
     proto: str
     event: (
-        igp.SendPacket | igp.OpenInterface | igp.CloseInterface | igp.AdjacencyChanged | BfdWanted
+        igp.SendPacket
+        | igp.OpenInterface
+        | igp.CloseInterface
+        | igp.AdjacencyChanged
+        | igp.InformationUpdated
+        | BfdWanted
     )
 
 

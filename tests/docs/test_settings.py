@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fared.config.bier import BierRouter
 from fared.config.isis import Isis
-from fared.config.model import Api, Config, Fib, Ospf
+from fared.config.model import Api, Config, Fib, Ina, Ospf
 from fared.config.section import Reload, Section
 from fared.config.shapes import fields_of
 from fared.kernel.sysctl import wanted_sysctls
@@ -33,9 +33,10 @@ def test_operating_lists_every_setting_that_needs_a_restart() -> None:
     own = {f"ospf: {key}" for key in _restart(Ospf)}
     assert daemon == _restart(Config) - {"ospf", "isis", "bier"} | own | {"ospf:", "isis:", "bier:"}
     assert isis == _restart(Isis) | {"isis:"}
-    bier = _restart(BierRouter) | {"bier:"}
-    assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | {"fib:", "api:"} | bier
-    listed = {Config, Ospf, Isis, BierRouter, Fib, Api}
+    named = {"fib:", "api:", "ina:"} | _restart(BierRouter) | {"bier:"}
+    assert others == fields_of(Fib).keys() - _restart(Fib) | _restart(Api) | named
+    assert fields_of(Ina).keys() == _restart(Ina), "all of it"
+    listed = {Config, Ospf, Isis, BierRouter, Fib, Api, Ina}
     assert {kind for kind in _sections() if _restart(kind)} == listed
 
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from fared.isis.ids import MAX_FRAGMENT
+from fared.isis.pdu.geninfo import GENINFO, encode_geninfo
+from fared.isis.pdu.geninfo import HEAD as GENINFO_HEAD
 from fared.isis.pdu.tlvs import IpReach, IpReachability, IsNeighbor, IsReachability, Tlv
 
 MAX_VALUE = 255
@@ -25,7 +27,10 @@ ALONE = 0
 
 
 class TlvKind(NamedTuple):
-    """Entries that may share a TLV: ``family`` 0 is IS reachability, 4 and 6 that of prefixes."""
+    """Entries that may share a TLV: ``family`` 0 is IS reachability, 4 and 6 that of prefixes.
+
+    251 is GENINFO, and ``topology`` its application.
+    """
 
     family: int
     topology: int | None = None
@@ -33,6 +38,8 @@ class TlvKind(NamedTuple):
     @property
     def head(self) -> int:
         """Bytes of the value before the first entry."""
+        if self.family == GENINFO:
+            return GENINFO_HEAD
         return 0 if self.topology is None else _TOPOLOGY_SIZE
 
 
@@ -40,7 +47,7 @@ class Item(msgspec.Struct, frozen=True):
     """One entry of a TLV. ``size`` is its encoded length; entries of a ``group`` stay together."""
 
     kind: TlvKind
-    value: IsNeighbor | IpReach
+    value: IsNeighbor | IpReach | bytes
     size: int
     group: int = ALONE
 
@@ -124,6 +131,9 @@ def _tlv(known: _Bin) -> Tlv:
     if family == 0:
         neighbors = tuple(value for value in values if isinstance(value, IsNeighbor))
         return IsReachability(neighbors, topology)
+    if family == GENINFO:
+        pieces = [value for value in values if isinstance(value, bytes)]
+        return encode_geninfo(topology or 0, pieces)
     prefixes = tuple(value for value in values if isinstance(value, IpReach))
     return IpReachability(family, prefixes, topology)
 

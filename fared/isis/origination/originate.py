@@ -6,7 +6,7 @@ generates each as soon as its throttle allows, so that a burst of events results
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from fared.core.ids import Prefix
@@ -19,10 +19,18 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.neighbors import runs_level
 from fared.isis.origination import contents
-from fared.isis.origination.fragments import ALONE, FragmentTable, Item, ItemKey
+from fared.isis.origination.fragments import (
+    ALONE,
+    FragmentTable,
+    Item,
+    ItemKey,
+    TlvKind,
+    keyed,
+)
 from fared.isis.origination.lsp_generator import LspContent, LspGenerator
 from fared.isis.pdu.auth import keyring_size
 from fared.isis.pdu.codec import tlvs_size
+from fared.isis.pdu.geninfo import GENINFO, pieces_of
 from fared.isis.pdu.tlvs import IpReach
 from fared.isis.update.flooding import Flooding
 from fared.te.announcer import Announcer, Carrier
@@ -71,6 +79,7 @@ class Originator:
         """The pseudonode number of a circuit whose DIS we are."""
         self._dirty: dict[tuple[Level, int], None] = {}
         self._headers: set[Level] = set(instance.databases)
+        self._information: dict[ItemKey, Item] = {}
         self._omitted: dict[tuple[Level, int], int] = {}
         self._speaking: set[int] = set()
         self._awaited: dict[int, Timer] = {}
@@ -235,6 +244,21 @@ class Originator:
         else:
             router.redistributed[prefix] = reach
         self._refresh_prefixes(router, (prefix,))
+
+    def offer(self, items: Mapping[int, bytes]) -> None:
+        """Advertise information of an application in all levels, instead of the former one."""
+        application = self._instance.settings.information_application
+        if application is None:
+            return
+        kind = TlvKind(GENINFO, application)
+        wanted = {
+            keyed(kind, (item, number)): Item(kind, piece, len(piece))
+            for item, value in items.items()
+            for number, piece in pieces_of(item, value)
+        }
+        for router in self._routers.values():
+            _replace(router.table, self._information, wanted)
+        self._information = wanted
 
     def renew(self, level: Level, identifier: LspId) -> None:
         """Generate an LSP again, since it expires or others have a newer one; or purge it."""

@@ -30,6 +30,7 @@ from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
 
 if TYPE_CHECKING:
     from fared.isis.ted.bier import BierTable
+    from fared.isis.ted.information import InformationTable
 
 _NOTHING = FragmentFacts()
 _ATTACHED = "attached"
@@ -80,6 +81,12 @@ class TedBuilder:
             from fared.isis.ted.bier import BierTable  # noqa: PLC0415 - where BIER runs
 
             self._bier = BierTable()
+        self._information: InformationTable | None = None
+        application = instance.settings.information_application
+        if application is not None:
+            from fared.isis.ted.information import InformationTable  # noqa: PLC0415 - likewise
+
+            self._information = InformationTable(application)
         self.attributes = PrefixAttributes()
         self.areas_stale = True
         """Whether the areas reached through level 2 may have changed."""
@@ -102,6 +109,9 @@ class TedBuilder:
             former = self._previous_facts(level, previous)
             facts = read_fragment(lsp, own=own, capacity_code=code, former=former)
         self._put(level, entry, facts, again=previous is None)
+        if self._information is not None and entry.lsp_id >> 16 != self._instance.system_id:
+            at = _node_of(level, entry), fragment_of(entry.lsp_id)
+            self._information.put(*at, None if facts is None else lsp)
 
     def _previous_facts(self, level: Level, previous: StoredLsp | None) -> Former | None:
         """The replaced LSP, and its facts."""
@@ -113,6 +123,8 @@ class TedBuilder:
 
     def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         """An LSP left the database."""
+        if self._information is not None:
+            self._information.put(_node_of(level, entry), fragment_of(entry.lsp_id), None)
         self._put(level, entry, None)
 
     def _put(
@@ -218,6 +230,8 @@ class TedBuilder:
             self._emit(key, node)
         for update in () if self._bier is None else self._bier.take():
             self._process.emit(update)
+        for offered in () if self._information is None else self._information.take():
+            self._process.emit(offered)
         pending, self._links_dirty = self._links_dirty, {}
         for level, unlinked in pending.items():
             for family in (4, 6):

@@ -65,6 +65,7 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
         **({} if plan.bfr is None else {"bier": _bier(plan.bfr)}),
+        **({"ina": _ina(control_socket)} if plan.node.ina else {}),
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
@@ -73,6 +74,10 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
 def _bier(bfr: BfrPlan) -> dict[str, Any]:
     hosts = {str(address): bfr_id for address, bfr_id in bfr.hosts.items()}
     return {"sub-domain": SUB_DOMAIN, "bfr-id": bfr.bfr_id, "bsl": bfr.length, "hosts": hosts}
+
+
+def _ina(control_socket: Path) -> dict[str, Any]:
+    return {"enabled": True, "socket": str(control_socket.parent / INA_SOCKET)}
 
 
 def _isis(plan: NodePlan) -> dict[str, Any]:

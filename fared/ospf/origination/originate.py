@@ -6,7 +6,7 @@ Router, network and TE LSAs and router information are entered here, those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from fared.core.ids import AreaId
@@ -33,6 +33,7 @@ class Originator:
         self._process = instance.process
         self._self_lsas = self_lsas
         self._networks: dict[int, SelfLsaKey] = {}
+        self._information: dict[int, bytes] = {}
         self._announcer: Announcer[Interface, AreaId] = Announcer(
             instance.process.timers,
             lambda: instance.settings.advertise,
@@ -60,6 +61,29 @@ class Originator:
 
             build = partial(bier_prefixes, instance, area.area_id)
             self._add(area, self._bier_key(), build).may_be_absent = True
+        for key in self._information:
+            self._request_information(area, key)
+
+    def offer(self, items: Mapping[int, bytes]) -> None:
+        """Originate an opaque LSA for each item of information, and flush those of former ones."""
+        if self._instance.settings.information_type is None:
+            return
+        changed = [key for key, value in items.items() if self._information.get(key) != value]
+        changed += [key for key in self._information if key not in items]
+        self._information = dict(items)
+        for area in self._instance.areas.values():
+            for key in changed:
+                self._request_information(area, key)
+
+    def _request_information(self, area: Area, item: int) -> None:
+        kind = self._instance.settings.information_type
+        assert kind is not None
+        link_state_id = opaque_link_state_id(kind, item)
+        key = LsaKey(LsType.OPAQUE_AREA, link_state_id, self._instance.router_id)
+        self.request(area, key, partial(self._information_of, item))
+
+    def _information_of(self, item: int) -> bytes | None:
+        return self._information.get(item)
 
     def add_interface(self, interface: Interface) -> None:
         """Originate the TE LSA of a link from now on; its instance is the ifindex."""

@@ -51,7 +51,7 @@ def opaque_type(link_state_id: int) -> int:
     return link_state_id >> 24
 
 
-def opaque_link_state_id(kind: OpaqueType, opaque_id: int) -> int:
+def opaque_link_state_id(kind: int, opaque_id: int) -> int:
     """The link state id of an opaque LSA; ``opaque_id`` has 24 bits (RFC 5250 §3)."""
     return kind << 24 | opaque_id & _METRIC
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fared.core.ids import AreaId, NodeId, dotted
+from fared.core.igp import InformationUpdated
 from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.origination import contents
 from fared.ospf.packet.bodies import E_BIT, NetworkLsa, RouterLsa
 from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
-from fared.ospf.packet.lsa import LsType
+from fared.ospf.packet.lsa import LSA_HEADER_SIZE, LsType
 from fared.ospf.packet.opaque import OpaqueType, RouterInformation, TeLink
 from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch
@@ -81,11 +82,7 @@ class TedBuilder:
             self._routers[area, key.advertising_router] = router
         if key.ls_type == LsType.ROUTER:
             self._router_lsa(router, entry)
-        elif opaque_type(key.link_state_id) == OpaqueType.TRAFFIC_ENGINEERING:
-            if not self._te_lsa(router, entry):
-                self._prune(area, router)
-                return
-        elif not self._information(router, entry):
+        elif not self._opaque_lsa(area, router, entry):
             self._prune(area, router)
             return
         if router.cause is None:
@@ -109,6 +106,26 @@ class TedBuilder:
         if router.cause is None:
             router.cause, router.since = cause(), self._process.now
         self._dirty[key] = router
+
+    def _opaque_lsa(self, area: AreaId, router: RouterFacts, entry: LsaEntry) -> bool:
+        """Process an opaque LSA of an area; return whether it changes the router's block."""
+        kind = opaque_type(entry.key.link_state_id)
+        if kind == self._instance.settings.information_type:
+            self._offered(area, entry)
+            return False
+        if kind == OpaqueType.TRAFFIC_ENGINEERING:
+            return self._te_lsa(router, entry)
+        return self._information(router, entry)
+
+    def _offered(self, area: AreaId, entry: LsaEntry) -> None:
+        """Pass on information of an application, of other routers."""
+        key = entry.key
+        if key.advertising_router == self._instance.router_id:
+            return
+        gone = entry.is_maxage(self._process.now)
+        value = None if gone else entry.lsa.raw[LSA_HEADER_SIZE:]
+        node, item = NodeId(key.advertising_router), key.link_state_id & _OPAQUE_ID
+        self._process.emit(InformationUpdated(area, node, item, value))
 
     def links_changed(self, area: AreaId, cause: str) -> None:
         """The full adjacencies of an area may have changed."""

@@ -1,0 +1,48 @@
+"""``fared-cli ina``: jobs of in-network aggregation; ``plan`` works offline."""
+
+from __future__ import annotations
+
+import click
+
+from fared.cli.session import Session, output_options
+from fared.cli.words import Lazy, Words, imported
+
+
+@click.group(cls=Words)
+def ina() -> None:
+    """Jobs of in-network aggregation (draft-song-ina-00), and their trees offline (plan)."""
+
+
+@ina.command()
+@output_options
+@click.pass_obj
+def jobs(session: Session) -> None:
+    """Show jobs, their trees, and for whom this router waits."""
+    session.show_answer("ina-show")
+
+
+@ina.command()
+@click.argument("name")
+@click.option("--workers", required=True, metavar="ADDRESS,...", help="Hosts, in order of rank.")
+@click.option("--mtu", type=int, help="Of the path (default: the least of this router's links).")
+@output_options
+@click.pass_obj
+def create(session: Session, *, name: str, workers: str, mtu: int | None) -> None:
+    """Create the job NAME at this router, which has its first worker."""
+    listed = [word.strip() for word in workers.split(",")]
+    session.show_answer("ina-create", args={"name": name, "workers": listed, "mtu": mtu})
+
+
+@ina.command()
+@click.argument("name")
+@output_options
+@click.pass_obj
+def delete(session: Session, *, name: str) -> None:
+    """End the job NAME: its workers get an error."""
+    session.show_answer("ina-delete", args={"name": name})
+
+
+ina.add_lazy(
+    "plan",
+    Lazy(imported("fared.cli.ina:plan"), "Compute trees, rates and bound offline (fared-tools)."),
+)

@@ -1,0 +1,282 @@
+"""In-network aggregation in the daemon: jobs between what is flooded and ``fared-ina``.
+
+Loaded where the configuration has ``ina``. ``JobManager`` decides; this module connects it to the
+router, to time, and to the unix socket of ``fared-ina``, which may end and start again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from ipaddress import AddressValueError, IPv4Address
+from typing import Any, Final
+
+import msgspec
+
+from fared.core import igp
+from fared.core.ids import NodeId, format_node
+from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
+from fared.core.links import Link
+from fared.core.wire import DecodeError
+from fared.daemon.rate_limited import RateLimitedLog
+from fared.daemon.runner import Runner
+from fared.ina.control.advert import SumCapability
+from fared.ina.control.manager import LENGTHS, JobManager, JobNetwork, ManagerError, WorkerPlace
+from fared.ina.messages import (
+    Answer,
+    InaState,
+    Install,
+    JobEpoch,
+    Remove,
+    Request,
+    RequestRefused,
+    ShowJobs,
+    WatchWorkers,
+    WorkerGone,
+)
+from fared.ina.slots.packet import largest_payload
+from fared.rib.solver import RouteSolver
+from fared.router import events
+from fared.router.protocols import ISIS
+
+_ASK_EVERY: Final = 1.0
+_RETRY: Final = 0.5
+_SILENT: Final = 5.0
+_WINDOW: Final = 16
+_MOST_LINE: Final = 8 << 20
+_KEPT_EVENTS: Final = 100
+_SOONEST: Final = 0.01
+_USUAL_MTU: Final = 1500
+
+
+class InaService:
+    """The jobs of this router. ``path`` is the unix socket of ``fared-ina``."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        path: str,
+        log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
+        links: Callable[[], Iterable[Link]],
+    ) -> None:
+        """``links`` are those of the kernel, whose least MTU limits packets."""
+        self.state: InaState | None = None
+        """What ``fared-ina`` told last; None: it does not answer."""
+        self.gone: deque[WorkerGone] = deque(maxlen=_KEPT_EVENTS)
+        self._runner, self._path, self._log, self._links = runner, path, log, links
+        self._loop = asyncio.get_running_loop()
+        limit = MAX_SIZE_ISIS if ISIS in runner.router.instances else MAX_SIZE
+        self.manager = JobManager(self._root, limit)
+        self._flooded: dict[int, bytes] = {}
+        self._installed: dict[int, int] = {}
+        """Epochs of jobs that ``fared-ina`` has, by id."""
+        self._writer: asyncio.StreamWriter | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stale = False
+        self._unreadable = RateLimitedLog(log.warning, "ina-information-refused")
+        self._refused = RateLimitedLog(log.warning, "ina-job-refused")
+        self._decode = msgspec.json.Decoder(Answer).decode
+        runner.observers.append(self._observe)
+        self._task = asyncio.create_task(self._connect_again())
+
+    def stop(self) -> None:
+        """Stop; ``fared-ina`` keeps its jobs."""
+        self._task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def _root(self) -> NodeId:
+        return self._runner.router.solver.root
+
+    # -- the router -----------------------------------------------------------------------------
+
+    def _observe(self, output: events.Output) -> None:
+        match output:
+            case events.From(_, igp.InformationUpdated(_, node, key, value)):
+                try:
+                    self.manager.learned(node, key, value, self._loop.time())
+                except DecodeError as error:
+                    self._unreadable(router=format_node(node), reason=str(error))
+                self._soon()
+            case events.Computed():
+                self._soon()
+
+    def _soon(self) -> None:
+        """Consider everything in the next turn of the loop, once."""
+        if not self._stale:
+            self._stale = True
+            self._loop.call_soon(self._consider)
+
+    def _consider(self) -> None:
+        self._stale = False
+        now = self._loop.time()
+        self.manager.network_changed(self._network(), now)
+        self.manager.tick(now)
+        self._apply()
+
+    def _solvers(self) -> Iterator[RouteSolver]:
+        for instance in self._runner.router.instances.values():
+            yield from instance.solvers.values()
+
+    def _network(self) -> JobNetwork:
+        """Return links that both ends describe; of two databases the larger capacity counts."""
+        links: dict[tuple[int, int], float] = {}
+        for solver in self._solvers():
+            for area in solver.areas:
+                for pair, rate in _links(solver, area).items():
+                    links[pair] = max(links.get(pair, 0.0), rate)
+        return JobNetwork(links, _reachable(links, self._root))
+
+    def _apply(self) -> None:
+        """Flood and install what the manager wants, and wake up when it is due."""
+        items = self.manager.items()
+        if items != self._flooded:
+            self._flooded = items
+            self._runner.feed(igp.InformationOffered(items))
+        wanted = self.manager.wanted()
+        for job_id, job in wanted.items():
+            self._install(job_id, job)
+        for job_id in [job_id for job_id in self._installed if job_id not in wanted]:
+            if self._send(Remove(job_id, "deleted")):
+                del self._installed[job_id]
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self.manager.next_deadline()
+        if due is not None:
+            self._timer = self._loop.call_at(max(due, self._loop.time() + _SOONEST), self._consider)
+
+    def _install(self, job_id: int, job: JobEpoch) -> None:
+        epoch = job.setup.epoch
+        if self._installed.get(job_id) != epoch and self._send(Install(job, int(self._root))):
+            self._installed[job_id] = epoch
+            self._log.info("ina-epoch", job=job.name, epoch=epoch, reason=job.reason)
+
+    # -- fared-ina ------------------------------------------------------------------------------
+
+    async def _connect_again(self) -> None:
+        """Keep a connection, and ask for the state every second."""
+        while True:
+            with contextlib.suppress(OSError, TimeoutError, ValueError):
+                await self._talk()
+            self._lost()
+            await asyncio.sleep(_RETRY)
+
+    async def _talk(self) -> None:
+        reader, writer = await asyncio.open_unix_connection(self._path, limit=_MOST_LINE)
+        self._writer, self._installed = writer, {}
+        asking = asyncio.create_task(self._ask())
+        try:
+            self._send(WatchWorkers())
+            while line := await asyncio.wait_for(reader.readline(), _SILENT):
+                self._take(line)
+        finally:
+            asking.cancel()
+            writer.close()
+
+    async def _ask(self) -> None:
+        while self._send(ShowJobs()):  # noqa: ASYNC110 - it waits for time alone
+            await asyncio.sleep(_ASK_EVERY)
+
+    def _take(self, line: bytes) -> None:
+        """Process an answer. Raises msgspec.MsgspecError, a ValueError, for another version's."""
+        match self._decode(line):
+            case InaState() as state:
+                if self.state is None:
+                    self._log.info("ina-process-found", address=state.address)
+                self.state = state
+                found = SumCapability(state.address, state.port, state.instance, state.memory_limit)
+                self.manager.process_found(found, self._loop.time())
+                self._apply()
+            case WorkerGone() as event:
+                self.gone.append(event)
+                if event.lost:
+                    self._log.warning("ina-worker-lost", job=event.job_id, bfr_id=event.bfr_id)
+            case RequestRefused(reason):
+                self._refused(reason=reason)
+
+    def _lost(self) -> None:
+        if self.state is not None:
+            self._log.warning("ina-process-lost", socket=self._path)
+        self.state, self._writer = None, None
+        self.manager.process_found(None, self._loop.time())
+        self._apply()
+
+    def _send(self, request: Request) -> bool:
+        if self._writer is None or self._writer.is_closing():
+            return False
+        self._writer.write(msgspec.json.encode(request) + b"\n")
+        return True
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def create(self, name: str, workers: Sequence[str], mtu: int | None) -> JobEpoch:
+        """Begin a job of these hosts, by address. Raises ManagerError.
+
+        ``mtu`` None: the least one of this router's links.
+        """
+        self._consider()
+        length = next((size for size in LENGTHS if len(workers) <= size), LENGTHS[-1])
+        used = [link.mtu for link in self._links() if link.up and not link.loopback]
+        payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
+        places = [WorkerPlace(address, self._leaf_of(address)) for address in workers]
+        job = self.manager.create(name, places, payload, _WINDOW, self._loop.time())
+        self._apply()
+        return job
+
+    def delete(self, name: str) -> None:
+        """End a job. Raises ManagerError."""
+        self.manager.delete(name, self._loop.time())
+        self._apply()
+
+    def _leaf_of(self, text: str) -> NodeId:
+        """Return the router that advertises the longest prefix of a host. Raises ManagerError."""
+        try:
+            address = int(IPv4Address(text))
+        except AddressValueError as error:
+            raise ManagerError(f"{text} is not an IPv4 address") from error
+        found: tuple[int, NodeId] = max(self._advertisers(address), default=(0, NodeId(0)))
+        if not found[0]:
+            raise ManagerError(f"no router advertises a prefix of {text}")
+        return found[1]
+
+    def _advertisers(self, address: int) -> Iterator[tuple[int, NodeId]]:
+        """Yield length of the prefix and router of all prefixes of an address."""
+        for solver in self._solvers():
+            for area in solver.areas:
+                for node in solver.ted(area).blocks:
+                    for reachable in solver.advertised_by(area, node):
+                        prefix = reachable.prefix
+                        shift = 32 - prefix.length
+                        if prefix.family == 4 and address >> shift == prefix.network >> shift:
+                            yield prefix.length, node
+
+
+def _links(solver: RouteSolver, area: int) -> dict[tuple[int, int], float]:
+    """Return the capacity of the links of an area, bytes/s; unknown ones are unlimited."""
+    found: dict[tuple[int, int], float] = {}
+    for node, block in solver.ted(area).blocks.items():
+        for far, rate in zip(block.neighbors.tolist(), block.capacities.tolist(), strict=True):
+            found[node, far] = found.get((node, far), 0.0) + (
+                math.inf if math.isnan(rate) else rate
+            )
+    return {pair: rate for pair, rate in found.items() if pair[::-1] in found}
+
+
+def _reachable(links: Mapping[tuple[int, int], float], start: NodeId) -> frozenset[NodeId]:
+    """Return the vertices that links connect with one."""
+    neighbors: dict[int, list[int]] = {}
+    for (near, far), rate in links.items():
+        if rate > 0 and links[far, near] > 0:
+            neighbors.setdefault(near, []).append(far)
+    found, queue = {int(start)}, [int(start)]
+    while queue:
+        for far in neighbors.get(queue.pop(), ()):
+            if far not in found:
+                found.add(far)
+                queue.append(far)
+    return frozenset(map(NodeId, found))

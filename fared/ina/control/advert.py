@@ -1,0 +1,98 @@
+"""What is flooded: a router's capability, and a job with its trees.
+
+A job is msgpack, compressed: the trees of a job differ little. A router that cannot read one, or
+does not know its version, ignores it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Final
+
+import msgspec
+
+from fared.core.ids import NodeId
+from fared.core.wire import DecodeError
+from fared.ina.messages import JobEpoch
+from fared.ina.plan.model import Vertex
+from fared.ina.slots.setup import SetupError
+
+CAPABILITY_KEY: Final = 0
+_VERSION: Final = 1
+_CAPABILITY = struct.Struct("!BxH4sIQ")
+_MOST_RAW: Final = 1 << 20
+"""Bytes of a job, so that a small value cannot become a large one."""
+MOST_JOB_ID: Final = (1 << 22) - 1
+
+
+class SumCapability(msgspec.Struct, frozen=True):
+    """A router that sums: its address and port, and the most bytes of slots.
+
+    ``instance`` differs after each start of ``fared-ina``, whose slots are empty then.
+    """
+
+    address: str
+    port: int
+    instance: int
+    memory: int
+
+
+class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
+    """A job as its head floods it. ``leaves`` has the router of each worker, by BFR-id."""
+
+    job: JobEpoch
+    leaves: dict[int, Vertex]
+    payload: int
+    window: int
+    ended: bool = False
+
+    @property
+    def key(self) -> int:
+        """The key of its information: another one in the next epoch, which so is never delayed.
+
+        OSPF and IS-IS limit how often one LSA or LSP changes.
+        """
+        return 2 * self.job.setup.job_id + self.job.setup.epoch % 2
+
+
+def encode_capability(given: SumCapability) -> bytes:
+    """Encode a capability."""
+    address = bytes(int(part) for part in given.address.split("."))
+    return _CAPABILITY.pack(_VERSION, given.port, address, given.instance, given.memory)
+
+
+def decode_capability(value: bytes) -> SumCapability:
+    """Decode a capability. Raises DecodeError."""
+    if len(value) < _CAPABILITY.size:
+        raise DecodeError("truncated", len(value), "capability of aggregation")
+    version, port, address, instance, memory = _CAPABILITY.unpack_from(value)
+    if version != _VERSION:
+        raise DecodeError("version", 0, str(version))
+    return SumCapability(".".join(map(str, address)), port, instance, memory)
+
+
+def encode_job(advert: JobAdvert) -> bytes:
+    """Encode a job."""
+    return bytes((_VERSION,)) + zlib.compress(msgspec.msgpack.encode(advert), 9)
+
+
+def decode_job(value: bytes) -> JobAdvert:
+    """Decode a job. Raises DecodeError, also if it cannot be right."""
+    if value[:1] != bytes((_VERSION,)):
+        raise DecodeError("version", 0, value[:1].hex())
+    try:
+        raw = zlib.decompressobj().decompress(value[1:], _MOST_RAW)
+        advert = msgspec.msgpack.decode(raw, type=JobAdvert)
+        advert.job.checked()
+    except (zlib.error, msgspec.MsgspecError, SetupError, RecursionError) as error:
+        raise DecodeError("tlv", 1, f"job of aggregation: {error}") from error
+    if set(advert.leaves) != set(advert.job.setup.workers):
+        raise DecodeError("tlv", 1, "job of aggregation: workers without a router")
+    return advert
+
+
+def leaves_in_order(advert: JobAdvert) -> list[NodeId]:
+    """Return the routers of workers, by the lowest BFR-id of each: who may be head, in turn."""
+    found = dict.fromkeys(NodeId(leaf) for _, leaf in sorted(advert.leaves.items()))
+    return list(found)

@@ -1,0 +1,238 @@
+"""Which router leads a job, and when an epoch begins, on a virtual clock with flooding."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fared.core.ids import NodeId
+from fared.core.wire import DecodeError
+from fared.ina.control.advert import (
+    SumCapability,
+    decode_capability,
+    decode_job,
+    encode_capability,
+    encode_job,
+)
+from fared.ina.control.manager import JobManager, JobNetwork, ManagerError, WorkerPlace
+from tests.ina.fabrics import both, clos, leaf
+
+LEAVES = [NodeId(leaf(number)) for number in (1, 2, 3)]
+SPINES = [NodeId(1), NodeId(2)]
+LIMIT = 60_000
+
+
+class Flooded:
+    """Managers of two spines and three leaves; ``exchange`` floods until nothing changes."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.alive = {*SPINES, *LEAVES}
+        self.managers = {node: JobManager(node, LIMIT) for node in self.alive}
+        self.seen: dict[NodeId, dict[int, bytes]] = {node: {} for node in self.alive}
+        self.changes: dict[tuple[int, int], float] = {}
+        for node in self.alive:
+            self.begin_process(node, 1)
+        self.route()
+
+    def begin_process(self, node: NodeId, instance: int | None) -> None:
+        found = (
+            None if instance is None else SumCapability(f"10.9.0.{node}", 54200, instance, 1 << 20)
+        )
+        self.managers[node].process_found(found, self.now)
+
+    def route(self) -> None:
+        links = clos(2, 3, self.changes).links
+        up = {pair: rate for pair, rate in links.items() if {*pair} <= self.alive}
+        for node in self.alive:
+            self.managers[node].network_changed(JobNetwork(up, frozenset(self.alive)), self.now)
+        self.exchange()
+
+    def exchange(self) -> None:
+        for _ in range(20):
+            changed = False
+            for node in sorted(self.alive):
+                items, before = self.managers[node].items(), self.seen[node]
+                self.seen[node] = items
+                for key in sorted({*items, *before}):
+                    if items.get(key) != before.get(key):
+                        changed = True
+                        for other in self.alive - {node}:
+                            self.managers[other].learned(node, key, items.get(key), self.now)
+            if not changed:
+                return
+        raise AssertionError("adverts do not come to rest")
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while True:
+            dues = [self.managers[node].next_deadline() for node in self.alive]
+            due = min((due for due in dues if due is not None), default=end)
+            if due > end:
+                break
+            self.now = max(self.now, due)
+            for node in sorted(self.alive):
+                self.managers[node].tick(self.now)
+            self.exchange()
+            if due == end:
+                break
+            self.now += 0.01
+        self.now = end
+
+    def create(self, name: str = "job") -> None:
+        places = [WorkerPlace(f"10.0.{at}.2", node) for at, node in enumerate(LEAVES, 1)]
+        self.managers[LEAVES[0]].create(name, places, 1408, 8, self.now)
+        self.exchange()
+
+    def job(self, node: NodeId = SPINES[1]):
+        ((head, advert),) = self.managers[node].jobs.values()
+        return head, advert.job
+
+    def roots(self) -> set[int]:
+        return {tree.root for tree in self.job()[1].setup.trees}
+
+    def agreed(self) -> bool:
+        found = {self.job(node)[1].setup.epoch for node in self.alive}
+        return len(found) == 1
+
+
+@pytest.fixture
+def net() -> Flooded:
+    made = Flooded()
+    made.create()
+    return made
+
+
+def test_all_members_install_the_job_of_its_head(net):
+    head, job = net.job()
+    assert (head, job.setup.epoch, net.roots()) == (LEAVES[0], 1, {1, 2})
+    assert all(net.managers[node].wanted() for node in net.alive)
+    assert {v for v in job.members if v > 0} == {*SPINES, *LEAVES}
+
+
+def test_a_lost_link_begins_an_epoch_at_once(net):
+    net.changes = both(1, 2, 0.0)
+    net.route()
+    assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
+    assert "no link to" in net.job()[1].reason
+
+
+def test_a_capacity_that_changes_again_and_again_begins_few_epochs(net):
+    for step in range(20):
+        net.changes = both(1, 2, 0.25 + 0.1 * (step % 3))
+        net.route()
+        net.run(0.1)
+    assert net.job()[1].setup.epoch <= 3
+    net.run(5)
+    assert net.job()[1].reason == "capacities changed"
+    assert net.agreed()
+
+
+def test_a_process_that_started_again_has_lost_its_slots(net):
+    net.begin_process(SPINES[0], 2)
+    net.exchange()
+    assert (net.job()[1].setup.epoch, net.roots()) == (2, {1, 2})
+    assert "started again" in net.job()[1].reason
+
+
+def test_a_process_that_ended_is_planned_around(net):
+    net.begin_process(SPINES[0], None)
+    net.exchange()
+    assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
+
+
+def test_a_head_that_restarts_has_lost_the_job_and_the_next_leaf_leads_it(net):
+    net.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    net.begin_process(LEAVES[0], 1)
+    net.route()  # its former adverts are flushed
+    for node in net.alive - {LEAVES[0]}:
+        for peer in net.alive - {LEAVES[0], node}:
+            for key, value in net.seen[peer].items():
+                net.managers[LEAVES[0]].learned(peer, key, value, net.now)
+    net.run(1)
+    assert net.job()[0] == LEAVES[1]
+    assert net.job(LEAVES[0])[0] == LEAVES[1]
+    assert net.job()[1].setup.epoch == 2
+    assert net.agreed()
+
+
+def test_a_router_of_a_worker_gets_epochs_that_began_while_it_did_not_sum(net):
+    """Its daemon starts again, while ``fared-ina`` and the workers run on."""
+    net.managers[LEAVES[1]] = JobManager(LEAVES[1], LIMIT)
+    net.route()
+    net.changes = both(1, 3, 0.0)
+    net.route()
+    epoch, job = net.job()[1].setup.epoch, net.managers[LEAVES[1]].wanted()
+    assert epoch == 2
+    assert [one.setup.epoch for one in job.values()] == [2]
+    assert LEAVES[1] in net.job()[1].members
+
+
+def test_a_head_that_is_cut_off_is_replaced_and_comes_back_as_a_follower(net):
+    net.alive.discard(LEAVES[0])
+    net.route()
+    net.run(3)
+    assert net.job()[0] == LEAVES[0], "without its worker no tree is possible"
+    net.alive.add(LEAVES[0])
+    net.route()
+    net.run(3)
+    assert net.agreed()
+
+
+def test_an_ended_job_is_forgotten_and_does_not_come_back(net):
+    former = net.seen[LEAVES[0]]
+    with pytest.raises(ManagerError, match="its head"):
+        net.managers[LEAVES[1]].delete("job", net.now)
+    net.managers[LEAVES[0]].delete("job", net.now)
+    net.exchange()
+    assert not any(net.managers[node].jobs for node in net.alive)
+    net.run(60)
+    assert not any(key for items in net.seen.values() for key in items)
+    for key, value in former.items():
+        net.managers[SPINES[0]].learned(LEAVES[2], key, value, net.now)
+    assert not net.managers[SPINES[0]].jobs
+    net.create()
+    assert net.job()[1].setup.epoch == 1
+
+
+def test_jobs_that_cannot_be_are_refused_with_the_reason():
+    net = Flooded()
+    manager = net.managers[LEAVES[0]]
+    here, there = WorkerPlace("10.0.1.2", LEAVES[0]), WorkerPlace("10.0.2.2", LEAVES[1])
+    for places, told in (
+        ([here], "1 workers"),
+        ([there, here], "create it at"),
+        ([here, WorkerPlace("10.0.9.2", NodeId(999))], "does not sum"),
+    ):
+        with pytest.raises(ManagerError, match=told):
+            manager.create("x", places, 1408, 8, net.now)
+    manager.create("x", [here, there], 1408, 8, net.now)
+    with pytest.raises(ManagerError, match="exists"):
+        manager.create("x", [here, there], 1408, 8, net.now)
+    other = manager.create("y", [here, there], 1408, 8, net.now)
+    assert other.members[-1].port == 54202, "both jobs have a worker at one host"
+
+
+# -- what is flooded --------------------------------------------------------------------------
+
+
+def test_adverts_survive_encoding(net):
+    ((_, advert),) = net.managers[SPINES[0]].jobs.values()
+    assert decode_job(encode_job(advert)) == advert
+    found = SumCapability("10.255.0.1", 54200, 7, 1 << 26)
+    assert decode_capability(encode_capability(found)) == found
+
+
+@given(st.binary(max_size=200), st.integers(0, 120))
+def test_any_bytes_give_an_advert_or_an_error(data, at):
+    net = Flooded()
+    net.create()
+    good = bytearray(next(v for k, v in net.seen[LEAVES[0]].items() if k))
+    good[at : at + len(data)] = data
+    for value in (data, bytes(good)):
+        for decode in (decode_capability, decode_job):
+            try:
+                decode(value)
+            except DecodeError:
+                continue

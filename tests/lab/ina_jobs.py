@@ -1,0 +1,101 @@
+"""A lab whose routers sum, with jobs that its daemons flood and workers as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.processes import send_signal, start_in_turn
+from tests.waiting import wait_for
+
+PROGRAM = Path(__file__).parents[1] / "ina" / "worker_program.py"
+HOSTS = ("h1", "h2", "h3")
+SHORT = 10.0
+
+
+class Jobs:
+    """A fabric whose routers sum, and workers as processes in its hosts."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    def shown(self, router: str) -> dict[str, Any]:
+        return json.loads(self.fabric.node(router).cli("--json", "ina", "jobs"))
+
+    def job(self, name: str, router: str = "L1") -> dict[str, Any]:
+        return next(job for job in self.shown(router)["jobs"] if job["name"] == name)
+
+    def create(self, name: str) -> None:
+        plan = self.fabric.plan
+        wait_for(lambda: len(self.shown("L1")["routers"]) == 5, 20, "all routers sum")
+        addresses = [str(plan.leaf_of(host)[1].peer_address) for host in HOSTS]
+        self.fabric.node("L1").cli("ina", "create", name, "--workers", ",".join(addresses))
+
+    def start(self, name: str, **given: object) -> list[subprocess.Popen[bytes]]:
+        """Start all workers; they make calls until ``calls`` are done."""
+        for rank, host in enumerate(HOSTS):
+            task = {"job": name, "rank": rank, "size": 3, "calls": 40, "elements": 200_000}
+            text = json.dumps(task | {"kind": "int", "timeout": 20.0} | given)
+            node = self.fabric.node(host)
+            node.directory.mkdir(parents=True, exist_ok=True)
+            log = self.log(name, host)
+            self._workers.append(node.netns.start([sys.executable, str(PROGRAM), text], log))
+        wait_for(lambda: all(self.lines(name)), 20, lambda: self.told(name))
+        return self._workers[-3:]
+
+    def log(self, name: str, host: str) -> Path:
+        return self.fabric.node(host).directory / f"{name}.log"
+
+    def lines(self, name: str) -> list[list[dict[str, Any]]]:
+        texts = [self.log(name, host).read_text().splitlines() for host in HOSTS]
+        return [[json.loads(line) for line in text if line[:1] == "{"] for text in texts]
+
+    def told(self, name: str) -> str:
+        return "\n".join(self.log(name, host).read_text() for host in HOSTS)
+
+    def results(self, name: str, seconds: float = 60.0) -> list[dict[str, Any]]:
+        wait_for(
+            lambda: all(len(one) == 2 for one in self.lines(name)), seconds, lambda: self.told(name)
+        )
+        return [one[1] for one in self.lines(name)]
+
+    def kill(self, router: str, program: str) -> None:
+        node = self.fabric.node(router)
+        for process in [process for process in node.processes if process.name == program]:
+            send_signal(process, signal.SIGKILL)
+            assert process.handle is not None
+            process.handle.wait()
+            node.processes.remove(process)
+
+    def restart(self, router: str) -> None:
+        """Start the daemon again; ``fared-ina`` runs on."""
+        node = self.fabric.node(router)
+        command = node.kind.commands(node.plan, node.directory)[-1]
+        start_in_turn([(node, command)], time.monotonic() + 60)
+
+    def head(self, name: str, router: str) -> str | None:
+        heads = [job["head"] for job in self.shown(router)["jobs"] if job["name"] == name]
+        return heads[0] if heads else None
+
+    def end(self, name: str) -> None:
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
+        self._workers.clear()
+        for leaf in self.fabric.plan.leaves:
+            with contextlib.suppress(LabError):  # only the head may
+                self.fabric.node(leaf.name).cli("ina", "delete", name)
+
+
+def same(results: list[dict[str, Any]]) -> bool:
+    assert all("digest" in result for result in results), results
+    return len({result["digest"] for result in results}) == 1

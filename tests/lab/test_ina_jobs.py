@@ -1,0 +1,117 @@
+"""Jobs that daemons flood: trees follow failures in the middle of calls, sums stay right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fared.lab.fabric import Fabric
+from fared.lab.waiting import await_paths
+from tests.lab.ina_jobs import SHORT, Jobs, same
+from tests.lab.test_ina import small
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    with Fabric.from_topology(small(), directory=tmp_path_factory.mktemp("lab")) as running:
+        assert await_paths(running, 60.0) is not None
+        yield Jobs(running)
+
+
+@pytest.fixture
+def jobs(shared: Jobs) -> Iterator[Jobs]:
+    """The fabric, whole again for each test."""
+    yield shared
+    fabric = shared.fabric
+    for router in ("S1", "L1"):
+        if {process.name for process in fabric.node(router).processes} != {"fared", "fared-ina"}:
+            fabric.stop_node(router)
+            fabric.start_node(router)
+    for leaf in ("L1", "L2", "L3"):
+        fabric.heal("S1", leaf)
+    assert await_paths(fabric, 60.0) is not None
+
+
+def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
+    jobs.create("known")
+    for router in ("S1", "S2", "L3"):
+        wait_for(lambda r=router: jobs.shown(r)["jobs"], SHORT, "the job is flooded")
+    wait_for(lambda: jobs.job("known", "S1")["here"], SHORT, "fared-ina has the job")
+    assert jobs.job("known", "S1")["here"]["trees"] == 1
+    jobs.start("known", calls=3)
+    assert same(jobs.results("known"))
+    jobs.end("known")
+    for router in ("S1", "L3"):
+        wait_for(lambda r=router: not jobs.shown(r)["jobs"], SHORT, "the job has ended")
+
+
+def fail_link(jobs: Jobs) -> None:
+    jobs.fabric.fail("S1", "L2")
+
+
+def fail_spine(jobs: Jobs) -> None:
+    jobs.kill("S1", "fared-ina")
+    jobs.kill("S1", "fared")
+    for leaf in ("L1", "L2", "L3"):
+        jobs.fabric.fail("S1", leaf)
+
+
+def fail_process(jobs: Jobs) -> None:
+    jobs.kill("S1", "fared-ina")
+
+
+@pytest.mark.parametrize("fail", [fail_link, fail_spine, fail_process])
+def test_trees_avoid_what_failed_in_the_middle_of_calls(jobs: Jobs, fail):
+    name = fail.__name__
+    jobs.create(name)
+    jobs.start(name, calls=60)
+    fail(jobs)
+    wait_for(lambda: jobs.job(name)["epoch"] > 1, SHORT, lambda: str(jobs.job(name)))
+    results = jobs.results(name)
+    assert same(results)
+    assert min(result["epoch"] for result in results) >= 2
+    assert [tree["root"] for tree in jobs.job(name)["trees"]] == ["10.255.0.2"]
+    assert max(result["longest"] for result in results) < 5.0
+    jobs.end(name)
+
+
+def test_another_leaf_takes_over_when_the_daemon_of_the_head_crashes(jobs: Jobs):
+    """The daemon starts again, as systemd does it, and knows the job from the others."""
+    jobs.create("headless")
+    jobs.start("headless", calls=100)
+    jobs.kill("L1", "fared")
+    jobs.restart("L1")
+    second = "10.255.0.4"
+    wait_for(lambda: jobs.head("headless", "S2") == second, 20, "L2 leads the job")
+    assert same(jobs.results("headless"))
+    wait_for(lambda: jobs.head("headless", "L1") == second, 20, "L1 follows")
+    jobs.end("headless")
+
+
+def test_weights_follow_a_changed_rate(jobs: Jobs):
+    jobs.create("rates")
+    for a, b in (("S1", "L2"), ("L2", "S1")):
+        jobs.fabric.shape(a, b, 25e6 / 8)
+    wanted = [1, 4]
+    wait_for(
+        lambda: [tree["weight"] for tree in jobs.job("rates", "S1")["trees"]] == wanted,
+        SHORT,
+        lambda: str(jobs.job("rates", "S1")),
+    )
+    for a, b in (("S1", "L2"), ("L2", "S1")):
+        jobs.fabric.shape(a, b, 100e6 / 8)
+    jobs.end("rates")
+
+
+def test_a_killed_worker_is_named_in_other_racks(jobs: Jobs):
+    jobs.create("killed")
+    workers = jobs.start("killed", calls=10**6)
+    workers[1].kill()
+    wait_for(lambda: len(jobs.lines("killed")[0]) == len(jobs.lines("killed")[2]) == 2, 10, "told")
+    found = [jobs.lines("killed")[rank][1] for rank in (0, 2)]
+    assert [(one.get("error"), one.get("ranks")) for one in found] == [("WorkerLost", [1])] * 2
+    jobs.end("killed")
