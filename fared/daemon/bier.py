@@ -59,6 +59,18 @@ class BierService:
         self._watch.start()
         self._begin(self._adopt(self._kernel))
 
+    def clear(self) -> None:
+        """Remove what a former process left: this one runs no BIER."""
+        kernel = open_bier()
+        if kernel is not None:
+            self._begin(self._clear(kernel))
+
+    async def _clear(self, kernel: KernelBier) -> None:
+        with self._defence.guard("bier"):
+            error = await self._execute(asyncio.to_thread(kernel.remove))
+            if error:
+                self._log.warning("bier-not-removed", error=error)
+
     @property
     def counted(self) -> Mapping[str, CounterValue]:
         """Packets and bytes of each counter at the last reading; another one follows."""

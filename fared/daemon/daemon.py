@@ -50,6 +50,7 @@ from fared.kernel import monitor
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.fib import KernelFib
 from fared.kernel.isis_socket import IsisSockets
+from fared.kernel.leftovers import has_bier_table
 from fared.kernel.ospf_socket import OspfSockets
 from fared.kernel.privileges import check_privileges
 from fared.kernel.sysctl import SysctlMode, Wanted
@@ -341,6 +342,10 @@ class Daemon:
         self.spraying.configure(self.runner.router.settings.spray)
         if self.bier is not None:
             self.bier.start()
+        elif has_bier_table():
+            from fared.daemon.bier import BierService  # noqa: PLC0415 - where BIER ran
+
+            BierService(self.runner.feed, self.log, self.defence).clear()
 
     async def _shut_down(self) -> None:
         on_exit = "keep" if self.leaving else self.config.fib.on_exit

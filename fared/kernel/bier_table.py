@@ -33,8 +33,9 @@ from fared.bier.birt import BfrNeighbor
 from fared.bier.header import ETHERTYPE, FIXED_SIZE
 from fared.core.bier import bift_id
 from fared.fib.bier import BierFib
+from fared.kernel.leftovers import BIER_TABLE
 
-FAMILY, TABLE = "netdev", "fared_bier"
+FAMILY, TABLE = "netdev", BIER_TABLE
 COPY = "copy_"
 RECEIVED, DELIVERED, EXPIRED, UNKNOWN, MALFORMED = COUNTERS = (
     "received",

@@ -30,8 +30,11 @@ FAILURES = 20 if SOAK else 3
 Json = dict[str, Any]
 
 
-def document(name: str, links: list[tuple[str, str]], labels: Json) -> topology.LabTopology:
-    """A fabric of these links; hosts begin with h."""
+def document(
+    name: str, links: list[tuple[str, str]], labels: Json, frr: str = ""
+) -> topology.LabTopology:
+    """A fabric of these links; hosts begin with h. ``frr``: the router that runs FRR."""
+    others = {"fared-lab.kind": "frr", **labels}
     nodes = dict.fromkeys(end for link in links for end in link)
     return topology.from_document(
         {
@@ -45,8 +48,9 @@ def document(name: str, links: list[tuple[str, str]], labels: Json) -> topology.
                     }
                 },
                 "nodes": {
-                    node: {"kind": "linux"} if node[0] == "h" else {"group": "router"}
-                    for node in nodes
+                    **{n: {"kind": "linux"} for n in nodes if n[0] == "h"},
+                    **{n: {"group": "router"} for n in nodes if n[0] != "h"},
+                    **({frr: {"kind": "linux", "labels": others}} if frr else {}),
                 },
                 "links": [{"endpoints": [f"{a}:{b}", f"{b}:{a}"]} for a, b in links],
             },
@@ -80,7 +84,8 @@ class Ears:
         self.sockets = {}
         self.lengths = set()
         for plan in fabric.plan.routers:
-            assert plan.bfr is not None
+            if plan.bfr is None:
+                continue
             self.lengths.add(plan.bfr.length)
             self.sockets[plan.bfr.bfr_id] = plan.name
             for port in plan.ports:
@@ -93,6 +98,7 @@ class Ears:
         self.senders = {
             plan.name: stack.enter_context(sender(fabric.node(plan.name).netns))
             for plan in fabric.plan.routers
+            if plan.bfr is not None
         }
         self._count = 0
 
@@ -113,7 +119,7 @@ class Ears:
 
 def reached(fabric: Fabric, wanted: set[int]) -> bool:
     """Whether all routers reach all BFERs, and their kernels have the tables."""
-    for plan in fabric.plan.routers:
+    for plan in (node for node in fabric.plan.routers if node.bfr is not None):
         found = json.loads(fabric.node(plan.name).cli("show", "bier", "--json"))
         if {b["bfr_id"] for b in found["bfers"] if not b["problem"]} != wanted:
             return False
@@ -219,3 +225,26 @@ def uplinks(fabric: Fabric, leaf: str) -> int:
     """Bytes that a leaf has sent to spines."""
     counters = fabric.view(leaf).counters()
     return sum(counters[p.name].sent_bytes for p in fabric.plan.node(leaf).fabric_ports)
+
+
+@pytest.mark.netns
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.skipif(NO_NFT, reason="nftables is not installed")
+@pytest.mark.parametrize("protocol", ["ospf", "isis"])
+def test_frr_floods_what_bfrs_advertise_and_is_no_next_hop_of_bier(tmp_path: Path, protocol: str):
+    """S1 runs FRR: unicast takes both spines, BIER only S2."""
+    made = document("mixed", clos3(), {"fared-lab.protocol": protocol}, frr="S1")
+    with Fabric.from_topology(made, directory=tmp_path / "state") as fabric, ExitStack() as stack:
+        ears = Ears(fabric, stack)
+        wait_for(lambda: reached(fabric, {*ears.ears}), 60, "all BFERs are reached")
+        (prefix,) = fabric.plan.node("L3").host_prefixes
+        view = fabric.view("L1")
+        wait_for(lambda: len(view.hops(str(prefix))) == 2, 40, "unicast over both spines")
+        found = json.loads(fabric.node("L1").cli("show", "bier", "--json"))
+        assert {n["interface"] for n in found["neighbors"]} == {"S2", "h1"}
+
+        def complete() -> bool:
+            return all(ears.arrive("L1", ears.ears, e) == Counter([*ears.ears]) for e in range(16))
+
+        wait_for(complete, 20, "packets arrive everywhere")

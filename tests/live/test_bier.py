@@ -182,6 +182,20 @@ def test_nothing_remains_after_a_clean_exit(pair: Pair):
     assert not pair.right.complaints()
 
 
+def test_a_process_without_bier_removes_the_table_of_the_former_one(pair: Pair):
+    wait_for(lambda: bool(table(pair.right)), 10, "tables")
+    pair.right.kill()
+    assert table(pair.right)
+    usual = pair.right.config
+    try:
+        pair.right.config = {key: value for key, value in usual.items() if key != "bier"}
+        pair.right.start()
+        wait_for(lambda: not table(pair.right), 10, "no table")
+        pair.right.terminate()
+    finally:
+        pair.right.config = usual
+
+
 def test_without_the_section_show_says_so(tmp_path: Path):
     """Only the view of one daemon is needed; it has no neighbor."""
     pair = Pair("bn", tmp_path)
