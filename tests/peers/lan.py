@@ -62,7 +62,7 @@ class Member:
         return SimpleNamespace(
             name=self.name,
             isis=self.isis,
-            node=SimpleNamespace(kind=self.kind, startup_config=None),
+            node=SimpleNamespace(kind=self.kind, startup_config=None, ina=False),
         )
 
     def cli(self, *arguments: str) -> str:
