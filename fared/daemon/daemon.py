@@ -288,6 +288,7 @@ class Daemon:
             io=self.io,
             log=self._logs.ring,
             bfd=lambda: self.bfd,
+            ina=lambda: self.ina,
             operation=self.operation,
             bier=self.bier,
         )

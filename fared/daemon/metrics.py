@@ -31,6 +31,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _databases(censuses)
     yield from _restarts(context)
     yield from _bfd(context)
+    yield from _aggregation(context)
     yield from _routing(context)
     yield from _kernel(context, operations)
     yield from _sprayed(context)
@@ -92,6 +93,34 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
     helping = {(part["proto"],): len(part["helping"]) for part in parts}
     text = "Neighbors that restart gracefully, with the help of this router"
     yield gauge("restarting_neighbors", text, helping, ("proto",))
+
+
+def _aggregation(context: ViewContext) -> Iterator[Metric]:
+    """In-network aggregation, where it is enabled."""
+    document = context.ina()
+    if document is None:
+        return
+    process = document["process"]
+    up = int(process is not None)
+    yield gauge("ina_process_up", "1 while fared-ina answers", {(): up}, ())
+    yield gauge("ina_jobs", "Jobs of aggregation that are flooded", {(): len(document["jobs"])}, ())
+    epochs: dict[Labels, int] = {}
+    waiting: dict[Labels, int] = {}
+    slots: dict[Labels, int] = {}
+    packets: dict[Labels, int] = {}
+    for job in document["jobs"]:
+        name, here = job["name"], job["here"]
+        epochs[(name,)] = job["epoch"]
+        if here is not None:
+            waiting[(name,)] = len(here["waits_for"])
+            slots[name, "open"] = here["open_slots"]
+            slots[name, "other"] = here["slots"] - here["open_slots"]
+            packets.update({(name, result): n for result, n in here["counters"].items()})
+    yield gauge("ina_epoch", "Epoch of a job", epochs, ("job",))
+    yield gauge("ina_waits_for", "Workers that open slots here lack", waiting, ("job",))
+    yield gauge("ina_slots", "Slots of a job in this router", slots, ("job", "state"))
+    text = "Packets of a job in this router, by what was done with them"
+    yield counter("ina_packets", text, packets, ("job", "result"))
 
 
 def _bfd(context: ViewContext) -> Iterator[Metric]:

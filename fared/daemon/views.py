@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
     from fared.daemon.bfd import BfdClient
     from fared.daemon.bier import BierService
+    from fared.daemon.ina import InaService
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     io: Mapping[str, Sockets]
     log: deque[Json]
     bfd: Callable[[], BfdClient | None]
+    ina: Callable[[], InaService | None]
     operation: Operation
     bier: BierService | None
 
@@ -86,6 +88,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             counters=self._counters,
             foreign=self._foreign_routes,
             bfd=self._bfd,
+            ina=self._ina,
             spraying=self.spraying,
             derated=self.operation.deratings,
             link_health=self.operation.link_health,
@@ -100,6 +103,14 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             why = error.strerror or str(error)
             raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
+
+    def _ina(self) -> Mapping[str, Any] | None:
+        service = self.ina()
+        if service is None:
+            return None
+        from fared.daemon.ina_report import document  # noqa: PLC0415 - where it is enabled
+
+        return document(service)
 
     def _bfd(self) -> Bfd | None:
         client = self.bfd()

@@ -52,7 +52,7 @@ def run_ina(
     number = time.monotonic_ns() % _MOST_ID
     job = LabJob(fabric, f"lab-{number}", number, hosts)
     job.install(rate)
-    workers = Workers(fabric, job, size, iterations, timeout)
+    workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
     meter = LinkMeter(fabric, rate, interval)
     try:
         workers.start()
@@ -76,21 +76,28 @@ class Workers:
     """The worker processes of a job, one a host."""
 
     def __init__(
-        self, fabric: Fabric, job: LabJob, size: int, iterations: int, timeout: float
+        self,
+        fabric: Fabric,
+        name: str,
+        hosts: Sequence[str],
+        size: int,
+        iterations: int,
+        *,
+        timeout: float,
     ) -> None:
-        self._fabric, self._job, self._timeout = fabric, job, timeout
-        self._size, self._iterations = size, iterations
+        self._fabric, self._name, self._hosts = fabric, name, tuple(hosts)
+        self._size, self._iterations, self._timeout = size, iterations, timeout
         self._processes: list[NodeProcess] = []
 
     def start(self) -> None:
         """Start all workers."""
-        for rank, host in enumerate(self._job.hosts):
+        for rank, host in enumerate(self._hosts):
             node = self._fabric.node(host)
             node.directory.mkdir(parents=True, exist_ok=True)
             task = Task(
-                self._job.job.name,
+                self._name,
                 rank,
-                len(self._job.hosts),
+                len(self._hosts),
                 self._size,
                 self._iterations,
                 min(self._timeout, 30.0),
@@ -104,7 +111,7 @@ class Workers:
     def running(self, now: float) -> bool:
         """Whether any worker still runs. Raises LabError if one failed or time is over."""
         alive = False
-        for host, process in zip(self._job.hosts, self._processes, strict=True):
+        for host, process in zip(self._hosts, self._processes, strict=True):
             assert process.handle is not None
             code = process.handle.poll()
             if code is None:
@@ -122,6 +129,13 @@ class Workers:
                 assert process.handle is not None
                 process.handle.send_signal(signal.SIGKILL)
         end(self._processes)
+
+    @property
+    def epoch(self) -> int:
+        """The least epoch that a worker told at its end; 0: one told none."""
+        found = (process.last_words(1) for process in self._processes)
+        told = [json.loads(line) for line in found if line.startswith("{")]
+        return min((line.get("epoch", 0) for line in told), default=0)
 
     def lines(self) -> list[list[dict[str, float]]]:
         """Return what each worker told of its all-reduces."""

@@ -225,11 +225,14 @@ def demo(file: Path, as_kind: str | None) -> None:
     """Demonstrate the daemon on the fabric of FILE. Removes everything at the end."""
     # networkx: 100 ms, which the other commands, each node in a container among them, need not pay.
     from fared.lab.demo import run_demo  # noqa: PLC0415
+    from fared.lab.ina_demo import run_ina_demo  # noqa: PLC0415
 
     source = topology.load(file)
     problem = sandbox.problem()
     if problem is not None:
         raise LabError(problem)
+    if any(node.ina for node in source.nodes.values()) and as_kind is None:
+        _exit(sandbox.run(lambda: run_ina_demo(source)))
     _exit(sandbox.run(lambda: run_demo(source, as_kind)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -44,9 +45,21 @@ def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
     assert jobs.job("known", "S1")["here"]["trees"] == 1
     jobs.start("known", calls=3)
     assert same(jobs.results("known"))
+    wait_for(lambda: metric(jobs, "S1", 'ina_packets_total{job="known",result="added"}'), 5, "sums")
+    assert metric(jobs, "S1", 'ina_epoch{job="known"}') == 1
+    assert metric(jobs, "S1", "ina_process_up") == 1
     jobs.end("known")
     for router in ("S1", "L3"):
         wait_for(lambda r=router: not jobs.shown(r)["jobs"], SHORT, "the job has ended")
+
+
+def metric(jobs: Jobs, router: str, name: str) -> float:
+    """A value of the daemon's metrics; 0 if it is not there."""
+    url = "http://127.0.0.1:9547/metrics"
+    program = f"import urllib.request as u; print(u.urlopen({url!r}).read().decode())"
+    text = jobs.fabric.node(router).netns.run([sys.executable, "-c", program]).stdout
+    found = [line for line in text.splitlines() if line.startswith(f"fared_{name} ")]
+    return float(found[0].split()[-1]) if found else 0.0
 
 
 def fail_link(jobs: Jobs) -> None:

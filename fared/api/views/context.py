@@ -147,6 +147,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
+    ina: Callable[[], Mapping[str, Any] | None] = lambda: None
+    """The jobs of in-network aggregation; None: it is not enabled."""
     bfd: Callable[[], Bfd | None] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()
