@@ -12,6 +12,8 @@ from fared.config.section import Reload, Section
 
 _LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 """RFC 8296 §2.1.2."""
+_SETS = 256
+"""A BIFT-id has 8 bits for the set."""
 _BFR_ID = values.whole(0, 0xFFFF)
 
 
@@ -29,9 +31,14 @@ class BierRouter(Section, frozen=True):
     )
 
     def check(self) -> None:
-        """Refuse a length that RFC 8296 does not define, and a BFR-id that is given twice."""
+        """Refuse an undefined length, a BFR-id beyond the sets, and one that is given twice."""
         if self.bsl not in _LENGTHS:
             raise values.expected(f"one of {', '.join(map(str, _LENGTHS))}", field="bsl")
+        most = _SETS * self.bsl
+        if self.bfr_id > most:
+            raise values.expected(f"at most {most} with bsl {self.bsl}", field="bfr-id")
+        if max(self.hosts.values(), default=0) > most:
+            raise values.expected(f"BFR-ids of at most {most} with bsl {self.bsl}", field="hosts")
         given = Counter(self.hosts.values())
         if self.bfr_id:
             given[self.bfr_id] += 1

@@ -17,7 +17,7 @@ LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
 CODE_OF: Final[Mapping[int, int]] = MappingProxyType({n: at for at, n in enumerate(LENGTHS, 1)})
 """The code of each length in BSL fields: 1 for 64 bits."""
 MAX_BFR_ID: Final = 0xFFFF
-_MAX_SETS: Final = 256
+MAX_SETS: Final = 256
 """The field for the set of a BIFT-id, and that for the highest set, have 8 bits."""
 
 
@@ -77,7 +77,7 @@ class BierSettings(msgspec.Struct, frozen=True):
         """Return what is advertised with the prefix of a BFR of ours, this router or a host."""
         most = -(-MAX_BFR_ID // self.length)
         label = bift_id(self.length, self.sub_domain, 0)
-        offered = BierEncapsulation(min(most, _MAX_SETS) - 1, label, CODE_OF[self.length])
+        offered = BierEncapsulation(min(most, MAX_SETS) - 1, label, CODE_OF[self.length])
         return BierInfo(self.sub_domain, bfr_id, encapsulations=(offered,))
 
 

@@ -116,7 +116,8 @@ class BierPlanner:
     # --- the kernel
 
     def adopt(self, highest: int) -> None:
-        """Start: marks up to ``highest`` are those of a former process."""
+        """Start: marks up to ``highest`` are those of a former process; ``desire`` again."""
+        self._marks, self._used, self.desired = {}, set(), None
         self._next = max(self._next, highest + 1)
         self._known = True
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from fared.bier.bift import Bift, make_bifts
 from fared.bier.birt import BfrNeighbor, BirtEntry, entry_of, make_birt
 from fared.core import igp
-from fared.core.bier import CODE_OF, BierInfo, BierSettings
+from fared.core.bier import CODE_OF, MAX_SETS, BierInfo, BierSettings
 from fared.core.ids import NodeId, Prefix, ipv4_prefix
 from fared.core.links import Link
 from fared.fib.bier import BierPlanner, BierPort
@@ -88,6 +88,7 @@ class BierRouting:
         match event:
             case events.BierAdopted(highest):
                 self.planner.adopt(highest)
+                self._stale = True
             case events.BierAudited(intact):
                 if self.planner.reconcile(intact=intact):
                     self._outputs.append(igp.LogRecord("warning", "bier-drift-repaired"))
@@ -154,10 +155,15 @@ class BierRouting:
         # RFC 9272 §3: paths of another algorithm are not those of ours
         if (info.bar, info.ipa) != (0, 0):
             return f"BAR {info.bar}, IPA {info.ipa}"
+        if not self._has_set(info.bfr_id):
+            return f"above {MAX_SETS} sets of {self.settings.length}"
         code = CODE_OF[self.settings.length]
         codes = [each.length_code for each in info.encapsulations]
         # RFC 8296 §2.2: without an advertised encapsulation the BIFT-id is agreed upon
         return f"no bit strings of {self.settings.length}" if codes and code not in codes else ""
+
+    def _has_set(self, bfr_id: int) -> bool:
+        return bfr_id <= MAX_SETS * self.settings.length
 
     def _crowded(self) -> set[NodeId]:
         """Return routers that share an interface: a copy there would reach all of them."""
@@ -173,6 +179,8 @@ class BierRouting:
         for host, bfr_id in self.settings.hosts:
             prefix = ipv4_prefix(host, _HOST_LENGTH)
             link = self._link_of(host)
+            if not self._has_set(bfr_id):
+                continue  # refused by the configuration
             if link is None:
                 yield BirtEntry(bfr_id, prefix, problem="no interface with its subnet is up")
             else:

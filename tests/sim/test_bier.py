@@ -263,3 +263,17 @@ def test_a_host_is_withdrawn_with_its_link():
     assert HOSTS not in {i for i, e in routing(fabric, "S1").birt.items() if e[0].usable}
     (here,) = routing(fabric, "L1").birt[HOSTS]
     assert here.problem == "no interface with its subnet is up"
+
+
+def test_a_bfr_id_beyond_the_sets_of_a_bift_id_is_not_programmed():
+    """With bit strings of 64 that is a BFR-id above 16384; nothing of others is disturbed."""
+    fabric = build("clos3-ospf")
+    network = fabric.network
+    settings = network.nodes["L1"].settings
+    bier = replace(settings.bier, bfr_id=256 * 64 + 1)
+    parts = {p: replace(part, bier=bier) for p, part in settings.protocols.items()}
+    network.input("L1", events.RouterSettingsApplied(replace(settings, protocols=parts, bier=bier)))
+    network.run_for(20)
+    (entry,) = routing(fabric, "S1").birt[256 * 64 + 1]
+    assert entry.problem == "above 256 sets of 64"
+    assert max(state(fabric, "S1").sets) < 256
