@@ -189,7 +189,8 @@ def put(machine: Machine, fabric: Fabric) -> None:
 def install(machine: Machine, version: str, *names: str) -> str:
     for name in names:
         shutil.copy(package(name, version), machine.root / "srv" / f"{name}.deb")
-    return machine.run("dpkg", "--install", *(f"/srv/{name}.deb" for name in names))
+    files = " ".join(f"/srv/{name}.deb" for name in names)
+    return machine.run("sh", "-c", f"dpkg --install {files} 2>&1")
 
 
 def test_the_packages_install_upgrade_under_traffic_without_loss_and_leave_nothing(
@@ -235,6 +236,13 @@ def test_the_packages_install_upgrade_under_traffic_without_loss_and_leave_nothi
     assert machine.restarted() == "completed"
     assert (machine.root / "etc/fared/fared.yaml").read_text() == written
     assert "internal-error" not in machine.run("journalctl", "--unit=fared", "--output=cat")
+
+    # A file that the new version refuses: the daemon keeps running, and dpkg says so.
+    (machine.root / "etc/fared/fared.yaml").write_text("nonsense: 1\n")
+    said = install(machine, OLD, "fared", "fared-tools")
+    assert f"version {NEW} still runs" in said
+    assert "expected" in said
+    assert machine.status()["version"] == NEW
 
     # Purged: no route, no file, no user.
     machine.run("systemctl", "enable", "fared")
