@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.dates import DateFormatter
 from matplotlib.figure import Figure
@@ -48,6 +49,8 @@ def _draw(target: Path, directory: Path) -> int:
         if await_paths(fabric, 60.0) is None:
             sys.stderr.write("the fabric does not converge\n")
             return 1
+        for name in ROUTERS:
+            _watch_links(fabric, name)
         with Prometheus(fabric, directory) as prometheus:
             time.sleep(_PHASE)
             begin = time.time()
@@ -56,11 +59,19 @@ def _draw(target: Path, directory: Path) -> int:
     return 0
 
 
+def _watch_links(fabric: Fabric, name: str) -> None:
+    node = fabric.node(name)
+    config = yaml.safe_load((node.directory / "fared.yaml").read_text("utf-8"))
+    config["link-health"] = {"interfaces": {"*": {"mode": "monitor"}}}
+    (node.directory / "fared.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    node.cli("config", "reload")
+
+
 def _events(fabric: Fabric) -> None:
-    """Traffic, a link at a quarter, a link that fails, a route that another program deletes."""
+    """Traffic, a weak link, one that fails, a route that another program deletes, a drain."""
     time.sleep(_PHASE)
     _, port = fabric.plan.leaf_of("h2")
-    repeats = int(3 * _PHASE * _RATE / _FLOWS)
+    repeats = int(4 * _PHASE * _RATE / _FLOWS)
     stream = Stream(flows=_FLOWS, repeats=repeats, rate=_RATE, payload=1000)
     traffic = threading.Thread(target=send, args=(fabric.node("h1"), port.peer_address, stream))
     traffic.start()
@@ -70,6 +81,8 @@ def _events(fabric: Fabric) -> None:
     time.sleep(_PHASE)
     fabric.heal("S2", "L1")
     fabric.node("L1").netns.ip("route", "del", "10.0.2.0/24", "proto", "201")
+    time.sleep(_PHASE)
+    fabric.node("L1").cli("drain", "interface", "S3", "--share", "50%")
     time.sleep(_PHASE)
     traffic.join()
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import yaml
 
 from fared.lab.fabric import Fabric, RunningNode
 from fared.lab.waiting import await_paths
+from tests.error_counters import Interface
 from tests.stream import Stream
 from tests.waiting import wait_for
 
@@ -24,39 +24,6 @@ CLOS3 = Path(__file__).parents[2] / "containerlab" / "clos3.clab.yml"
 TO_L1, TO_L2 = "10.0.1.0/24", "10.0.2.0/24"
 HOLD_DOWN = 5.0
 DERATED_WITHIN = 3.0
-PERIOD = 0.2
-
-
-class Interface:
-    """The error counters of one interface, which go on like those of a kernel."""
-
-    def __init__(self, file: Path, name: str) -> None:
-        self._file, self._name = file, name
-        self._packets = self._errors = 0
-        self.sick = False
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._write()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ends.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ends.wait(PERIOD):
-            self._packets += 2000
-            self._errors += 20 if self.sick else 0
-            self._write()
-
-    def _write(self) -> None:
-        fresh = self._file.with_suffix(".new")
-        counts = f"0 {self._packets} {self._errors} 0 0 0 0 0 0 0 0 0 0 0 0 0"
-        fresh.write_text(f"{self._name}: {counts}\n")
-        fresh.replace(self._file)
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions, rule_expressions
+from tests.error_counters import Interface
 from tests.stream import Stream
 from tests.waiting import wait_for
 
@@ -48,6 +49,8 @@ topology:
     - endpoints: ["L1:h1", "h1:L1"]
     - endpoints: ["L2:h2", "h2:L2"]
 """
+DAMPING = {"half-life": "2s", "suppress": 1500, "reuse": 750, "maximum": "6s"}
+"""Two flaps suppress the link, for a few seconds."""
 PATIENCE = 40.0
 ROUTE = "10.0.2.0/24"
 
@@ -55,8 +58,8 @@ ROUTE = "10.0.2.0/24"
 class Lab:
     """The fabric, and the Prometheus that scrapes it."""
 
-    def __init__(self, fabric: Fabric, prometheus: Prometheus) -> None:
-        self.fabric, self.prometheus = fabric, prometheus
+    def __init__(self, fabric: Fabric, prometheus: Prometheus, counters: Interface) -> None:
+        self.fabric, self.prometheus, self.counters = fabric, prometheus, counters
 
     def configure(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
         file = self.fabric.node(name).directory / "fared.yaml"
@@ -93,15 +96,24 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     directory = tmp_path_factory.mktemp("monitoring")
     path = directory / "monitoring.clab.yml"
     path.write_text(TOPOLOGY)
-    with Fabric.from_file(path, directory=directory / "state") as fabric:
+    with (
+        Interface(directory / "counters", "L2") as counters,
+        Fabric.from_file(path, directory=directory / "state") as fabric,
+    ):
         assert await_paths(fabric, 30) is not None
         with Prometheus(fabric, directory) as prometheus:
-            running = Lab(fabric, prometheus)
+            running = Lab(fabric, prometheus, counters)
             # Four buckets: weights of 1:4 become 1:3.
             fib = {"group-type": "resilient", "buckets": 4}
             running.configure("L1", lambda config: config.update(fib=fib))
-            fabric.stop_node("L1")
-            fabric.start_node("L1")
+            # S2 watches its link to L2, with counters that a test makes sick.
+            watched = {"mode": "act", "window": "2s", "hold-down": "2s", "damping": DAMPING}
+            watched["steps"] = [{"ratio": "0.1%", "share": "25%"}]
+            health = {"counters": str(counters.file), "interfaces": {counters.name: watched}}
+            running.configure("S2", lambda config: config.update({"link-health": health}))
+            for name in ("L1", "S2"):
+                fabric.stop_node(name)
+                fabric.start_node(name)
             assert await_paths(fabric, 30) is not None
             wait_for(lambda: prometheus.value("count(fared_ready == 1)") == [4], 30, "scraped")
             wait_for(lambda: not prometheus.firing(), 60, "nothing fires", pause=0.5)
@@ -193,6 +205,37 @@ def test_a_degraded_link_leads_to_weights_apart_from_equal_and_few_buckets_to_an
         lab.fires("FaredWeightsApartFromEqual", "L1")
         lab.fires("FaredQuantizationError", "L1")
         lab.fabric.shape("S1", "L2", parse_bandwidth("100M"))
+
+
+def test_a_link_with_errors_is_reported_and_derated(lab: Lab):
+    with lab.alert("FaredLinkErrors", "S2"), lab.alert("FaredLinkDerated", "S2"):
+        lab.counters.sick = True
+        lab.fires("FaredLinkErrors", "S2")
+        lab.fires("FaredLinkDerated", "S2")
+        lab.counters.sick = False
+
+
+@pytest.mark.soak
+def test_a_link_that_is_drained_is_reported(lab: Lab):
+    with lab.alert("FaredLinkDerated", "L1"):
+        lab.fabric.node("L1").cli("drain", "interface", "S1", "--share", "25%")
+        lab.fires("FaredLinkDerated", "L1")
+        lab.fabric.node("L1").cli("undrain", "interface", "S1")
+
+
+@pytest.mark.soak
+def test_a_link_that_flaps_is_suppressed_until_it_is_calm(lab: Lab):
+    with lab.alert("FaredLinkSuppressed", "S2"):
+        for _ in range(3):
+            lab.fabric.fail("L2", "S2")
+            wait_for(lambda: not carrier(lab, "S2", "L2"), 5, "no carrier")
+            lab.fabric.heal("L2", "S2")
+            wait_for(lambda: carrier(lab, "S2", "L2"), 5, "a carrier")
+        lab.fires("FaredLinkSuppressed", "S2")
+
+
+def carrier(lab: Lab, name: str, interface: str) -> bool:
+    return "LOWER_UP" in lab.fabric.node(name).netns.ip("link", "show", interface)
 
 
 @pytest.mark.soak
