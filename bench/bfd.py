@@ -117,16 +117,20 @@ class Watch:
         if not self.bench.serve(_UP_WITHIN, self._whole):
             raise RuntimeError(f"only {len(self._up)} sessions are up")
 
-    def flood(self) -> None:
-        """Flood the database again, and wait until the device has computed it."""
+    def flood(self, until: float) -> None:
+        """Flood the database again, and wait until the device has computed it, or time is over."""
         server = self.device.server
         assert isinstance(server, OspfSpeaker)
         waiting = updates(self.device.fabric, random.Random(self.rounds))
         for lsas in waiting:
+            if time.monotonic() > until:
+                break
             server.flood(lsas)()
             self.bench.serve(_GAP)
-        self.bench.serve(_UP_WITHIN, self._idle())
-        self.rounds += 1
+        else:
+            self.rounds += 1
+            left = until - time.monotonic()
+            self.bench.serve(max(0.0, min(_UP_WITHIN, left)), self._idle())
         self._follow()
 
     def end(self) -> list[dict[str, Any]]:
@@ -183,7 +187,7 @@ def measure(minutes: float, size: tuple[int, int]) -> dict[str, Any]:
             watch.start()
             until = time.monotonic() + 60 * minutes
             while time.monotonic() < until:
-                watch.flood()
+                watch.flood(until)
             for hog in hogs:
                 hog.kill()
             sessions = watch.end()

@@ -63,12 +63,13 @@ class InterfaceTx(SendQueue, eq=False):
     """The queue of an interface; ``updates`` (on a LAN) and ``acks`` go to all routers on it.
 
     ``first``: LSAs that go before the first hello. ``packets``: packet bodies with their
-    destinations. ``acks_ripe``: delayed acknowledgments are due. ``paced_until``: floods are held
-    until then. ``last_hello``: what the last hello was made of, and the packet before it was
-    signed.
+    destinations. ``held``: only ``first`` is sent. ``acks_ripe``: delayed acknowledgments are due.
+    ``paced_until``: floods are held until then. ``last_hello``: what the last hello was made of,
+    and the packet before it was signed.
     """
 
     hello_due: bool = False
+    held: bool = False
     first: list[LsaEntry] = msgspec.field(default_factory=list)
     packets: list[tuple[int, PacketBody]] = msgspec.field(default_factory=list)
     acks_ripe: bool = False
@@ -88,7 +89,7 @@ class InterfaceTx(SendQueue, eq=False):
 
     def discard(self) -> None:
         """Empty all queues: the interface is no longer active."""
-        self.hello_due = False
+        self.hello_due = self.held = False
         self.first.clear()
         self.packets.clear()
         self.clear()

@@ -32,6 +32,15 @@ from fared.ospf.packet.opaque import OpaqueType
 
 _SEQUENCE_EPOCH = 1_700_000_000
 """Grace LSAs of later restarts have higher sequence numbers: seconds since this time are added."""
+_COPIES, _COPY_GAP = 3, 0.6
+"""How often a grace LSA is sent before the first hello, and the seconds between.
+
+Nobody acknowledges it to a router that is not known yet, and a lost one ends the adjacency. A
+helper holds the adjacency from the first copy on, whatever its dead interval. BIRD 2.0 computes its
+routes up to a second (its ``tick``) after it; if a hello has made the neighbor 1-Way by then, it
+finds no next hop."""
+_FLUSH_WITHIN = 3.0
+"""Seconds from the end of a restart until the grace LSAs are flushed at the latest."""
 _STALE_AFTER = 5.0
 """Seconds from the end of a restart until LSAs that are not originated any more are flushed: routes
 that summaries depend on are computed meanwhile."""
@@ -67,7 +76,8 @@ class Restarter:
         self._self_lsas = self_lsas
         self._timer: Timer | None = None
         self._current: Restarting | None = None
-        self._flush_due = False
+        self._flush_by: float | None = None
+        """When to flush the grace LSAs at the latest; None: they have been flushed."""
         self.last: RestartEnded | None = None
 
     @property
@@ -115,9 +125,17 @@ class Restarter:
         period = max(1, round(current.until - self._process.now))
         key, raw = self._grace_lsa(interface, period, current.reason)
         entry, _ = self._flooding.install_and_flood(interface.lsdb, key, raw)
-        interface.tx.first.append(entry)
-        interface.tx.wake()
+        self._send(interface, entry, _COPIES)
         self._watch(interface)
+
+    def _send(self, interface: Interface, entry: LsaEntry, copies: int) -> None:
+        """Send a grace LSA so many times, and only then anything else."""
+        interface.tx.first.append(entry)
+        interface.tx.held = copies > 1
+        interface.tx.wake()
+        if copies > 1:
+            due = self._process.now + _COPY_GAP
+            self._process.timers.arm(due, partial(self._send, interface, entry, copies - 1))
 
     def lsa_changed(self, entry: LsaEntry) -> None:
         """§2.2 (2): an LSA contradicts our router LSA from before the restart."""
@@ -139,10 +157,16 @@ class Restarter:
             self._end("no-router-lsa")
 
     def flush(self) -> None:
-        """Flush the grace LSAs, after our other LSAs are originated (§2.3 (6))."""
-        if not self._flush_due:
+        """Flush the grace LSAs, after our other LSAs are originated (§2.3 (6)).
+
+        We may be Full before the neighbor is: it then acts by a state below Full if it ceases to
+        help now (§3.2). What it acknowledges it received after the end of the exchange.
+        """
+        if self._flush_by is None:
             return
-        self._flush_due = False
+        if self._process.now < self._flush_by and self._unacknowledged():
+            return
+        self._flush_by = None
         for entry in list(self._grace_lsas()):
             if not entry.is_maxage(self._process.now):
                 self._flooding.flush(entry)
@@ -185,7 +209,10 @@ class Restarter:
         if current is None:
             return
         now = self._process.now
-        self._current, self._flush_due = None, True
+        self._current = None
+        # a restart that failed has no helper whose state matters
+        self._flush_by = now + (_FLUSH_WITHIN if result == "completed" else 0.0)
+        self._process.timers.arm(self._flush_by, _wake)
         self._instance.restarting = False
         self._process.timers.cancel(self._timer)
         planned = current.reason.planned
@@ -199,6 +226,15 @@ class Restarter:
         # §2.3 (1), (2): router LSAs and network LSAs; the others of this router as well
         self._originator.everything_changed(force=True)
         self._process.timers.arm(now + _STALE_AFTER, self._self_lsas.flush_stale)
+
+    def _unacknowledged(self) -> bool:
+        """Whether a neighbor has not acknowledged all of our LSAs."""
+        rid = self._instance.router_id
+        return any(
+            entry.unacknowledged and entry.key.advertising_router == rid
+            for lsdb in self._instance.databases()
+            for entry in lsdb.listed.values()
+        )
 
     def _complete(self) -> bool:
         """Whether the adjacencies of our router LSAs from before the restart are full."""
@@ -300,6 +336,10 @@ class Restarter:
             body=encode_body(GraceLsa(period, int(reason), address)),
         )
         return key, lsa.raw
+
+
+def _wake() -> None:
+    """Wake the engine: ``flush`` acts by the time."""
 
 
 def _full(state: NeighborState) -> bool:

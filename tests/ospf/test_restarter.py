@@ -163,12 +163,13 @@ def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
     leave(net, 1, planned=False)
     net.run(1.0)
     node = come_back(net, 1, planned=False)
+    net.run(1.3)
     kinds = [
         type(decode_packet(output.payload).body)
         for _, output in node.outputs
         if isinstance(output, SendPacket) and output.ifindex == 2
     ]
-    assert kinds[:2] == [LsUpdate, Hello]
+    assert kinds[:4] == [LsUpdate] * 3 + [Hello]
     net.run(10.0)
     sent = graces(node)
     assert {body.reason for _, _, body in sent} == {0}
@@ -177,6 +178,28 @@ def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
     for number in (1, 2, 3, 4):
         databases = net.nodes[number].engine.snapshot(net.now).databases
         assert not [d for d in databases if d.scope == "link"]
+
+
+def test_helpers_help_until_they_have_acknowledged_what_follows_the_exchange():
+    """A neighbor that is not Full yet would otherwise advertise the link as lost."""
+    net = star()
+    leave(net, 1, planned=False)
+    net.run(1.0)
+    node = come_back(net, 1, planned=False)
+    net.until(lambda: ended(node) == ["completed"], 5.0)
+    assert node.engine.snapshot(net.now).helped == ()
+    assert [helped(net, n) for n in (2, 3, 4)] == [[]] * 3
+    net.until(lambda: [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3, 3.0)
+
+
+def test_grace_lsas_are_flushed_even_if_a_neighbor_acknowledges_nothing():
+    net = star()
+    leave(net, 1, planned=True)
+    net.run(1.0)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: ended(node) == ["completed"], 5.0)
+    net.stop(4)
+    net.until(lambda: helped(net, 2) == ["completed"], 3.5)
 
 
 def test_a_topology_change_during_the_restart_ends_it_for_all():

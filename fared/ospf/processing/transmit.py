@@ -140,6 +140,8 @@ class Transmitter:
             tx.discard()
             return
         self._send_first(interface)
+        if tx.held and not force:
+            return
         packets, tx.packets = tx.packets, []
         for destination, body in packets:
             self._emit(interface, self._encode(interface, body), destination)
@@ -174,7 +176,7 @@ class Transmitter:
         if tx.first:
             first, tx.first = tx.first, []
             self._send_updates(interface, first, ALL_SPF_ROUTERS)
-        if tx.hello_due:
+        if tx.hello_due and not tx.held:
             tx.hello_due = False
             self._send_hello(interface)
 
