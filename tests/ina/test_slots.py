@@ -9,7 +9,7 @@ from fared.ina.plan.model import Capacities
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Header, PacketKind, encode_header
-from fared.ina.slots.worker import WorkerMachine
+from fared.ina.slots.worker import LEAST_TIMEOUT, RoundTrip, WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, workers
 from tests.ina.network import InvariantError, VirtualJob, setup_for
 
@@ -317,3 +317,17 @@ def test_workers_that_wait_long_are_told_for_whom():
     assert not virtual.told
     virtual.run_for(2.0)
     assert set(virtual.told) == {(1, 0b1100), (2, 0b1100), (3, 0b1000)}
+
+
+def test_the_timeout_doubles_until_a_packet_that_was_sent_once_has_its_result():
+    trip = RoundTrip()
+    trip.measured(0.001)
+    assert trip.timeout(0) == LEAST_TIMEOUT
+    for _ in range(16):  # a whole window expires
+        trip.expired(10.0)
+    assert trip.timeout(0) == 2 * LEAST_TIMEOUT
+    trip.expired(10.0 + 2 * LEAST_TIMEOUT)
+    assert trip.timeout(0) == trip.timeout(2) == 4 * LEAST_TIMEOUT
+    assert trip.timeout(3) == 8 * LEAST_TIMEOUT
+    trip.measured(0.001)
+    assert trip.timeout(0) == LEAST_TIMEOUT

@@ -43,6 +43,9 @@ FIRST_TIMEOUT = 0.05
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
+_MOST_DOUBLINGS = 8
+_MOST_KEPT = 2
+"""Doublings that later packets keep."""
 ASK_AFTER = 0.25
 """Seconds without a result after which a worker asks for whom the sum waits."""
 
@@ -108,19 +111,34 @@ class TreeProgress:
 
 
 class RoundTrip:
-    """The retransmission timeout (RFC 6298 §2, with smaller limits)."""
+    """The retransmission timeout (RFC 6298, with smaller limits).
+
+    It doubles with each timeout until a packet that was sent once has its result (§5.5, §5.7): on
+    an overloaded machine all results are late, and repeated packets, whose results tell no round
+    trip (Karn's algorithm), would be even more load. But only twice: with many losses hardly any
+    packet is sent once.
+    """
 
     def __init__(self) -> None:
         self._smoothed: float | None = None
         self._variation = 0.0
+        self._backoff = 0
+        self._doubled_until = float("-inf")
 
     def measured(self, seconds: float) -> None:
         """Add a sample of a packet that was sent once."""
+        self._backoff = 0
         if self._smoothed is None:
             self._smoothed, self._variation = seconds, seconds / 2
             return
         self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
         self._smoothed += (seconds - self._smoothed) / 8
+
+    def expired(self, now: float) -> None:
+        """Double the timeout, once for all packets of a window that expire together."""
+        if now >= self._doubled_until:
+            self._backoff = min(_MOST_KEPT, self._backoff + 1)
+            self._doubled_until = now + self.timeout(0)
 
     def timeout(self, repeats: int) -> float:
         """Return the time until a packet that was repeated so often is repeated again."""
@@ -128,7 +146,8 @@ class RoundTrip:
             first = FIRST_TIMEOUT
         else:
             first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
-        return min(MOST_TIMEOUT, first * (1 << min(repeats, 8)))
+        doublings = min(_MOST_DOUBLINGS, max(repeats, self._backoff))
+        return min(MOST_TIMEOUT, first * (1 << doublings))
 
 
 class WorkerMachine:
@@ -249,6 +268,7 @@ class WorkerMachine:
         for tree in self._trees:
             for sequence, entry in tree.sent.items():
                 if now >= entry.due:
+                    self._round_trip.expired(now)
                     self._repeat(tree, sequence, entry, now)
         self._due = self._earliest()
 
