@@ -20,7 +20,8 @@ _BFR_ID = values.whole(0, 0xFFFF)
 class BierRouter(Section, frozen=True):
     """BIER. ``bfr_id`` 0: packets pass through, none is for this router. ``bsl``: bits.
 
-    ``hosts``: BFR-ids of hosts on links of this router, by IPv4 address.
+    ``hosts``: BFR-ids of hosts on links of this router, by IPv4 address. ``php``: they get the
+    payload without BIER header.
     """
 
     sub_domain: Annotated[int, values.whole(0, 255), Reload.RESTART] = 0
@@ -29,6 +30,7 @@ class BierRouter(Section, frozen=True):
     hosts: dict[values.RouterIdText, Annotated[int, values.whole(1, 0xFFFF)]] = field(
         default_factory=dict
     )
+    php: bool = False
 
     def check(self) -> None:
         """Refuse an undefined length, a BFR-id beyond the sets, and one that is given twice."""

@@ -65,13 +65,14 @@ class BierSettings(msgspec.Struct, frozen=True):
     """BIER on this router, in one sub-domain.
 
     ``length`` is that of bit strings. ``hosts``: IPv4 addresses of hosts on links of this router,
-    which advertises them with these BFR-ids.
+    which advertises them with these BFR-ids. ``php``: they get payloads without BIER header.
     """
 
     sub_domain: int
     bfr_id: int = 0
     length: int = 64
     hosts: tuple[tuple[int, int], ...] = ()
+    php: bool = False
 
     def info(self, bfr_id: int) -> BierInfo:
         """Return what is advertised with the prefix of a BFR of ours, this router or a host."""

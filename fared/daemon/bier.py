@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fared.daemon.defence import Defence
 from fared.kernel.bier import KernelBier, open_bier
@@ -16,6 +16,10 @@ from fared.kernel.bier_table import TABLE, CounterValue
 from fared.kernel.bier_user import UserBier
 from fared.kernel.nft_watch import NftWatch
 from fared.router import events
+
+if TYPE_CHECKING:
+    from fared.fib.bier import BierFib
+    from fared.kernel.bier_php import HeaderPopper
 
 _GAP, _LONGEST_GAP = 0.01, 5.0
 """Seconds between readings after changes of others, doubling."""
@@ -39,6 +43,7 @@ class BierService:
         self._defence = defence
         self._kernel: KernelBier | None = None
         self._user: UserBier | None = None
+        self._popper: HeaderPopper | None = None
         self._watch: NftWatch | None = None
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -83,11 +88,25 @@ class BierService:
 
     def apply(self, request: events.ApplyBier) -> None:
         """Execute a change, and answer."""
+        self._pop(request.fib)
         if self._kernel is not None:
             self._begin(self._apply(self._kernel, request))
         elif self._user is not None and not self._stopped:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._feed, events.BierApplied(self._rewrite(self._user, request)))
+
+    def _pop(self, fib: BierFib) -> None:
+        if self._stopped or not (fib.popped or self._popper):
+            return
+        if self._popper is None:
+            # Not needed unless hosts are to get payloads without header.
+            from fared.kernel.bier_php import HeaderPopper  # noqa: PLC0415
+
+            self._popper = HeaderPopper()
+        try:
+            self._popper.serve(fib)
+        except OSError as error:
+            self._log.warning("bier-headers-not-popped", error=_words(error))
 
     def _rewrite(self, user: UserBier, request: events.ApplyBier) -> str:
         """Return what was refused."""
@@ -193,6 +212,8 @@ class BierService:
             self._timer.cancel()
         if self._watch is not None:
             self._watch.close()
+        if self._popper is not None:
+            self._popper.close()
         if self._user is not None:
             self._user.close()
         kernel = self._kernel

@@ -116,7 +116,7 @@ def bier_settings(config: Config) -> BierSettings | None:
     from fared.core.bier import BierSettings  # noqa: PLC0415 - where BIER runs
 
     hosts = tuple(sorted(section.hosts.items()))
-    return BierSettings(section.sub_domain, section.bfr_id, section.bsl, hosts)
+    return BierSettings(section.sub_domain, section.bfr_id, section.bsl, hosts, section.php)
 
 
 def advertise_settings(config: Config) -> AdvertiseSettings:

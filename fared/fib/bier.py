@@ -51,7 +51,8 @@ class BierRules(NamedTuple):
 class BierFib(msgspec.Struct, frozen=True):
     """The whole state. ``sets``: for each set the tables by entropy, as indexes of ``tables``.
 
-    ``copies`` by mark; those that no table has are of the state before.
+    ``copies`` by mark; those that no table has are of the state before. ``popped``: hosts that get
+    payloads without header, by BFR-id, with their interface; tables deliver their bits here.
     """
 
     sub_domain: int
@@ -60,6 +61,7 @@ class BierFib(msgspec.Struct, frozen=True):
     sets: Mapping[int, tuple[int, ...]]
     tables: tuple[BierRules, ...]
     copies: Mapping[int, BierCopy]
+    popped: Mapping[int, BierPort] = {}
 
 
 class BierPlanner:
@@ -84,7 +86,12 @@ class BierPlanner:
         self._pause = _FIRST_PAUSE
         self._retry_at: float | None = None
 
-    def desire(self, bifts: Mapping[int, Bift], ports: Iterable[BierPort]) -> None:
+    def desire(
+        self,
+        bifts: Mapping[int, Bift],
+        ports: Iterable[BierPort],
+        popped: Mapping[int, BierPort] | None = None,
+    ) -> None:
         """Derive the desired state from the BIFTs."""
         tables: dict[BiftTable, int] = {}
         sets = {
@@ -108,6 +115,7 @@ class BierPlanner:
                 for copies, table in zip(listed, tables, strict=True)
             ),
             {number: copy for copy, number in sorted(marks.items(), key=lambda each: each[1])},
+            dict(popped or {}),
         )
         if self.desired is not None and _same_rules(wanted, self.desired):
             return
@@ -163,4 +171,4 @@ def _shortened(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 def _same_rules(a: BierFib, b: BierFib) -> bool:
     """Whether two states forward alike: copies kept for the state before do not count."""
-    return (a.ports, a.sets, a.tables) == (b.ports, b.sets, b.tables)
+    return (a.ports, a.sets, a.tables, a.popped) == (b.ports, b.sets, b.tables, b.popped)

@@ -119,7 +119,7 @@ class BierRouting:
         if birt != self.birt or not self.bifts:
             self.birt = birt
             self.bifts = make_bifts(birt, self.settings.length)
-        self.planner.desire(self.bifts, self._ports())
+        self.planner.desire(self.bifts, self._ports(), self._popped())
 
     def _entries(self) -> Iterator[BirtEntry]:
         """Yield the entry of each BFR-prefix of the sub-domain, but those of our own hosts."""
@@ -183,6 +183,8 @@ class BierRouting:
                 continue  # refused by the configuration
             if link is None:
                 yield BirtEntry(bfr_id, prefix, problem="no interface with its subnet is up")
+            elif self.settings.php:
+                yield BirtEntry(bfr_id, prefix, local=True)
             else:
                 way = BfrNeighbor(link.ifindex, host, link.name)
                 yield BirtEntry(bfr_id, prefix, ((way, 1),))
@@ -208,6 +210,15 @@ class BierRouting:
             for link in self._links.values()
             if link.ifindex in wanted or link.loopback
         }
+
+    def _popped(self) -> dict[int, BierPort]:
+        """Return the interfaces of hosts that get payloads without header (php), by BFR-id."""
+        found: dict[int, BierPort] = {}
+        for host, bfr_id in self.settings.hosts if self.settings.php else ():
+            link = self._link_of(host)
+            if link is not None and all(entry.usable for entry in self.birt.get(bfr_id, ())):
+                found[bfr_id] = BierPort(link.ifindex, link.name, link.hardware_address)
+        return found
 
     def _report_ambiguous(self, birt: Mapping[int, tuple[BirtEntry, ...]]) -> None:
         found = frozenset(bfr_id for bfr_id, entries in birt.items() if len(entries) > 1)

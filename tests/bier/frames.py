@@ -21,10 +21,15 @@ def frame(
     length: int = 64,
     set_id: int = 0,
     entropy: int = 0,
+    proto: int = 0,
 ) -> bytes:
     """A packet with a note as payload."""
     number = bift_id(length, sub_domain, set_id)
-    return _HEADER + encode_header(BierHeader(number, string, length, entropy=entropy)) + note
+    return (
+        _HEADER
+        + encode_header(BierHeader(number, string, length, entropy=entropy, proto=proto))
+        + note
+    )
 
 
 def sender(netns: Netns, interface: str = "lo") -> socket.socket:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import dpkt
 import pytest
 
 from fared.kernel.nft_program import find_nft
@@ -214,3 +216,41 @@ def test_frames_of_other_sub_domains_are_dropped_and_counted(pair: Pair):
         assert sock.family == socket.AF_PACKET
         sock.send(frame(SUB_DOMAIN + 1, ALL, b"stray"))
     wait_for(lambda: pair.left.show("bier")["packets"]["unknown"] == before + 1, 10, "a count")
+
+
+def test_with_php_hosts_get_the_payload_without_the_header(pair: Pair):
+    """The host, at the other end of ``d0``, has joined a group and uses an ordinary socket."""
+    group, port = "239.7.7.7", 7007
+    usual = copy.deepcopy(pair.right.config)
+    usual["bier"]["php"] = True
+    pair.right.reload(usual)
+    netns = pair.right.netns
+    with netns.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear, sender(pair.left.netns) as sock:
+        ear.setblocking(False)
+        ear.bind(("", port))
+        (link,) = json.loads(netns.ip("-json", "link", "show", "dx"))
+        member = struct.pack("=4s4si", socket.inet_aton(group), bytes(4), link["ifindex"])
+        ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+        packet = bytes(dpkt_udp(group, port, b"payload"))
+
+        def hears() -> bool:
+            sock.send(frame(SUB_DOMAIN, 1 << RIGHT_HOST - 1, packet, proto=4))
+            try:
+                return ear.recv(100) == b"payload"
+            except BlockingIOError:
+                return False
+
+        wait_for(hears, 15, "the payload")
+
+
+def dpkt_udp(group: str, port: int, payload: bytes) -> dpkt.ip.IP:
+    """An IPv4 packet to a group."""
+    udp = dpkt.udp.UDP(sport=port, dport=port, data=payload, ulen=8 + len(payload))
+    return dpkt.ip.IP(
+        src=socket.inet_aton("10.0.91.9"),
+        dst=socket.inet_aton(group),
+        p=dpkt.ip.IP_PROTO_UDP,
+        ttl=3,
+        data=udp,
+        len=28 + len(payload),
+    )
