@@ -1,17 +1,22 @@
-"""``fared-cli config ...``: check, compare, apply and reload configurations; their history."""
+"""``fared-cli config ...``: write, check, compare, apply and reload configurations; history."""
 
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import click
 from msgspec.structs import asdict
 
+from fared.api.documents import PROTOCOLS
 from fared.cli.session import NEGATIVE, F, Failure, Json, Session, output_options
-from fared.cli.words import Words
+from fared.cli.words import Words, one_of
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
+from fared.config.template import Proto, Role, links_guessed, template
 from fared.core.units import parse_duration
+
+_ROLES = ("leaf", "spine", "superspine")
 
 
 @click.group(cls=Words)
@@ -168,3 +173,23 @@ def history(session: Session) -> None:
 def schema() -> None:
     """Print the JSON schema of the file, for editors."""
     click.echo(json.dumps(json_schema(), indent=2))
+
+
+@config.command("template")
+@click.argument("role", metavar="leaf|spine|superspine", callback=one_of(*_ROLES))
+@click.option(
+    "--proto", type=click.Choice(PROTOCOLS), default="ospf", help="ospf (default) or isis."
+)
+def write_template(role: Role, proto: Proto) -> None:
+    """Write a commented configuration for the interfaces of this machine, to stdout."""
+    from fared.kernel.present import read_present  # noqa: PLC0415 - netlink: 60 ms
+
+    try:
+        present = read_present()
+    except OSError as error:
+        raise Failure(f"the kernel does not tell its interfaces: {error.strerror}") from None
+    hostname = socket.gethostname().partition(".")[0]
+    click.echo(template(role, proto, hostname, present), nl=False)
+    if not links_guessed(role, proto, present):
+        text = "no interface looks like a link to another router; see the comments in the file"
+        click.echo(f"warning: {text}", err=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 _LINK_LOCAL = 0xFE80 >> 6
@@ -52,3 +54,16 @@ class Link(msgspec.Struct, frozen=True):
         """Capacity of the link: the lower of speed and shaper, bytes/s."""
         known = [v for v in (self.speed, self.shaped) if v is not None]
         return min(known) if known else None
+
+
+class PresentLink(NamedTuple):
+    """A link, and what tells people what it is for.
+
+    ``kind`` is what ``ip -d link`` prints, empty for hardware. ``member``: it belongs to a bridge,
+    bond or VRF. ``default_route``: a default route that people or DHCP made leaves through it.
+    """
+
+    link: Link
+    kind: str = ""
+    member: bool = False
+    default_route: bool = False
