@@ -15,6 +15,7 @@ class IsisGracefulRestart(Section, frozen=True):
     enabled: bool = False
     grace_period: values.WholeSeconds = 60
     helper: bool = False
+    strict_lsp_checking: bool = True
 
 
 class OspfGracefulRestart(Section, frozen=True):

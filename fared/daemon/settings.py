@@ -321,6 +321,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
         bier=bier_settings(config),
         restart_helper=section.graceful_restart.helper,
+        strict_lsp_checking=section.graceful_restart.strict_lsp_checking,
         restarts=section.graceful_restart.enabled,
         restart_period=float(section.graceful_restart.grace_period),
         lsp_authentication=tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
-from fared.core.ids import AreaId, Prefix
+from fared.core.ids import AreaId, Prefix, SystemId
 from fared.core.igp import (
     ExternalRoutes,
     GracefulRestartBegun,
@@ -31,7 +31,7 @@ from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.events import Input, Output
-from fared.isis.ids import Level, LevelSet
+from fared.isis.ids import Level, LevelSet, system_of
 from fared.isis.instance import Instance
 from fared.isis.links import CircuitManager
 from fared.isis.lsdb import StoredLsp
@@ -47,6 +47,7 @@ from fared.isis.settings import IsisSettings
 from fared.isis.snapshot import IsisSnapshot, take_snapshot
 from fared.isis.ted.builder import TedBuilder
 from fared.isis.transmit import Transmitter
+from fared.isis.update.bandwidth import only_bandwidth
 from fared.isis.update.database import DatabaseWatcher
 from fared.isis.update.flooding import Flooding
 from fared.te.budget import AnnounceBudget
@@ -62,6 +63,8 @@ class IsisEngine:
 
     def __init__(self, settings: IsisSettings, rng: Rng) -> None:
         self._stopped = False
+        self._changed: set[tuple[Level, SystemId]] = set()
+        """The systems whose LSPs have changed while this router helps neighbors to restart."""
         self.settled = False
         """Whether ``drain`` has nothing to do."""
         instance = self._instance = Instance(settings, rng)
@@ -157,6 +160,9 @@ class IsisEngine:
             return []
         if not self._stopped:
             self._restarter.settle()
+            if self._changed:
+                changed, self._changed = self._changed, set()
+                self._hello.helper.topology_changed(changed)
             self._settle_attached()
             self._leaking.settle()
             self._external.settle()
@@ -339,6 +345,10 @@ class IsisEngine:
     def _lsp_changed(self, level: Level, entry: StoredLsp, previous: StoredLsp | None) -> None:
         self._ted.lsp_changed(level, entry, previous)
         self._originator.lsp_changed(level, entry)
+        instance = self._instance
+        strict = instance.helped and instance.settings.strict_lsp_checking
+        if strict and not only_bandwidth(previous, entry):
+            self._changed.add((level, system_of(entry.lsp_id)))
         for circuit in self._derated.lsp_changed(level, entry):
             self._share_changed(circuit)
 

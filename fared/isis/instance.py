@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fared.core.ids import SystemId
     from fared.core.rng import Rng
-    from fared.isis.circuit import Circuit
+    from fared.isis.circuit import Adjacency, Circuit
     from fared.isis.events import Output
     from fared.isis.settings import IsisSettings
     from fared.te.budget import AnnounceBudget
@@ -60,6 +60,8 @@ class Instance:
         """The budgets of announcements by level, of ``origination.originate``."""
         self.help_ended: deque[HelpEnded] = deque(maxlen=_KEPT)
         """The last graceful restarts of neighbors."""
+        self.helped: set[Adjacency] = set()
+        """The adjacencies of neighbors that restart, or are about to."""
         self.restart: Restarting | None = None
         """The graceful restart of this router that is in progress."""
         self.keeps_lsps = False

@@ -178,11 +178,13 @@ class Restarter:
         """The same, once no LSP that neighbors have described is missing."""
         restored = self._restored(circuits, level)
         expected = self._expected(level)
-        if expected is not None and restored and self._contradicted(expected, level):
+        states = [state for circuit in circuits for state in _states(circuit, level)]
+        refused = any(state.progress is Progress.FAILED for state in states)
+        if expected is not None and (restored or refused) and self._contradicted(expected, level):
             return "inconsistent-lsp"
         if expected is not None and expected <= restored:
             return COMPLETED
-        if any(state.requesting for c in circuits for state in _states(c, level)):
+        if any(state.requesting for state in states):
             return None
         if not restored:
             known = any(circuit.adjacencies(level) for circuit in circuits)

@@ -158,6 +158,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     """Keyring of each level that has one, as (level, keys)."""
     restart_helper: bool = False
     """Whether adjacencies stay up while neighbors restart gracefully (RFC 8706)."""
+    strict_lsp_checking: bool = True
+    """Whether a change of the topology ends that, which such a neighbor could not follow."""
     restarts: bool = False
     """Whether this router restarts gracefully (RFC 8706), in ``restart_period`` seconds at most."""
     restart_period: float = 60.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdSettings, BfdStatus
-from fared.core.igp import LogRecord
-from fared.isis.ids import LevelSet
+from fared.core.igp import GracefulRestartRequested, LogRecord
+from fared.isis.ids import Level, LevelSet, lsp_id
 from fared.isis.pdu.model import P2pHello
 from fared.isis.pdu.tlvs import (
     IsNeighbors,
@@ -17,6 +17,7 @@ from fared.isis.pdu.tlvs import (
     of_type,
 )
 from tests.isis.hellonet import P2P, Net, Router, system_id
+from tests.isis.net import Network
 from tests.isis.test_bfd import sessions
 
 HELPER = {"restart_helper": True}
@@ -135,6 +136,35 @@ def test_an_announced_restart_is_not_waited_for_beyond_half_an_hour():
     assert helper.up()
     net.run(3.0)
     assert not helper.up()
+
+
+def test_another_topology_ends_helping_and_a_refreshed_lsp_does_not():
+    """Whole engines: 1 restarts, 2 helps, 3 is another neighbor of 2 with a link to 4."""
+    for strict in (True, False):
+        net = Network()
+        for number in (1, 2, 3, 4):
+            net.add(number, restarts=True, strict_lsp_checking=strict, **HELPER)
+        for ends in ((1, 2), (2, 3), (3, 4)):
+            net.join(*ends)
+        net.settle()
+        net.input(1, GracefulRestartRequested(60.0))
+        net.until(lambda n=net: n.nodes[1].engine.restart_announced, 1.0)
+        net.stop(1)
+        net.nodes[3].engine._originator.renew(Level.TWO, lsp_id(3))
+        net.run(3.0)
+        assert not ended(net, 2)
+        cable = next(c for c in net.cables if {n for n, _ in c.ends} == {3, 4})
+        net.set_up(cable, up=False)
+        net.run(1.0)
+        assert ended(net, 2) == (["topology-change"] if strict else [])
+        up = {a.system_id for a in net.snapshot(2).adjacencies if a.state == "Up"}
+        assert up == ({3} if strict else {1, 3})
+
+
+def ended(net: Network, number: int) -> list[str]:
+    event = "graceful-restart-helper-ended"
+    logs = [log for log in net.nodes[number].said(LogRecord) if log.event == event]
+    return [log.fields["result"] for log in logs]
 
 
 def test_a_link_that_goes_down_ends_helping():

@@ -66,7 +66,7 @@ class HelloProtocol:
             self._dis_election.elect,
             self.detection.follow,
         )
-        self._restart_helper = RestartHelper(
+        self.helper = RestartHelper(
             instance, watcher, self._adjacencies, self._hello_timer.send_now
         )
         self.reacquirer = Reacquirer(instance, self._hello_timer.send_now)
@@ -242,7 +242,7 @@ class HelloProtocol:
             adjacency.extended_circuit_id = three_way.extended_local_circuit_id
             event = _RECEIVED[ThreeWayState(three_way.state)]
         # RFC 8706 §3.2.1: the adjacency of a neighbor that restarts stays as it is
-        if self._restart_helper.receive(adjacency, hello):
+        if self.helper.receive(adjacency, hello):
             self._keep(adjacency, before)
             return
         # §3.3.1: and while this router restarts
@@ -317,7 +317,7 @@ class HelloProtocol:
         )
         event = AdjacencyEvent.TWO_WAY_RECEIVED if listed else AdjacencyEvent.ONE_WAY_RECEIVED
         # RFC 8706 §3.2.1: so does that of one on a LAN, and so does the election
-        if self._restart_helper.receive(adjacency, hello):
+        if self.helper.receive(adjacency, hello):
             adjacency.priority, adjacency.lan_id = standing
             self._keep(adjacency, before)
             return

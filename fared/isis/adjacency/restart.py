@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fared.core.ids import format_system_id
-from fared.isis.adjacency.fsm import Adjacencies, AdjacencyWatcher, end_help
+from fared.core.ids import SystemId, format_system_id
+from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher, end_help
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
@@ -59,11 +59,25 @@ class RestartHelper:
             end_help(self._instance, adjacency, "completed")
         return False
 
+    def topology_changed(self, changed: set[tuple[Level, SystemId]]) -> None:
+        """LSPs of these systems have other contents: neighbors that restart do not know of it.
+
+        Their own LSPs tell of no change that they do not know. Not in RFC 8706: as RFC 3623
+        §3.2 (3), since routes through such a neighbor may lead in a loop.
+        """
+        for adjacency in list(self._instance.helped):
+            if any(
+                adjacency.levels & level and system != adjacency.system_id
+                for level, system in changed
+            ):
+                self._adjacencies.fire(adjacency, AdjacencyEvent.KILLED, "topology-change")
+
     def _prepare(self, adjacency: Adjacency, seconds: int) -> None:
         if not adjacency.prepared:
             self._log("graceful-restart-helper", adjacency, planned=True)
             self._adjacencies.hold(adjacency, min(seconds, LONGEST))
         adjacency.prepared = True
+        self._instance.helped.add(adjacency)
         self._reply(adjacency)
 
     def _restarted(self, adjacency: Adjacency, holding_time: int) -> None:
@@ -71,6 +85,7 @@ class RestartHelper:
         # below what a planned restart was granted
         first = not adjacency.restarting
         adjacency.restarting, adjacency.prepared = True, False
+        self._instance.helped.add(adjacency)
         if first:
             self._log("graceful-restart-helper", adjacency, planned=False)
             left = adjacency.expires - self._process.now
