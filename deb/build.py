@@ -107,7 +107,7 @@ def build(package: str, out: Path, version: str, *, fast: bool = False) -> Path:
     _compile(root)
     _control(package, root, version)
     file = out / f"{package}_{version}_{architecture()}.deb"
-    how = ("-Zgzip", "-z1") if fast else ("-Zxz", "-z6")
+    how = ("-Zgzip", "-z1") if fast else ("-Zxz", "-z2")
     command = ("dpkg-deb", "--root-owner-group", *how, "--build", str(root), str(file))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return file
