@@ -10,6 +10,7 @@ import copy
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ SEED = 20261124
 BACK = 20.0
 """Seconds: an LSA that changes twice waits for MinLSInterval."""
 AREA = ("ospf", "areas", "0.0.0.0", "interfaces")
+LOADS = re.compile(rb"\x00[\x20\x21]\x00\x04.{4}", re.DOTALL)
+"""The sub-TLVs of available and utilized bandwidth (RFC 7471 §4.6, §4.7)."""
 CHOICES: dict[tuple[str, ...], tuple[Any, ...]] = {
     (*AREA, "R", "cost"): (5, 20, 77),
     (*AREA, "B", "cost"): (5, 20, 77),
@@ -101,12 +104,12 @@ def kernel(star: Star) -> list[str]:
 
 
 def database(star: Star) -> set[tuple[str, bytes]]:
-    """All LSAs that are in use, without age, sequence number and checksum."""
+    """All LSAs that are in use, without age, sequence number, checksum and measured loads."""
     found = ask(star, "show lsdb")
     lsas = [("as", lsa) for lsa in found["as"]]
     lsas += [(area["area"], lsa) for area in found["areas"] for lsa in area["lsas"]]
     raw = [(area, bytes.fromhex(lsa["hex"])) for area, lsa in lsas if lsa["age"] < MAX_AGE]
-    return {(area, text[2:12] + text[18:]) for area, text in raw}
+    return {(area, LOADS.sub(b"", text[2:12] + text[18:])) for area, text in raw}
 
 
 def changed(config: dict[str, Any], dice: random.Random) -> dict[str, Any]:
