@@ -158,6 +158,7 @@ class Burst:
         if hello and self._repeated.overtakes(proto, packet, waits=bool(self._packets)):
             self._urgent.append((proto, packet))
         elif self._relieving and self._is_full(hello=hello):
+            self._repeated.passed_on([(proto, packet)])
             self._dropped(proto, packet)
         else:
             self._packets.append((proto, packet))

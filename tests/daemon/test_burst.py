@@ -337,6 +337,7 @@ async def test_hellos_that_are_kept_without_room_are_not_kept_without_limit(floo
     flooded.flood(1, 0.8)
     flooded.burst._readable()
     assert flooded.dropped[HELLO] == 1
+    assert not flooded.burst._repeated._waiting
 
 
 async def test_what_waits_takes_about_a_second(busy):
