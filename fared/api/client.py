@@ -11,6 +11,8 @@ Json = dict[str, Any]
 ANSWER, ANSWER_END = b'{"ok":true,"document":', b"}\n"
 """The envelope of a document: its text can be extracted without parsing it."""
 _CHUNK = 1 << 20
+PATIENCE = 30.0
+"""Seconds for an answer: that of a large database takes some."""
 
 
 class DaemonUnreachableError(Exception):
@@ -28,7 +30,7 @@ class DaemonRefusedError(Exception):
 class ControlClient:
     """One connection for each request: a restart of the daemon in between is harmless."""
 
-    def __init__(self, path: str, timeout: float = 30.0) -> None:
+    def __init__(self, path: str, timeout: float = PATIENCE) -> None:
         self.path = path
         self.timeout = timeout
 

@@ -20,6 +20,9 @@ from fared.cli.words import Lazy, Words, imported
 
 _OFFLINE = ("decode", "spf", "lsdb")
 _LAZY = {
+    "top": Lazy(
+        imported("fared.cli.top:top"), "Watch neighbors, links, weights and events on one page."
+    ),
     "drain": Lazy(
         imported("fared.cli.drain:drain"),
         "Take this router out of transit, or a link out of service.",

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
+from fared.api.client import PATIENCE, ControlClient, DaemonRefusedError, DaemonUnreachableError
 
 Json = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,16 +35,22 @@ class Session:
         self.as_json = False
         self.watch: float | None = None
 
-    def ask(self, command: str, what: str | None = None, args: Json | None = None) -> Json:
+    def ask(
+        self,
+        command: str,
+        what: str | None = None,
+        args: Json | None = None,
+        timeout: float = PATIENCE,
+    ) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
-        with self._client() as client:
+        with self._client(timeout) as client:
             return client.request(command, what, args)
 
     @contextmanager
-    def _client(self) -> Iterator[ControlClient]:
+    def _client(self, timeout: float = PATIENCE) -> Iterator[ControlClient]:
         """Convert errors of the client into Failure and Unreachable."""
         try:
-            yield ControlClient(self.socket)
+            yield ControlClient(self.socket, timeout)
         except DaemonUnreachableError as error:
             raise Unreachable(str(error)) from error
         except DaemonRefusedError as error:

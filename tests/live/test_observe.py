@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fared.api.documents import SHOWN
+from tests.cli.terminal import Terminal
 from tests.live.daemons import LEFT, RIGHT, RIGHT_STUB, Pair
 from tests.waiting import wait_for
 
@@ -112,3 +113,18 @@ def test_the_http_server_shows_health_documents_and_the_page(pair: Pair):
         status, body = pair.left.get(f"/api/v1/{name}")
         assert status == 200, name
         assert json.loads(body)["format"].endswith("/1")
+
+
+def test_top_shows_the_links_of_a_live_daemon(pair: Pair) -> None:
+    """Its page on a terminal of 80x24 has both links, and q ends it."""
+    with Terminal("-s", str(pair.left.socket), "top", "--watch", "0.3") as terminal:
+        terminal.until(
+            lambda screen: (
+                len(screen) == 24
+                and {"u0", "u1"} <= {line.partition(" ")[0] for line in screen if "Full" in line}
+            ),
+            "both links",
+        )
+        assert max(map(len, terminal.screen())) <= 80
+        terminal.type(b"q")
+        assert terminal.ended()[0] == 0
