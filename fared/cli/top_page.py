@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     log: Json
 
 
-class _Row(NamedTuple):
+class _LinkRow(NamedTuple):
     """One link. ``good``: all of its neighbors are up; ``load`` is a part of the capacity."""
 
     name: str
@@ -139,7 +139,7 @@ def _problems(status: Json, now: float, problem: str) -> Iterator[Text]:
 # -- links -----------------------------------------------------------------------------------
 
 
-def _links(found: Snapshot) -> list[_Row]:
+def _links(found: Snapshot) -> list[_LinkRow]:
     """Return the links that have or seek neighbors; those with a problem first."""
     by_name: dict[str, list[Json]] = {}
     for entry in found.interfaces["interfaces"]:
@@ -152,7 +152,7 @@ def _links(found: Snapshot) -> list[_Row]:
     return sorted(rows, key=lambda row: (row.good, not row.note))
 
 
-def _row(name: str, entries: list[Json], peers: list[Json]) -> _Row:
+def _row(name: str, entries: list[Json], peers: list[Json]) -> _LinkRow:
     first = entries[0]
     names = dict.fromkeys(human.router(p["router_id"], p["hostname"]) for p in peers)
     shown = next(iter(names), human.DASH)
@@ -166,7 +166,7 @@ def _row(name: str, entries: list[Json], peers: list[Json]) -> _Row:
         state = pending[0]["state"] if pending else "no peer"
     else:
         state = "/".join(dict.fromkeys(p["state"] for p in peers if p not in waiting))
-    return _Row(
+    return _LinkRow(
         _clean(name),
         _clean(shown) + (f" +{len(names) - 1}" if len(names) > 1 else ""),
         state,
@@ -192,14 +192,14 @@ def _note(entries: list[Json]) -> str:
     return f"{count(flaps, 'flap')}" if flaps else ""
 
 
-def _links_summary(rows: list[_Row]) -> str:
+def _links_summary(rows: list[_LinkRow]) -> str:
     used = sum(row.utilized or 0.0 for row in rows)
     whole = sum(row.capacity or 0.0 for row in rows)
     carried = f", {human.bandwidth(used)} of {human.bandwidth(whole)}" if whole else ""
     return f"{sum(row.good for row in rows)} of {len(rows)} up{carried}"
 
 
-def _link_lines(rows: list[_Row], width: int) -> list[Text]:
+def _link_lines(rows: list[_LinkRow], width: int) -> list[Text]:
     """Align the rows; the bar takes what the other columns leave."""
     cells = [(row.name, row.neighbor, row.state, row.since) for row in rows]
     columns = [_column(cell) for cell in zip(*cells, strict=True)]
