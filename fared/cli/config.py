@@ -10,12 +10,17 @@ import click
 from msgspec.structs import asdict
 
 from fared.api.documents import PROTOCOLS
-from fared.cli.session import NEGATIVE, F, Failure, Json, Session, output_options
+from fared.cli.session import NEGATIVE, F, Failure, Json, Session, output_options, tell
 from fared.cli.words import Words, one_of
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.template import Proto, Role, links_guessed, template
 from fared.core.units import parse_duration
 
+_CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
+_REFUSED = (
+    "nothing has changed; 'fared-cli config check FILE' checks a corrected file without a daemon"
+)
+_FILES = "'fared-cli config template leaf' writes one"
 _ROLES = ("leaf", "spine", "superspine")
 
 
@@ -31,7 +36,8 @@ def _load(file: str) -> tuple[ConfigWarning, ...]:
 
 
 def _refuse(errors: ConfigErrors) -> Failure:
-    return Failure(f"{errors.total:,} error{'s' if errors.total > 1 else ''}\n{errors}")
+    text = f"{errors.total:,} error{'s' if errors.total > 1 else ''}\n{errors}"
+    return Failure(text, _CORRECT)
 
 
 @config.command()
@@ -86,7 +92,15 @@ def diff(session: Session, file: str) -> None:
 @click.pass_obj
 def reload(session: Session) -> None:
     """Reload the daemon's configuration file. Exit 1 if the daemon refuses it."""
-    session.show(lambda: session.ask("reload"), bad=lambda document: not document["applied"])
+    session.show(lambda: session.ask("reload"), bad=_refused)
+
+
+def _refused(document: Json) -> bool:
+    """Whether the daemon has refused a configuration; then say what to do next."""
+    if document["applied"]:
+        return False
+    tell(_REFUSED)
+    return True
 
 
 def _confirm_option(function: F) -> F:
@@ -123,7 +137,7 @@ def apply_file(session: Session, file: str, confirm: float | None, comment: str)
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise Failure(f"{file}: {reason}") from None
+        raise Failure(f"{file}: {reason}", _FILES) from None
     _change(session, "config-apply", {"text": text, "file": file}, confirm, comment)
 
 
@@ -157,7 +171,7 @@ def _change(
         given = given | {"comment": comment}
     answered = session.ask(command, args=given)
     session.print(answered)
-    if not answered["applied"]:
+    if _refused(answered):
         raise click.exceptions.Exit(NEGATIVE)
 
 

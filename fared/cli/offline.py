@@ -30,6 +30,12 @@ from fared.offline.world import FileError, SavedDatabase, World
 from fared.rib.settings import SolverSettings
 from fared.weights.path_capacity import WeightMode
 
+_DATABASES = (
+    "'fared-cli show lsdb --json > FILE' on a router writes a database, and 'fared-cli lsdb"
+    " from-pcap' makes one from a capture"
+)
+_CAPTURES = "'tcpdump -i swp1 -w FILE' writes a capture, from before the adjacency forms"
+
 Json = dict[str, Any]
 
 _EPILOG = """
@@ -172,9 +178,9 @@ def load_database(source: str) -> SavedDatabase:
         text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         return read_database(text)
     except OSError as error:
-        raise Failure(f"{name}: {error.strerror or error}") from error
+        raise Failure(f"{name}: {error.strerror or error}", _DATABASES) from error
     except FileError as error:
-        raise Failure(f"{name}: {error}") from error
+        raise Failure(f"{name}: {error}", _DATABASES) from error
 
 
 def _compute(
@@ -320,11 +326,11 @@ def from_pcap(file: Path, *, proto: str | None, as_json: bool) -> None:
         try:
             found.append(gatherers[name](file))
         except OSError as error:
-            raise Failure(f"{file}: {error.strerror or error}") from error
+            raise Failure(f"{file}: {error.strerror or error}", _CAPTURES) from error
         except CaptureError as error:  # raw IP carries no IS-IS
             refused.append(error)
     if not found:
-        raise Failure(str(refused[0]))
+        raise Failure(str(refused[0]), _CAPTURES)
     for what, number in _left_out(found).items():
         click.echo(f"{file}: ignored {number} x {what}", err=True)
     whole = [capture for capture in found if not capture.empty]

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 
@@ -43,18 +43,22 @@ class Session:
         timeout: float = PATIENCE,
     ) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
-        with self._client(timeout) as client:
+        with self._client(_words(command, what), timeout) as client:
             return client.request(command, what, args)
 
     @contextmanager
-    def _client(self, timeout: float = PATIENCE) -> Iterator[ControlClient]:
-        """Convert errors of the client into Failure and Unreachable."""
+    def _client(self, command: str, timeout: float = PATIENCE) -> Iterator[ControlClient]:
+        """Convert errors of the client into Failure and Unreachable, with hints."""
         try:
             yield ControlClient(self.socket, timeout)
         except DaemonUnreachableError as error:
-            raise Unreachable(str(error)) from error
+            from fared.cli import hints  # noqa: PLC0415 - only after an error
+
+            raise Unreachable(str(error), hints.of_silence(error, self.socket)) from error
         except DaemonRefusedError as error:
-            raise Failure(str(error)) from error
+            from fared.cli import hints  # noqa: PLC0415 - only after an error
+
+            raise Failure(str(error), hints.of_refusal(error, command)) from error
 
     def show_answer(
         self,
@@ -69,7 +73,7 @@ class Session:
         passed on unchanged, in one line, so that a large table is not parsed and encoded again.
         """
         if self.as_json and self.watch is None and bad is None and not sys.stdout.isatty():
-            with self._client() as client:
+            with self._client(_words(command, what)) as client:
                 text = client.text(command, what, args)
             sys.stdout.buffer.write(text + b"\n")
             sys.stdout.flush()
@@ -120,15 +124,37 @@ class Session:
 
 
 class Failure(click.ClickException):
-    """A message on stderr and exit code 1: refused, not found, malformed."""
+    """A message on stderr and exit code 1: refused, not found, malformed.
+
+    ``hint`` says what to do next, in a line of its own.
+    """
 
     exit_code = NEGATIVE
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print message and hint."""
+        super().show(file)
+        tell(self.hint)
 
 
 class Unreachable(Failure):
     """No daemon answers: exit code 3."""
 
     exit_code = UNREACHABLE
+
+
+def tell(hint: str) -> None:
+    """Print what to do next, if anything."""
+    if hint:
+        click.echo(f"Hint: {hint}", err=True)
+
+
+def _words(command: str, what: str | None) -> str:
+    return command if what is None else f"{command} {what}"
 
 
 def render(document: Json) -> str:

@@ -50,7 +50,7 @@ def top(session: Session) -> None:
     if session.as_json:
         raise click.UsageError("top is for people; for JSON: fared-cli show ... --json --watch 1")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("top needs a terminal; without one: fared-cli show ... --watch 1")
+        raise Failure("top needs a terminal", "without one: fared-cli show ... --watch 1")
     found = _fetch(session)
     with _keys(), contextlib.suppress(KeyboardInterrupt):
         _run(session, found)
