@@ -73,7 +73,7 @@ def page(found: Snapshot, now: float, width: int, height: int, problem: str = ""
         _title("Links", _links_summary(rows), width),
         *_shortened(_link_lines(rows, width), for_links, "no links"),
         _title("Weights apart from equal", _weights_summary(found.weights, vectors), width),
-        *_shortened([_vector(v, width) for v in vectors], for_weights, "none: all are equal"),
+        *_shortened(_weight_lines(vectors, width), for_weights, "none: all are equal"),
         _title("Events", "the last one first", width),
         *_events(found.log),
     ][: height - 1]
@@ -250,14 +250,22 @@ def _weights_summary(weights: Json, apart: list[Json]) -> str:
     return f"{len(apart)} of {count(len(weights['vectors']), 'set')}, by {weights['metric']}"
 
 
-def _vector(vector: Json, width: int) -> Text:
+def _weight_lines(vectors: list[Json], width: int) -> list[Text]:
+    titles = _column([_vector_title(vector) for vector in vectors])
+    return [_vector(*pair, width) for pair in zip(titles, vectors, strict=True)]
+
+
+def _vector_title(vector: Json) -> str:
+    examples, more = vector["examples"], vector["prefixes"] - 1
+    first = examples[0] if examples else human.DASH
+    return _clean(f"{first} +{more}" if more > 0 else first)
+
+
+def _vector(title: str, vector: Json, width: int) -> Text:
     """Print a set of next hops: its routes, a column for each share, and the shares."""
-    examples = vector["examples"]
-    more = vector["prefixes"] - 1
-    title = (examples[0] if examples else human.DASH) + (f" +{more}" if more > 0 else "")
     members = vector["members"]
     largest = max((hop["share"] for hop in members), default=0.0) or 1.0
-    line = Text(f"{_clean(title)}  ")
+    line = Text(f"{title}  ")
     for hop in members[: min(_MEMBERS_SHOWN, width // 3)]:
         height = round(hop["share"] / largest * (len(_HEIGHTS) - 1))
         line.append(_HEIGHTS[height], style=_moved(hop) or "dim")

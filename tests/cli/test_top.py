@@ -50,6 +50,17 @@ def test_equal_weights_are_not_listed():
     assert "25%" not in text
 
 
+def test_sets_of_next_hops_are_aligned_the_farthest_from_equal_first():
+    apart = next(v for v in WEIGHTS["vectors"] if "10.0.2.0/24" in v["examples"])
+    slightly = [{**hop, "share": hop["ecmp_share"] * 1.1} for hop in apart["members"]]
+    other = {**apart, "examples": ["10.0.30.0/24"], "prefixes": 12, "members": slightly}
+    vectors = {**WEIGHTS, "vectors": [other, apart]}
+    text = "\n".join(shown(SNAPSHOT._replace(weights=vectors)))
+    assert "10.0.2.0/24       ▃███  spine1" in text
+    assert "10.0.30.0/24 +11  ████  spine1" in text
+    assert text.index("10.0.2.0/24") < text.index("10.0.30.0/24")
+
+
 def test_links_with_a_problem_come_first_and_the_others_are_counted():
     snapshot = many(64)
     snapshot.interfaces["interfaces"][40].update(up=False)
