@@ -324,7 +324,7 @@ def test_every_collective_is_a_command_with_options_of_its_own(name: str):
         ([], "--from and --to are required, or a collective"),
         (["--from", "h1"], "--from and --to are required, or a collective"),
         (["--json", "all-gather"], "--json must follow all-gather"),
-        (["all-gathr"], "Did you mean 'all-gather'?"),
+        (["all-gathr"], "Did you mean one of: 'all-gather', 'all-gather-bier'?"),
     ],
 )
 def test_an_unknown_workload_is_refused_with_a_hint(arguments: list[str], hint: str):

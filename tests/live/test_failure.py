@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fared.config import load_text
+from fared.config import Loaded, load_text
 from fared.daemon.daemon import Daemon, DaemonError
 from fared.fib.model import FibState
 from tests.waiting import loop_until
@@ -43,7 +43,7 @@ def config(tmp_path, monkeypatch):
 
 
 async def test_a_failed_callback_is_logged_and_the_daemon_continues(config):
-    daemon = StandIn("x.yaml", config)
+    daemon = StandIn("x.yaml", Loaded(config))
     running = asyncio.create_task(daemon.serve())
     await loop_until(lambda: daemon.defence.counts["event loop"])
     daemon._stop.set()
@@ -57,7 +57,7 @@ async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_route
     config, monkeypatch
 ):
     monkeypatch.setattr(StandIn, "fail", lambda self: self._give_up(ValueError("half done")))
-    daemon = StandIn("x.yaml", config)
+    daemon = StandIn("x.yaml", Loaded(config))
     with pytest.raises(DaemonError, match=r"half done.*routes stay"):
         await asyncio.wait_for(daemon.serve(), 10)
     assert not daemon.withdrawn
@@ -65,7 +65,7 @@ async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_route
 
 async def test_a_failed_connection_is_only_logged(config, monkeypatch):
     monkeypatch.setattr(StandIn, "fail", lambda self: self._stop.set())
-    daemon = StandIn("x.yaml", config)
+    daemon = StandIn("x.yaml", Loaded(config))
     asyncio.get_running_loop().call_soon(
         lambda: daemon._exception(
             asyncio.get_running_loop(), {"message": "transport", "exception": OSError("reset")}
