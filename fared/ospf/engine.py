@@ -28,41 +28,29 @@ from fared.core.igp import (
 )
 from fared.core.process import ProtocolCounters
 from fared.core.rng import Rng
-from fared.core.wire import DecodeError
-from fared.ospf.adjacency.broadcast import adjacency_due
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.exchange import Exchange
 from fared.ospf.adjacency.fsm import Adjacencies
 from fared.ospf.adjacency.hello import HelloProtocol
 from fared.ospf.adjacency.helper import RestartHelper
+from fared.ospf.adjacency.progress import adjacency_progress
 from fared.ospf.adjacency.requests import Requests
 from fared.ospf.events import Input, Output
 from fared.ospf.flooding.database import Database, DatabaseWatcher
 from fared.ospf.flooding.procedure import Flooding
 from fared.ospf.flooding.retransmit import Retransmitter
 from fared.ospf.instance import Instance
-from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neighbor
+from fared.ospf.interface import Interface, InterfaceEvent
 from fared.ospf.links import LinkManager
 from fared.ospf.lsdb import LsaEntry
-from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.border import Border
 from fared.ospf.origination.derated import DeratedLinks
 from fared.ospf.origination.external import External
 from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.self_lsas import SelfLsas
-from fared.ospf.packet.codec import DecodedUpdates, decode_packet
 from fared.ospf.packet.lsa import LsType
-from fared.ospf.packet.packets import (
-    DatabaseDescription,
-    Hello,
-    LsAck,
-    LsRequest,
-    LsUpdate,
-    Packet,
-)
-from fared.ospf.processing.authenticate import refusal
-from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
 from fared.ospf.processing.transmit import Transmitter
+from fared.ospf.reception import Reception
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
@@ -81,7 +69,6 @@ class OspfEngine:
         instance = self._instance = Instance(settings, rng)
         self._process = instance.process
         self._transmitter = Transmitter(instance)
-        self._decoded = DecodedUpdates()
         self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
         requests = Requests(instance, self._transmitter)
@@ -116,6 +103,7 @@ class OspfEngine:
             self._detection,
             interface_event=lambda interface, event: self._links.fire(interface, event),
         )
+        self._reception = Reception(instance, self._hello, self._exchange, self._flooding)
         self._self_lsas = SelfLsas(instance, self._flooding)
         self._originator = Originator(instance, self._self_lsas)
         self._restarter = Restarter(instance, self._flooding, self._originator, self._self_lsas)
@@ -169,7 +157,7 @@ class OspfEngine:
             self._begin(event)
         match event:
             case PacketReceived():
-                self._receive(event)
+                self._reception.receive(event)
             case LinkChanged():
                 self._links.changed(event.link, event.settings)
                 self._border.stale = self._external.routes.stale = True
@@ -262,19 +250,7 @@ class OspfEngine:
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Count active interfaces, those with a full neighbor, and adjacencies still forming."""
-        speaking = served = forming = 0
-        for interface in self._instance.interfaces.values():
-            if not interface.is_active:
-                continue
-            speaking += 1
-            full = False
-            for neighbor in interface.neighbors.values():
-                if neighbor.state is NeighborState.FULL:
-                    full = True
-                elif _forming(neighbor):
-                    forming += 1
-            served += full
-        return speaking, served, forming
+        return adjacency_progress(self._instance)
 
     @property
     def restarting(self) -> bool:
@@ -329,69 +305,6 @@ class OspfEngine:
     def activity(self) -> int:
         """LSAs originated, flooded, retransmitted or received; constant in a quiet network."""
         return sum(self._process.counters.lsdb.values())
-
-    # Packets
-
-    def _receive(self, event: PacketReceived) -> None:
-        """Check, authenticate and decode a packet (RFC 2328 §8.2), then dispatch it."""
-        instance = self._instance
-        interface = instance.interfaces.get(event.ifindex)
-        envelope = None if interface is None else _envelope(interface, event)
-        if interface is None or interface.accepted != envelope:
-            problem = envelope_problem(interface, event)
-            if problem is not None or interface is None:
-                if problem not in SILENT:
-                    self._reject_envelope(problem or "", event)
-                return
-            interface.accepted = envelope
-        refused = refusal(instance, interface, event.source, event.payload)
-        if refused is not None:
-            instance.process.reject(
-                refused.reason, event.source, interface=interface.name, what=refused.what
-            )
-            return
-        try:
-            packet = decode_packet(event.payload, packed=True, updates=self._decoded)
-        except DecodeError as error:
-            instance.process.reject(
-                error.code, event.source, interface=interface.name, what=str(error)
-            )
-            return
-        problem = header_problem(instance, interface, event, packet)
-        if problem is not None:
-            instance.process.reject(
-                problem, event.source, interface=interface.name, router_id=dotted(packet.router_id)
-            )
-            return
-        instance.process.counters.packets["received", packet.packet_type.label] += 1
-        self._dispatch(interface, event, packet)
-
-    def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
-        interface = self._instance.interfaces.get(event.ifindex)
-        self._process.reject(
-            problem,
-            event.source,
-            interface=event.ifindex if interface is None else interface.name,
-            destination=dotted(event.destination),
-            ttl=event.ttl,
-        )
-
-    def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
-        """Process a packet by type (RFC 2328 §8.2, table 11)."""
-        body = packet.body
-        if isinstance(body, Hello):
-            self._hello.receive(interface, event, packet, body)
-            return
-        neighbor = interface.neighbors[interface.key(packet.router_id, event.source)]
-        match body:
-            case DatabaseDescription():
-                self._exchange.receive_description(neighbor, body)
-            case LsRequest():
-                self._exchange.receive_request(neighbor, body)
-            case LsUpdate():
-                self._flooding.receive_update(neighbor, body)
-            case LsAck():
-                self._flooding.receive_ack(neighbor, body)
 
     # Events for several parts
 
@@ -473,23 +386,3 @@ class OspfEngine:
         for interface in self._instance.interfaces.values():
             if interface.is_active:
                 self._transmitter.final_hello(interface)
-
-
-def _envelope(interface: Interface, event: PacketReceived) -> tuple[object, ...]:
-    """The values that ``envelope_problem`` depends on: those of the last packet pass again."""
-    return (
-        event.source,
-        event.destination,
-        event.ttl,
-        interface.link,
-        interface.settings,
-        interface.state,
-        interface.borrowable,
-    )
-
-
-def _forming(neighbor: Neighbor) -> bool:
-    """Whether an adjacency is still forming; two DR Other routers remain in 2-Way (§10.4)."""
-    if neighbor.state is NeighborState.TWO_WAY:
-        return neighbor.interface.state is InterfaceState.WAITING or adjacency_due(neighbor)
-    return neighbor.state not in (NeighborState.DOWN, NeighborState.FULL)

@@ -1,0 +1,113 @@
+"""Received packets: checked, authenticated, decoded, and given to the part they are for.
+
+A packet that fails a check is counted and dropped (RFC 2328 §8.2); nothing of it is processed.
+"""
+
+from __future__ import annotations
+
+from fared.core.ids import dotted
+from fared.core.igp import PacketReceived
+from fared.core.wire import DecodeError
+from fared.ospf.adjacency.exchange import Exchange
+from fared.ospf.adjacency.hello import HelloProtocol
+from fared.ospf.flooding.procedure import Flooding
+from fared.ospf.instance import Instance
+from fared.ospf.interface import Interface
+from fared.ospf.packet.codec import DecodedUpdates, decode_packet
+from fared.ospf.packet.packets import (
+    DatabaseDescription,
+    Hello,
+    LsAck,
+    LsRequest,
+    LsUpdate,
+    Packet,
+)
+from fared.ospf.processing.authenticate import refusal
+from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
+
+
+class Reception:
+    """The way of a packet from an interface to the protocol (RFC 2328 §8.2)."""
+
+    def __init__(
+        self, instance: Instance, hello: HelloProtocol, exchange: Exchange, flooding: Flooding
+    ) -> None:
+        self._instance = instance
+        self._hello = hello
+        self._exchange = exchange
+        self._flooding = flooding
+        self._decoded = DecodedUpdates()
+
+    def receive(self, event: PacketReceived) -> None:
+        """Check, authenticate and decode a packet, then dispatch it."""
+        instance = self._instance
+        interface = instance.interfaces.get(event.ifindex)
+        envelope = None if interface is None else _envelope(interface, event)
+        if interface is None or interface.accepted != envelope:
+            problem = envelope_problem(interface, event)
+            if problem is not None or interface is None:
+                if problem not in SILENT:
+                    self._reject_envelope(problem or "", event)
+                return
+            interface.accepted = envelope
+        refused = refusal(instance, interface, event.source, event.payload)
+        if refused is not None:
+            instance.process.reject(
+                refused.reason, event.source, interface=interface.name, what=refused.what
+            )
+            return
+        try:
+            packet = decode_packet(event.payload, packed=True, updates=self._decoded)
+        except DecodeError as error:
+            instance.process.reject(
+                error.code, event.source, interface=interface.name, what=str(error)
+            )
+            return
+        problem = header_problem(instance, interface, event, packet)
+        if problem is not None:
+            instance.process.reject(
+                problem, event.source, interface=interface.name, router_id=dotted(packet.router_id)
+            )
+            return
+        instance.process.counters.packets["received", packet.packet_type.label] += 1
+        self._dispatch(interface, event, packet)
+
+    def _reject_envelope(self, problem: str, event: PacketReceived) -> None:
+        interface = self._instance.interfaces.get(event.ifindex)
+        self._instance.process.reject(
+            problem,
+            event.source,
+            interface=event.ifindex if interface is None else interface.name,
+            destination=dotted(event.destination),
+            ttl=event.ttl,
+        )
+
+    def _dispatch(self, interface: Interface, event: PacketReceived, packet: Packet) -> None:
+        """Process a packet by type (RFC 2328 §8.2, table 11)."""
+        body = packet.body
+        if isinstance(body, Hello):
+            self._hello.receive(interface, event, packet, body)
+            return
+        neighbor = interface.neighbors[interface.key(packet.router_id, event.source)]
+        match body:
+            case DatabaseDescription():
+                self._exchange.receive_description(neighbor, body)
+            case LsRequest():
+                self._exchange.receive_request(neighbor, body)
+            case LsUpdate():
+                self._flooding.receive_update(neighbor, body)
+            case LsAck():
+                self._flooding.receive_ack(neighbor, body)
+
+
+def _envelope(interface: Interface, event: PacketReceived) -> tuple[object, ...]:
+    """The values that ``envelope_problem`` depends on: those of the last packet pass again."""
+    return (
+        event.source,
+        event.destination,
+        event.ttl,
+        interface.link,
+        interface.settings,
+        interface.state,
+        interface.borrowable,
+    )
