@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-import msgspec
-
 from fared.core.igp import GracefulRestartBegun
+from fared.core.restart import RestartEnded
 from fared.core.timers import Timer
 from fared.isis.adjacency.checks import levels_on
 from fared.isis.adjacency.fsm import all_adjacencies
@@ -34,15 +33,6 @@ _ROUTES_WITHIN = 2.0
 _STALE_AFTER = 5.0
 """Seconds from the end of a restart until LSPs of former pseudonodes are purged."""
 COMPLETED = "completed"
-
-
-class RestartEnded(msgspec.Struct, frozen=True):
-    """The last restart of this router: ``completed``, or why it ended early."""
-
-    at: float
-    duration: float
-    planned: bool
-    result: str
 
 
 class Restarter:

@@ -9,6 +9,7 @@ import msgspec
 from fared.core.dynamic_flooding import TopologyView
 from fared.core.keys import Keyring, KeyringView, keyring_view, send_key
 from fared.core.reduction import ReductionSettings
+from fared.core.restart import RestartEnded
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet, LspId
@@ -16,7 +17,6 @@ from fared.isis.instance import HelpEnded, Instance, Restarting
 from fared.isis.lsdb import Lsdb, StoredLsp
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import Lsp
-from fared.isis.restarter import RestartEnded
 from fared.isis.settings import CircuitKind
 
 

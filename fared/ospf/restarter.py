@@ -15,6 +15,7 @@ import msgspec
 
 from fared.core.ids import AreaId
 from fared.core.igp import GracefulRestartBegun
+from fared.core.restart import RestartEnded
 from fared.core.timers import Timer
 from fared.core.wire import DecodeError
 from fared.ospf.flooding.procedure import Flooding
@@ -53,14 +54,10 @@ class Restarting(msgspec.Struct, frozen=True):
     until: float
     reason: RestartReason
 
-
-class RestartEnded(msgspec.Struct, frozen=True):
-    """The last restart of this router: ``completed``, or why it ended early."""
-
-    at: float
-    duration: float
-    planned: bool
-    result: str
+    @property
+    def planned(self) -> bool:
+        """Whether the process before this one had announced it."""
+        return self.reason.planned
 
 
 class Restarter:

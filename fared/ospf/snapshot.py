@@ -11,6 +11,7 @@ from fared.core.dynamic_flooding import TopologyView
 from fared.core.ids import AreaId
 from fared.core.keys import KeyringView, keyring_view
 from fared.core.reduction import ReductionSettings
+from fared.core.restart import RestartEnded
 from fared.ospf.adjacency.helper import HelpEnded
 from fared.ospf.instance import Area, Instance
 from fared.ospf.interface import Interface, Neighbor
@@ -19,7 +20,7 @@ from fared.ospf.neighbor import NeighborState
 from fared.ospf.origination.contents import next_hop_neighbors
 from fared.ospf.packet.lsa import Lsa
 from fared.ospf.processing.authenticate import sending_key
-from fared.ospf.restarter import RestartEnded, Restarter, Restarting
+from fared.ospf.restarter import Restarter, Restarting
 
 
 class NeighborView(msgspec.Struct, frozen=True):

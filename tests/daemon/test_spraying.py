@@ -143,13 +143,13 @@ def test_a_kernel_that_cannot_be_read_is_reported():
     async def test(world: World) -> None:
         world.kernel.error = NftError(errno.ETIMEDOUT, "no answer")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._tasks, 5, "idle")
+        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
         world.writer.audit()
-        await loop_until(lambda: not world.writer._tasks, 5, "idle")
+        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
         assert world.kernel.readings == 2
         assert world.said == [("spray-not-read", {"error": "no answer"})]
         assert (world.fed, world.writer.unread) == ([], "no answer")
-        assert world.writer._timer is not None, "it is tried again"
+        assert world.writer._work._timer is not None, "it is tried again"
         world.kernel.error = None
         world.writer.audit()
         assert await world.answers() == [events.SprayAudited(SprayState())]
@@ -164,9 +164,9 @@ def test_changes_of_others_are_read_at_once_and_then_after_longer_pauses():
         for number in range(1, 5):
             world.kernel.changed()
             world.kernel.changed()
-            gaps.append(world.writer._gap)
+            gaps.append(world.writer._work._gap)
             await world.answers(number)
-            await loop_until(lambda: not world.writer._tasks, 5, "idle")
+            await loop_until(lambda: not world.writer._work.busy, 5, "idle")
         assert world.kernel.readings == 4
         assert gaps == [0.01, 0.02, 0.04, 0.08]
 
@@ -188,7 +188,7 @@ def test_notifications_of_our_own_changes_cause_no_reading():
         world.kernel.end = lambda _: world.kernel.changed() or []
         world.writer.apply(events.ApplySpray(WANTED))
         await world.answers()
-        assert world.writer._timer is None
+        assert world.writer._work._timer is None
 
     inside_loop(test)
 
@@ -203,8 +203,8 @@ def test_after_a_repair_the_kernel_is_read_once_more():
         world.writer.apply(events.ApplySpray(WANTED))
         await world.answers(3)
         assert world.kernel.readings == 2
-        await loop_until(lambda: not world.writer._tasks, 5, "idle")
-        assert world.writer._timer is None
+        await loop_until(lambda: not world.writer._work.busy, 5, "idle")
+        assert world.writer._work._timer is None
 
     inside_loop(test)
 

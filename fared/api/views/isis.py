@@ -11,6 +11,7 @@ from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text, family_name
 from fared.api.views.isis_lsdb import isis_lsdb_document
 from fared.api.views.link import flooding_status, keyring_shown, link_facts
+from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import FAMILY_IPV4, SystemId, format_address, format_system_id, isis_node
 from fared.isis.ids import Level, format_lsp_id, format_snpa, pseudonode_of, system_of
 from fared.isis.pdu.flooding_parameters import FloodingParameters
@@ -28,7 +29,7 @@ from fared.router.protocols import ISIS
 if TYPE_CHECKING:
     from fared.api.schema import isis as schema
     from fared.api.schema.isis_lsdb import IsisLsdb
-    from fared.api.schema.restart import EndedRestart, ProtocolRestart, RunningRestart
+    from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import IsisStatus, LevelStatus
 
 
@@ -219,8 +220,8 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
     return {
         "proto": ISIS,
         "enabled": snapshot.restarts,
-        "restarting": _restarting(context),
-        "restarted": _restarted(context),
+        "restarting": running_restart(context, context.isis.restarting),
+        "restarted": ended_restart(context, context.isis.restarted),
         "helper": snapshot.helper,
         "helping": [
             {
@@ -244,29 +245,6 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
             }
             for ended in snapshot.help_ended
         ],
-    }
-
-
-def _restarting(context: ViewContext) -> RunningRestart | None:
-    current = context.isis.restarting
-    if current is None:
-        return None
-    return {
-        "planned": current.planned,
-        "since": round(context.now - current.began, 3),
-        "remaining": round(current.until - context.now, 3),
-    }
-
-
-def _restarted(context: ViewContext) -> EndedRestart | None:
-    last = context.isis.restarted
-    if last is None:
-        return None
-    return {
-        "planned": last.planned,
-        "duration": round(last.duration, 3),
-        "ended": round(context.now - last.at, 3),
-        "result": last.result,
     }
 
 

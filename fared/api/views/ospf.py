@@ -12,6 +12,7 @@ from fared.api.views.census import Census
 from fared.api.views.context import ViewContext, checksum_text
 from fared.api.views.link import flooding_status, keyring_shown, link_facts
 from fared.api.views.ospf_lsdb import lsdb_document
+from fared.api.views.restart import ended_restart, running_restart
 from fared.core.ids import dotted
 from fared.ospf.packet.grace import restart_reason
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, Lsa, LsType
@@ -27,7 +28,7 @@ from fared.router.protocols import OSPF
 if TYPE_CHECKING:
     from fared.api.schema import ospf as schema
     from fared.api.schema.lsdb import Lsdb
-    from fared.api.schema.restart import EndedRestart, ProtocolRestart, RunningRestart
+    from fared.api.schema.restart import ProtocolRestart
     from fared.api.schema.system import AreaStatus, OspfStatus
 
 
@@ -114,8 +115,8 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
     return {
         "proto": OSPF,
         "enabled": context.ospf.restarts,
-        "restarting": _restarting(context),
-        "restarted": _restarted(context),
+        "restarting": running_restart(context, context.ospf.restarting),
+        "restarted": ended_restart(context, context.ospf.restarted),
         "helper": context.ospf.helper,
         "helping": [
             {
@@ -138,29 +139,6 @@ def graceful_restart(context: ViewContext) -> ProtocolRestart:
             }
             for help_ended in context.ospf.help_ended
         ],
-    }
-
-
-def _restarting(context: ViewContext) -> RunningRestart | None:
-    current = context.ospf.restarting
-    if current is None:
-        return None
-    return {
-        "planned": current.reason.planned,
-        "since": round(context.now - current.began, 3),
-        "remaining": round(current.until - context.now, 3),
-    }
-
-
-def _restarted(context: ViewContext) -> EndedRestart | None:
-    last = context.ospf.restarted
-    if last is None:
-        return None
-    return {
-        "planned": last.planned,
-        "duration": round(last.duration, 3),
-        "ended": round(context.now - last.at, 3),
-        "result": last.result,
     }
 
 
