@@ -40,6 +40,12 @@ def same(results: list[dict]) -> bool:
     return len({result["digest"] for result in results}) == 1
 
 
+def workers(fabric) -> dict[int, str]:
+    """The state of each rank of the only job at the router that it joined."""
+    seen = [one for leaf in LEAVES for one in state(fabric.socket(leaf)).jobs[0].workers]
+    return {one.rank: one.state for one in seen if one.state != "absent"}
+
+
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_workers_get_the_same_right_sums(fabric, kind):
     made = job(f"sums-{kind}", 1)
@@ -79,6 +85,18 @@ def test_a_killed_worker_is_named_to_all_others(fabric):
     started[2].send_signal(signal.SIGKILL)
     results = fabric.results("killed", 20, ranks=(0, 1, 3))
     assert [(r.get("error"), r.get("ranks")) for r in results] == [("WorkerLost", [2])] * 3
+
+
+def test_workers_that_end_because_of_a_loss_are_not_named_themselves(fabric):
+    """Rank 3 is at the router of the lost one and ends first; the job goes on telling for 0.8 s."""
+    fabric.install(job("first", 90))
+    started = [fabric.start_worker("first", rank, calls=10**6) for rank in range(4)]
+    wait_for(lambda: all(fabric.lines("first", rank) for rank in range(4)), 30, "all joined")
+    started[2].send_signal(signal.SIGKILL)
+    fabric.results("first", 20, ranks=(0, 1, 3))
+    for process in started:
+        process.wait(20)
+    assert workers(fabric) == {0: "left", 1: "left", 2: "lost", 3: "left"}
 
 
 def test_a_silent_worker_is_named_after_the_timeout(fabric):

@@ -147,7 +147,7 @@ class WorkerGroup:
         self._member.close(leave=True)
 
     def abort(self) -> None:
-        """Leave at once: the calls of all other workers fail and name this one."""
+        """Leave at once: the calls of all others fail and name this worker, or whom it had lost."""
         if not self._closed:
             self._closed = True
             self._member.close(leave=False)

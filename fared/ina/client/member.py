@@ -125,7 +125,11 @@ class WorkerMember:
             return self.counters + (self._machine.counters if self._machine else Counter())
 
     def close(self, *, leave: bool) -> None:
-        """End the thread; without ``leave`` the others learn that this worker is lost."""
+        """End the thread; without ``leave`` the others learn that this worker is lost.
+
+        A worker that ends because another was lost is not lost itself: the first loss is named.
+        """
+        leave = leave or isinstance(self.failure, WorkerLost | JobEnded)
         self._running = False
         with contextlib.suppress(OSError):
             os.eventfd_write(self._wake, 1)
