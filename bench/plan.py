@@ -16,15 +16,18 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
 import networkx as nx
 import numpy as np
+from distributed import Client, LocalCluster
 
 from bench.fabrics import RATE, Blocks, fabric, leaf, pods, spine, with_capacity
 from bench.rows import compared
 from fared.offline.plan import sets
+from fared.offline.plan.cluster import compute_on_cluster
 from fared.offline.plan.fabric import PlanFabric, read_fabric
 from fared.offline.plan.rows import SetResult, merged
 from fared.offline.plan.run import PlanTask, compute_all, parts_of
@@ -34,6 +37,7 @@ from fared.offline.world import World
 SECONDS_GOAL = 60.0
 WORKERS = 2
 SPINES, LEAVES = 8, 16
+GROWTH = 32, 256
 BY_NETWORKX = 4
 """Failures that networkx computes: half a second each."""
 NGRAPH_GOAL, NETWORKX_GOAL = 10.0, 100.0
@@ -186,10 +190,76 @@ def _ngraph(network: PlanFabric) -> tuple[Flows, float] | None:
     return flows, len(links) / (time.perf_counter() - begun)
 
 
+def growth_rows() -> list[dict[str, Any]]:
+    """Failures a second with one and two processes, here and on a cluster of Dask."""
+    network = read(fabric(*GROWTH))
+    failures = sets.single_links(network)
+    task = PlanTask(network, capacities(network), (failures,))
+    parts = parts_of([failures])
+    name = f"{GROWTH[0]}x{GROWTH[1]}, {len(failures):,} failures"
+    rates = [_rate(failures, compute_all(task, parts, workers)) for workers in (1, 2)]
+    found = [
+        {
+            "name": f"{name}: failures a second, 2 processes / 1",
+            "ours": rates[1],
+            "other": rates[0],
+            "unit": "/s",
+            "ratio": rates[1] / rates[0],
+        }
+    ]
+    on_cluster = []
+    for workers in (1, 2):
+        begun = time.perf_counter()
+        with LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster:
+            started = time.perf_counter() - begun
+            for _ in compute_on_cluster(task, parts[:1], cluster.scheduler_address):
+                pass  # the workers load what they need
+            parted = compute_on_cluster(task, parts, cluster.scheduler_address)
+            on_cluster.append(_rate(failures, parted))
+            with Client(cluster.scheduler_address, set_as_default=False) as client:
+                memory = max(client.run(_resident).values()) / 2**20
+    found.append(
+        {
+            "name": f"{name}: failures a second, 2 workers of Dask / 1",
+            "ours": on_cluster[1],
+            "other": on_cluster[0],
+            "unit": "/s",
+            "ratio": on_cluster[1] / on_cluster[0],
+            "note": f"A worker of Dask takes {memory:.0f} MiB; scheduler and two workers are there "
+            f"after {started:.1f} s.",
+        }
+    )
+    found.append(
+        {
+            "name": f"{name}: failures a second, 2 workers of Dask / 2 processes",
+            "ours": on_cluster[1],
+            "other": rates[1],
+            "unit": "/s",
+            "ratio": on_cluster[1] / rates[1],
+        }
+    )
+    return found
+
+
+def _rate(failures: sets.Failures, computed: Iterator[object]) -> float:
+    begun = time.perf_counter()
+    for _ in computed:
+        pass
+    return len(failures) / (time.perf_counter() - begun)
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def rows() -> list[dict[str, Any]]:
     """All measurements of plans."""
     return [
         *rate_rows(),
+        *growth_rows(),
         whole_row("64x512", fabric(64, 512)),
         whole_row("32 pods of 32 leaves, 16 planes", pods(32, 32, 16, 16)),
     ]
@@ -198,7 +268,7 @@ def rows() -> list[dict[str, Any]]:
 def main() -> None:
     for row in rows():
         other = f"{row['other']:10.2f}" if row.get("other") else " " * 10
-        verdict = {True: "met", False: "MISSED", None: ""}[row["met"]]
+        verdict = {True: "met", False: "MISSED", None: ""}[row.get("met")]
         print(f"{row['name']:80} {row['ours']:10.2f} {other} {row['unit']:3} {verdict}")
         print(f"  {row.get('note', '')}")
 

@@ -24,14 +24,17 @@ from fared.cli.session import NEGATIVE, Failure
 from fared.cli.words import Lazy, Words, imported
 from fared.core.units import parse_bandwidth
 from fared.offline.changes import Changes
+from fared.offline.plan.cluster import ClusterError, compute_on_cluster
 from fared.offline.plan.compare import compare
 from fared.offline.plan.document import Planned, Shown, plan_document
 from fared.offline.plan.fabric import PlanError
 from fared.offline.plan.failures import (
+    Compute,
     FailureSets,
     PlanNetwork,
     Progress,
     computed,
+    here,
     plan_failures,
     planned_task,
     read_network,
@@ -172,6 +175,11 @@ def _group(text: str) -> tuple[str, list[str]]:
     "--workers", type=click.IntRange(1, 1024), help="Processes (default: one for each core)."
 )
 @click.option(
+    "--scheduler",
+    metavar="tcp://HOST:PORT",
+    help="Compute on the workers of this scheduler of Dask (extra 'plan').",
+)
+@click.option(
     "--resume",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -201,6 +209,7 @@ def failures(
     top: int,
     pairs: str,
     workers: int | None,
+    scheduler: str | None,
     resume: Path | None,
     html: Path | None,
     as_json: bool,
@@ -221,6 +230,8 @@ def failures(
     for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
         if kind in asked and missing:
             raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers are processes of this machine: not with --scheduler")
     shown = Shown(ranked=top, pairs=_how_many_pairs(pairs))
     before = None if old is None else _read_report(old)
     names = () if drained is None else tuple(name.strip() for name in drained.split(","))
@@ -229,8 +240,8 @@ def failures(
         try:
             network = _network(load_database(source), given, names, bandwidth, ends)
             task = planned_task(network, wanted)
-            planned = _computed(task, workers or _cores(), resume, bar.show)
-        except (PlanError, KeptError, WorkersDiedError) as error:
+            planned = _computed(task, _compute(workers, scheduler), resume, bar.show)
+        except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
     document["required"] = [bound.check(document) for bound in bounds]
@@ -241,12 +252,18 @@ def failures(
         sys.exit(NEGATIVE)
 
 
-def _computed(task: PlanTask, workers: int, resume: Path | None, progress: Progress) -> Planned:
+def _compute(workers: int | None, scheduler: str | None) -> Compute:
+    if scheduler is None:
+        return here(workers or _cores())
+    return lambda task, parts: compute_on_cluster(task, parts, scheduler)
+
+
+def _computed(task: PlanTask, compute: Compute, resume: Path | None, progress: Progress) -> Planned:
     """Compute what is missing; Ctrl-C keeps what is done, if it is kept at all."""
     kept = None
     try:
         kept = None if resume is None else Kept(resume, task)
-        return plan_failures(task, computed(task, workers, kept), progress)
+        return plan_failures(task, computed(task, compute, kept), progress)
     except KeyboardInterrupt as error:
         rest = "" if resume is None else f"; the same command with --resume {resume} continues"
         raise Failure(f"interrupted{rest}") from error

@@ -17,6 +17,8 @@ from fared.offline.plan.sweep import SetOutcome, capacities
 from fared.offline.world import World
 
 PartsComputed = Iterator[tuple[SetPart, SetOutcome]]
+Compute = Callable[[PlanTask, Sequence[SetPart]], PartsComputed]
+"""Computes parts somewhere: ``here``, or on a cluster."""
 Progress = Callable[[int, int], None]
 """Called with the failures computed so far, and all."""
 
@@ -93,16 +95,21 @@ def plan_failures(task: PlanTask, parts: PartsComputed, progress: Progress) -> P
     return Planned(task.fabric, task.healthy, capacities(task.fabric), results)
 
 
-def computed(task: PlanTask, workers: int, kept: Kept | None) -> PartsComputed:
+def here(workers: int) -> Compute:
+    """Compute with processes of this machine. Raises WorkersDiedError."""
+    return lambda task, parts: compute_all(task, parts, workers)
+
+
+def computed(task: PlanTask, compute: Compute, kept: Kept | None) -> PartsComputed:
     """Yield all parts: those in ``kept``, then the others, which are added to it.
 
-    Raises WorkersDiedError, OSError.
+    Raises what ``compute`` raises, and OSError.
     """
+    parts = parts_of(task.sets)
     if kept is None:
-        yield from compute_all(task, parts_of(task.sets), workers)
+        yield from compute(task, parts)
         return
     yield from kept.found.items()
-    missing = [part for part in parts_of(task.sets) if part not in kept.found]
-    for part, outcome in compute_all(task, missing, workers):
+    for part, outcome in compute(task, [part for part in parts if part not in kept.found]):
         kept.add(part, outcome)
         yield part, outcome
