@@ -8,18 +8,27 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 import msgspec
-import yaml
 
 from fared.cli.offline import load_database
 from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.plan_arguments import (
+    PlanProgress,
+    how_many_doubles,
+    how_many_pairs,
+    name_list,
+    parsed_by,
+    read_doubles,
+    read_group,
+    read_groups,
+    read_percent,
+)
 from fared.cli.plan_tables import render_plan
+from fared.cli.plan_traffic import AskedTraffic
 from fared.cli.session import NEGATIVE, Failure
 from fared.cli.words import Lazy, Words, imported
 from fared.core.units import parse_bandwidth
@@ -43,11 +52,11 @@ from fared.offline.plan.kept import Kept, KeptError
 from fared.offline.plan.page import plan_page
 from fared.offline.plan.require import CapacityBound, read_bound
 from fared.offline.plan.run import PlanTask, WorkersDiedError
-from fared.offline.plan.sets import DEGRADE, DOUBLES, GROUPS, LINKS, NODES
+from fared.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
+from fared.offline.plan.traffic import COLLECTIVES
 from fared.offline.world import SavedDatabase
 
 Json = dict[str, Any]
-_MOST_DOUBLES = 20_000
 _EPILOG = """
 Without --links, --nodes, --group, --doubles or --degrade, each link and each router fails once.
 
@@ -73,46 +82,6 @@ def plan() -> None:
 plan.add_lazy("jobs", Lazy(imported("fared.cli.plan_jobs:jobs"), "Which jobs may share links."))
 
 
-def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
-    """Return a callback that parses one value, or each of several."""
-
-    def read(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:  # noqa: ANN401
-        try:
-            if isinstance(value, tuple):
-                return tuple(parse(one) for one in value)
-            return None if value is None else parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from error
-
-    return read
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = 0.0
-    if not text.endswith("%") or not 0.0 < value <= 100.0:
-        raise ValueError(f"{text!r} is not a percentage such as 25%")
-    return value / 100.0
-
-
-def _doubles(text: str) -> int | None:
-    if text == "all":
-        return None
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is neither 'all' nor a number")
-    return int(text)
-
-
-def _group(text: str) -> tuple[str, list[str]]:
-    name, equals, patterns = text.partition("=")
-    members = [pattern.strip() for pattern in patterns.split(";") if pattern.strip()]
-    if not equals or not name or not members:
-        raise ValueError(f"{text!r} is not NAME=PATTERN;PATTERN...")
-    return name, members
-
-
 @plan.command(epilog=_EPILOG)
 @click.option(
     "--lsdb", "source", metavar="FILE|-", required=True, help="Output of 'show lsdb --json'."
@@ -131,26 +100,43 @@ def _group(text: str) -> tuple[str, list[str]]:
     "some_groups",
     metavar="NAME=P;P",
     multiple=True,
-    callback=_parsed(_group),
+    callback=parsed_by(read_group),
     help="Routers S1 or p1-S*, links L1,S1 or L1,* that fail together.",
 )
 @click.option(
     "--doubles",
     metavar="N|all",
-    callback=_parsed(lambda text: (_doubles(text),)),
+    callback=parsed_by(lambda text: (read_doubles(text),)),
     help="Two links fail: all pairs, or N of them, drawn.",
 )
 @click.option("--seed", default=1, show_default=True, help="Of drawn pairs.")
 @click.option(
-    "--degrade", metavar="25%", callback=_parsed(_percent), help="Each link loses this part."
+    "--degrade", metavar="25%", callback=parsed_by(read_percent), help="Each link loses this part."
 )
 @click.option("--drained", metavar="A,B", help="These routers are out of transit meanwhile.")
 @click.option("--between", metavar="P,P", help="Patterns of the routers whose capacity counts.")
 @click.option(
     "--bandwidth",
     metavar="400G",
-    callback=_parsed(parse_bandwidth),
+    callback=parsed_by(parse_bandwidth),
     help="Bandwidth of links that advertise none (default: the median).",
+)
+@click.option(
+    "--demand",
+    "demand_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Traffic, YAML: demands: [{from: L1, to: L2, rate: 100G}].",
+)
+@click.option(
+    "--collective", type=click.Choice(COLLECTIVES), help="Traffic of a collective of --hosts."
+)
+@click.option("--hosts", metavar="A,B", help="Routers of its hosts (default: all ends).")
+@click.option(
+    "--rate",
+    metavar="100G",
+    callback=parsed_by(parse_bandwidth),
+    help="What each host sends (default: 100G).",
 )
 @click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail it for good.")
 @click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail it for good.")
@@ -163,7 +149,7 @@ def _group(text: str) -> tuple[str, list[str]]:
     "bounds",
     metavar="'n-1 >= 75%'",
     multiple=True,
-    callback=_parsed(read_bound),
+    callback=parsed_by(read_bound),
     help="Exit with 1 unless all pairs keep so much. Sets: n-1, n-2, nodes, groups, degrade.",
 )
 @click.option("--compare", "old", metavar="OLD", help="Compare with a report saved by --json.")
@@ -200,6 +186,10 @@ def failures(
     drained: str | None,
     between: str | None,
     bandwidth: float | None,
+    demand_file: Path | None,
+    collective: str | None,
+    hosts: str | None,
+    rate: float | None,
     fail_links: tuple[str, ...],
     fail_nodes: tuple[str, ...],
     bandwidths: tuple[str, ...],
@@ -216,13 +206,13 @@ def failures(
 ) -> None:
     """Compute what failures leave of the path capacity between leaves, worst first."""
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, ())
-    groups = {**_read_groups(group_file), **dict(some_groups)}
+    groups = {**read_groups(group_file), **dict(some_groups)}
     asked = {bound.of for bound in bounds}
     some = bool(links or nodes or groups or doubles or degrade)
     wanted = FailureSets(
         links=links or not some or LINKS in asked,
         nodes=nodes or not some or NODES in asked,
-        doubles=_how_many_doubles(doubles, asked),
+        doubles=how_many_doubles(doubles, asked),
         degraded=degrade or 0.0,
         groups=groups,
         seed=seed,
@@ -232,15 +222,15 @@ def failures(
             raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
     if workers is not None and scheduler is not None:
         raise click.UsageError("--workers are processes of this machine: not with --scheduler")
-    shown = Shown(ranked=top, pairs=_how_many_pairs(pairs))
+    traffic = AskedTraffic(demand_file, collective, name_list(hosts), rate)
+    shown = Shown(ranked=top, pairs=how_many_pairs(pairs))
     before = None if old is None else _read_report(old)
-    names = () if drained is None else tuple(name.strip() for name in drained.split(","))
-    ends = () if between is None else tuple(pattern.strip() for pattern in between.split(","))
-    with _PlanProgress() as bar:
+    names, ends = name_list(drained), name_list(between)
+    with PlanProgress() as bar:
         try:
             network = _network(load_database(source), given, names, bandwidth, ends)
-            task = planned_task(network, wanted)
-            planned = _computed(task, _compute(workers, scheduler), resume, bar.show)
+            task = planned_task(network, wanted, traffic.read(network.healthy))
+            planned = _computed(network, task, _compute(workers, scheduler), resume, bar.show)
         except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
@@ -258,12 +248,18 @@ def _compute(workers: int | None, scheduler: str | None) -> Compute:
     return lambda task, parts: compute_on_cluster(task, parts, scheduler)
 
 
-def _computed(task: PlanTask, compute: Compute, resume: Path | None, progress: Progress) -> Planned:
+def _computed(
+    network: PlanNetwork,
+    task: PlanTask,
+    compute: Compute,
+    resume: Path | None,
+    progress: Progress,
+) -> Planned:
     """Compute what is missing; Ctrl-C keeps what is done, if it is kept at all."""
     kept = None
     try:
         kept = None if resume is None else Kept(resume, task)
-        return plan_failures(task, computed(task, compute, kept), progress)
+        return plan_failures(network, task, computed(task, compute, kept), progress)
     except KeyboardInterrupt as error:
         rest = "" if resume is None else f"; the same command with --resume {resume} continues"
         raise Failure(f"interrupted{rest}") from error
@@ -292,20 +288,6 @@ def _network(
     return read_network(healthy, rest, bandwidth=bandwidth, ends=ends)
 
 
-def _how_many_doubles(given: tuple[int | None] | None, asked: set[str]) -> int | None:
-    if given is not None:
-        return given[0]
-    return _MOST_DOUBLES if DOUBLES in asked else 0
-
-
-def _how_many_pairs(text: str) -> int | None:
-    if text == "all":
-        return None
-    if not text.isascii() or not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is neither 'all' nor a number", param_hint="--pairs")
-    return int(text)
-
-
 def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text)
@@ -315,27 +297,6 @@ def _write(file: Path, text: str) -> None:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def _read_groups(file: Path | None) -> dict[str, list[str]]:
-    if file is None:
-        return {}
-    try:
-        found = yaml.safe_load(file.read_text())
-    except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Failure(f"{file}: not YAML: {error}") from error
-    if not isinstance(found, dict) or not found:
-        raise Failure(f"{file}: expected names of groups with lists of patterns")
-    for name, members in found.items():
-        if (
-            not isinstance(members, list)
-            or not members
-            or not all(isinstance(member, str) for member in members)
-        ):
-            raise Failure(f"{file}: {name}: expected a list of patterns such as S1 or L1,S*")
-    return {str(name): members for name, members in found.items()}
 
 
 def _read_report(file: str) -> Json:
@@ -359,29 +320,3 @@ def _print(document: Json, before: Json | None, *, as_json: bool) -> None:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(render_plan(document), nl=False)
-
-
-class _PlanProgress:
-    """Progress on a terminal: failures done, rate, time left."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-        self._drawn = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawn:
-            click.echo("\r\x1b[K", err=True, nl=False)
-
-    def show(self, done: int, total: int) -> None:
-        """Draw the line anew."""
-        if not sys.stderr.isatty():
-            return
-        spent = max(time.monotonic() - self._begun, 1e-3)
-        rate = done / spent
-        left = (total - done) / rate
-        text = f"{done:,} of {total:,} failures, {rate:,.0f}/s, {left:.0f} s left"
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
-        self._drawn = True

@@ -52,6 +52,9 @@ def _failures(document: Json, out: Console) -> None:
     facts(out, _facts(document))
     heading(out, "What remains between the worst pair")
     _sets(document, out)
+    if document["traffic"]:
+        heading(out, "Traffic")
+        _traffic(document, out)
     heading(out, "Worst failures")
     _worst(document, out)
     for one in document["sets"]:
@@ -112,6 +115,39 @@ def _sets(document: Json, out: Console) -> None:
             f"{one['harmless']:,}",
         )
     emit(out, grid)
+
+
+def _traffic(document: Json, out: Console) -> None:
+    """The busiest links, and the failure of each set that hurts traffic most."""
+    traffic = document["traffic"]
+    busiest = [link for link in traffic["links"] if link["utilization"] > 0.0][:_SHOWN]
+    names = plural_list([f"{one['link']} {part(one['utilization'])}" for one in busiest], 3)
+    found: list[tuple[str, Text | str]] = [
+        ("Rates", f"{traffic['demands']:,}, {human.bandwidth(traffic['rate'])} together"),
+        ("Busiest links", names or "none"),
+    ]
+    if traffic["unserved"]:
+        lost = human.bandwidth(traffic["unserved"])
+        found.append(("Without a path", styled(lost, good=False)))
+    facts(out, found)
+    out.print()
+    grid = table("Set", "~Worst failure", "~Busiest link", ">Load", ">Time", ">Lost")
+    for one in document["sets"]:
+        row = one["traffic"]
+        slower = row["slowdown"]
+        grid.add_row(
+            one["set"],
+            row["failure"],
+            row["busiest"] or "none",
+            _load(row["utilization"]),
+            "never ends" if slower is None else f"{slower:.2f}x",
+            human.bandwidth(row["unserved"]) if row["unserved"] else "none",
+        )
+    emit(out, grid)
+
+
+def _load(value: float) -> Text:
+    return Text(f"{value:.0%}", style="red" if value > 1.0 else "")
 
 
 def _worst(document: Json, out: Console) -> None:

@@ -15,8 +15,8 @@ from fared.lab import topology
 from fared.lab.addressing import make_plan
 from fared.lab.main import main
 from fared.lab.permutation import best_steps, candidates, diameter, ring_all_reduce_seconds
+from fared.offline.plan.paths import RootPaths
 from fared.offline.plan.routes import WeightedRoutes
-from fared.offline.plan.sweep import RootPaths
 from tests.plan.networks import max_flow, network
 
 TABLE = [

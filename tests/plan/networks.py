@@ -11,8 +11,8 @@ import numpy as np
 
 from fared.core.ids import NodeId, ipv4_prefix
 from fared.offline.plan.fabric import PlanFabric, read_fabric
+from fared.offline.plan.paths import edge_changes, without_edges
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import edge_changes, without_edges
 from fared.spf.plan import build_plan
 from fared.ted.graph import Graph
 from fared.ted.model import NodeBlock, PrefixReachability

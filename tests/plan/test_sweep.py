@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fared.offline.plan import sets
+from fared.offline.plan.paths import edge_changes, without_edges
 from fared.offline.plan.rows import merged
 from fared.offline.plan.run import PlanTask, SetPart, WorkersDiedError, compute_all, parts_of
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import capacities, edge_changes, sweep, without_edges
+from fared.offline.plan.sweep import capacities, sweep
 from tests.plan.networks import anything, clos, from_scratch, max_flow, network, pods
 
 
@@ -66,6 +67,15 @@ def test_all_rows_equal_those_of_a_new_spf(shape, kind):
         "degrade": lambda f: sets.degraded_links(f, 0.25),
     }
     check_rows(fabric, make[kind](fabric))
+
+
+@pytest.mark.parametrize("most", [100, pytest.param(None, marks=pytest.mark.soak)])
+def test_pairs_of_links_of_8x16_equal_those_of_a_new_spf(most):
+    """All 8,128 pairs of its 128 links, or some of them."""
+    fabric = clos(8, 16)
+    failures = sets.double_links(fabric, most, 4)
+    assert len(failures) == (most or 8128)
+    check_rows(fabric, failures)
 
 
 @pytest.mark.parametrize("seed", range(25))

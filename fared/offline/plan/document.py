@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from fared.ina.plan.flow import max_flow
 from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.paths import NONE, edge_changes
 from fared.offline.plan.rows import SetResult
 from fared.offline.plan.sets import DOUBLES, GROUPS, LINKS, NODES
-from fared.offline.plan.sweep import NONE, edge_changes
+from fared.offline.plan.traffic import CarriedTraffic
 
 Json = dict[str, Any]
 FORMAT = "fared-plan-failures/1"
@@ -35,13 +36,15 @@ class Shown(msgspec.Struct, frozen=True):
 class Planned(msgspec.Struct, frozen=True, eq=False):
     """A plan: the fabric, its healthy capacities (P, P), and the results of all sets.
 
-    ``now`` (P, P) are capacities with the drained routers out of transit.
+    ``now`` (P, P) are capacities with the drained routers out of transit, ``traffic`` the given
+    traffic without failures and with all routers in transit.
     """
 
     fabric: PlanFabric
     healthy: NDArray[np.float64]
     now: NDArray[np.float64]
     results: tuple[SetResult, ...]
+    traffic: CarriedTraffic | None = None
 
 
 def plan_document(
@@ -62,6 +65,7 @@ def plan_document(
             for node, pod in zip(fabric.ends.tolist(), fabric.pods.tolist(), strict=True)
         ],
         "healthy": _healthy(plan),
+        "traffic": _traffic(plan),
         "sets": [_set(plan, result, shown) for result in plan.results],
         "worst": _ranked(plan, shown.ranked),
         "single_points": [
@@ -92,6 +96,52 @@ def _healthy(plan: Planned) -> Json:
     }
 
 
+def _traffic(plan: Planned) -> Json | None:
+    """The given traffic without failures, and the load of each link in each direction."""
+    traffic = plan.traffic
+    if traffic is None:
+        return None
+    used = traffic.utilization
+    return {
+        "demands": traffic.demands,
+        "rate": traffic.rate,
+        "unserved": traffic.unserved,
+        "utilization": float(used.max(initial=0.0)),
+        "links": [
+            {
+                "link": _way(plan, int(traffic.graph.src[edge]), int(traffic.graph.dst[edge])),
+                "load": float(traffic.loads[edge]),
+                "utilization": float(used[edge]),
+            }
+            for edge in (-used).argsort(kind="stable").tolist()
+        ],
+    }
+
+
+def _way(plan: Planned, tail: int, head: int) -> str:
+    return f"{plan.fabric.names[tail]} > {plan.fabric.names[head]}"
+
+
+def _traffic_row(plan: Planned, result: SetResult, at: int) -> Json:
+    """What one failure does to traffic; ``slowdown`` is None where some of it has no path."""
+    used, lost = float(result.utilization[at]), float(result.unserved[at])
+    before = float(plan.traffic.utilization.max(initial=0.0)) if plan.traffic else 0.0
+    whole = lost <= 0.0 and before > 0.0
+    return {
+        "utilization": used,
+        "busiest": _way(plan, *result.busiest[at].tolist()) if used > 0.0 else None,
+        "slowdown": used / before if whole else None,
+        "unserved": lost,
+    }
+
+
+def _worst_traffic(plan: Planned, result: SetResult) -> Json:
+    """The failure of a set that loses most traffic, or else slows it most."""
+    order = np.lexsort((-result.utilization, -result.unserved))
+    row = _traffic_row(plan, result, int(order[0]))
+    return {**_what(plan, result, int(order[0])), **row}
+
+
 def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
     failures = result.failures
     mean, low, high = result.mean_interval(_DEVIATIONS)
@@ -112,6 +162,8 @@ def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
         "histogram": _histogram(result.left),
         "pairs": _pairs(plan, result, shown.pairs),
     }
+    if len(result.utilization):
+        found["traffic"] = _worst_traffic(plan, result)
     pods = int(plan.fabric.pods.max(initial=0)) + 1
     if 1 < pods <= _MOST_PODS:
         found["pods"] = _pods(plan, result, pods)
@@ -202,6 +254,7 @@ def _row(plan: Planned, result: SetResult, at: int) -> Json:
         "mean": float(result.mean[at]),
         "reduced": int(result.reduced[at]),
         "cut": int(result.cut[at]),
+        **({"traffic": _traffic_row(plan, result, at)} if len(result.utilization) else {}),
     }
 
 

@@ -10,10 +10,12 @@ from fared.offline.plan import sets
 from fared.offline.plan.document import Planned
 from fared.offline.plan.fabric import PlanError, PlanFabric, read_fabric
 from fared.offline.plan.kept import Kept
+from fared.offline.plan.routes import Demands
 from fared.offline.plan.rows import merged
 from fared.offline.plan.run import PlanTask, SetPart, compute_all, parts_of
 from fared.offline.plan.sets import Failures
 from fared.offline.plan.sweep import SetOutcome, capacities
+from fared.offline.plan.traffic import carried
 from fared.offline.world import World
 
 PartsComputed = Iterator[tuple[SetPart, SetOutcome]]
@@ -74,13 +76,17 @@ def read_network(
     return PlanNetwork(whole, rest)
 
 
-def planned_task(network: PlanNetwork, wanted: FailureSets) -> PlanTask:
+def planned_task(
+    network: PlanNetwork, wanted: FailureSets, demands: Demands | None = None
+) -> PlanTask:
     """Return what is to be computed. Raises PlanError."""
     fabric = network.drained
-    return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric))
+    return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric), demands)
 
 
-def plan_failures(task: PlanTask, parts: PartsComputed, progress: Progress) -> Planned:
+def plan_failures(
+    network: PlanNetwork, task: PlanTask, parts: PartsComputed, progress: Progress
+) -> Planned:
     """Gather all parts of a plan, from whoever computes them."""
     outcomes: list[list[SetOutcome]] = [[] for _ in task.sets]
     done, total = 0, sum(map(len, task.sets))
@@ -92,7 +98,8 @@ def plan_failures(task: PlanTask, parts: PartsComputed, progress: Progress) -> P
         merged(failures, found, len(task.fabric.ends))
         for failures, found in zip(task.sets, outcomes, strict=True)
     )
-    return Planned(task.fabric, task.healthy, capacities(task.fabric), results)
+    traffic = None if task.demands is None else carried(network.healthy, task.demands)
+    return Planned(task.fabric, task.healthy, capacities(task.fabric), results, traffic)
 
 
 def here(workers: int) -> Compute:
@@ -105,7 +112,7 @@ def computed(task: PlanTask, compute: Compute, kept: Kept | None) -> PartsComput
 
     Raises what ``compute`` raises, and OSError.
     """
-    parts = parts_of(task.sets)
+    parts = parts_of(task.sets, routed=bool(task.demands))
     if kept is None:
         yield from compute(task, parts)
         return

@@ -43,6 +43,7 @@ def digest(task: PlanTask) -> str:
     _feed(found, network.names, network.link_names, network.capacity, network.link_edges)
     _feed(found, network.link_parts, network.ends, graph.indptr, graph.dst, graph.transit)
     _feed(found, np.array(graph.metric), task.healthy)
+    _feed(found, sorted((task.demands or {}).items()))
     for failures in task.sets:
         _feed(found, failures.kind, failures.left, failures.link_start, failures.links)
         _feed(found, failures.node_start, failures.nodes)

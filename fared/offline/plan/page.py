@@ -45,6 +45,7 @@ def plan_page(document: Json, plan: Planned) -> str:
         "<h2>What remains between the worst pair</h2>",
         _sets(document["sets"]),
         *(_distribution(one) for one in document["sets"]),
+        *_traffic(document),
         "<h2>Worst failures</h2>",
         _worst(document["worst"]),
         *_picture(document, plan),
@@ -107,6 +108,31 @@ def _sets(sets: Iterable[Json]) -> str:
         for one in sets
     ]
     return _table(head, rows, 1)
+
+
+def _traffic(document: Json) -> list[str]:
+    traffic = document["traffic"]
+    if traffic is None:
+        return []
+    head = ("Set", "Worst failure", "Busiest link", "Load", "Time", "Lost")
+    rows = [
+        (
+            one["set"],
+            one["traffic"]["failure"],
+            one["traffic"]["busiest"] or "none",
+            f"{one['traffic']['utilization']:.0%}",
+            "never ends"
+            if one["traffic"]["slowdown"] is None
+            else f"{one['traffic']['slowdown']:.2f}x",
+            human.bandwidth(one["traffic"]["unserved"]),
+        )
+        for one in document["sets"]
+    ]
+    words = (
+        f"{traffic['demands']:,} rates, {human.bandwidth(traffic['rate'])} together; without "
+        f"failures the busiest link is loaded to {traffic['utilization']:.0%}"
+    )
+    return ["<h2>Traffic</h2>", f"<p>{words}</p>", _table(head, rows, 3)]
 
 
 def _worst(worst: Iterable[Json]) -> str:

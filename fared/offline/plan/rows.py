@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fared.offline.plan.paths import NONE
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import NONE, SetOutcome
+from fared.offline.plan.sweep import SetOutcome
 
 
 class SetResult(msgspec.Struct, frozen=True, eq=False):
@@ -24,6 +25,9 @@ class SetResult(msgspec.Struct, frozen=True, eq=False):
     mean: NDArray[np.float64]
     pair_least: NDArray[np.float64]
     pair_cause: NDArray[np.int64]
+    utilization: NDArray[np.float64]
+    busiest: NDArray[np.int64]
+    unserved: NDArray[np.float64]
 
     @property
     def harmless(self) -> NDArray[np.int64]:
@@ -72,4 +76,7 @@ def merged(failures: Failures, outcomes: Iterable[SetOutcome], ends: int) -> Set
         mean=joined("mean"),
         pair_least=least,
         pair_cause=cause,
+        utilization=joined("utilization"),
+        busiest=joined("busiest").astype(np.int64),
+        unserved=joined("unserved"),
     )

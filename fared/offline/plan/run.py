@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.routes import Demands
 from fared.offline.plan.sets import Failures
 from fared.offline.plan.sweep import SetOutcome, sweep
 
-_LEAST, _MOST, _PARTS = 64, 4096, 16
+_LEAST, _LEAST_ROUTED, _MOST, _PARTS = 64, 4, 4096, 16
+"""Failures of a part; routing traffic anew takes so long that few of them are enough."""
 _ATTEMPTS = 3
 _GOODBYE = 5.0
 
@@ -42,17 +44,26 @@ class PlanTask(NamedTuple):
     fabric: PlanFabric
     healthy: NDArray[np.float64]
     sets: tuple[Failures, ...]
+    demands: Demands | None = None
+    """Traffic, bytes/s from node to node."""
 
     def compute(self, part: SetPart) -> SetOutcome:
         """Compute one part."""
-        return sweep(self.fabric, self.sets[part.of], part.first, part.last, self.healthy)
+        failures = self.sets[part.of]
+        return sweep(
+            self.fabric, failures, part.first, part.last, self.healthy, demands=self.demands
+        )
 
 
-def parts_of(sets: Sequence[Failures]) -> list[SetPart]:
-    """Divide sets into parts, large enough that the shortest paths of all roots cost little."""
+def parts_of(sets: Sequence[Failures], *, routed: bool = False) -> list[SetPart]:
+    """Divide sets into parts, large enough that the shortest paths of all roots cost little.
+
+    ``routed``: traffic is routed anew for each failure, which costs far more than these.
+    """
+    least = _LEAST_ROUTED if routed else _LEAST
     found = []
     for number, failures in enumerate(sets):
-        size = min(max(-(-len(failures) // _PARTS), _LEAST), _MOST)
+        size = min(max(-(-len(failures) // _PARTS), least), _MOST)
         found += [
             SetPart(number, first, min(first + size, len(failures)))
             for first in range(0, len(failures), size)

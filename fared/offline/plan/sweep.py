@@ -2,11 +2,9 @@
 
 The capacity of a pair is the aggregate path capacity from one end to the other (the recursion of
 ``weights.path_capacity`` with the root as the only first hop): what routers with path-capacity
-weights can carry. A failure rarely changes distances. As long as a node keeps a predecessor on the
-DAG of a root, its distance and its other predecessors stay, so that the capacities of the old DAG
-with the failed edges at 0 are those of the new one. So for each root, all failures of a part of a
-set follow the DAG together, depth by depth, as a list of the nodes whose capacity differs. Only
-pairs that lose all of their paths are computed anew, on the graph without what failed.
+weights can carry. ``paths`` follows all failures of a part of a set along the shortest paths of
+each root together. Only pairs that lose all of their paths are computed anew, on the graph without
+what failed.
 """
 
 from __future__ import annotations
@@ -18,13 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.paths import (
+    NONE,
+    ROUNDING,
+    EdgeChanges,
+    RootPaths,
+    edge_changes,
+    parts,
+    without_edges,
+)
+from fared.offline.plan.routes import Demands
 from fared.offline.plan.sets import Failures
-from fared.spf.search import Depth, shortest_paths
-from fared.ted.graph import Graph, out_edges, run_starts, runs
-
-NONE = -1
-_ROUNDING = 1e-9
-"""The part of a capacity that is rounding."""
+from fared.offline.plan.traffic import TrafficOutcome, traffic_after
+from fared.ted.graph import run_starts
 
 
 class SetOutcome(msgspec.Struct, frozen=True, eq=False):
@@ -34,7 +38,8 @@ class SetOutcome(msgspec.Struct, frozen=True, eq=False):
     pair (indexes of ends), ``capacity`` (K,) its capacity, bytes/s. ``reduced`` and ``cut`` (K,)
     count the pairs with less capacity than before, and with none; ``mean`` (K,) is the mean part.
     Pairs with a failed end do not count. ``pair_least`` (P, P) is the least reduced capacity of a
-    pair and ``pair_cause`` (P, P) the failure that causes it, NONE if none reduces it.
+    pair and ``pair_cause`` (P, P) the failure that causes it, NONE if none reduces it. The last
+    three are what the failures do to traffic (``traffic.TrafficOutcome``), empty without traffic.
     """
 
     first: int
@@ -46,164 +51,9 @@ class SetOutcome(msgspec.Struct, frozen=True, eq=False):
     mean: NDArray[np.float64]
     pair_least: NDArray[np.float64]
     pair_cause: NDArray[np.int64]
-
-
-class EdgeChanges(msgspec.Struct, frozen=True, eq=False):
-    """Edges whose capacity differs: failure (counted from the first), edge, its capacity then."""
-
-    failure: NDArray[np.int64]
-    edge: NDArray[np.int64]
-    capacity: NDArray[np.float64]
-
-
-def edge_changes(fabric: PlanFabric, failures: Failures, first: int, last: int) -> EdgeChanges:
-    """Return the edges that differ in failures ``first`` to ``last - 1``, sorted."""
-    low, high = int(failures.link_start[first]), int(failures.link_start[last])
-    links = failures.links[low:high]
-    of = np.arange(last - first).repeat(np.diff(failures.link_start[first : last + 1]))
-    size = len(fabric.capacity)
-    keys = np.concatenate([of * size + fabric.link_edges[links, side] for side in (0, 1)])
-    lost = np.concatenate([fabric.link_parts[links, side] for side in (0, 1)])
-    order = keys.argsort(kind="stable")
-    begin = run_starts(keys[order])
-    if not len(begin):
-        none = np.zeros(0, np.int64)
-        return EdgeChanges(none, none, np.zeros(0))
-    distinct = keys[order][begin]
-    edge = distinct % size
-    gone = np.add.reduceat(lost[order], begin) * (1.0 - failures.left)
-    capacity = fabric.capacity[edge] - gone
-    if failures.left == 0.0:
-        number = np.diff(np.append(begin, len(keys)))
-        capacity[number == fabric.members[edge]] = 0.0
-    return EdgeChanges(distinct // size, edge, capacity)
-
-
-class RootPaths:
-    """The shortest paths of one root: the DAG by depth, and the capacity to every node (N,)."""
-
-    def __init__(self, graph: Graph, capacity: NDArray[np.float64], root: int) -> None:
-        self.root = root
-        self._levels = shortest_paths(graph, root)[1]
-        self.flow = np.zeros(len(graph.nodes))
-        self.flow[root] = np.inf
-        self._values: list[NDArray[np.float64]] = []
-        for level in self._levels:
-            values = np.minimum(self.flow[level.tails], capacity[level.edges])
-            self.flow[level.nodes] = np.add.reduceat(values, level.begin)
-            self._values.append(values)
-        self._graph, self._capacity = graph, capacity
-
-    def changed(
-        self, changes: EdgeChanges
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return failure, node and capacity wherever the capacity of a node differs."""
-        return _Followed(self, changes).result()
-
-    @property
-    def levels(self) -> list[Depth]:
-        """The DAG by depth."""
-        return self._levels
-
-    @property
-    def values(self) -> list[NDArray[np.float64]]:
-        """What each edge of each depth contributes."""
-        return self._values
-
-    @property
-    def edge_capacity(self) -> NDArray[np.float64]:
-        """The capacities of all edges."""
-        return self._capacity
-
-
-class _Followed:
-    """All failures of a part along the DAG of one root."""
-
-    def __init__(self, paths: RootPaths, changes: EdgeChanges) -> None:
-        self._paths = paths
-        levels = paths.levels
-        sizes = [len(level.edges) for level in levels]
-        self._ends = np.cumsum(sizes)
-        self._edges = np.concatenate([level.edges for level in levels] or [np.zeros(0, np.int64)])
-        self._tails = np.concatenate([level.tails for level in levels] or [np.zeros(0, np.int64)])
-        self._heads = np.concatenate([level.heads for level in levels] or [np.zeros(0, np.int64)])
-        self._values = np.concatenate(paths.values or [np.zeros(0)])
-        self._total = max(len(self._edges), 1)
-        size = len(paths.flow)
-        self._by_tail = self._tails.argsort(kind="stable")
-        self._out = np.concatenate(([0], np.bincount(self._tails, minlength=size).cumsum()))
-        place = np.full(len(paths.edge_capacity), NONE)
-        place[self._edges] = np.arange(len(self._edges))
-        at = place[changes.edge]
-        used = at != NONE
-        self._key = changes.failure[used] * self._total + at[used]
-        self._capacity = changes.capacity[used]
-        self._depth = self._ends.searchsorted(at[used], "right")
-        self._waiting: defaultdict[int, list[tuple[NDArray[np.int64], NDArray[np.float64]]]]
-        self._waiting = defaultdict(list)
-
-    def result(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        failures, nodes, flows = [], [], []
-        for depth in range(len(self._ends)):
-            here = self._step(depth)
-            if here is None:
-                continue
-            failure, node, flow = here
-            self._expand(failure, node, flow)
-            failures.append(failure)
-            nodes.append(node)
-            flows.append(flow)
-        if not failures:
-            none = np.zeros(0, np.int64)
-            return none, none, np.zeros(0)
-        return np.concatenate(failures), np.concatenate(nodes), np.concatenate(flows)
-
-    def _step(
-        self, depth: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
-        """Return the nodes of one depth that differ."""
-        mine = self._depth == depth
-        own_key, own_capacity = self._key[mine], self._capacity[mine]
-        fed = self._waiting.pop(depth, [])
-        fed_key = np.concatenate([key for key, _ in fed] or [np.zeros(0, np.int64)])
-        fed_flow = np.concatenate([flow for _, flow in fed] or [np.zeros(0)])
-        if not len(own_key) and not len(fed_key):
-            return None
-        both = np.concatenate((own_key, fed_key))
-        keys, place = np.unique(both, return_inverse=True)
-        at = keys % self._total
-        capacity = self._paths.edge_capacity[self._edges[at]]
-        capacity[place[: len(own_key)]] = own_capacity
-        flow = self._paths.flow[self._tails[at]]
-        flow[place[len(own_key) :]] = fed_flow
-        delta = np.minimum(flow, capacity) - self._values[at]
-        differs = delta != 0.0
-        keys, at, delta = keys[differs], at[differs], delta[differs]
-        if not len(keys):
-            return None
-        failure, head = keys // self._total, self._heads[at]
-        # the edges of a depth are sorted by head, so each node's are together
-        begin = run_starts(failure * len(self._paths.flow) + head)
-        node = head[begin]
-        before = self._paths.flow[node]
-        after = before + np.add.reduceat(delta, begin)
-        after[after < before * _ROUNDING] = 0.0
-        return failure[begin], node, after
-
-    def _expand(
-        self,
-        failure: NDArray[np.int64],
-        node: NDArray[np.int64],
-        flow: NDArray[np.float64],
-    ) -> None:
-        """Hand the nodes that differ to the edges that leave them."""
-        counts = self._out[node + 1] - self._out[node]
-        at = self._by_tail[runs(self._out[node], counts)]
-        key, feeding = failure.repeat(counts) * self._total + at, flow.repeat(counts)
-        depth = self._ends.searchsorted(at, "right")
-        for number in np.unique(depth).tolist():
-            there = depth == number
-            self._waiting[number].append((key[there], feeding[there]))
+    utilization: NDArray[np.float64]
+    busiest: NDArray[np.int64]
+    unserved: NDArray[np.float64]
 
 
 def capacities(fabric: PlanFabric) -> NDArray[np.float64]:
@@ -215,18 +65,25 @@ def capacities(fabric: PlanFabric) -> NDArray[np.float64]:
 
 
 def sweep(
-    fabric: PlanFabric, failures: Failures, first: int, last: int, healthy: NDArray[np.float64]
+    fabric: PlanFabric,
+    failures: Failures,
+    first: int,
+    last: int,
+    healthy: NDArray[np.float64],
+    *,
+    demands: Demands | None = None,
 ) -> SetOutcome:
     """Compute what failures ``first`` to ``last - 1`` leave of the ``healthy`` capacities (P, P).
 
-    A pure function of its arguments: parts may be computed anywhere, in any order.
+    With ``demands``, also what they do to that traffic. A pure function of its arguments: parts
+    may be computed anywhere, in any order.
     """
     gathered = _Gathered(fabric, failures, first, last, healthy)
     changes = edge_changes(fabric, failures, first, last)
     for row, root in enumerate(fabric.ends.tolist()):
         paths = RootPaths(fabric.graph, fabric.capacity, root)
         gathered.root(row, paths, *paths.changed(changes))
-    return gathered.outcome(changes)
+    return gathered.outcome(changes, traffic_after(fabric, failures, first, last, demands or {}))
 
 
 class _Gathered:
@@ -333,7 +190,7 @@ class _Gathered:
         size = len(self._left)
         healthy = self._healthy[row, end]
         part = flow / healthy
-        less = flow < base[end] * (1.0 - _ROUNDING)
+        less = flow < base[end] * (1.0 - ROUNDING)
         self._reduced += np.bincount(failure[less], minlength=size)
         self._cut += np.bincount(failure[flow <= 0.0], minlength=size)
         before = np.minimum(base[end] / healthy, 1.0)
@@ -354,7 +211,7 @@ class _Gathered:
         self.pair_least[row, of[better]] = value[better]
         self.pair_cause[row, of[better]] = cause[better]
 
-    def outcome(self, changes: EdgeChanges) -> SetOutcome:
+    def outcome(self, changes: EdgeChanges, traffic: TrafficOutcome) -> SetOutcome:
         """Compute anew the pairs that lost all of their paths, and return all rows."""
         fabric = self._fabric
         for failure in sorted(self._again):
@@ -385,6 +242,9 @@ class _Gathered:
             mean=np.where(self._pairs > 0, mean, 1.0),
             pair_least=self.pair_least,
             pair_cause=self.pair_cause,
+            utilization=traffic.utilization,
+            busiest=traffic.busiest,
+            unserved=traffic.unserved,
         )
 
 
@@ -398,35 +258,3 @@ def _dead_ends(
     end = number[failures.nodes[low:high]]
     dead[of[end != NONE], end[end != NONE]] = True
     return dead
-
-
-def without_edges(graph: Graph, capacity: NDArray[np.float64]) -> tuple[Graph, NDArray[np.float64]]:
-    """Return the graph without the edges that have capacity 0 in either direction."""
-    kept = (capacity > 0.0) & (capacity[graph.reverse] > 0.0)
-    number = kept.cumsum() - 1
-    size = len(graph.nodes)
-    left = capacity[kept]
-    smaller = msgspec.structs.replace(
-        graph,
-        indptr=np.concatenate(([0], np.bincount(graph.src[kept], minlength=size).cumsum())),
-        dst=graph.dst[kept],
-        metric=graph.metric[kept],
-        reverse=number[graph.reverse[kept]],
-        capacity=left,
-        available=left,
-    )
-    return smaller, left
-
-
-def parts(graph: Graph) -> NDArray[np.int64]:
-    """Return the connected part of each node (N,)."""
-    found = np.full(len(graph.nodes), NONE)
-    for start in range(len(found)):
-        if found[start] != NONE:
-            continue
-        frontier = np.array([start])
-        while len(frontier):
-            found[frontier] = start
-            near = np.unique(graph.dst[out_edges(graph.indptr, frontier)])
-            frontier = near[found[near] == NONE]
-    return found

@@ -1,0 +1,129 @@
+"""The values of options of ``fared-cli plan failures``, and its line of progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import click
+import yaml
+
+from fared.cli.session import Failure
+from fared.offline.plan.sets import DOUBLES
+
+_MOST_DOUBLES = 20_000
+
+
+def parsed_by(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """Return a callback that parses one value, or each of several."""
+
+    def read(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+        try:
+            if isinstance(value, tuple):
+                return tuple(parse(one) for one in value)
+            return None if value is None else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
+
+
+def read_percent(text: str) -> float:
+    """Return a part, 0..1, of ``25%``. Raises ValueError."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not text.endswith("%") or not 0.0 < value <= 100.0:
+        raise ValueError(f"{text!r} is not a percentage such as 25%")
+    return value / 100.0
+
+
+def read_doubles(text: str) -> int | None:
+    """Return how many pairs of links to try, None for ``all``. Raises ValueError."""
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{text!r} is neither 'all' nor a number")
+    return int(text)
+
+
+def read_group(text: str) -> tuple[str, list[str]]:
+    """Return the name and the patterns of ``NAME=P;P``. Raises ValueError."""
+    name, equals, patterns = text.partition("=")
+    members = [pattern.strip() for pattern in patterns.split(";") if pattern.strip()]
+    if not equals or not name or not members:
+        raise ValueError(f"{text!r} is not NAME=PATTERN;PATTERN...")
+    return name, members
+
+
+def name_list(text: str | None) -> tuple[str, ...]:
+    """Return the names of ``A,B``."""
+    return () if text is None else tuple(name.strip() for name in text.split(","))
+
+
+def how_many_doubles(given: tuple[int | None] | None, asked: set[str]) -> int | None:
+    """Return how many pairs of links to try: as given, or those that a bound asks for."""
+    if given is not None:
+        return given[0]
+    return _MOST_DOUBLES if DOUBLES in asked else 0
+
+
+def how_many_pairs(text: str) -> int | None:
+    """Return how many pairs of ends to show, None for ``all``."""
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither 'all' nor a number", param_hint="--pairs")
+    return int(text)
+
+
+def read_groups(file: Path | None) -> dict[str, list[str]]:
+    """Read the patterns of each group from YAML. Raises Failure."""
+    if file is None:
+        return {}
+    try:
+        found = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Failure(f"{file}: not YAML: {error}") from error
+    if not isinstance(found, dict) or not found:
+        raise Failure(f"{file}: expected names of groups with lists of patterns")
+    for name, members in found.items():
+        if (
+            not isinstance(members, list)
+            or not members
+            or not all(isinstance(member, str) for member in members)
+        ):
+            raise Failure(f"{file}: {name}: expected a list of patterns such as S1 or L1,S*")
+    return {str(name): members for name, members in found.items()}
+
+
+class PlanProgress:
+    """Progress on a terminal: failures done, rate, time left."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._drawn = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def show(self, done: int, total: int) -> None:
+        """Draw the line anew."""
+        if not sys.stderr.isatty():
+            return
+        spent = max(time.monotonic() - self._begun, 1e-3)
+        rate = done / spent
+        left = (total - done) / rate
+        text = f"{done:,} of {total:,} failures, {rate:,.0f}/s, {left:.0f} s left"
+        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+        self._drawn = True
