@@ -19,9 +19,11 @@ TOOLS = (
     "fared.cli.offline_arguments",
     "fared.cli.offline_tables",
     "fared.cli.plan",
+    "fared.cli.plan_arguments",
     "fared.cli.plan_jobs",
     "fared.cli.plan_jobs_tables",
     "fared.cli.plan_tables",
+    "fared.cli.plan_traffic",
 )
 """Modules, with all below them, that are in ``fared-tools``; all others are in ``fared``."""
 
