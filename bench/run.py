@@ -63,6 +63,7 @@ SECTIONS = {
     "starting": "Start of a fabric: from the first daemon to the last route",
     "measuring": "Measuring: what it costs to know the load of every link",
     "plan": "Plans: what failures leave, on all cores, beside networkx and ngraph",
+    "plan_jobs": "Jobs on shared links: begun together, and as planned",
     "ina": "In-network aggregation: planning of trees",
     "ina_lab": "In-network aggregation: all-reduce beside a ring and a parameter server",
     "adaptation": "Adaptation: weights that follow load",

@@ -85,6 +85,13 @@ DOCUMENTS = (
         narrowed=True,
     ),
     Document(
+        "load",
+        "fared-load/1",
+        "load:load",
+        "Outbound load of interfaces in the last minutes.",
+        (Argument("interface", word="INTERFACE"),),
+    ),
+    Document(
         "neighbors",
         "fared-neighbors/1",
         "protocol:neighbors",

@@ -19,6 +19,7 @@ from fared.offline.plan.fabric import PlanError, PlanFabric, read_fabric
 from fared.offline.plan.jobs.circle import CircleError, LinkShare
 from fared.offline.plan.jobs.document import jobs_document
 from fared.offline.plan.jobs.file import JobFile, JobFileError, read_jobs
+from fared.offline.plan.jobs.measured import MeasuredJob, measured_job
 from fared.offline.plan.jobs.placement import Placement
 from fared.offline.plan.jobs.shifts import schedule
 
@@ -38,6 +39,13 @@ Exit codes: 0 ok, 1 bad file, 2 usage.
 @click.command(epilog=_EPILOG)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--lsdb", "source", metavar="FILE|-", help="Output of 'show lsdb --json'.")
+@click.option(
+    "--from-load",
+    "loads",
+    metavar="JOB=INTERFACE@FILE",
+    multiple=True,
+    help="Find the period of a job in the output of 'show load --json'.",
+)
 @click.option("--tick", default="1ms", show_default=True, help="Grain of shifts and periods.")
 @click.option("--bandwidth", metavar="400G", help="Bandwidth of links that advertise none.")
 @click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link.")
@@ -50,6 +58,7 @@ def jobs(
     *,
     file: Path,
     source: str | None,
+    loads: tuple[str, ...],
     tick: str,
     bandwidth: str | None,
     fail_links: tuple[str, ...],
@@ -64,7 +73,7 @@ def jobs(
     given = WhatIf(fail_links, fail_nodes, (), bandwidths, ())
     try:
         grain = parse_duration(tick)
-        found = read_jobs(file.read_text())
+        found = read_jobs(file.read_text(), dict(map(_measured, loads)))
         fabric = None if source is None else _fabric(source, given, bandwidth)
         document = _planned(found, grain, fabric)
     except OSError as error:
@@ -79,6 +88,20 @@ def jobs(
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(render_jobs(document), nl=False)
+
+
+def _measured(text: str) -> tuple[str, MeasuredJob]:
+    """Parse ``JOB=INTERFACE@FILE``, and read that file."""
+    job, equals, rest = text.partition("=")
+    interface, at, file = rest.partition("@")
+    if not (equals and at and job and interface and file):
+        raise click.BadParameter(f"{text!r} is not JOB=INTERFACE@FILE", param_hint="--from-load")
+    try:
+        return job, measured_job(Path(file).read_text(), interface)
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise Failure(f"{file}: {error}") from error
 
 
 def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:

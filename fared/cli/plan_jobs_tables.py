@@ -29,10 +29,10 @@ def _jobs(document: Json, out: Console) -> None:
     links = document["links"]
     shared = f"{count(len(links), 'shared link')}, score {document['score']:.3f}"
     heading(out, f"{count(len(document['jobs']), 'job')}, {shared}", first=True)
-    grid = table("Job", ">Period", ">Communicates", ">Starts at")
+    grid = table("Job", ">Period", ">Communicates", ">Starts at", ">Margin")
     for job in document["jobs"]:
-        times = (human.duration(job[name]) for name in ("period", "busy"))
-        grid.add_row(job["name"], *times, human.duration(job["shift"]) if job["shift"] else "0")
+        times = ("period", "busy", "shift", "margin")
+        grid.add_row(job["name"], *(human.duration(job[n]) if job[n] else "0" for n in times))
     emit(out, grid)
     heading(out, "Shared links, worst first")
     _links(links, out)

@@ -19,6 +19,7 @@ _TABLES = MappingProxyType(
         "config_tables": "config config-diff config-change config-history reload",
         "database_tables": "database lsdb",
         "interface_tables": "interfaces neighbors graceful-restart",
+        "load_tables": "load",
         "path_tables": "topology spf routes weights explain path",
         "kernel_tables": "fib convergence",
         "bfd_tables": "bfd",

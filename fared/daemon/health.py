@@ -119,6 +119,7 @@ class Health:
         error = None
         try:
             loads = host.runtime.utilized = self._loads.measure(now)
+            host.runtime.load_history.add(now, loads)
         except OSError as failure:
             error = str(failure)
         events = [LoadMeasured(ifindex, load) for ifindex, load in loads.items()]

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from fared.core.load_history import LoadHistory
+
 
 class Runtime(msgspec.Struct):
     """Facts of the process, outside the pure rooms. Times are Unix time in seconds."""
@@ -24,6 +26,7 @@ class Runtime(msgspec.Struct):
     sysctls: list[dict[str, Any]] = msgspec.field(default_factory=list)
     utilized: dict[int, float] = msgspec.field(default_factory=dict)
     """Outbound load by interface index, bytes/s."""
+    load_history: LoadHistory = msgspec.field(default_factory=LoadHistory)
     load_samples: Counter[str] = msgspec.field(default_factory=Counter)
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str] = msgspec.field(default_factory=dict)

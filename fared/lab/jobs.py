@@ -25,7 +25,9 @@ class Job:
 
     ``size`` is the size of the message in bytes, as defined in ``collectives``; ``elephants`` is
     the number of TCP connections of a pair of hosts. With a ``period``, seconds, iterations begin
-    only in the first ``duty`` of each period; no iteration begins after ``seconds``.
+    only in the first ``duty`` of each period; no iteration begins after ``seconds``. The first one
+    begins after ``shift`` seconds, and each next one ``compute`` seconds after the end of the one
+    before: the time in which a training job computes and sends nothing.
     """
 
     collective: str
@@ -36,6 +38,8 @@ class Job:
     seconds: float | None = None
     period: float | None = None
     duty: float = 0.5
+    compute: float = 0.0
+    shift: float = 0.0
 
     def check(self, plan: AddressPlan) -> None:
         """Raise LabError if the job cannot be run on that fabric."""
@@ -51,6 +55,8 @@ class Job:
             raise LabError("a job requires a number of iterations or of seconds")
         if (self.period is not None and self.period <= 0) or not 0 < self.duty <= 1:
             raise LabError("a period is longer than 0 s, with a duty above 0")
+        if self.compute < 0 or self.shift < 0:
+            raise LabError("times to compute and shifts are 0 s or longer")
 
     @property
     def schedule(self) -> Schedule:

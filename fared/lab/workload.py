@@ -60,6 +60,12 @@ class JobReport:
         return statistics.median([one.seconds for one in self.iterations] or [math.nan])
 
     @property
+    def cycle(self) -> float:
+        """The mean time from one beginning to the next, seconds; NaN for fewer than two."""
+        begun = [one.begun for one in self.iterations]
+        return (begun[-1] - begun[0]) / (len(begun) - 1) if len(begun) > 1 else math.nan
+
+    @property
     def efficiency(self) -> float | None:
         """The least time divided by the median time: 1 is optimal."""
         return self.bound / self.median if self.bound and self.iterations else None
@@ -101,6 +107,7 @@ class WorkloadReport:
                 "bound": report.bound,
                 "median": report.median if report.iterations else None,
                 "efficiency": report.efficiency,
+                "cycle": report.cycle if len(report.iterations) > 1 else None,
                 "completions": [asdict(one) for one in report.iterations],
                 "order": asdict(report.order),
             }
@@ -210,18 +217,23 @@ class _Run:
     done: list[Iteration] = field(default_factory=list)
     _begun: float = 0.0
     _next_step: int = 0
+    _ready: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._ready = self.job.shift
 
     def pairs(self) -> dict[Pair, int]:
         """Return the pairs of hosts that ever send, with the number of connections."""
         return {pair: self.job.elephants for step in self.steps for pair in step}
 
     def next_begin(self, now: float) -> float:
-        """Return when the next iteration may begin: now, or with the next period."""
+        """Return when the next iteration may begin: after computing, and with its period."""
+        due = max(now, self._ready)
         period = self.job.period
         if period is None:
-            return now
-        phase = now % period
-        return now if phase < period * self.job.duty else now - phase + period
+            return due
+        phase = due % period
+        return due if phase < period * self.job.duty else due - phase + period
 
     def advance(self, flows: Flows, received: int, now: float) -> None:
         """Process received bytes; start the next step or iteration if it is due."""
@@ -233,6 +245,7 @@ class _Run:
                 return
             self.done.append(Iteration(self._begun, now - self._begun))
             self._next_step = 0
+            self._ready = now + self.job.compute
         if self._finished(now):
             self.over = True
         elif self.next_begin(now) <= now:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 from rich.console import Console
@@ -27,6 +27,9 @@ from fared.lab.jobs import (
     Job,
 )
 from fared.lab.tables import segment_order_table
+
+if TYPE_CHECKING:
+    from fared.lab.workload import WorkloadReport
 
 _DEFAULT_ITERATIONS = 10
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
@@ -69,6 +72,62 @@ congestion_option = click.option(
 )
 
 
+_size_option = click.option(
+    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
+)
+_hosts_option = click.option(
+    "--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all)."
+)
+_interval_option = click.option(
+    "--interval",
+    type=click.FloatRange(0.05),
+    default=DEFAULT_INTERVAL,
+    show_default=True,
+    help="Interval between samples of the links.",
+)
+_timeout_option = click.option(
+    "--timeout",
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up after this time.",
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+
+
+def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of collectives that routers help with: one job, no TCP flows to choose."""
+    number = click.option(
+        "--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number."
+    )
+    for option in (_json_option, _timeout_option, _interval_option, number):
+        command = option(command)
+    return _size_option(_hosts_option(command))
+
+
+def _show(report: WorkloadReport, *, as_json: bool) -> None:
+    """Print the report as a document, or as tables."""
+    # networkx and matplotlib: 100 ms, which the other commands, each node in a container
+    # among them, need not pay.
+    from fared.lab import workload_tables  # noqa: PLC0415
+
+    if as_json:
+        click.echo(report.as_json())
+        return
+    console = Console(highlight=False)
+    console.print(workload_tables.completion_table(report))
+    orders = {
+        f"{number} {job.job.collective}": job.order for number, job in enumerate(report.jobs, 1)
+    }
+    if any(order.segments for order in orders.values()):
+        console.print(segment_order_table(orders))
+    console.print(workload_tables.uses_table(report))
+
+
+def _chosen(hosts: str | None, fabric: Fabric) -> tuple[str, ...]:
+    return tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+
+
 def collective_commands() -> Iterator[click.Command]:
     """Yield a command for each collective; all have the same options."""
     for name in COLLECTIVES:
@@ -91,10 +150,8 @@ def collective_commands() -> Iterator[click.Command]:
 
 
 @click.command()
-@click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
-)
-@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
+@_size_option
+@_hosts_option
 @click.option("--elephants", default=1, show_default=True, help="TCP flows per pair of hosts.")
 @click.option(
     "--iterations", type=int, help="Number of iterations.  [default: 10, or as --seconds allow]"
@@ -102,6 +159,12 @@ def collective_commands() -> Iterator[click.Command]:
 @click.option("--seconds", type=float, help="Start no iteration after this time.")
 @click.option("--period", type=float, metavar="SECONDS", help="Alternate between on and off.")
 @click.option("--duty", default=0.5, show_default=True, help="Part of a period that is on.")
+@click.option(
+    "--compute",
+    default=0.0,
+    metavar="SECONDS",
+    help="Send nothing for so long after each iteration, as training does.",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1),
@@ -113,26 +176,15 @@ def collective_commands() -> Iterator[click.Command]:
     "--job",
     "more",
     multiple=True,
-    metavar="[COLLECTIVE:]HOST,...",
-    help="Another parallel job over these hosts, shared or not; repeatable.",
+    metavar="[COLLECTIVE:]HOST,...[@SHIFT]",
+    help="Another parallel job over these hosts, shared or not, which begins SHIFT seconds "
+    "later; repeatable.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.05),
-    default=DEFAULT_INTERVAL,
-    show_default=True,
-    help="Interval between samples of the links.",
-)
+@_interval_option
 @click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
 @congestion_option
-@click.option(
-    "--timeout",
-    default=DEFAULT_TIMEOUT,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up after this time.",
-)
+@_timeout_option
 @click.option(
     "--draw",
     "pictures",
@@ -141,7 +193,7 @@ def collective_commands() -> Iterator[click.Command]:
     metavar="FILE",
     help="Draw link utilisation and completion times: a .png or .svg; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@_json_option
 @click.pass_obj
 def _workload(
     name: str | None,
@@ -154,6 +206,7 @@ def _workload(
     seconds: float | None,
     period: float | None,
     duty: float,
+    compute: float,
     jobs: int,
     more: tuple[str, ...],
     seed: int,
@@ -171,18 +224,19 @@ def _workload(
     """
     if iterations is None and seconds is None:
         iterations = _DEFAULT_ITERATIONS
-    job = Job(collective, (), size, elephants, iterations, seconds, period, duty)
+    job = Job(collective, (), size, elephants, iterations, seconds, period, duty, compute)
 
     def play(fabric: Fabric) -> int:
-        # networkx and matplotlib: 100 ms, which the other commands, each node in a container
-        # among them, need not pay.
-        from fared.lab import plots, workload_tables  # noqa: PLC0415
+        # networkx and matplotlib, as above
+        from fared.lab import plots  # noqa: PLC0415
         from fared.lab.workload import run  # noqa: PLC0415
 
         for picture in pictures:
             plots.check(picture)
-        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
-        wanted = [*_dealt(job, chosen, jobs), *(_another(job, text) for text in more)]
+        wanted = [
+            *_dealt(job, _chosen(hosts, fabric), jobs),
+            *(_another(job, text) for text in more),
+        ]
         report = run(
             fabric,
             wanted,
@@ -192,17 +246,7 @@ def _workload(
             ipv6=ipv6,
             congestion=congestion,
         )
-        if as_json:
-            click.echo(report.as_json())
-        else:
-            console = Console(highlight=False)
-            console.print(workload_tables.completion_table(report))
-            orders = {
-                f"{number} {job.job.collective}": job.order
-                for number, job in enumerate(report.jobs, 1)
-            }
-            console.print(segment_order_table(orders))
-            console.print(workload_tables.uses_table(report))
+        _show(report, as_json=as_json)
         for picture in pictures:
             plots.draw(report, picture)
         return 0
@@ -217,34 +261,23 @@ def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
 
 
 def _another(job: Job, text: str) -> Job:
-    """Parse ``[COLLECTIVE:]HOST,...``; the rest is as in the first job."""
-    collective, colon, hosts = text.rpartition(":")
+    """Parse ``[COLLECTIVE:]HOST,...[@SHIFT]``; the rest is as in the first job."""
+    collective, colon, rest = text.rpartition(":")
+    hosts, at, shift = rest.partition("@")
+    try:
+        begin = float(shift) if at else 0.0
+    except ValueError:
+        raise click.BadParameter(f"{shift!r} is no number of seconds", param_hint="--job") from None
     return replace(
-        job, collective=collective if colon else job.collective, hosts=tuple(hosts.split(","))
+        job,
+        collective=collective if colon else job.collective,
+        hosts=tuple(hosts.split(",")),
+        shift=begin,
     )
 
 
 @click.command(INA, short_help="All ranks get the sum of all: routers sum on the way.")
-@click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
-)
-@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
-@click.option("--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.05),
-    default=DEFAULT_INTERVAL,
-    show_default=True,
-    help="Interval between samples of the links.",
-)
-@click.option(
-    "--timeout",
-    default=DEFAULT_TIMEOUT,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up after this time.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@_plain_options
 @click.pass_obj
 def _aggregated(
     name: str | None,
@@ -263,43 +296,18 @@ def _aggregated(
     """
 
     def play(fabric: Fabric) -> int:
-        from fared.lab import workload_tables  # noqa: PLC0415 - networkx, as above
-        from fared.lab.ina_workload import run_ina  # noqa: PLC0415
+        from fared.lab.ina_workload import run_ina  # noqa: PLC0415 - networkx, as above
 
-        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+        chosen = _chosen(hosts, fabric)
         report = run_ina(fabric, chosen, size, iterations, timeout=timeout, interval=interval)
-        if as_json:
-            click.echo(report.as_json())
-            return 0
-        console = Console(highlight=False)
-        console.print(workload_tables.completion_table(report))
-        console.print(workload_tables.uses_table(report))
+        _show(report, as_json=as_json)
         return 0
 
     sys.exit(holder.choose(name).run(play))
 
 
 @click.command()
-@click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
-)
-@click.option("--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all).")
-@click.option("--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.05),
-    default=DEFAULT_INTERVAL,
-    show_default=True,
-    help="Interval between samples of the links.",
-)
-@click.option(
-    "--timeout",
-    default=DEFAULT_TIMEOUT,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up after this time.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@_plain_options
 @click.pass_obj
 def _copied(
     name: str | None,
@@ -319,19 +327,13 @@ def _copied(
     """
 
     def play(fabric: Fabric) -> int:
-        from fared.lab import workload_tables  # noqa: PLC0415 - networkx, as above
-        from fared.lab.multicast import run_bier  # noqa: PLC0415
+        from fared.lab.multicast import run_bier  # noqa: PLC0415 - networkx, as above
 
-        chosen = tuple(hosts.split(",")) if hosts else tuple(n.name for n in fabric.plan.hosts)
+        chosen = _chosen(hosts, fabric)
         report = run_bier(
             fabric, collective, chosen, size, iterations, timeout=timeout, interval=interval
         )
-        if as_json:
-            click.echo(report.as_json())
-            return 0
-        console = Console(highlight=False)
-        console.print(workload_tables.completion_table(report))
-        console.print(workload_tables.uses_table(report))
+        _show(report, as_json=as_json)
         return 0
 
     sys.exit(holder.choose(name).run(play))

@@ -25,8 +25,11 @@ def completion_table(report: WorkloadReport) -> Table:
     table.add_column("job", no_wrap=True)
     for heading in ("hosts", "moved", "done", "bound", "least", "median", "most", "of bound"):
         table.add_column(heading, justify="right")
+    cycles = any(job.job.compute for job in report.jobs)
+    if cycles:
+        table.add_column("cycle", justify="right")
     for job in report.jobs:
-        table.add_row(*_completions(job))
+        table.add_row(*_completions(job), *((f"{job.cycle:.3g}",) if cycles else ()))
     return table
 
 

@@ -985,6 +985,27 @@ def _table(
     return sizes | {"state": state, "ignored": ignored, "times_full": full}
 
 
+LOAD: Json = {
+    "format": "fared-load/1",
+    "router_id": "10.255.0.1",
+    "period": 1.0,
+    "interfaces": [
+        {
+            "interface": name,
+            "bandwidth": bandwidth,
+            "ages": [float(age) for age in range(89, -1, -1)],
+            "loads": [
+                part * 12.5e6 * (at % period < period / 2) + 1e5 * (at % 7) for at in range(90)
+            ],
+        }
+        for name, bandwidth, part, period in (
+            ("S1", 12.5e6, 0.95, 30),
+            ("S2", 12.5e6, 0.6, 24),
+            ("S3", None, 0.2, 90),
+        )
+    ],
+}
+
 MEMORY: Json = {
     "format": "fared-memory/1",
     "cpu": 41.3,

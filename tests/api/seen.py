@@ -31,7 +31,14 @@ def seen_from(fabric: Fabric, name: str) -> ViewContext:
         log=deque(),
         dump=node.kernel.dump,
         links={
-            port.ifindex: SimpleNamespace(name=port.name, up=port.up, shaped=None)
+            port.ifindex: SimpleNamespace(
+                ifindex=port.ifindex,
+                name=port.name,
+                up=port.up,
+                shaped=None,
+                capacity=port.capacity,
+                loopback=False,
+            )
             for port in node.ports.values()
         },
         counters=lambda: counters_of(router, sockets={}, operations={}, loads=Counter(), edge={}),

@@ -11,6 +11,7 @@ from fared.api.documents import DOCUMENTS, NARROWED
 from fared.api.encode import encode
 from fared.api.errors import CommandError
 from fared.api.views import explain, graph, kernel, path, protocol, routes, system
+from fared.api.views.load import load
 from fared.api.views.protocol import lsdb
 from fared.isis.pdu.codec import decode_pdu
 from fared.sim.fabric import DEFAULT_CAPACITY, Fabric
@@ -117,6 +118,19 @@ def test_circuits_tell_levels_and_load(isis):
     up = rows["S1"]
     assert (up["state"], up["area"], up["full"], up["cost"]) == ("Point-to-point", "level-2", 1, 10)
     assert up["available"] == DEFAULT_CAPACITY - 100
+
+
+def test_measured_loads_are_shown_with_their_ages(isis):
+    context = seen_from(isis, "L1")
+    assert load(context)["interfaces"] == []
+    for age in (3.0, 2.0, 1.0):
+        context.runtime.load_history.add(context.now - age, {3: age * 100, 999: 1.0})
+    (row,) = load(context)["interfaces"]
+    assert (row["ages"], row["loads"]) == ([3.0, 2.0, 1.0], [300, 200, 100])
+    assert row["bandwidth"] == DEFAULT_CAPACITY
+    assert load(context, row["interface"])["interfaces"] == [row]
+    with pytest.raises(CommandError, match="no load of S99"):
+        load(context, "S99")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,18 @@ def test_jobs_run_side_by_side_and_every_byte_crosses_the_links(fabric: Fabric):
     assert len(done.links) == 12
     assert all(len(link.utilisation) == len(done.times) for link in done.links)
     assert max(max(link.utilisation) for link in done.links) > 0.1
+
+
+@pytest.mark.netns
+def test_jobs_compute_between_iterations_and_begin_after_their_shift(fabric: Fabric):
+    one = Job("all-to-all", ("h1", "h2"), 100_000, iterations=3, compute=0.3)
+    jobs = [one, replace(one, hosts=("h1", "h3"), shift=0.2)]
+    for job, report in zip(jobs, run(fabric, jobs, timeout=60.0).jobs, strict=True):
+        done = report.iterations
+        assert done[0].begun >= job.shift
+        for first, later in itertools.pairwise(done):
+            assert later.begun >= first.begun + first.seconds + 0.3
+        assert report.cycle == pytest.approx((done[2].begun - done[0].begun) / 2)
 
 
 @pytest.mark.netns

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from fared.cli.main import main
 from fared.offline.plan.jobs import circle
 from fared.offline.plan.jobs.circle import CircleError, JobPattern, LinkShare, best_shifts, score
+from fared.offline.plan.jobs.measured import MeasureError, pattern_of
 from fared.offline.plan.jobs.shifts import affinity_parts, schedule
 from fared.offline.plan.routes import WeightedRoutes
 from tests.offline.fabrics import clos, saved
@@ -120,6 +121,18 @@ def test_jobs_without_a_common_link_are_planned_apart():
     assert schedule(links, jobs).shifts == {"a": 0, "b": 5, "c": 0, "d": 5}
 
 
+def test_compatible_jobs_are_kept_as_far_apart_as_their_periods_permit():
+    """Iterations are never equally long, and jobs that overlap once stay together."""
+    up = link(a=100.0, b=100.0, c=100.0)
+    found = schedule([up], [job("a", 100, 40), job("b", 100, 20), job("c", 100, 10)])
+    assert found.margins == dict.fromkeys("abc", 10)
+    assert found.shifts == {"a": 0, "b": 50, "c": 80}
+    whole = schedule([link(a=100.0, b=100.0)], [job("a", 10, 5), job("b", 10, 5)])
+    assert whole.margins == {"a": 0, "b": 0}
+    small = schedule([link(a=30.0, b=30.0)], [job("a", 10, 5), job("b", 10, 5)])
+    assert small.margins == {"a": 5, "b": 5}  # they may communicate at once
+
+
 def test_periods_without_a_short_common_multiple_are_refused():
     with pytest.raises(CircleError, match="coarser --tick"):
         circle.circle_length([job("a", 997, 1), job("b", 991, 1)])
@@ -192,6 +205,76 @@ jobs:
     result = run(tmp_path, text)
     assert result.exit_code == 0, result.output
     assert "2 jobs, 1 shared link, score 1.000" in result.output
+
+
+def samples(period, busy, rate, *, seconds=60.0, every=0.25, noise=0.1, seed=1):
+    """What a daemon measures of a job: means of intervals, with a little of other traffic."""
+    rng = random.Random(seed)
+    fine = 25
+    times, loads = [], []
+    for number in range(int(seconds / every)):
+        begun = number * every
+        on = sum((begun + every * n / fine) % period < busy for n in range(fine)) / fine
+        times.append(begun + every)
+        loads.append(rate * (on + noise * rng.random()))
+    return times, loads
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("period", "busy"), [(2.0, 1.0), (3.1, 0.9), (5.0, 4.0), (1.3, 0.5)])
+def test_the_pattern_of_a_job_is_found_in_the_load_of_a_link(period, busy, seed):
+    found = pattern_of(*samples(period, busy, 1e8, seed=seed))
+    assert found.period == pytest.approx(period, rel=0.1, abs=0.05)
+    assert found.busy == pytest.approx(busy, rel=0.25)
+    assert found.bandwidth == pytest.approx(1.05e8, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("times", "loads", "words"),
+    [
+        (range(5), [1.0] * 5, "too few"),
+        (range(100), [5.0] * 100, "often enough"),
+        (range(100), [float(at % 2) for at in range(100)], "samples only"),
+        (
+            range(400),
+            [float(math.isqrt(at) % 2) for at in range(400)],
+            "not periodically",
+        ),
+    ],
+)
+def test_loads_without_a_period_are_refused(times, loads, words):
+    with pytest.raises(MeasureError, match=words):
+        pattern_of(list(map(float, times)), list(loads))
+
+
+def test_a_measured_job_needs_its_hosts_only(tmp_path, database):
+    times, loads = samples(2.0, 0.8, 1e11)
+    document = {
+        "format": "fared-load/1",
+        "interfaces": [{"interface": "S1", "ages": [60 - t for t in times], "loads": loads}],
+    }
+    file = tmp_path / "l1.json"
+    file.write_text(json.dumps(document))
+    text = """
+jobs:
+  - {name: a, hosts: [L1, L2, L3]}
+  - {name: b, period: 2s, busy: 800ms, bandwidth: 800G, hosts: [L1, L4]}
+"""
+    given = ("--lsdb", database, "--from-load", f"a=S1@{file}", "--tick", "100ms")
+    found = json.loads(run(tmp_path, text, *given, "--json").output)
+    assert found["jobs"][0]["period"] == pytest.approx(2.0)
+    assert found["jobs"][0]["busy"] == pytest.approx(0.8, abs=0.15)
+    assert found["score"] == 1.0
+    for wrong, code, words in (
+        ("a=S2@" + str(file), 1, "no load of 'S2'"),
+        ("c=S1@" + str(file), 1, "no job is named c"),
+        ("b=S1@" + str(file), 1, "has hosts only"),
+        ("a=S1", 2, "not JOB=INTERFACE@FILE"),
+        ("a=S1@/dev/null", 1, "show load"),
+    ):
+        result = run(tmp_path, text, *given, "--from-load", wrong)
+        assert (result.exit_code, words in result.output) == (code, True), result.output
+    assert "not measured" in run(tmp_path, text, "--lsdb", database).output
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from fared.api.human import PROTOCOLS
 from fared.config import Config
 from fared.core.ids import Prefix, format_address, format_node, parse_prefix
 from fared.core.links import Link
+from fared.core.load_history import LoadHistory
 from fared.fib.model import FibState
 from fared.rib.model import Route
 from fared.rib.solver import RouteSolver
@@ -56,6 +57,7 @@ class ProcessFacts(Protocol):
     sysctls: list[dict[str, Any]]
     utilized: dict[int, float]
     """Outbound load by interface index, bytes/s."""
+    load_history: LoadHistory
     load_samples: Counter[str]
     """Measurements of load, by result: ok or failed."""
     neighbor_reasons: dict[tuple[int, int], str]

@@ -31,6 +31,7 @@ def jobs_document(
                 "period": job.period * tick,
                 "busy": job.busy * tick,
                 "shift": found.shifts[job.name] * tick,
+                "margin": found.margins[job.name] * tick,
             }
             for job in jobs
         ],

@@ -13,6 +13,8 @@ An example::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import yaml
@@ -20,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fared.core.units import parse_bandwidth, parse_duration
 from fared.offline.plan.jobs.circle import JobPattern
+from fared.offline.plan.jobs.measured import MeasuredJob
 
 _MOST_JOBS = 64
 Name = Annotated[str, Field(min_length=1, max_length=64)]
@@ -35,7 +38,7 @@ class _RawModel(BaseModel):
 
 class _RawJob(_RawModel):
     name: Name
-    period: str | float
+    period: str | float | None = None
     busy: str | float | None = None
     duty: str | None = None
     bandwidth: str | float | None = None
@@ -73,8 +76,11 @@ class JobFile(BaseModel):
     links: dict[str, float]
 
 
-def read_jobs(text: str) -> JobFile:
-    """Read a file of jobs. Raises JobFileError."""
+def read_jobs(text: str, measured: Mapping[str, MeasuredJob] = MappingProxyType({})) -> JobFile:
+    """Read a file of jobs. Raises JobFileError.
+
+    A job that was ``measured`` has its period, its time and its rate from there, by name.
+    """
     try:
         found: Any = yaml.safe_load(text)
         raw = _RawJobFile.model_validate(found)
@@ -88,7 +94,9 @@ def read_jobs(text: str) -> JobFile:
     for name in names:
         if names.count(name) > 1:
             raise JobFileError(f"two jobs are named {name}")
-    jobs = [_planned(job) for job in raw.jobs]
+    for name in measured.keys() - set(names):
+        raise JobFileError(f"no job is named {name}")
+    jobs = [_planned(_with(job, measured.get(job.name))) for job in raw.jobs]
     links = {name: _value(name, parse_bandwidth, rate) for name, rate in raw.links.items()}
     for planned in jobs:
         for link in planned.links:
@@ -97,7 +105,23 @@ def read_jobs(text: str) -> JobFile:
     return JobFile(jobs=jobs, links=links)
 
 
+def _with(job: _RawJob, measured: MeasuredJob | None) -> _RawJob:
+    if measured is None:
+        return job
+    if (job.period, job.busy, job.duty, job.bandwidth) != (None,) * 4 or job.links:
+        raise JobFileError(f"{job.name}: a measured job has hosts only")
+    return job.model_copy(
+        update={
+            "period": f"{measured.period}s",
+            "busy": f"{measured.busy}s",
+            "bandwidth": measured.bandwidth * 8,
+        }
+    )
+
+
 def _planned(job: _RawJob) -> PlannedJob:
+    if job.period is None:
+        raise JobFileError(f"{job.name}: no period, and it is not measured (--from-load)")
     period = _value(f"{job.name}.period", parse_duration, job.period)
     if (job.busy is None) == (job.duty is None):
         raise JobFileError(f"{job.name}: give either busy or duty")

@@ -7,11 +7,13 @@ all of its jobs at once, so that the loops of the graph, which CASSINI avoids, d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from fared.offline.plan.jobs.circle import JobPattern, LinkShare, best_shifts, score
+
+_EXACT = 1e-9
 
 
 class SharedLink(msgspec.Struct, frozen=True):
@@ -30,10 +32,14 @@ class SharedLink(msgspec.Struct, frozen=True):
 
 
 class ShiftSchedule(msgspec.Struct, frozen=True):
-    """The shift of each job, ticks, and the links that jobs share, lowest score first."""
+    """The shift of each job, ticks, and the links that jobs share, lowest score first.
+
+    ``margins``: ticks by which the iterations of compatible jobs may differ from their pattern.
+    """
 
     shifts: dict[str, int]
     shared: tuple[SharedLink, ...]
+    margins: dict[str, int]
 
     @property
     def score(self) -> float:
@@ -45,10 +51,13 @@ def schedule(links: Sequence[LinkShare], jobs: Sequence[JobPattern]) -> ShiftSch
     """Find shifts of all jobs. Raises CircleError."""
     shared = [link for link in links if sum(rate > 0.0 for rate in link.rates.values()) > 1]
     shifts: dict[str, int] = {}
+    margins: dict[str, int] = {}
     for part in affinity_parts(shared, jobs):
         names = {job.name for job in part}
         mine = [link for link in shared if names & {n for n, r in link.rates.items() if r > 0.0}]
-        shifts |= best_shifts(_distinct(mine), part)
+        found_shifts, margin = _with_margin(_distinct(mine), part)
+        shifts |= found_shifts
+        margins |= dict.fromkeys(found_shifts, margin)
     unshifted = dict.fromkeys(shifts, 0)
     found = []
     alone: dict[tuple[object, ...], dict[str, int]] = {}
@@ -68,7 +77,39 @@ def schedule(links: Sequence[LinkShare], jobs: Sequence[JobPattern]) -> ShiftSch
             )
         )
     found.sort(key=lambda one: (one.score, one.link.name))
-    return ShiftSchedule(shifts, tuple(found))
+    return ShiftSchedule(shifts, tuple(found), margins)
+
+
+def _with_margin(
+    links: Sequence[LinkShare], jobs: Sequence[JobPattern]
+) -> tuple[dict[str, int], int]:
+    """Return the best shifts of jobs that meet, and the longest margin between their turns.
+
+    Iterations are never equally long, and jobs that overlap once stay together: each would
+    communicate longer and begin the next iteration as much later. So compatible jobs are kept as
+    far apart as possible: with the longest turns that are compatible still.
+    """
+    best, margin = best_shifts(links, jobs), 0
+    most = max(job.period - job.busy for job in jobs)
+    if not links or not _compatible(links, jobs, best):
+        return best, margin
+    while margin < most:
+        middle = (margin + most + 1) // 2
+        longer = [
+            msgspec.structs.replace(job, busy=min(job.busy + middle, job.period)) for job in jobs
+        ]
+        found = best_shifts(links, longer)
+        if _compatible(links, longer, found):
+            best, margin = found, middle
+        else:
+            most = middle - 1
+    return best, margin
+
+
+def _compatible(
+    links: Sequence[LinkShare], jobs: Sequence[JobPattern], shifts: Mapping[str, int]
+) -> bool:
+    return all(score(link, jobs, shifts) >= 1.0 - _EXACT for link in links)
 
 
 def affinity_parts(
