@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +12,7 @@ from fared.core.igp import LoadMeasured
 from fared.daemon import health as module
 from fared.daemon.defence import Defence
 from fared.daemon.health import Health
+from fared.daemon.runtime import Runtime
 from fared.weights.adaptation import AdaptationSettings
 
 ENOUGH = 3
@@ -50,7 +50,7 @@ class Host:
     def __init__(self, period: float) -> None:
         self.fed: list[LoadMeasured] = []
         self.said: list[str] = []
-        self.runtime = SimpleNamespace(utilized={}, load_samples=Counter(), event_loop_lag=0.0)
+        self.runtime = Runtime(0.0, 1, "test.yaml", 0.0)
         self.monitor = SimpleNamespace(refresh=lambda: None)
         self.notifier = SimpleNamespace(watchdog_interval=None)
         self.operation = SimpleNamespace(watches_links=False)
@@ -97,6 +97,7 @@ def test_the_router_receives_every_load(source):
     told = measured(host, source, {3: 5.0, 4: 0.0})
     assert told == [LoadMeasured(3, 5.0), LoadMeasured(4, 0.0)]
     assert host.runtime.utilized == {3: 5.0, 4: 0.0}
+    assert [load for _, load in host.runtime.load_history.samples(3)][-1:] == [5.0]
 
 
 def test_a_kernel_that_does_not_answer_is_logged_once_and_loads_stay(source):
