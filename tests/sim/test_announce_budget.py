@@ -14,7 +14,8 @@ from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
 from fared.sim.levels import clos3_isis
 from fared.sim.load import OnOff, Traffic, all_to_all
 from fared.sim.watch import Watch, Watched, originations
-from fared.te.budget import WINDOW
+from fared.te.budget import LONGEST_AVERAGE, WINDOW
+from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
 pytestmark = pytest.mark.slow
@@ -22,6 +23,8 @@ UNBOUNDED = 1e6
 JOB = 16
 """Leaves that exchange data; in a large fabric all others only route."""
 POINTS = 2.0
+DAMPING = round(AdaptationSettings().tau * AdaptationSettings().slowed(LONGEST_AVERAGE))
+"""The longest time constant of weights while announcements are deferred, seconds."""
 
 
 def follow_load(fabric: Fabric, budget: float) -> None:
@@ -96,13 +99,14 @@ def started(build, spines: int, leaves: int) -> Fabric:
 
 
 def quality(fabric, spines, budget, *, halved=False, settling=60, seconds=20) -> tuple:
+    """Judge the weights once they have settled: after a smaller budget, for a time constant."""
     run = Run(fabric, spines, 2.0)
     run.start(budget)
     run.settle(settling)
     if halved:
         follow_load(fabric, budget / 2)
         at = fabric.network.now
-        run.settle(settling)
+        run.settle(DAMPING)
         assert 0 < run.most(at + 1) <= budget / 2
     elif budget < UNBOUNDED:
         assert 0 < run.most() <= budget
