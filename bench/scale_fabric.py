@@ -24,6 +24,7 @@ _ONES = 0xFFFF
 _HEAD = struct.Struct(">BBHIIHHQ")
 _DESCRIPTION = struct.Struct(">HBBI")
 _COUNT = struct.Struct(">I")
+_ROOM = MTU - _HEADERS - _COUNT.size
 _REQUEST = 12
 _AVAILABLE = struct.pack(">HH", LinkSubTlv.AVAILABLE_BANDWIDTH, 4)
 _UTILIZED = struct.pack(">HH", LinkSubTlv.UTILIZED_BANDWIDTH, 4)
@@ -61,10 +62,9 @@ def key_of(header: bytes) -> bytes:
 def updates(lsas: Iterable[bytes]) -> Iterator[Content]:
     """Pack LSAs into as few update packets as the MTU allows."""
     batch: list[bytes] = []
-    room = MTU - _HEADERS - _COUNT.size
     used = 0
     for raw in lsas:
-        if batch and used + len(raw) > room:
+        if batch and used + len(raw) > _ROOM:
             yield _update(batch)
             batch, used = [], 0
         batch.append(raw)
@@ -108,10 +108,24 @@ class LsaContents:
         step = (MTU - _HEADERS - _DESCRIPTION.size) // LSA_HEADER_SIZE * LSA_HEADER_SIZE
         return [headers[at : at + step] for at in range(0, len(headers), step)]
 
-    def requested(self, keys: bytes) -> Iterator[Content]:
-        """The LSAs of a request that are in the database, as updates."""
-        found = (self.lsas.get(keys[at : at + _REQUEST]) for at in range(0, len(keys), _REQUEST))
-        yield from updates(raw for raw in found if raw is not None)
+    def requested(self, keys: bytes) -> Iterator[bytes]:
+        """The keys of a request that are in the database."""
+        found = (keys[at : at + _REQUEST] for at in range(0, len(keys), _REQUEST))
+        return (key for key in found if key in self.lsas)
+
+    def answer(self, wanted: dict[bytes, None]) -> Content:
+        """Move LSAs from those wanted, one at least, into one update."""
+        batch: list[bytes] = []
+        room = _ROOM
+        while wanted:
+            key = next(iter(wanted))
+            raw = self.lsas[key]
+            if batch and len(raw) > room:
+                break
+            del wanted[key]
+            batch.append(raw)
+            room -= len(raw)
+        return _update(batch)
 
     def announcement(self) -> bytes:
         """The next instance of a TE LSA, with another available bandwidth.

@@ -15,6 +15,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from bench.scale_fabric import Content, LsaContents, content, description, packet
 from bench.scale_script import Script
@@ -26,6 +27,8 @@ _INSTANCES = struct.Struct("2x18s")
 _WORD = struct.Struct(">I")
 _LINK = struct.Struct(">IIBBH")
 _BURST = 64
+_MOST_QUEUED = 256
+"""Packets that wait to be sent; more are dropped, as a router drops what its queue does not hold."""
 
 
 class OspfNeighbor:
@@ -48,6 +51,8 @@ class OspfNeighbor:
         self._part = 0
         self._last: bytes = b""
         self._waiting: deque[Content] = deque()
+        self._wanted: dict[bytes, None] = {}
+        """Keys of LSAs that the device has requested: once each, as often as it asks."""
         self._receivers: dict[int, Callable[[bytes], None]] = {
             PacketType.HELLO: self._hello,
             PacketType.DATABASE_DESCRIPTION: self._describe,
@@ -77,16 +82,19 @@ class OspfNeighbor:
 
     def queue(self, bodies: Iterable[Content]) -> None:
         """Send updates when ``push`` is called."""
-        self._waiting.extend(bodies)
+        self._waiting.extend(islice(bodies, max(0, _MOST_QUEUED - len(self._waiting))))
 
     @property
     def pending(self) -> bool:
         """Whether ``push`` has something to send."""
-        return bool(self._waiting)
+        return bool(self._waiting or self._wanted)
 
     def push(self) -> None:
-        """Send one of the requested updates."""
-        self.say(self._waiting.popleft())
+        """Send one queued update, or one with requested LSAs."""
+        if self._waiting:
+            self.say(self._waiting.popleft())
+        else:
+            self.say(self._contents.answer(self._wanted))
 
     # Receiving
 
@@ -145,7 +153,7 @@ class OspfNeighbor:
             self.say(content(PacketType.LS_REQUEST, b"".join(keys)))
 
     def _serve(self, body: bytes) -> None:
-        self.queue(self._contents.requested(body))
+        self._wanted.update(dict.fromkeys(self._contents.requested(body)))
 
     def _update(self, body: bytes) -> None:
         """Acknowledge what is not itself an acknowledgment (RFC 2328 §13.5)."""

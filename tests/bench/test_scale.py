@@ -1,15 +1,17 @@
 """The scripted fabric of ``scale``: what it sends is what routers of that fabric would send."""
 
 import random
+import socket
 from itertools import pairwise
 
 import pytest
 
 from bench.beside_fabric import Fabric
-from bench.scale_fabric import LsaContents, packet
+from bench.scale_fabric import LsaContents, content, packet
 from bench.scale_lsps import LspContents, csnp, entries_of, entry_of, psnp
 from bench.scale_report import rows_of
 from bench.scale_script import Script
+from bench.scale_speaker import OspfNeighbor
 from fared.core.wire import Reader
 from fared.isis.pdu.codec import checksum_ok, decode_pdu
 from fared.isis.pdu.model import Csnp, Psnp
@@ -17,6 +19,7 @@ from fared.isis.pdu.tlvs import IsReachability, LspEntries, of_type
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.lsa import decode_lsa, lsa_checksum_ok
+from fared.ospf.packet.packets import PacketType
 from fared.te.attributes import TeAttributes
 
 
@@ -50,6 +53,18 @@ class FakeNeighbor:
         self.queued.extend(bodies)
 
 
+class Connected:
+    """A socket of a pair, to which the neighbor sends with an address, as to a raw socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.recv = sock.recv
+        self.sendto = lambda raw, _: sock.send(raw)
+
+
+def ip_header(packet: bytes) -> bytes:
+    return b"\x45\0" + (20 + len(packet)).to_bytes(2, "big") + bytes(16)
+
+
 def test_an_update_of_shared_parts_is_a_correct_packet_of_each_neighbor():
     contents = lsas()
     (body,) = contents.packed(list(contents.lsas.values())[:7])
@@ -62,9 +77,28 @@ def test_an_update_of_shared_parts_is_a_correct_packet_of_each_neighbor():
 def test_requests_are_answered_with_the_lsas_of_the_database():
     contents = lsas()
     wanted = list(contents.lsas)[3:9]
-    (body,) = contents.requested(b"".join([*wanted, bytes(12)]))
-    found = decode_packet(packet(1, body)).body.lsas
+    waiting = dict.fromkeys(contents.requested(b"".join([*wanted, bytes(12)])))
+    found = decode_packet(packet(1, contents.answer(waiting))).body.lsas
     assert [lsa.raw for lsa in found] == [contents.lsas[key] for key in wanted]
+    assert not waiting
+
+
+def test_lsas_that_are_requested_again_before_they_were_sent_are_sent_once():
+    contents = LsaContents(Fabric(8, 64, te=True))
+    script = Script(contents, 1, 1, 0.001)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    neighbor = OspfNeighbor(script, contents, 2, Connected(ours))
+    neighbor.silent = False
+    request = packet(1, content(PacketType.LS_REQUEST, b"".join(contents.lsas)))
+    for _ in range(3):
+        theirs.send(ip_header(request) + request)
+    ours.setblocking(False)
+    neighbor.receive()
+    sent = []
+    while neighbor.pending:
+        neighbor.push()
+        sent += decode_packet(theirs.recv(65536)).body.lsas
+    assert [lsa.raw for lsa in sent] == list(contents.lsas.values())
 
 
 @pytest.mark.parametrize("make", [lsas, lsps])
