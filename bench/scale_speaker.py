@@ -28,7 +28,7 @@ _WORD = struct.Struct(">I")
 _LINK = struct.Struct(">IIBBH")
 _BURST = 64
 _MOST_QUEUED = 256
-"""Packets that wait to be sent; more are dropped, as a router drops what its queue does not hold."""
+"""Packets that wait to be sent; more are dropped, as a router drops what its queue cannot hold."""
 
 
 class OspfNeighbor:
