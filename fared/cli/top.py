@@ -117,12 +117,14 @@ def _pressed(limit: float) -> bytes:
 def _keys() -> Iterator[None]:
     """Read keys without echo or Enter, and leave the terminal as it was, also when terminated.
 
-    The page cannot be stopped with Ctrl-Z, which would leave the shell on it.
+    The page cannot be stopped with Ctrl-Z, which would leave the shell on it. Ctrl-C ends it also
+    where a parent ignores it.
     """
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     stopping = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     terminating = signal.signal(signal.SIGTERM, _terminated)
+    interrupting = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         tty.setcbreak(descriptor)
         yield
@@ -130,6 +132,7 @@ def _keys() -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
         signal.signal(signal.SIGTSTP, stopping)
         signal.signal(signal.SIGTERM, terminating)
+        signal.signal(signal.SIGINT, interrupting)
 
 
 def _terminated(_number: int, _frame: object) -> NoReturn:

@@ -135,6 +135,8 @@ def parse(text: str) -> tuple[object, Places]:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
         why = _TAG.sub("a tag", error.problem or "")
+        if "nesting depth" in why:  # libyaml has a limit of its own, and reads ahead of us
+            raise YamlError(place, (), f"at most {_MAX_DEPTH} levels", "deeper nesting") from error
         raise _broken(place, why) from error
     except yaml.reader.ReaderError as error:
         where = text.count("\n", 0, error.position) + 1
