@@ -17,8 +17,8 @@ import msgspec
 from fared.cli.offline import load_database
 from fared.cli.offline_arguments import Names, WhatIf, read_changes
 from fared.cli.plan_arguments import (
+    Doubles,
     PlanProgress,
-    how_many_doubles,
     how_many_pairs,
     name_list,
     parsed_by,
@@ -26,6 +26,7 @@ from fared.cli.plan_arguments import (
     read_group,
     read_groups,
     read_percent,
+    which_doubles,
 )
 from fared.cli.plan_tables import render_plan
 from fared.cli.plan_traffic import AskedTraffic
@@ -105,9 +106,9 @@ plan.add_lazy("jobs", Lazy(imported("fared.cli.plan_jobs:jobs"), "Which jobs may
 )
 @click.option(
     "--doubles",
-    metavar="N|all",
-    callback=parsed_by(lambda text: (read_doubles(text),)),
-    help="Two links fail: all pairs, or N of them, drawn.",
+    metavar="N|all|classes",
+    callback=parsed_by(read_doubles),
+    help="Two links fail: N pairs, drawn, all, or one of each class of equal ones.",
 )
 @click.option("--seed", default=1, show_default=True, help="Of drawn pairs.")
 @click.option(
@@ -180,7 +181,7 @@ def failures(
     nodes: bool,
     group_file: Path | None,
     some_groups: tuple[tuple[str, list[str]], ...],
-    doubles: tuple[int | None] | None,
+    doubles: Doubles | None,
     seed: int,
     degrade: float | None,
     drained: str | None,
@@ -209,10 +210,12 @@ def failures(
     groups = {**read_groups(group_file), **dict(some_groups)}
     asked = {bound.of for bound in bounds}
     some = bool(links or nodes or groups or doubles or degrade)
+    pairs_of_links = which_doubles(doubles, asked)
     wanted = FailureSets(
         links=links or not some or LINKS in asked,
         nodes=nodes or not some or NODES in asked,
-        doubles=how_many_doubles(doubles, asked),
+        doubles=pairs_of_links.most,
+        classes=pairs_of_links.classes,
         degraded=degrade or 0.0,
         groups=groups,
         seed=seed,

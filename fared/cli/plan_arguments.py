@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import click
 import yaml
@@ -42,13 +42,20 @@ def read_percent(text: str) -> float:
     return value / 100.0
 
 
-def read_doubles(text: str) -> int | None:
-    """Return how many pairs of links to try, None for ``all``. Raises ValueError."""
-    if text == "all":
-        return None
+class Doubles(NamedTuple):
+    """How many pairs of links to try (None: all), or one of each class of equal ones."""
+
+    most: int | None
+    classes: bool = False
+
+
+def read_doubles(text: str) -> Doubles:
+    """Return which pairs of links to try: ``all``, ``classes`` or a number. Raises ValueError."""
+    if text in ("all", "classes"):
+        return Doubles(None, text == "classes")
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is neither 'all' nor a number")
-    return int(text)
+        raise ValueError(f"{text!r} is neither 'all' nor 'classes' nor a number")
+    return Doubles(int(text))
 
 
 def read_group(text: str) -> tuple[str, list[str]]:
@@ -65,11 +72,11 @@ def name_list(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(name.strip() for name in text.split(","))
 
 
-def how_many_doubles(given: tuple[int | None] | None, asked: set[str]) -> int | None:
-    """Return how many pairs of links to try: as given, or those that a bound asks for."""
+def which_doubles(given: Doubles | None, asked: set[str]) -> Doubles:
+    """Return which pairs of links to try: as given, or those that a bound asks for."""
     if given is not None:
-        return given[0]
-    return _MOST_DOUBLES if DOUBLES in asked else 0
+        return given
+    return Doubles(_MOST_DOUBLES if DOUBLES in asked else 0)
 
 
 def how_many_pairs(text: str) -> int | None:

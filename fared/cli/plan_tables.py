@@ -96,6 +96,9 @@ def _facts(document: Json) -> list[tuple[str, Text | str]]:
                 f"{part(bounds['high'])} in the mean, with confidence {bounds['confidence']:.0%}"
             )
             found.append(("Sample", words))
+        if one["classes"] is not None:
+            words = f"{one['classes']:,} pairs of links, which stand for {one['failures']:,}"
+            found.append(("Classes", words))
     return found
 
 

@@ -49,6 +49,39 @@ def test_without_sets_each_link_and_each_router_fails(database):
     assert len(found["rows"]) == 44
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--drained", "S1,L8"),
+        ("--set-bandwidth", "L1,S1=25G"),
+        ("--collective", "ring", "--hosts", "L1,L2,L3"),
+        ("--between", "L1,L2"),
+    ],
+    ids=" ".join,
+)
+def test_classes_of_equal_pairs_of_links_give_the_same_report(database, options):
+    every, some = (
+        answer(database, "--doubles", given, "--pairs", "all", *options)
+        for given in ("all", "classes")
+    )
+    assert (of(every, "doubles")["classes"], of(every, "doubles")["failures"]) == (None, 496)
+    assert len(some["rows"]) == of(some, "doubles").pop("classes") < 250
+    assert sum(row["equal"] for row in some["rows"]) == 496
+    every_set, some_set = (of(one, "doubles") for one in (every, some))
+    for names in ("left", "mean_left", "mean"), ("failures", "cut", "harmless"), ("histogram",):
+        ours, theirs = ([one[name] for name in names] for one in (some_set, every_set))
+        assert ours == (theirs if names == ("histogram",) else pytest.approx(theirs))
+    left = [{tuple(p["pair"]): p["left"] for p in one["pairs"]} for one in (some_set, every_set)]
+    assert left[0] == pytest.approx(left[1])
+    if some["traffic"]:
+        names = ("utilization", "slowdown", "unserved")
+        ours, theirs = ([one["traffic"][n] for n in names] for one in (some_set, every_set))
+        assert ours == pytest.approx(theirs)
+    for key in ("left", "capacity", "reduced", "cut", "alike"):
+        assert [row[key] for row in some["worst"]] == [row[key] for row in every["worst"]], key
+
+
 def test_the_worst_failures_name_their_worst_pair_and_its_maximum_flow(database):
     found = answer(database, "--doubles", "all")["worst"]
     first = found[0]
@@ -176,7 +209,7 @@ def test_the_tables_fit_eighty_columns(database, args):
         (("--require", "n-1"), 2, "is not SET >= PERCENT%"),
         (("--require", "weather >= 3%"), 2, "sets: links, nodes"),
         (("--require", "groups >= 3%"), 2, "requires --group"),
-        (("--doubles", "some"), 2, "neither 'all' nor a number"),
+        (("--doubles", "some"), 2, "neither 'all' nor 'classes'"),
         (("--degrade", "200%"), 2, "not a percentage"),
         (("--group", "x"), 2, "is not NAME="),
         (("--group", "x=Z9"), 1, "no router and no link is named 'Z9'"),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fared.ina.plan.flow import max_flow
+from fared.offline.plan.equal import moved_links
 from fared.offline.plan.fabric import PlanFabric
 from fared.offline.plan.paths import NONE, edge_changes
 from fared.offline.plan.rows import SetResult
@@ -148,7 +149,8 @@ def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
     found: Json = {
         "set": failures.kind,
         "alias": ALIASES.get(failures.kind),
-        "failures": len(failures),
+        "failures": failures.count(),
+        "classes": None if failures.numbers is None else len(failures),
         "population": failures.population,
         "seed": failures.seed,
         "left": float(result.left.min(initial=1.0)),
@@ -156,10 +158,10 @@ def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
         "interval": {"low": low, "high": high, "confidence": CONFIDENCE}
         if failures.sampled
         else None,
-        "mean": float(result.mean.mean()) if len(failures) else 1.0,
-        "cut": len(result.cutting),
-        "harmless": len(result.harmless),
-        "histogram": _histogram(result.left),
+        "mean": result.mean_of(result.mean),
+        "cut": failures.count(result.cutting),
+        "harmless": failures.count(result.harmless),
+        "histogram": _histogram(result),
         "pairs": _pairs(plan, result, shown.pairs),
     }
     if len(result.utilization):
@@ -170,10 +172,12 @@ def _set(plan: Planned, result: SetResult, shown: Shown) -> Json:
     return found
 
 
-def _histogram(left: NDArray[np.float64]) -> list[int]:
+def _histogram(result: SetResult) -> list[int]:
     """Count failures by the part that the worst pair keeps: none, up to 5 %, ... up to 100 %."""
-    bins = np.ceil(left * _BINS - 1e-9).astype(np.int64)
-    return [int(n) for n in np.bincount(bins, minlength=_BINS + 1)]
+    bins = np.ceil(result.left * _BINS - 1e-9).astype(np.int64)
+    found = np.zeros(_BINS + 1, np.int64)
+    np.add.at(found, bins, result.failures.sizes)
+    return [int(n) for n in found]
 
 
 def _parts(plan: Planned, result: SetResult) -> NDArray[np.float64]:
@@ -201,8 +205,20 @@ def _pair(plan: Planned, result: SetResult, part: NDArray[np.float64], row: int,
         "healthy": float(plan.healthy[row, end]),
         "capacity": float(result.pair_least[row, end]),
         "left": float(part[row, end]),
-        "cause": result.failures.name(plan.fabric, int(result.pair_cause[row, end])),
+        "cause": _cause(plan, result, row, end),
     }
+
+
+def _cause(plan: Planned, result: SetResult, row: int, end: int) -> str:
+    """Name the failure that hurts a pair most."""
+    fabric, at = plan.fabric, int(result.pair_cause[row, end])
+    if result.pair_source is None:
+        return result.failures.name(fabric, at)
+    ends = fabric.ends.tolist()
+    of, to = divmod(int(result.pair_source[row, end]), len(ends))
+    links = result.failures.links_at(at)
+    moved = moved_links(fabric, links, (ends[of], ends[to]), (ends[row], ends[end]))
+    return " + ".join(fabric.link_names[link] for link in sorted(moved))
 
 
 def _pods(plan: Planned, result: SetResult, pods: int) -> list[Json]:
@@ -237,7 +253,8 @@ def _ranked(plan: Planned, most: int) -> list[Json]:
     for ranked in sorted(keys)[:most]:
         number, at = keys[ranked][0]
         result = plan.results[number]
-        row = {**_row(plan, result, at), "alike": len(keys[ranked]) - 1}
+        alike = sum(int(plan.results[n].failures.sizes[k]) for n, k in keys[ranked])
+        row = {**_row(plan, result, at), "alike": alike - 1}
         row["max_flow"] = max_flow_after(plan.fabric, result, at)
         found.append(row)
     return found
@@ -254,6 +271,7 @@ def _row(plan: Planned, result: SetResult, at: int) -> Json:
         "mean": float(result.mean[at]),
         "reduced": int(result.reduced[at]),
         "cut": int(result.cut[at]),
+        **({} if result.failures.numbers is None else {"equal": int(result.failures.sizes[at])}),
         **({"traffic": _traffic_row(plan, result, at)} if len(result.utilization) else {}),
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from fared.offline.plan import sets
 from fared.offline.plan.document import Planned
+from fared.offline.plan.equal import classes_of_doubles, equal_routers
 from fared.offline.plan.fabric import PlanError, PlanFabric, read_fabric
 from fared.offline.plan.kept import Kept
 from fared.offline.plan.routes import Demands
@@ -28,19 +30,24 @@ Progress = Callable[[int, int], None]
 class FailureSets(msgspec.Struct, frozen=True):
     """The sets to try.
 
-    ``doubles``: at most so many pairs of links (0 none, None all); ``degraded``: the part of its
-    capacity that a link loses (0 none); ``groups``: patterns by name.
+    ``doubles``: at most so many pairs of links (0 none, None all), or with ``classes`` one of each
+    class of equal pairs; ``degraded``: the part of its capacity that a link loses (0 none);
+    ``groups``: patterns by name.
     """
 
     links: bool = True
     nodes: bool = True
     doubles: int | None = 0
+    classes: bool = False
     degraded: float = 0.0
     groups: Mapping[str, Sequence[str]] = msgspec.field(default_factory=dict)
     seed: int = 1
 
-    def of(self, fabric: PlanFabric) -> tuple[Failures, ...]:
-        """Return the sets. Raises PlanError for a group without members."""
+    def of(self, fabric: PlanFabric, apart: Iterable[int] = ()) -> tuple[Failures, ...]:
+        """Return the sets. Raises PlanError for a group without members, and too many classes.
+
+        Nodes ``apart`` are equal to no other one.
+        """
         found = []
         if self.links:
             found.append(sets.single_links(fabric))
@@ -48,7 +55,9 @@ class FailureSets(msgspec.Struct, frozen=True):
             found.append(sets.single_nodes(fabric))
         if self.groups:
             found.append(sets.groups(fabric, self.groups))
-        if self.doubles != 0:
+        if self.classes:
+            found.append(classes_of_doubles(fabric, equal_routers(fabric, apart)))
+        elif self.doubles != 0:
             found.append(sets.double_links(fabric, self.doubles, self.seed))
         if self.degraded:
             found.append(sets.degraded_links(fabric, self.degraded))
@@ -81,7 +90,9 @@ def planned_task(
 ) -> PlanTask:
     """Return what is to be computed. Raises PlanError."""
     fabric = network.drained
-    return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric), demands)
+    drained = np.flatnonzero(network.healthy.graph.transit != fabric.graph.transit)
+    apart = {*drained.tolist(), *(node for pair in demands or () for node in pair)}
+    return PlanTask(fabric, capacities(network.healthy), wanted.of(fabric, apart), demands)
 
 
 def plan_failures(
@@ -95,7 +106,7 @@ def plan_failures(
         done += part.last - part.first
         progress(done, total)
     results = tuple(
-        merged(failures, found, len(task.fabric.ends))
+        merged(failures, found, task.fabric)
         for failures, found in zip(task.sets, outcomes, strict=True)
     )
     traffic = None if task.demands is None else carried(network.healthy, task.demands)

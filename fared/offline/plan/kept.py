@@ -46,7 +46,7 @@ def digest(task: PlanTask) -> str:
     _feed(found, sorted((task.demands or {}).items()))
     for failures in task.sets:
         _feed(found, failures.kind, failures.left, failures.link_start, failures.links)
-        _feed(found, failures.node_start, failures.nodes)
+        _feed(found, failures.node_start, failures.nodes, failures.sizes)
     return found.hexdigest()
 
 

@@ -8,13 +8,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fared.offline.plan.equal import least_of_equal_pairs
+from fared.offline.plan.fabric import PlanFabric
 from fared.offline.plan.paths import NONE
 from fared.offline.plan.sets import Failures
 from fared.offline.plan.sweep import SetOutcome
 
 
 class SetResult(msgspec.Struct, frozen=True, eq=False):
-    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.SetOutcome``."""
+    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.SetOutcome``.
+
+    Where failures stand for classes of equal ones, ``pair_source`` (P, P) is the pair, as row * P +
+    column, for which ``pair_cause`` is the cause; a failure of its class is that of this pair.
+    """
 
     failures: Failures
     left: NDArray[np.float64]
@@ -28,6 +34,7 @@ class SetResult(msgspec.Struct, frozen=True, eq=False):
     utilization: NDArray[np.float64]
     busiest: NDArray[np.int64]
     unserved: NDArray[np.float64]
+    pair_source: NDArray[np.int64] | None = None
 
     @property
     def harmless(self) -> NDArray[np.int64]:
@@ -39,27 +46,36 @@ class SetResult(msgspec.Struct, frozen=True, eq=False):
         """The failures after which some pair has no path."""
         return np.flatnonzero(self.cut > 0)
 
+    def mean_of(self, values: NDArray[np.float64]) -> float:
+        """Return the mean of some column (K,) over all failures, 1 if there are none."""
+        return float(np.average(values, weights=self.failures.sizes)) if len(values) else 1.0
+
     def mean_interval(self, deviations: float) -> tuple[float, float, float]:
         """Return the mean part that the worst pair keeps, and its interval for a sample.
 
         The half width is so many standard deviations of the mean of a sample without replacement.
         """
         size, population = len(self.left), self.failures.population
-        mean = float(self.left.mean()) if size else 1.0
-        if size >= population or size < 2:
+        mean = self.mean_of(self.left)
+        if not self.failures.sampled or size < 2:
             return mean, mean, mean
         spread = float(self.left.std(ddof=1)) / size**0.5
         half = deviations * spread * ((population - size) / (population - 1)) ** 0.5
         return mean, mean - half, mean + half
 
 
-def merged(failures: Failures, outcomes: Iterable[SetOutcome], ends: int) -> SetResult:
+def merged(failures: Failures, outcomes: Iterable[SetOutcome], fabric: PlanFabric) -> SetResult:
     """Join the outcomes of all parts of a set; the result does not depend on the parts."""
     whole = sorted(outcomes, key=lambda outcome: outcome.first)
+    ends, source = len(fabric.ends), None
     least, cause = np.full((ends, ends), np.inf), np.full((ends, ends), NONE)
     for outcome in whole:
         better = outcome.pair_least < least
         least[better], cause[better] = outcome.pair_least[better], outcome.pair_cause[better]
+
+    if failures.routers is not None:
+        least, source = least_of_equal_pairs(least, fabric.ends, failures.routers)
+        cause = cause.ravel()[source]
 
     def joined(name: str) -> NDArray[np.float64]:
         parts = [getattr(outcome, name) for outcome in whole]
@@ -79,4 +95,5 @@ def merged(failures: Failures, outcomes: Iterable[SetOutcome], ends: int) -> Set
         utilization=joined("utilization"),
         busiest=joined("busiest").astype(np.int64),
         unserved=joined("unserved"),
+        pair_source=source,
     )

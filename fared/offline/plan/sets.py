@@ -26,7 +26,9 @@ class Failures(msgspec.Struct, frozen=True, eq=False):
     Failure k takes ``links[link_start[k]:link_start[k + 1]]`` (no link twice) and
     ``nodes[node_start[k]:...]``, whose links are among them. ``left`` is the part of a link's
     capacity that remains. ``labels`` (K,) are names of groups, else empty. ``population`` is the
-    number of failures from which these were drawn with ``seed``; K if these are all.
+    number of failures from which these were drawn with ``seed``; K if these are all. If each stands
+    for a class of equal failures, ``numbers`` (K,) are the sizes of these classes, and ``routers``
+    (N,) the classes of equal nodes (``equal``).
     """
 
     kind: str
@@ -38,6 +40,8 @@ class Failures(msgspec.Struct, frozen=True, eq=False):
     labels: tuple[str, ...] = ()
     population: int = 0
     seed: int | None = None
+    numbers: NDArray[np.int64] | None = None
+    routers: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.link_start) - 1
@@ -45,7 +49,21 @@ class Failures(msgspec.Struct, frozen=True, eq=False):
     @property
     def sampled(self) -> bool:
         """Whether there are more failures of this kind."""
-        return self.population > len(self)
+        return self.numbers is None and self.population > len(self)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """For how many failures each of them stands (K,)."""
+        return np.ones(len(self), np.int64) if self.numbers is None else self.numbers
+
+    def count(self, some: NDArray[np.int64] | slice = slice(None)) -> int:
+        """Return for how many failures some of them stand."""
+        return int(self.sizes[some].sum())
+
+    def links_at(self, at: int) -> list[int]:
+        """Return the links of one failure."""
+        found: list[int] = self.links[self.link_start[at] : self.link_start[at + 1]].tolist()
+        return found
 
     def name(self, fabric: PlanFabric, at: int) -> str:
         """Return what fails: ``L1-S1``, ``S1``, ``L1-S1 + L2-S3``, the name of a group."""
@@ -54,14 +72,13 @@ class Failures(msgspec.Struct, frozen=True, eq=False):
         nodes = self.nodes[self.node_start[at] : self.node_start[at + 1]].tolist()
         if nodes:
             return " + ".join(fabric.names[node] for node in nodes)
-        links = self.links[self.link_start[at] : self.link_start[at + 1]].tolist()
-        return " + ".join(fabric.link_names[link] for link in links)
+        return " + ".join(fabric.link_names[link] for link in self.links_at(at))
 
 
 def single_links(fabric: PlanFabric) -> Failures:
     """Each link by itself."""
     count = len(fabric.link_names)
-    return _failures(LINKS, np.arange(count + 1), np.arange(count))
+    return of_links(LINKS, np.arange(count + 1), np.arange(count))
 
 
 def degraded_links(fabric: PlanFabric, lost: float) -> Failures:
@@ -86,7 +103,7 @@ def double_links(fabric: PlanFabric, most: int | None, seed: int) -> Failures:
         chosen = sorted(random.Random(seed).sample(range(population), most))
         pairs = np.array([_pair(number) for number in chosen], np.int64)
         drawn = True
-    found = _failures(DOUBLES, np.arange(len(pairs) + 1) * 2, pairs.reshape(-1))
+    found = of_links(DOUBLES, np.arange(len(pairs) + 1) * 2, pairs.reshape(-1))
     return msgspec.structs.replace(found, population=population, seed=seed if drawn else None)
 
 
@@ -129,7 +146,7 @@ def _listed(
         for nodes, links in listed
     ]
     all_nodes = [list(nodes) for nodes, _ in listed]
-    found = _failures(kind, _starts(all_links), _joined(all_links))
+    found = of_links(kind, _starts(all_links), _joined(all_links))
     return msgspec.structs.replace(found, node_start=_starts(all_nodes), nodes=_joined(all_nodes))
 
 
@@ -141,7 +158,8 @@ def _joined(lists: Iterable[Iterable[int]]) -> NDArray[np.int64]:
     return np.array(list(itertools.chain.from_iterable(lists)), np.int64)
 
 
-def _failures(kind: str, starts: NDArray[np.int64], links: NDArray[np.int64]) -> Failures:
+def of_links(kind: str, starts: NDArray[np.int64], links: NDArray[np.int64]) -> Failures:
+    """Failures of links alone: failure k takes ``links[starts[k]:starts[k + 1]]``."""
     count = len(starts) - 1
     none = np.zeros(0, np.int64)
     return Failures(kind, starts, links, np.zeros(count + 1, np.int64), none, population=count)
