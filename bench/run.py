@@ -64,6 +64,7 @@ SECTIONS = {
     "measuring": "Measuring: what it costs to know the load of every link",
     "plan": "Plans: what failures leave, on all cores, beside networkx and ngraph",
     "plan_jobs": "Jobs on shared links: begun together, and as planned",
+    "direct_connect": "Rings of direct links beside a fat-tree of equal cost",
     "ina": "In-network aggregation: planning of trees",
     "ina_lab": "In-network aggregation: all-reduce beside a ring and a parameter server",
     "adaptation": "Adaptation: weights that follow load",
