@@ -82,6 +82,12 @@ def test_classes_of_equal_pairs_of_links_give_the_same_report(database, options)
         assert [row[key] for row in some["worst"]] == [row[key] for row in every["worst"]], key
 
 
+def test_ends_can_be_given_by_their_prefixes(database):
+    assert answer(database, "--between", "10.0.1.0/24,10.0.3.0/24") == answer(
+        database, "--between", "L1,L3"
+    )
+
+
 def test_the_worst_failures_name_their_worst_pair_and_its_maximum_flow(database):
     found = answer(database, "--doubles", "all")["worst"]
     first = found[0]
@@ -216,6 +222,8 @@ def test_the_tables_fit_eighty_columns(database, args):
         (("--groups", "/nowhere.yaml"), 1, "No such file"),
         (("--between", "Z*"), 1, "no router is named 'Z*'"),
         (("--between", "L1"), 1, "two routers or more"),
+        (("--between", "L1,9.9.9.0/24"), 1, "no router advertises 9.9.9.0/24"),
+        (("--between", "L1,9.9.9.0/99"), 1, "99"),
         (("--drained", "Z9"), 2, "no router 'Z9'"),
         (("--compare", "/dev/null"), 1, "not JSON"),
     ],

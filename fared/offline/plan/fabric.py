@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fared.core.ids import NodeId, Prefix, format_node
+from fared.core.ids import NodeId, Prefix, format_node, parse_prefix
 from fared.offline.world import World
 from fared.ted.database import Ted
 from fared.ted.graph import Graph
@@ -63,8 +63,9 @@ def read_fabric(
 ) -> PlanFabric:
     """Make the network of a plan. Links of unknown capacity have ``bandwidth`` (bytes/s).
 
-    Without ``bandwidth`` they have the median of the others. ``ends`` are patterns of names;
-    without them, the ends are the routers that advertise networks of hosts. Raises PlanError.
+    Without ``bandwidth`` they have the median of the others. ``ends`` are patterns of names, and
+    prefixes; without them, the ends are the routers that advertise networks of hosts. Raises
+    PlanError.
     """
     blocks = _merged(world.blocks.values())
     ted = Ted()
@@ -224,10 +225,8 @@ def _ends(
     graph: Graph, names: tuple[str, ...], blocks: Mapping[NodeId, NodeBlock], given: tuple[str, ...]
 ) -> NDArray[np.int64]:
     if given:
-        for pattern in given:
-            if not any(fnmatchcase(name, pattern) for name in names):
-                raise PlanError(f"no router is named {pattern!r}")
-        found = [n for n, name in enumerate(names) if any(fnmatchcase(name, p) for p in given)]
+        chosen = {node for pattern in given for node in _chosen(graph, names, blocks, pattern)}
+        found = sorted(chosen)
     else:
         owners = _owners_of_hosts(blocks)
         found = [n for n, node in enumerate(graph.nodes.tolist()) if node in owners]
@@ -236,6 +235,28 @@ def _ends(
     if len(found) < 2:
         raise PlanError("a plan needs two routers or more between which capacity counts")
     return np.array(found, np.int64)
+
+
+def _chosen(
+    graph: Graph, names: tuple[str, ...], blocks: Mapping[NodeId, NodeBlock], pattern: str
+) -> list[int]:
+    """Return the nodes that a pattern names, or that advertise a prefix. Raises PlanError."""
+    found = [n for n, name in enumerate(names) if fnmatchcase(name, pattern)]
+    if found or "/" not in pattern:
+        if not found:
+            raise PlanError(f"no router is named {pattern!r}")
+        return found
+    try:
+        prefix = parse_prefix(pattern)
+    except ValueError as error:
+        raise PlanError(str(error)) from error
+    for number, node in enumerate(graph.nodes.tolist()):
+        listed = blocks[NodeId(node)].prefixes
+        if any(reachable.prefix == prefix for reachable in listed) and not graph.network[number]:
+            found.append(number)
+    if not found:
+        raise PlanError(f"no router advertises {pattern}")
+    return found
 
 
 def _owners_of_hosts(blocks: Mapping[NodeId, NodeBlock]) -> set[NodeId]:
