@@ -23,7 +23,6 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import contextlib
 import gc
-import json
 import select
 import shutil
 import statistics
@@ -42,6 +41,7 @@ from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric, Link
 from bench.beside_report import missing_row, report, rows_of
 from bench.beside_speakers import IsisSpeaker, OspfSpeaker
+from bench.sandboxed import measured, possible
 from fared.lab.errors import LabError
 
 DEVICES = ("frr-ospf", "bird-ospf", "fared-ospf", "frr-isis", "fared-isis")
@@ -383,28 +383,12 @@ def measure(names: list[str], size: tuple[int, int], events: int) -> dict[str, d
 
 def sandboxed(names: list[str], size: tuple[int, int], events: int) -> dict[str, dict[str, Any]]:
     """Run in a sandbox, which removes all namespaces and processes at its end."""
-    from fared.lab import sandbox
-
-    target = ROOT / "build" / "bench" / "beside.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-
-    def work() -> int:
-        target.write_text(json.dumps(measure(names, size, events)))
-        return 0
-
-    sandbox.run(work)
-    if not target.exists():
-        return {}
-    found: dict[str, dict[str, Any]] = json.loads(target.read_text())
-    return found
+    return measured("beside", lambda: measure(names, size, events)) or {}
 
 
 def rows() -> list[dict[str, Any]]:
     """The report's rows; none if no sandbox can be made or a peer is not installed."""
-    from fared.lab import sandbox
-
-    if sandbox.problem() is not None:
+    if not possible():
         return []
     found = sandboxed([name for name in DEVICES if _installed(name)], FABRIC, EVENTS)
     report(found)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import random
 import socket
 import subprocess
@@ -31,11 +30,11 @@ from bench.beside import Bench
 from bench.beside_devices import Device
 from bench.beside_fabric import COST, RATE, Fabric
 from bench.beside_speakers import MTU, OspfSpeaker
+from bench.sandboxed import measured, possible
 from fared.api.client import ControlClient, DaemonUnreachableError
 from fared.bfd.messages import OpenSession, SessionKey, StateChange
 from fared.bfd.packet import State
 from fared.core.bfd import SessionSettings
-from fared.lab import sandbox
 from fared.ospf.packet.lsa import Lsa
 from tests.bfd.bfdd import Process
 
@@ -213,21 +212,12 @@ def measure(minutes: float, size: tuple[int, int]) -> dict[str, Any]:
 
 def sandboxed(minutes: float, size: tuple[int, int]) -> dict[str, Any] | None:
     """Measure in a sandbox; None if that failed."""
-    target = ROOT / "build" / "bench" / "bfd.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-
-    def work() -> int:
-        target.write_text(json.dumps(measure(minutes, size)))
-        return 0
-
-    sandbox.run(work)
-    return json.loads(target.read_text()) if target.exists() else None
+    return measured("bfd", lambda: measure(minutes, size))
 
 
 def rows(minutes: float = MINUTES, size: tuple[int, int] = FABRIC) -> list[dict[str, Any]]:
     """The report's rows; none if no sandbox can be made."""
-    if sandbox.problem() is not None:
+    if not possible():
         return []
     found = sandboxed(minutes, size)
     shape = f"{size[0]}x{size[1]}"

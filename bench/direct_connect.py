@@ -10,7 +10,6 @@ at once; in the fat-tree the whole message goes around one ring.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,10 +21,11 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
+
 if TYPE_CHECKING:
     from fared.lab.jobs import Job
 
-RESULT = ROOT / "build" / "bench" / "direct_connect.json"
 NODES, DEGREE = 5, 2
 MBITS = 20
 SIZE, ITERATIONS = 8_000_000, 5
@@ -34,21 +34,7 @@ READY = 60.0
 
 def rows() -> list[dict[str, Any]]:
     """Measure in a sandbox; return the row. Without namespaces there is none."""
-    from fared.lab import sandbox
-
-    if sandbox.problem() is not None:
-        return []
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.unlink(missing_ok=True)
-
-    def measure() -> int:
-        RESULT.write_text(json.dumps([_row()]))
-        return 0
-
-    if sandbox.run(measure):
-        raise RuntimeError("the sandbox failed")
-    found: list[dict[str, Any]] = json.loads(RESULT.read_text())
-    return found
+    return measured_rows("direct_connect", lambda: [_row()])
 
 
 def _row() -> dict[str, Any]:

@@ -10,7 +10,6 @@ its cores.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
+
 if TYPE_CHECKING:
     from fared.lab.fabric import Fabric
     from fared.lab.workload import WorkloadReport
 
 TOPOLOGY = ROOT / "containerlab" / "ina.clab.yml"
-RESULT = ROOT / "build" / "bench" / "ina_lab.json"
 MBIT = 1e6 / 8
 RATE = 50 * MBIT
 SIZE, SERVER_SIZE = 4_000_000, 1_000_000
@@ -38,21 +38,7 @@ READY = 120.0
 
 def rows() -> list[dict[str, Any]]:
     """Measure in a sandbox; return the rows. Without namespaces there are none."""
-    from fared.lab import sandbox
-
-    if sandbox.problem() is not None:
-        return []
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.unlink(missing_ok=True)
-
-    def measure() -> int:
-        RESULT.write_text(json.dumps(list(_rows())))
-        return 0
-
-    if sandbox.run(measure):
-        raise RuntimeError("the sandbox failed")
-    found: list[dict[str, Any]] = json.loads(RESULT.read_text())
-    return found
+    return measured_rows("ina_lab", lambda: list(_rows()))
 
 
 def _rows() -> Iterator[dict[str, Any]]:

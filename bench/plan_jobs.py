@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.sandboxed import measured_rows  # noqa: E402 - the tree is found first
+
 if TYPE_CHECKING:
     from fared.lab.fabric import Fabric
     from fared.lab.jobs import Job
 
 TOPOLOGY = ROOT / "containerlab" / "clos3.clab.yml"
-RESULT = ROOT / "build" / "bench" / "plan_jobs.json"
 HOSTS = (("h1", "h2"), ("h1", "h3"), ("h1", "h4"))
 SIZE, ELEPHANTS = 30_000_000, 64
 ALONE, ITERATIONS, AFTER = 4, 9, 2
@@ -44,21 +45,7 @@ READY = 120.0
 
 def rows() -> list[dict[str, Any]]:
     """Measure in a sandbox; return the rows. Without namespaces there are none."""
-    from fared.lab import sandbox
-
-    if sandbox.problem() is not None:
-        return []
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.unlink(missing_ok=True)
-
-    def measure() -> int:
-        RESULT.write_text(json.dumps(list(_rows())))
-        return 0
-
-    if sandbox.run(measure):
-        raise RuntimeError("the sandbox failed")
-    found: list[dict[str, Any]] = json.loads(RESULT.read_text())
-    return found
+    return measured_rows("plan_jobs", lambda: list(_rows()))
 
 
 def _rows() -> Iterator[dict[str, Any]]:
