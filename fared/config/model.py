@@ -126,7 +126,7 @@ class OspfArea(Section, frozen=True):
 class Ospf(Section, frozen=True):
     """OSPFv2. ``areas`` in the order of the file, by id.
 
-    ``max_lsas``: LSAs in each area, and in the AS.
+    ``max_lsas``: LSAs in each area, and in the AS. ``max_prefixes``: prefixes in use of all areas.
     """
 
     areas: Annotated[dict[values.AreaText, OspfArea], Reload.BOUNCE] = field(default_factory=dict)
@@ -134,6 +134,8 @@ class Ospf(Section, frozen=True):
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
     max_lsas: Annotated[int, values.whole(100, 10_000_000)] = 150_000
     max_lsas_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
+    max_prefixes: Annotated[int, values.whole(100, 10_000_000)] = 600_000
+    max_prefixes_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
     stub_router: bool = False
     stub_router_on_startup: values.Duration = 0.0
     stub_router_on_shutdown: values.Duration = 0.0

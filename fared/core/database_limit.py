@@ -108,7 +108,8 @@ class DatabaseLimit(Generic[Item]):
 
     ``name`` is that of the database in the log. ``settings`` returns the present limits,
     ``on_path`` the originators on a path from this router, and their neighbors. ``ask`` requests
-    ignored LSAs again; None: more of them than are known.
+    ignored LSAs again; None: more of them than are known. ``prefixes``: what is limited are the
+    prefixes that LSAs or LSPs list (``prefix_limit``), not these.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class DatabaseLimit(Generic[Item]):
         settings: Callable[[], LimitSettings],
         on_path: Callable[[], Container[int]],
         ask: Callable[[Iterable[Item] | None], None],
+        prefixes: bool = False,
     ) -> None:
         self._process = process
         self._database = database
@@ -127,6 +129,7 @@ class DatabaseLimit(Generic[Item]):
         self._settings = settings
         self._on_path = on_path
         self._ask = ask
+        self._prefixes = prefixes
         self._paths: Container[int] = ()
         self._paths_until = -math.inf
         self._missed: dict[Item, int] = {}
@@ -151,14 +154,27 @@ class DatabaseLimit(Generic[Item]):
             return False
         return originator in self._paths_now()
 
-    def ignore(self, item: Item, originator: int) -> None:
-        """An LSA or LSP has been ignored."""
-        self.ignored += 1
+    def room(self, originator: int, wanted: int) -> int:
+        """For how many more entries of another router, at most ``wanted``, there is room now."""
+        settings, entries = self._settings(), len(self._database)
+        most = settings.most
+        if entries + wanted > most and originator in self._paths_now():
+            most = int(most * _PATHS_UP_TO)
+        left = settings.of_originator - self._database.originators[originator]
+        found = max(0, min(wanted, most - entries, left))
+        if entries + found >= settings.most * _WARN_AT and self.state is Fullness.ROOM:
+            self._enter(Fullness.WARNING)
+        return found
+
+    def ignore(self, item: Item, originator: int, count: int = 1) -> None:
+        """An LSA or LSP has been ignored, or ``count`` entries that it lists."""
+        self.ignored += count
         self._missed[item] = originator
         if len(self._missed) > MOST_MISSED:
             del self._missed[next(iter(self._missed))]
             self._missed_more = True
-        self._process.counters.lsdb["ignored"] += 1
+        counter = "ignored-prefixes" if self._prefixes else "ignored"
+        self._process.counters.lsdb[counter] += count
         if self.state is not Fullness.FULL:
             self.times += 1
             self._enter(Fullness.FULL)
@@ -190,9 +206,12 @@ class DatabaseLimit(Generic[Item]):
 
     def _enter(self, state: Fullness) -> None:
         self.state = state
-        level = "error" if state is Fullness.FULL else "warning"
-        event = "database-full" if state is Fullness.FULL else "database-nearly-full"
-        self._log(level, event)
+        full = state is Fullness.FULL
+        if self._prefixes:
+            event = "prefixes-full" if full else "prefixes-nearly-full"
+        else:
+            event = "database-full" if full else "database-nearly-full"
+        self._log("error" if full else "warning", event)
 
     def _log(self, level: str, event: str) -> None:
         self._process.log(
@@ -225,7 +244,8 @@ class DatabaseLimit(Generic[Item]):
     def _leave(self) -> None:
         few = len(self._database) < self._settings().most * _WARN_AT
         self.state = Fullness.ROOM if few else Fullness.WARNING
-        self._log("info", "database-has-room")
+        event = "prefixes-have-room" if self._prefixes else "database-has-room"
+        self._log("info", event)
         missed, self._missed = self._missed, {}
         more, self._missed_more = self._missed_more, False
         self._ask(None if more else missed)

@@ -39,6 +39,7 @@ def families(context: ViewContext, operations: Mapping[str, int]) -> Iterator[Me
     yield from _links(context, censuses)
     yield from _announcements(context)
     yield from _limits(context)
+    yield from _prefixes(context)
     yield from _process(context)
 
 
@@ -312,6 +313,20 @@ def _limits(context: ViewContext) -> Iterator[Metric]:
     yield gauge("lsdb_full", "Whether new LSAs or LSPs are ignored", full, labels)
     ignored = {at: limit.ignored for at, limit in known.items()}
     yield counter("lsdb_ignored", "LSAs or LSPs ignored by a full database", ignored, labels)
+
+
+def _prefixes(context: ViewContext) -> Iterator[Metric]:
+    """The limit of the prefixes that are used (``core.prefix_limit``)."""
+    known = {(name,): i.engine.prefix_limit for name, i in context.router.instances.items()}
+    labels: Labels = ("proto",)
+    used = {at: limit.entries for at, limit in known.items()}
+    yield gauge("prefixes_used", "Prefixes in use, of all routers", used, labels)
+    limits = {at: limit.limit for at, limit in known.items()}
+    yield gauge("prefixes_limit", "Most prefixes in use", limits, labels)
+    full = {at: int(limit.state is Fullness.FULL) for at, limit in known.items()}
+    yield gauge("prefixes_full", "Whether new prefixes are ignored", full, labels)
+    ignored = {at: limit.ignored for at, limit in known.items()}
+    yield counter("prefixes_ignored", "Prefixes ignored for lack of room", ignored, labels)
 
 
 def _process(context: ViewContext) -> Iterator[Metric]:

@@ -230,6 +230,7 @@ def ospf_settings(config: Config, router_id: int, hostname: str | None) -> OspfS
             longest=float(router.graceful_restart.supported_grace_time),
         ),
         limit=LimitSettings(router.max_lsas, router.max_lsas_per_originator),
+        prefix_limit=LimitSettings(router.max_prefixes, router.max_prefixes_per_originator),
         bier=bier_settings(config),
         advertise=advertise_settings(config),
     )
@@ -319,6 +320,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
             rate=section.fast_flooding.lsps_per_second,
         ),
         limit=LimitSettings(section.max_lsps, section.max_lsps_per_system),
+        prefix_limit=LimitSettings(section.max_prefixes, section.max_prefixes_per_system),
         bier=bier_settings(config),
         restart_helper=section.graceful_restart.helper,
         strict_lsp_checking=section.graceful_restart.strict_lsp_checking,

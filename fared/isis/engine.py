@@ -139,6 +139,7 @@ class IsisEngine:
                 self._originator.offer(items)
             case LimitsReset():
                 self._flooding.limits.reset()
+                self._ted.prefix_limit.reset()
 
     def tick(self, now: float) -> None:
         """Fire what is due."""
@@ -237,6 +238,11 @@ class IsisEngine:
     def limits(self) -> dict[str, LimitView]:
         """The limits of the databases of both levels."""
         return {level.label: limit for level, limit in self._flooding.limits.views()}
+
+    @property
+    def prefix_limit(self) -> LimitView:
+        """The limit of the prefixes that LSPs list."""
+        return self._ted.prefix_limit.view()
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

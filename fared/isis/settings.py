@@ -145,6 +145,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     fast_flooding: FastFloodingSettings = FastFloodingSettings()
     limit: LimitSettings = LimitSettings(most=20_000, of_originator=4_096)
     """LSPs in each level."""
+    prefix_limit: LimitSettings = LimitSettings(most=600_000, of_originator=120_000)
+    """Prefixes of both families and levels together."""
     throttle: ThrottleSettings = ThrottleSettings(maximum=1.0)
     """A fragment holds many links and prefixes, each an LSA of its own in OSPF. They share one
     back-off here, so its maximum is lower."""

@@ -187,6 +187,7 @@ class OspfEngine:
                 self._originator.offer(items)
             case LimitsReset():
                 self._flooding.limits.reset()
+                self._ted.prefixes.limit.reset()
 
     def _restart(self, event: GracefulRestartRequested | GracefulRestartBegun) -> None:
         """Restart gracefully, if that is enabled; else the adjacencies end, and begin anew."""
@@ -280,6 +281,11 @@ class OspfEngine:
         """The limits of the databases, by area, and of the AS."""
         views = self._flooding.limits.views()
         return {"as" if area is None else dotted(area): limit for area, limit in views}
+
+    @property
+    def prefix_limit(self) -> LimitView:
+        """The limit of the prefixes that LSAs list."""
+        return self._ted.prefixes.limit.view()
 
     @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:

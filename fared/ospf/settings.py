@@ -153,6 +153,8 @@ class OspfSettings(msgspec.Struct, frozen=True):
     graceful_restart: GracefulRestartSettings = GracefulRestartSettings()
     limit: LimitSettings = LimitSettings(most=150_000, of_originator=120_000)
     """LSAs in each area, and in the AS."""
+    prefix_limit: LimitSettings = LimitSettings(most=600_000, of_originator=120_000)
+    """Prefixes of router LSAs, summaries and externals, of all areas together."""
     min_ls_arrival: float = 0.0
     """MinLSArrival of §13 (5)(a), seconds; RFC 2328 has 1 s. Off, since originators limit their
     rate by a throttle, and an instance that is discarded has to be retransmitted."""

@@ -94,5 +94,9 @@ class Engine(Protocol):
         """The limits of the databases, by the name of the area or level."""
 
     @property
+    def prefix_limit(self) -> LimitView:
+        """The limit of the prefixes that LSAs or LSPs list."""
+
+    @property
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
         """The area ranges that this router advertises: each gets a discard route."""

@@ -1019,6 +1019,7 @@ MEMORY: Json = {
         _table("lsdb", "ospf", "0.0.0.0", 76, limit=150_000, state="room"),
         _table("lsdb", "ospf", "as", 10_000, limit=8_000, state="full", ignored=2_310, full=2),
         _table("ted", "ospf", "0.0.0.0", 12),
+        _table("prefixes", "ospf", None, 10_030, limit=600_000, state="room"),
         _table("rib", "ospf", None, 10_012),
         _table("routes", None, None, 10_007),
         _table("log", None, None, 1000),

@@ -5,10 +5,13 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from fared.core.database_limit import RECHECK, Fullness, LimitSettings
+from fared.core.ids import ipv4_prefix, isis_node
 from fared.core.igp import LimitsReset, LogRecord, PacketReceived, SettingsApplied
 from fared.isis.ids import ALL_ISS, Level, lsp_id, system_of
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp
+from fared.isis.pdu.tlvs import IpReach, IpReachability, ProtocolsSupported
+from fared.ted.events import PrefixesUpdated, TedUpdated
 from tests.isis.net import Network, mac, system
 
 LIMIT = LimitSettings(most=100, of_originator=50)
@@ -126,3 +129,51 @@ def test_a_higher_limit_or_a_reset_brings_what_was_ignored_without_an_adjacency_
     net.input(1, LimitsReset())
     net.run(5)
     assert net.in_sync()
+
+
+def prefixes(net: Network, number: int, count: int, sequence: int = 1) -> None:
+    """Router 2 receives, as from router 3, an LSP of a system that lists so many prefixes."""
+    listed = [IpReach(ipv4_prefix(0x0B000000 + number * 1000 + n, 32), 1) for n in range(count)]
+    tlvs = tuple(IpReachability(4, tuple(listed[at : at + 20])) for at in range(0, count, 20))
+    head = (ProtocolsSupported((0xCC,)),)
+    for fragment in range(2):
+        lsp = Lsp(2, lsp_id(number, 0, fragment), sequence, 1200, tlvs=tlvs if fragment else head)
+        net.input(2, PacketReceived(3, mac(3, 2), ALL_ISS, encode_pdu(lsp)))
+
+
+def used(net: Network, number: int) -> int:
+    """How many prefixes of a system router 1 uses."""
+    found: dict[object, object] = {}
+    for _, output in net.nodes[1].outputs:
+        if isinstance(output, (PrefixesUpdated, TedUpdated)) and output.node == isis_node(
+            system(number)
+        ):
+            found.update(output.changes)
+    return sum(item is not None for item in found.values())
+
+
+def test_prefixes_have_a_limit_of_their_own_and_those_known_stay():
+    net = Network()
+    net.add(1, prefix_limit=LimitSettings(200, 120))
+    for ends in ((1, 2), (2, 3)):
+        net.join(*ends)
+    net.until(net.all_up)
+    net.until(net.in_sync)
+    for number in (FORGED, FORGED + 1):
+        prefixes(net, number, 160)
+    net.run(2)
+    limit = net.nodes[1].engine.prefix_limit
+    first, second = used(net, FORGED), used(net, FORGED + 1)
+    assert first == 120
+    assert limit.entries <= 201, "one may be our own"
+    assert 60 < second <= 80
+    assert sizes(net)[0] == sizes(net)[1] == 3 + 2 * 2, "the database has all"
+    (full,) = [r for r in net.nodes[1].said(LogRecord) if r.event == "isis-prefixes-full"]
+    assert full.fields["limit"] == 200
+    assert net.nodes[2].engine.prefix_limit.ignored == 0
+
+    prefixes(net, FORGED, 0, sequence=2)
+    net.run(RECHECK + 2)
+    assert used(net, FORGED) == 0
+    assert used(net, FORGED + 1) == 120
+    assert net.all_up()

@@ -11,6 +11,7 @@ from fared.ospf.packet.bodies import RouterLink, RouterLinkType
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
 from fared.ospf.packet.packets import DdFlags, LsRequest
 from fared.ospf.settings import NetworkType
+from fared.ted.events import PrefixesUpdated, TedUpdated
 from tests.ospf.harness import FAST, Network, router_id
 from tests.ospf.scripted import THEIRS, Scripted, dd, make_lsa, update
 
@@ -231,3 +232,43 @@ def test_a_lan_has_at_most_256_neighbors_and_two_way_ones_stay():
         scripted.send(hello, peer=router_id(1000 + number), source=THEIRS + 1 + number)
     assert len(interface.neighbors) == MAX_LAN_NEIGHBORS
     assert scripted.errors()["too-many-neighbors"] == 900 - (MAX_LAN_NEIGHBORS - 1)
+
+
+def stubs(count: int, first: int = 0) -> tuple[RouterLink, ...]:
+    stub = RouterLinkType.STUB
+    return tuple(RouterLink(stub, 0x0B000000 + n, 0xFFFFFFFF, 1) for n in range(first, count))
+
+
+def of_blocks(scripted: Scripted) -> dict[int, int]:
+    """How many prefixes the latest block of each router has."""
+    updates = [o for o in scripted.outputs if isinstance(o, TedUpdated)]
+    return {int(o.node): len(o.block.prefixes) for o in updates if o.block is not None}
+
+
+def test_prefixes_have_a_limit_of_their_own_and_those_known_stay():
+    """Of a router LSA as of summaries; when another router withdraws its own, there is room."""
+    scripted = Scripted(prefix_limit=LimitSettings(most=200, of_originator=150))
+    scripted.to_full()
+    for router in (9, 11):
+        scripted.send(update(make_lsa(router_id(router), links=(*links(5), *stubs(180)))))
+    before = of_blocks(scripted)
+    assert before[router_id(9)] == 150
+    assert before[router_id(11)] == 49, "one is our own"
+    for at in range(100):
+        mask = b"\xff" * 4 + (1).to_bytes(4, "big")
+        lsa = make_lsa(router_id(12), ls_type=3, lsid=0x0C000000 + at, body=mask)
+        scripted.send(update(lsa))
+    assert stored(scripted) > 100
+    changes = [o for o in scripted.outputs if isinstance(o, PrefixesUpdated)]
+    assert not any(any(change.changes.values()) for change in changes)
+    limit = scripted.engine.prefix_limit
+    assert (limit.entries, limit.ignored) == (200, 30 + 131 + 100)
+    assert "ospf-prefixes-full" in events(scripted)
+    assert scripted.state == "Full"
+
+    scripted.at(scripted.now + 2)
+    newer = {"seq": INITIAL_SEQUENCE_NUMBER + 1}
+    scripted.send(update(make_lsa(router_id(9), links=links(5), **newer)))
+    wait(scripted, RECHECK + 1)
+    assert of_blocks(scripted)[router_id(11)] == 150
+    assert scripted.engine.prefix_limit.entries == 200, "49 of the summaries"

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from fared.core import igp
-from fared.core.database_limit import LimitView
+from fared.core.database_limit import Fullness, LimitView
 from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
 from fared.core.links import Link
 from fared.core.process import Process, ProtocolCounters
@@ -94,6 +94,7 @@ class ToyEngine:
     ranges: tuple[tuple[AreaId, Prefix], ...] = ()
     budgets: Mapping[str, AnnounceBudget] = MappingProxyType({})
     limits: Mapping[str, LimitView] = MappingProxyType({})
+    prefix_limit = LimitView(0, 1, 1, Fullness.ROOM, 0, 0)
     boot_count = 0
     restarting = False
     restart_announced = True

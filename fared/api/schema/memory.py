@@ -8,11 +8,12 @@ from fared.api.schema.common import JsonDocument, Seconds
 
 
 class TableSize(TypedDict):
-    """The number of ``entries`` of a ``table``: lsdb, ted, rib, routes, groups, nexthops, log.
+    """The number of ``entries`` of a ``table``: lsdb, ted, prefixes, rib, routes, groups and so on.
 
     ``area`` (of ``proto``) where there is one for each, else None. ``limit`` of ``entries``, and
     how full the table is: ``room``, ``warning`` (three quarters), ``full`` (it ignores what is
-    new); None: unlimited. ``ignored`` LSAs or LSPs, and how often it was full, since the start.
+    new); None: unlimited. ``ignored`` LSAs, LSPs or prefixes, and how often it was full, since the
+    start.
     """
 
     table: str

@@ -80,6 +80,8 @@ def _graphs(context: ViewContext) -> Iterator[schema.TableSize]:
 
 def _rest(context: ViewContext) -> Iterator[schema.TableSize]:
     for instance in context.instances:
+        prefixes = instance.engine.prefix_limit
+        yield _size("prefixes", prefixes.entries, instance.name, None, prefixes)
         routes = sum(len(instance.routes(family)) for family in instance.solvers)
         yield _size("rib", routes, instance.name)
     if context.proto is None:

@@ -8,15 +8,19 @@ block. Where only bandwidths changed, their rows are patched into a copy of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from fared.core.ids import NodeId, isis_node
-from fared.isis.ids import Level, format_lsp_id, fragment_of
+from fared.core.prefix_limit import PrefixLimit
+from fared.isis.ids import Level, LspId, format_lsp_id, fragment_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.neighbors import topology_of
+from fared.isis.paths import systems_on_paths
 from fared.isis.ted.areas import reaches_other_area, same_ways
 from fared.isis.ted.attributes import PrefixAttributes
 from fared.isis.ted.blocks import Changed, build, default_route, links_topology, patch
@@ -69,6 +73,12 @@ class TedBuilder:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._process = instance.process
+        self.prefix_limit: PrefixLimit[tuple[Level, LspId]] = PrefixLimit(
+            instance.process,
+            settings=lambda: instance.settings.prefix_limit,
+            on_path=self._on_paths,
+            read=self._read_again,
+        )
         self._nodes: dict[NodeKey, _NodeFragments] = {}
         self._dirty: dict[NodeKey, _NodeFragments] = {}
         self._links_dirty: dict[Level, _Unlinked] = {}
@@ -108,6 +118,7 @@ class TedBuilder:
             code = self._instance.settings.path_capacity_code
             former = self._previous_facts(level, previous)
             facts = read_fragment(lsp, own=own, capacity_code=code, former=former)
+        facts = self._limited(level, entry, facts)
         self._put(level, entry, facts, again=previous is None)
         if self._information is not None and entry.lsp_id >> 16 != self._instance.system_id:
             at = _node_of(level, entry), fragment_of(entry.lsp_id)
@@ -119,13 +130,42 @@ class TedBuilder:
             return None
         node = self._nodes.get(_node_of(level, previous))
         old = None if node is None else node.parts.get(fragment_of(previous.lsp_id))
-        return None if old is None else (previous.lsp, old)
+        return None if old is None or old.prefixes.trimmed else (previous.lsp, old)
+
+    def _limited(
+        self, level: Level, entry: StoredLsp, facts: FragmentFacts | None
+    ) -> FragmentFacts | None:
+        """Return the facts of a fragment (None: gone) with no more prefixes than may be used."""
+        system, listed = entry.lsp_id >> 16, 0 if facts is None else facts.prefixes.count
+        own = system == self._instance.system_id
+        most = self.prefix_limit.take((level, entry.lsp_id), system, listed, own=own)
+        if facts is None or most == listed:
+            return facts
+        node = self._nodes.get(_node_of(level, entry))
+        known = node and node.parts.get(fragment_of(entry.lsp_id))
+        kept = facts.prefixes.trim((known or _NOTHING).prefixes, most)
+        return replace(facts, prefixes=kept)
+
+    def _on_paths(self) -> set[int]:
+        """The systems on a path from this router in any level, and their neighbors."""
+        databases, own = self._instance.databases.values(), self._instance.system_id
+        return {system for lsdb in databases for system in systems_on_paths(lsdb, own)}
+
+    def _read_again(self, ignored: Iterable[tuple[Level, LspId]] | None) -> None:
+        """Read LSPs again some of whose prefixes were ignored; None: all LSPs."""
+        databases = self._instance.databases
+        if ignored is None:
+            ignored = [(level, key) for level, lsdb in databases.items() for key in lsdb.entries]
+        for level, lsp_id in ignored:
+            entry = databases[level].get(lsp_id)
+            if entry is not None:
+                self.lsp_changed(level, entry)
 
     def lsp_removed(self, level: Level, entry: StoredLsp) -> None:
         """An LSP left the database."""
         if self._information is not None:
             self._information.put(_node_of(level, entry), fragment_of(entry.lsp_id), None)
-        self._put(level, entry, None)
+        self._put(level, entry, self._limited(level, entry, None))
 
     def _put(
         self, level: Level, entry: StoredLsp, facts: FragmentFacts | None, *, again: bool = False

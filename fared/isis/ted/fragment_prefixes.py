@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fared.core.ids import FAMILY_IPV4, Prefix
+from fared.core.prefix_limit import known_first
 from fared.core.units import sane_capacity
 from fared.isis.ids import Level
 from fared.isis.pdu.model import Lsp
@@ -67,6 +68,30 @@ class FragmentPrefixes(msgspec.Struct, frozen=True):
     narrow: frozenset[Prefix] = frozenset()
     attributes: dict[Prefix, IpReach] = msgspec.field(default_factory=dict)
     wide: tuple[TlvPrefixes, ...] = ()
+    trimmed: bool = False
+    """Whether these are not all, since there is no room for them."""
+
+    @property
+    def count(self) -> int:
+        """How many prefixes are listed, in all topologies."""
+        return sum(map(len, self.entries.values()))
+
+    def trim(self, known: FragmentPrefixes, most: int) -> FragmentPrefixes:
+        """Return these with at most so many prefixes: those in ``known`` before new ones."""
+        listed = [(at, prefix) for at, mine in self.entries.items() for prefix in mine]
+        before = {(at, prefix) for at, theirs in known.entries.items() for prefix in theirs}
+        kept = known_first(listed, before, most)
+        entries = {
+            at: {prefix: item for prefix, item in mine.items() if (at, prefix) in kept}
+            for at, mine in self.entries.items()
+        }
+        prefixes = {prefix for _, prefix in kept}
+        return FragmentPrefixes(
+            entries,
+            self.narrow & prefixes,
+            {prefix: reach for prefix, reach in self.attributes.items() if prefix in prefixes},
+            trimmed=True,
+        )
 
 
 def read_prefixes(

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fared.core.database_limit import DatabaseLimit, LimitView, on_paths
+from fared.core.database_limit import DatabaseLimit, LimitView
 from fared.isis.ids import Level, LspId, lsp_id, system_of
-from fared.isis.pdu.tlvs import IsReachability
+from fared.isis.paths import systems_on_paths
 
 if TYPE_CHECKING:
-    from fared.core.ids import SystemId
     from fared.isis.circuit import Circuit
     from fared.isis.instance import Instance
-    from fared.isis.lsdb import Lsdb
 
 
 class DatabaseLimits:
@@ -33,7 +31,7 @@ class DatabaseLimits:
                 database,
                 level.label,
                 settings=lambda: instance.settings.limit,
-                on_path=partial(_on_path, database, instance.system_id),
+                on_path=partial(systems_on_paths, database, instance.system_id),
                 ask=partial(self._ask, level),
             )
             for level, database in instance.databases.items()
@@ -63,24 +61,3 @@ class DatabaseLimits:
     def views(self) -> tuple[tuple[Level, LimitView], ...]:
         """The limits, by level."""
         return tuple((level, limit.view()) for level, limit in sorted(self._limits.items()))
-
-
-def _on_path(database: Lsdb, root: SystemId) -> set[int]:
-    """The systems that this one reaches, and those that they list as neighbors."""
-    known: dict[int, set[int]] = {}
-    return on_paths(int(root), lambda system: _neighbors(database, system, known))
-
-
-def _neighbors(database: Lsdb, system: int, known: dict[int, set[int]]) -> set[int]:
-    """The systems that the LSPs of a system list, those of its pseudonodes included."""
-    listed = known.get(system)
-    if listed is None:
-        mine = database.between(lsp_id(system), lsp_id(system, 0xFF, 0xFF))
-        listed = known[system] = {
-            neighbor.neighbor >> 8
-            for entry in mine
-            for tlv in entry.lsp.tlvs
-            if isinstance(tlv, IsReachability)
-            for neighbor in tlv.neighbors
-        }
-    return listed

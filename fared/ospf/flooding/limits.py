@@ -83,7 +83,7 @@ class DatabaseLimits:
                 lsdb,
                 "as" if lsdb.area is None else dotted(lsdb.area),
                 settings=lambda: instance.settings.limit,
-                on_path=partial(self._on_path, lsdb),
+                on_path=partial(routers_on_paths, instance, lsdb),
                 ask=partial(self._ask, lsdb),
             )
         return limit
@@ -101,21 +101,22 @@ class DatabaseLimits:
         for neighbor, keys in wanted.items():
             self._request(neighbor, keys)
 
-    def _on_path(self, lsdb: Lsdb) -> set[int]:
-        """The routers that this router reaches, and those that they list as neighbors."""
-        if lsdb.scope is Scope.AREA:
-            return on_paths(self._instance.router_id, _ListedRouters(lsdb).of)
-        # AS boundary routers of other areas have ASBR-summary LSAs (§12.4.3)
-        found: set[int] = set()
-        for area in self._instance.areas.values():
-            found |= on_paths(self._instance.router_id, _ListedRouters(area.lsdb).of)
-        for area in self._instance.areas.values():
-            found |= {
-                key.link_state_id
-                for key in area.lsdb.entries
-                if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
-            }
-        return found
+
+def routers_on_paths(instance: Instance, lsdb: Lsdb) -> set[int]:
+    """The routers that this router reaches in the scope of a database, and their neighbors."""
+    if lsdb.scope is Scope.AREA:
+        return on_paths(instance.router_id, _ListedRouters(lsdb).of)
+    # AS boundary routers of other areas have ASBR-summary LSAs (§12.4.3)
+    found: set[int] = set()
+    for area in instance.areas.values():
+        found |= on_paths(instance.router_id, _ListedRouters(area.lsdb).of)
+    for area in instance.areas.values():
+        found |= {
+            key.link_state_id
+            for key in area.lsdb.entries
+            if key.ls_type == LsType.SUMMARY_ASBR and key.advertising_router in found
+        }
+    return found
 
 
 class _ListedRouters:

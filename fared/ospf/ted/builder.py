@@ -27,6 +27,7 @@ from fared.ospf.packet.te_facts import TeFacts, TeReader, facts_of
 from fared.ospf.ted.blocks import RouterFacts, build, fits, patch
 from fared.ospf.ted.networks import NetworkTable
 from fared.ospf.ted.reachability import Reachability
+from fared.ospf.ted.used_prefixes import UsedPrefixes
 from fared.ted.compare import same_block
 from fared.ted.events import LocalLinksChanged, PrefixesUpdated, TedUpdated
 from fared.ted.model import LocalLink, NodeBlock
@@ -50,6 +51,7 @@ class TedBuilder:
         self._instance = instance
         self._process = instance.process
         self._reachability = Reachability(instance)
+        self.prefixes = UsedPrefixes(instance, self._read_again)
         self.bier: BierTable | None = None
         """The BIER prefixes of all routers, where BIER runs."""
         if instance.settings.bier is not None:
@@ -89,6 +91,12 @@ class TedBuilder:
             router.cause, router.since = _describe(entry), self._process.now
         self._dirty[area, key.advertising_router] = router
 
+    def _read_again(self, entry: LsaEntry) -> None:
+        """Process an LSA some of whose prefixes were ignored."""
+        self.lsa_changed(entry)
+        if entry.key.ls_type == LsType.AS_EXTERNAL:
+            entry.body = None  # as the engine does: externals are too many to keep twice
+
     def _beyond_changed(self, entry: LsaEntry) -> None:
         """Process an LSA that advertises prefixes beyond an area."""
         own = entry.key.advertising_router == self._instance.router_id
@@ -98,7 +106,8 @@ class TedBuilder:
         if own and entry.key.ls_type != LsType.AS_EXTERNAL:
             return  # RFC 2328 §16.2 (2): originated by the calculating router
         area, cause = entry.lsdb.area, partial(_describe, entry)
-        if not self._reachability.lsa_changed(entry, self._body(entry), cause) or area is None:
+        body = self.prefixes.beyond(entry, self._body(entry))
+        if not self._reachability.lsa_changed(entry, body, cause) or area is None:
             return
         key = area, entry.key.advertising_router
         router = self._routers.setdefault(key, RouterFacts(NodeId(key[1])))
@@ -177,7 +186,8 @@ class TedBuilder:
 
     def _router_lsa(self, router: RouterFacts, entry: LsaEntry) -> None:
         body = self._body(entry)
-        router.body = body if isinstance(body, RouterLsa) else None
+        known = body if isinstance(body, RouterLsa) else None
+        router.body = self.prefixes.of_router(entry, known, router.body)
         router.rebuild = True
 
     def _information(self, router: RouterFacts, entry: LsaEntry) -> bool:

@@ -1,0 +1,109 @@
+"""How many prefixes one protocol uses of what routers advertise, and whose when there are too many.
+
+The limit of a database counts LSAs or LSPs, of which one may list hundreds or thousands of
+prefixes. Each prefix costs a row of the RIB, and a route of the kernel if it is reachable. So the
+prefixes that become either have a limit of their own, which works as that of databases
+(``database_limit``): of the prefixes that an LSA or LSP lists too many, the surplus is ignored,
+until there is room. The database stays as it is, and is flooded as ever. This router's own prefixes
+are always used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from fared.core.database_limit import DatabaseLimit, LimitSettings, LimitView, Originators
+
+if TYPE_CHECKING:
+    from fared.core.process import Process
+
+Source = TypeVar("Source", bound=Hashable)
+"""The LSA or LSP that lists prefixes."""
+Listed = TypeVar("Listed", bound=Hashable)
+
+
+class _Used:
+    """The prefixes in use, by LSA or LSP and by originator."""
+
+    def __init__(self) -> None:
+        self.originators = Originators()
+        self.of: dict[Hashable, int] = {}
+        self._total = 0
+
+    def __len__(self) -> int:
+        return self._total
+
+    def put(self, source: Hashable, originator: int, count: int) -> None:
+        """Use so many prefixes of a source from now on."""
+        more = count - self.of.pop(source, 0)
+        if count:
+            self.of[source] = count
+        if more:
+            self._total += more
+            self.originators[originator] += more
+            if not self.originators[originator]:
+                del self.originators[originator]
+
+
+class PrefixLimit(Generic[Source]):
+    """The limit of all prefixes of one protocol.
+
+    ``settings`` returns the present limits, ``on_path`` the originators on a path from this router,
+    and their neighbors. ``read`` reads LSAs or LSPs of the database again; None: all of them.
+    """
+
+    def __init__(
+        self,
+        process: Process[Any],
+        *,
+        settings: Callable[[], LimitSettings],
+        on_path: Callable[[], Container[int]],
+        read: Callable[[Iterable[Source] | None], None],
+    ) -> None:
+        self._used = _Used()
+        self._limit: DatabaseLimit[Source] = DatabaseLimit(
+            process,
+            self._used,
+            "all",
+            settings=settings,
+            on_path=on_path,
+            ask=read,
+            prefixes=True,
+        )
+
+    def used(self, source: Source) -> int:
+        """How many prefixes of an LSA or LSP are in use."""
+        return self._used.of.get(source, 0)
+
+    def take(self, source: Source, originator: int, listed: int, *, own: bool = False) -> int:
+        """An LSA or LSP now lists so many prefixes; return how many of them to use.
+
+        It is never fewer than before, unless it lists fewer.
+        """
+        before = self.used(source)
+        count = listed
+        if listed > before and not own:
+            count = before + self._limit.room(originator, listed - before)
+        self._used.put(source, originator, count)
+        if count < listed:
+            self._limit.ignore(source, originator, listed - count)
+        return count
+
+    def reset(self) -> None:
+        """Zero the counts, and read again what was ignored (by an operator)."""
+        self._limit.reset()
+
+    def view(self) -> LimitView:
+        """The limit, and how many prefixes are in use."""
+        return self._limit.view()
+
+
+def known_first(
+    listed: Iterable[Listed], known: Container[Listed], most: int
+) -> dict[Listed, None]:
+    """Return ``most`` of the prefixes that an LSA or LSP lists: those known from before first."""
+    prefixes = dict.fromkeys(listed)
+    kept = [prefix for prefix in prefixes if prefix in known]
+    new = (prefix for prefix in prefixes if prefix not in known)
+    return dict.fromkeys([*kept, *new][:most])
