@@ -184,6 +184,16 @@ DOCUMENTS = (
         "BIER: BFERs with the ways to them, and BFR neighbors. Counters are a few seconds old.",
         (Argument("bift", "flag", help="The tables, with the F-BM of each neighbor."),),
     ),
+    Document(
+        "ina",
+        "fared-ina/1",
+        "ina:ina",
+        "In-network aggregation: process and jobs, or jobs | job NAME | slots.",
+        (
+            Argument("what", word="jobs|job|slots"),
+            Argument("name", word="NAME"),
+        ),
+    ),
     Document("timers", "fared-timers/1", "protocol:timers", "Pending timers.", narrowed=True),
     Document(
         "counters", "fared-counters/1", "system:counters", "Counters since start.", narrowed=True

@@ -17,8 +17,8 @@ def ina() -> None:
 @output_options
 @click.pass_obj
 def jobs(session: Session) -> None:
-    """Show jobs, their trees, and for whom this router waits."""
-    session.show_answer("ina-show")
+    """Show jobs, their rates, and for whom they wait: show ina jobs."""
+    session.show_answer("show", "ina", args={"what": "jobs"})
 
 
 @ina.command()

@@ -21,6 +21,7 @@ from fared.core.ids import NodeId, format_node
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
 from fared.core.wire import DecodeError
+from fared.daemon.ina_rates import TreeRates
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import Runner
 from fared.ina.control.advert import SumCapability
@@ -72,6 +73,7 @@ class InaService:
         self._loop = asyncio.get_running_loop()
         limit = MAX_SIZE_ISIS if ISIS in runner.router.instances else MAX_SIZE
         self.manager = JobManager(self._root, limit)
+        self.rates = TreeRates()
         self._flooded: dict[int, bytes] = {}
         self._installed: dict[int, int] = {}
         """Epochs of jobs that ``fared-ina`` has, by id."""
@@ -194,6 +196,7 @@ class InaService:
                 if self.state is None:
                     self._log.info("ina-process-found", address=state.address)
                 self.state = state
+                self.rates.observe(state, self._loop.time())
                 found = SumCapability(state.address, state.port, state.instance, state.memory_limit)
                 self.manager.process_found(found, self._loop.time())
                 self._apply()
@@ -237,6 +240,15 @@ class InaService:
         """End a job. Raises ManagerError."""
         self.manager.delete(name, self._loop.time())
         self._apply()
+
+    def hostname(self, node: NodeId) -> str | None:
+        """Return the hostname that a router advertises."""
+        for solver in self._solvers():
+            for area in solver.areas:
+                block = solver.ted(area).blocks.get(node)
+                if block is not None and block.hostname:
+                    return block.hostname
+        return None
 
     def _leaf_of(self, text: str) -> NodeId:
         """Return the router that advertises the longest prefix of a host. Raises ManagerError."""

@@ -98,7 +98,7 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
 
 def _aggregation(context: ViewContext) -> Iterator[Metric]:
     """In-network aggregation, where it is enabled."""
-    document = context.ina()
+    document = context.ina(False)
     if document is None:
         return
     process = document["process"]
@@ -109,9 +109,15 @@ def _aggregation(context: ViewContext) -> Iterator[Metric]:
     waiting: dict[Labels, int] = {}
     slots: dict[Labels, int] = {}
     packets: dict[Labels, int] = {}
+    repeated: dict[Labels, int] = {}
+    rates: dict[Labels, float] = {}
     for job in document["jobs"]:
         name, here = job["name"], job["here"]
         epochs[(name,)] = job["epoch"]
+        repeated[(name,)] = job["repeated"]
+        for tree in job["trees"]:
+            if tree["seen"] is not None:
+                rates[name, str(tree["tree"]), tree["root"]] = tree["seen"]
         if here is not None:
             waiting[(name,)] = len(here["waits_for"])
             slots[name, "open"] = here["open_slots"]
@@ -122,6 +128,10 @@ def _aggregation(context: ViewContext) -> Iterator[Metric]:
     yield gauge("ina_slots", "Slots of a job in this router", slots, ("job", "state"))
     text = "Packets of a job in this router, by what was done with them"
     yield counter("ina_packets", text, packets, ("job", "result"))
+    text = "Packets that workers of this router sent again"
+    yield counter("ina_repeated", text, repeated, ("job",))
+    text = "Array bytes/s through a tree in the last seconds, as seen here"
+    yield gauge("ina_tree_rate", text, rates, ("job", "tree", "root"))
 
 
 def _bfd(context: ViewContext) -> Iterator[Metric]:

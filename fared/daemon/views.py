@@ -34,6 +34,7 @@ from fared.kernel.monitor import KernelMonitor
 
 if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
+    from fared.api.schema.ina import InaJobs
     from fared.daemon.bfd import BfdClient
     from fared.daemon.bier import BierService
     from fared.daemon.ina import InaService
@@ -104,13 +105,13 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             why = error.strerror or str(error)
             raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
 
-    def _ina(self) -> Mapping[str, Any] | None:
+    def _ina(self, explain: bool) -> InaJobs | None:  # noqa: FBT001 - a callback of the context
         service = self.ina()
         if service is None:
             return None
         from fared.daemon.ina_report import document  # noqa: PLC0415 - where it is enabled
 
-        return document(service)
+        return document(service, explain=explain)
 
     def _bfd(self) -> Bfd | None:
         client = self.bfd()

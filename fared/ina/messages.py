@@ -102,6 +102,19 @@ class RequestRefused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
+class WorkerProgress(msgspec.Struct, frozen=True, tag="progress"):
+    """What a worker tells its router about once a second, while something changes.
+
+    ``sizes`` are bytes of results by tree, in this epoch; ``repeated`` counts packets that it sent
+    again, since it joined; ``waits_for`` are BFR-ids that routers lately told it.
+    """
+
+    epoch: int
+    sizes: list[int]
+    repeated: int
+    waits_for: list[int]
+
+
 class WorkerState(msgspec.Struct, frozen=True):
     """A worker of a job, as its router sees it."""
 
@@ -110,6 +123,23 @@ class WorkerState(msgspec.Struct, frozen=True):
     address: str
     state: str
     """``absent``: not joined here; ``joined``; ``left``: it ended the job; ``lost``."""
+    progress: WorkerProgress | None = None
+    """None: it has told nothing."""
+
+
+class TreeState(msgspec.Struct, frozen=True):
+    """One tree in a VAT node: its slots, and the sums that it completed in this epoch.
+
+    ``size``: bytes of their values; ``repeated``: how often a sum was sent again.
+    """
+
+    tree_id: int
+    slots: int
+    open_slots: int
+    waited_for: list[int]
+    sums: int
+    size: int
+    repeated: int
 
 
 class JobState(msgspec.Struct, frozen=True):
@@ -127,6 +157,7 @@ class JobState(msgspec.Struct, frozen=True):
     waited_for: list[int]
     counters: dict[str, int]
     workers: list[WorkerState]
+    per_tree: list[TreeState] = []
 
 
 class InaState(msgspec.Struct, frozen=True, tag="state"):
@@ -172,7 +203,7 @@ class Current(msgspec.Struct, frozen=True, tag="current"):
     """Ask for the present epoch once more."""
 
 
-WorkerRequest = Join | Leave | Current
+WorkerRequest = Join | Leave | Current | WorkerProgress
 
 
 class Epoch(msgspec.Struct, frozen=True, tag="epoch"):

@@ -25,6 +25,7 @@ from fared.ina.messages import (
     RequestRefused,
     WorkerAnswer,
     WorkerGone,
+    WorkerProgress,
     WorkerRequest,
     WorkerState,
 )
@@ -34,7 +35,7 @@ from fared.inad.jobs import Jobs, RunningJob
 
 MOST_GUESTS = 1024
 _JOIN_WITHIN = 5.0
-_MOST_LINE = 4096
+_MOST_LINE = 1 << 16
 _TELLINGS, _TELL_EVERY = 8, 0.1
 """How often a loss is told, and the seconds between."""
 _KEEPALIVE = (
@@ -58,6 +59,7 @@ class Guest:
         self.job_id: int | None = None
         self.bfr_id = 0
         self.left = False
+        self.progress: WorkerProgress | None = None
 
 
 class Guests:
@@ -105,6 +107,8 @@ class Guests:
                 self._join(guest, request)
             case Leave():
                 guest.left = True
+            case WorkerProgress():
+                guest.progress = request
             case Current():
                 running = self._jobs.all.get(-1 if guest.job_id is None else guest.job_id)
                 if running is not None:
@@ -180,8 +184,15 @@ class Guests:
         """Return the workers of a job as seen here."""
         job = running.current
         known = self._states.get(job.setup.job_id, {})
+        told = {guest.bfr_id: guest.progress for guest in self._of(job.setup.job_id)}
         return [
-            WorkerState(rank, bfr_id, job.members[-bfr_id].address, known.get(bfr_id, "absent"))
+            WorkerState(
+                rank,
+                bfr_id,
+                job.members[-bfr_id].address,
+                known.get(bfr_id, "absent"),
+                told.get(bfr_id),
+            )
             for bfr_id, rank in job.ranks.items()
         ]
 

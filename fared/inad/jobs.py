@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from fared.ina.messages import Install, JobEpoch, JobState
-from fared.ina.plan.model import BitString, Vertex
-from fared.ina.slots.aggregator import Aggregator
+from fared.ina.messages import Install, JobEpoch, JobState, TreeState
+from fared.ina.plan.model import BitString, Vertex, members
+from fared.ina.slots.aggregator import Aggregator, TreeSlots
 from fared.ina.slots.packet import newer
 from fared.ina.slots.setup import SetupError
 from fared.inad.results import Data, Dissemination, PacketSender
@@ -159,4 +159,17 @@ def state_of(running: RunningJob) -> JobState:
         waited_for=machine.waited_for(),
         counters=dict(machine.counters),
         workers=[],
+        per_tree=[_tree_state(tree) for tree in machine.trees],
+    )
+
+
+def _tree_state(tree: TreeSlots) -> TreeState:
+    return TreeState(
+        tree_id=tree.role.tree_id,
+        slots=len(tree.entries) + 1,
+        open_slots=len(tree.open_slots()),
+        waited_for=members(tree.waited_for()),
+        sums=tree.sums,
+        size=tree.size,
+        repeated=tree.repeated,
     )

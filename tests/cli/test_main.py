@@ -125,7 +125,7 @@ def test_unique_beginnings_of_words_are_enough(daemon):
         (["show", "rutes"], "did you mean 'routes'?"),
         (["shwo"], "did you mean 'show'?"),
         (["show", "s"], "ambiguous: status, spf"),
-        (["show", "i"], "ambiguous: interfaces, isis"),
+        (["show", "i"], "ambiguous: interfaces, ina, isis"),
         (["show", "isis", "neighbours"], "did you mean 'neighbors'?"),
         (["show", "routes", "--af", "ipx"], "'ipx' is not one of"),
         (["show", "spf", "lgo"], "did you mean 'log'?"),

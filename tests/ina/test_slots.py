@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fared.ina.plan.model import Capacities
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
-from fared.ina.slots.packet import Header, PacketKind, encode_header
+from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
 from fared.ina.slots.worker import LEAST_TIMEOUT, RoundTrip, WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, workers
 from tests.ina.network import InvariantError, VirtualJob, setup_for
@@ -331,3 +331,39 @@ def test_the_timeout_doubles_until_a_packet_that_was_sent_once_has_its_result():
     assert trip.timeout(3) == 8 * LEAST_TIMEOUT
     trip.measured(0.001)
     assert trip.timeout(0) == LEAST_TIMEOUT
+
+
+class _Told:
+    """The port of an aggregator that notes what is sent to workers."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, PacketKind]] = []
+
+    def up(self, parent, data) -> None:
+        raise AssertionError("a root has no parent")
+
+    def disseminate(self, bits, data) -> None:
+        self.sent.append((bits, decode_header(data).kind))
+
+    def nack(self, sender, data) -> None:
+        raise AssertionError("all packets are of this epoch")
+
+
+def test_all_whose_values_are_here_are_told_for_whom_the_root_waits():
+    """Workers ask at the same time, and a slot tells once in an interval."""
+    setup = setup_for(clos(spines=1, leaves=3), workers(3))
+    port = _Told()
+    root = Aggregator(1, port)
+    root.install(setup)
+
+    def packet(bfr_id: int, flags: int) -> bytes:
+        header = Header(
+            PacketKind.DATA, setup.job_id, 0, setup.epoch, 0, 1 << (bfr_id - 1), 8, flags=flags,
+            length=setup.length,
+        )  # fmt: skip
+        return encode_header(header) + bytes(8)
+
+    for flags in (0, Flag.AGAIN | Flag.WANT | Flag.ASK):
+        for bfr_id in (1, 2):
+            root.receive(-bfr_id, packet(bfr_id, flags), 10.0)
+    assert port.sent == [(0b011, PacketKind.LACKING)]

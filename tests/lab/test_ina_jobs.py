@@ -53,6 +53,35 @@ def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
         wait_for(lambda r=router: not jobs.shown(r)["jobs"], SHORT, "the job has ended")
 
 
+def test_show_ina_job_tells_rates_and_for_whom_routers_wait(jobs: Jobs):
+    """Rank 2 sleeps. S1 lacks its values; L1, where nothing is summed, knows that from a worker."""
+    jobs.create("waits")
+    jobs.start("waits", calls=4, silent=[3, 2], timeout=60.0)
+    for router in ("S1", "L1"):
+        wait_for(
+            lambda r=router: jobs.job("waits", r)["waits_for"] == [2],
+            SHORT,
+            lambda r=router: str(jobs.job("waits", r)),
+        )
+    head, spine = jobs.job("waits", "L1"), jobs.job("waits", "S1")
+    assert (head["here"]["trees"], spine["here"]["trees"]) == (0, 1)
+    assert [tree["hostname"] for tree in head["trees"]] == ["S1", "S2"]
+    assert head["planned"] == pytest.approx(2 * 100e6 / 8)
+    assert all(tree["nodes"][0]["ranks"] == [0, 1, 2] for tree in head["trees"])
+    assert head["repeated"] > 0
+    assert [worker["state"] for worker in head["workers"]] == ["joined", None, None]
+    mine = next(tree["here"] for tree in spine["trees"] if tree["here"])
+    assert mine["open"] > 0
+    assert mine["sums"] > 0
+    assert mine["waits_for"] == [2]
+    wait_for(lambda: jobs.job("waits")["seen"] is not None, SHORT, "a rate is seen")
+    text = jobs.fabric.node("L1").cli("show", "ina", "job", "waits")
+    assert "Waits for     rank 2" in text or "Waits for  rank 2" in text, text
+    assert metric(jobs, "L1", 'ina_repeated_total{job="waits"}') > 0
+    assert metric(jobs, "S1", 'ina_waits_for{job="waits"}') == 1
+    jobs.end("waits")
+
+
 def metric(jobs: Jobs, router: str, name: str) -> float:
     """A value of the daemon's metrics; 0 if it is not there."""
     url = "http://127.0.0.1:9547/metrics"

@@ -29,6 +29,7 @@ from fared.weights.path_capacity import WeightMode
 
 if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
+    from fared.api.schema.ina import InaJobs
     from fared.isis.snapshot import IsisSnapshot
     from fared.ospf.snapshot import OspfSnapshot
 
@@ -149,8 +150,8 @@ class ViewContext(msgspec.Struct, dict=True):
     """Counts by protocol (empty: none), group and name."""
     foreign: Callable[[], Mapping[Prefix, int | None]] = dict
     """Protocol numbers of other programs' routes in the places of ours."""
-    ina: Callable[[], Mapping[str, Any] | None] = lambda: None
-    """The jobs of in-network aggregation; None: it is not enabled."""
+    ina: Callable[[bool], InaJobs | None] = lambda _: None
+    """The document of ``show ina``, with reasons or not; None: it is not enabled."""
     bfd: Callable[[], Bfd | None] = lambda: None
     """The document of ``show bfd``; None: no interface uses BFD."""
     spraying: SprayFacts = NothingSprayed()

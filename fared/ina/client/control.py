@@ -15,7 +15,15 @@ import msgspec
 
 from fared.ina.client.errors import JoinError
 from fared.ina.lines import LineConnection
-from fared.ina.messages import MAX_LINE, Current, Join, Leave, WorkerAnswer, WorkerRequest
+from fared.ina.messages import (
+    MAX_LINE,
+    Current,
+    Join,
+    Leave,
+    WorkerAnswer,
+    WorkerProgress,
+    WorkerRequest,
+)
 
 _RETRY = 0.2
 _ROUTES = Path("/proc/net/route")
@@ -40,6 +48,7 @@ class Control:
         self._line: LineConnection | None = None
         self._connecting: socket.socket | None = None
         self._retry_at = 0.0
+        self._told: WorkerProgress | None = None
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(WorkerAnswer).decode
 
@@ -105,12 +114,19 @@ class Control:
             return
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._line = LineConnection(sock, MAX_LINE)
+        self._told = None
         self.send(self._join)
 
     def send(self, request: WorkerRequest) -> None:
         """Send a request, if there is a connection."""
         if self._line is not None:
             self._line.send(self._encode(request))
+
+    def tell(self, progress: WorkerProgress) -> None:
+        """Tell the router how far this worker is, if that has changed."""
+        if self._line is not None and progress != self._told:
+            self._told = progress
+            self.send(progress)
 
     def refresh(self) -> None:
         """Ask for the present epoch."""

@@ -23,7 +23,16 @@ from fared.ina.client.errors import (
     JoinError,
     WorkerLost,
 )
-from fared.ina.messages import Ended, Epoch, JobEpoch, Join, Lost, RequestRefused, WorkerAnswer
+from fared.ina.messages import (
+    Ended,
+    Epoch,
+    JobEpoch,
+    Join,
+    Lost,
+    RequestRefused,
+    WorkerAnswer,
+    WorkerProgress,
+)
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
 from fared.ina.slots.worker import WorkerMachine
@@ -34,6 +43,7 @@ _BUFFER = 4 << 20
 _TOLD_FOR = 2.0
 """Seconds for which it is believed for whom a router waits."""
 _LONGEST_WAIT = 1.0
+_TELL_EVERY = 1.0
 _KIND = 15
 
 
@@ -61,6 +71,7 @@ class WorkerMember:
         self._buffer = bytearray(_MOST_PACKET)
         self._view = memoryview(self._buffer)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._tell_at = 0.0
         self._target = 0
         """The chunk whose result, with all before it, a call waits for."""
         self._watched: tuple[socket.socket, int] | None = None
@@ -157,6 +168,7 @@ class WorkerMember:
         now = time.monotonic()
         with self._lock:
             self._control.tick(now)
+            self._tell(now)
             machine_due = None if self._machine is None else self._machine.deadline()
         self._watch_control(selector)
         dues = [due for due in (self._control.deadline(), machine_due) if due is not None]
@@ -168,6 +180,21 @@ class WorkerMember:
             now = time.monotonic()
             if machine_due is not None and now >= machine_due and self._machine is not None:
                 self._machine.tick(now)
+
+    def _tell(self, now: float) -> None:
+        """Tell the router once a second how far this worker is."""
+        machine = self._machine
+        if machine is None or now < self._tell_at:
+            return
+        self._tell_at = now + _TELL_EVERY
+        self._control.tell(
+            WorkerProgress(
+                epoch=self.job.setup.epoch,
+                sizes=machine.sizes(),
+                repeated=machine.counters["repeated"],
+                waits_for=sorted(self._waited_for(now)) if machine.next < self._target else [],
+            )
+        )
 
     def _watch_control(self, selector: selectors.BaseSelector) -> None:
         """Let the selector know the connection to the router, which may be a new one."""

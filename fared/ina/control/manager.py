@@ -26,6 +26,7 @@ from fared.ina.control.advert import (
     encode_job,
     leaves_in_order,
 )
+from fared.ina.control.reasons import JobReasons, reasons_of
 from fared.ina.messages import JobEpoch, MemberAddress
 from fared.ina.plan.model import Capacities, SummingJob, TreePlan, Vertex
 from fared.ina.plan.planner import plan_job
@@ -126,6 +127,19 @@ class JobManager:
             for job_id, (_, advert) in self.jobs.items()
             if self._node in {*advert.job.members, *advert.leaves.values()}
         }
+
+    def reasons(self, job_id: int) -> JobReasons:
+        """Explain the trees of a job by the present capacities."""
+        best = self.best(job_id)
+        if best is None:
+            return JobReasons()
+        advert = best[1]
+        return reasons_of(self._capacities(), _job_of(advert), self._plan(advert))
+
+    @property
+    def network(self) -> JobNetwork:
+        """The network as it was last told."""
+        return self._network
 
     # -- inputs ---------------------------------------------------------------------------------
 
@@ -336,10 +350,12 @@ class JobManager:
         return None
 
     def _plan(self, advert: JobAdvert) -> TreePlan:
-        adders = frozenset(int(node) for node in self.capabilities)
-        job = SummingJob(advert.job.name, advert.leaves)
         # Stars only: packets between VAT nodes follow the routes, and relays must not.
-        return plan_job(Capacities(self._network.links, adders), job, relays=False)
+        return plan_job(self._capacities(), _job_of(advert), relays=False)
+
+    def _capacities(self) -> Capacities:
+        adders = frozenset(int(node) for node in self.capabilities)
+        return Capacities(self._network.links, adders)
 
     def _setup(self, advert: JobAdvert, plan: TreePlan, epoch: int) -> JobSetup:
         setup = advert.job.setup
@@ -384,6 +400,10 @@ class JobManager:
 
     def _lead(self, advert: JobAdvert) -> None:
         self._adverts.setdefault(advert.job.setup.job_id, {})[self._node] = advert
+
+
+def _job_of(advert: JobAdvert) -> SummingJob:
+    return SummingJob(advert.job.name, advert.leaves)
 
 
 def _epoch(advert: JobAdvert) -> int:

@@ -115,6 +115,20 @@ class TreeSlots:
         start = header_size(setup.length)
         self.entries = [Slot(setup.payload, start) for _ in range(versions * role.window)]
         self.sync = Slot(setup.payload, start)
+        self.sums = self.size = self.repeated = 0
+        """Sums that were completed, the bytes of their values, and how often they went again."""
+
+    def open_slots(self) -> list[Slot]:
+        """Return the slots with a part of the sum."""
+        entries = (*self.entries, self.sync)
+        return [slot for slot in entries if slot.seen and not slot.complete]
+
+    def waited_for(self) -> BitString:
+        """Return the workers that open slots lack: stragglers."""
+        lacking = 0
+        for slot in self.open_slots():
+            lacking |= self.role.bits & ~slot.seen
+        return lacking
 
 
 class Aggregator:
@@ -219,6 +233,8 @@ class Aggregator:
             self.counters["added"] += 1
             if slot.seen == tree.role.bits:
                 slot.complete = True
+                tree.sums += 1
+                tree.size += header.size
                 self._send(tree, slot, tree.role.bits, 0)
         elif header.bits & ~slot.seen:
             self.counters["overlap"] += 1
@@ -238,7 +254,10 @@ class Aggregator:
         return not slot.complete and not header.bits & slot.seen
 
     def _tell(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
-        """Tell those who ask which workers' values are missing."""
+        """Tell all whose values are here which workers' values are missing.
+
+        Not only who asks: workers ask at the same time, and a slot tells once in an interval.
+        """
         if now - slot.told_at < TELLING_INTERVAL:
             return
         slot.told_at = now
@@ -246,7 +265,7 @@ class Aggregator:
         lacking = header._replace(
             kind=PacketKind.LACKING, bits=tree.role.bits & ~slot.seen, size=0, control=0, flags=0
         )
-        self._port.disseminate(header.bits, encode_header(lacking))
+        self._port.disseminate(slot.seen, encode_header(lacking))
 
     def _answer(self, tree: TreeSlots, slot: Slot, header: Header, now: float) -> None:
         """Send the sum up again, or as the root the result to those who want it."""
@@ -258,6 +277,7 @@ class Aggregator:
             return
         slot.answered |= bits
         self.counters["answered"] += 1
+        tree.repeated += 1
         self._send(tree, slot, bits, Flag.AGAIN | Flag.WANT | header.flags & Flag.ASK)
 
     def _send(self, tree: TreeSlots, slot: Slot, bits: BitString, flags: int) -> None:
@@ -271,19 +291,18 @@ class Aggregator:
 
     # -- for operators ------------------------------------------------------------------------
 
+    @property
+    def trees(self) -> list[TreeSlots]:
+        """The trees of which this router is a VAT node, in the present epoch."""
+        return list(self._trees.values())
+
     def waited_for(self) -> list[int]:
         """Return the BFR-ids that slots with a part of the sum lack: stragglers."""
         lacking = 0
         for tree in self._trees.values():
-            for slot in (*tree.entries, tree.sync):
-                if slot.header is not None and not slot.complete and slot.seen:
-                    lacking |= tree.role.bits & ~slot.seen
+            lacking |= tree.waited_for()
         return members(lacking)
 
     def open_slots(self) -> int:
         """Return how many slots have a part of the sum."""
-        return sum(
-            slot.header is not None and not slot.complete and bool(slot.seen)
-            for tree in self._trees.values()
-            for slot in (*tree.entries, tree.sync)
-        )
+        return sum(len(tree.open_slots()) for tree in self._trees.values())

@@ -103,6 +103,8 @@ class TreeProgress:
         self.done: set[int] = set()
         """Sequences with a result, from ``next_sequence`` - S on."""
         self.sent: dict[int, _Outstanding] = {}
+        self.size = 0
+        """Bytes of results."""
 
     def offset(self, sequence: int, round_size: int) -> int:
         """Return which chunk of the epoch a sequence is."""
@@ -371,6 +373,7 @@ class WorkerMachine:
             return
         del tree.sent[header.sequence]
         tree.done.add(header.sequence)
+        tree.size += header.size
         self._note_progress(tree, header.sequence, entry, now)
         again = entry.chunk < self.next or entry.chunk in self._results
         self._port.result(entry.chunk, values, header, again=again)
@@ -403,6 +406,10 @@ class WorkerMachine:
             self._first += 1
 
     # -- for operators ------------------------------------------------------------------------
+
+    def sizes(self) -> list[int]:
+        """Return the bytes of results by tree, in this epoch."""
+        return [tree.size for tree in self._trees]
 
     def lacking(self) -> list[int]:
         """Return the chunks that were sent and have no result yet."""
