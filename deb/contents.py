@@ -24,6 +24,7 @@ TOOLS = (
     "fared.cli.plan_jobs_tables",
     "fared.cli.plan_tables",
     "fared.cli.plan_traffic",
+    "fared.cli.what_if",
 )
 """Modules, with all below them, that are in ``fared-tools``; all others are in ``fared``."""
 

@@ -17,9 +17,10 @@ from fared.api.views.each import load_views
 
 
 def load(protocols: Iterable[str]) -> None:
-    """Import all views; those of a protocol only if it runs."""
+    """Import all views but the rare ones; those of a protocol only if it runs."""
     for document in DOCUMENTS:
-        view_of(document)
+        if not document.rare:
+            view_of(document)
     load_views(protocols)
 
 

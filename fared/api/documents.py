@@ -48,7 +48,7 @@ class Document(NamedTuple):
     ``format``: the name and version that the document contains. ``view``: ``module:function`` of
     ``api.views``, called with the context and ``args``. ``help``: the help of its command, whose
     first sentence is for lists. ``narrowed``: also for one protocol (``proto``, ``show isis
-    NAME``).
+    NAME``). ``rare``: its view is imported when somebody asks for it.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Document(NamedTuple):
     args: tuple[Argument, ...] = ()
     narrowed: bool = False
     show: bool = True
+    rare: bool = False
 
     @property
     def command(self) -> str:
@@ -134,6 +135,14 @@ DOCUMENTS = (
         narrowed=True,
     ),
     Document(
+        "fabric",
+        "fared-fabric/1",
+        "fabric:fabric",
+        "The whole fabric: tiers, pods and planes, and links that are unusual.",
+        narrowed=True,
+        rare=True,
+    ),
+    Document(
         "spf",
         "fared-spf/1",
         "graph:spf",
@@ -169,6 +178,15 @@ DOCUMENTS = (
         "fared-convergence/1",
         "system:convergence",
         "Duration of the last changes, by stage. Their causes are included.",
+    ),
+    Document(
+        "changed",
+        "fared-changed/1",
+        "changed:changed",
+        "Routes that a change was the last to change: the last one, or that of TIME.\n\n"
+        "TIME is Unix time, as 'show convergence --json' has it.",
+        (Argument("at", word="TIME"),),
+        rare=True,
     ),
     Document(
         "bfd",

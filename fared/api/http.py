@@ -1,19 +1,23 @@
 """The HTTP application: metrics, health, the JSON documents and one page, read-only.
 
-The documents are those of the control socket, from the same ``Responder``. A request with a host
+The documents are those of the control socket, from the same ``Responder``. The page also reads
+events (``watch``) and asks what a failure would change (``what_if``); both are loaded for the first
+request. A request with a host
 name that is not ours (DNS rebinding) is refused, since the documents describe the network and need
 no password. Imported for the first client (``daemon.http``).
 """
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import ipaddress
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, MutableMapping
 from contextlib import aclosing
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from fared.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, find
@@ -23,23 +27,33 @@ from fared.api.metrics import CONTENT_TYPE, Metrics
 from fared.api.page import render_page
 from fared.api.respond import Json, Responder
 
+if TYPE_CHECKING:
+    from fared.api.views.context import ViewContext
+    from fared.api.watch import FabricWatch
+    from fared.api.what_if import FailureQuestions
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 API_ROOT = "/api/v1/"
+EVENTS = API_ROOT + "events"
+WHAT_IF = API_ROOT + "what-if"
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
+_EVENT_STREAM = "text/event-stream"
 _STATUS = {
     "not-found": HTTPStatus.NOT_FOUND,
     "unknown-command": HTTPStatus.NOT_FOUND,
     "bad-argument": HTTPStatus.BAD_REQUEST,
     "bad-request": HTTPStatus.BAD_REQUEST,
     "unsupported": HTTPStatus.NOT_IMPLEMENTED,
+    "busy": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+))(?::\d*)?", re.ASCII)
 _SECURITY = (
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
+    (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
 )
@@ -57,6 +71,7 @@ class App:
     """The ASGI application. ``ready`` returns whether the daemon has finished starting.
 
     ``names`` returns the host names that are served besides addresses and localhost, in lower case.
+    ``context`` returns the present state, for events and what-if; None: there are neither.
     """
 
     def __init__(
@@ -65,7 +80,11 @@ class App:
         metrics: Metrics,
         ready: Callable[[], bool],
         names: Callable[[], Collection[str]] = tuple,
+        context: Callable[[], ViewContext] | None = None,
     ) -> None:
+        self._context = context
+        self._watch: FabricWatch | None = None
+        self._what_if: FailureQuestions | None = None
         self._responder = responder
         self._metrics = metrics
         self._ready = ready
@@ -81,7 +100,10 @@ class App:
             await reply.whole(refusal)
             return
         try:
-            await self._answer(reply, scope["path"], _arguments(scope["query_string"]))
+            if scope["path"] == EVENTS:
+                await self._events(reply, body=scope["method"] == "GET")
+            else:
+                await self._answer(reply, scope["path"], _arguments(scope["query_string"]))
         except CommandError as error:
             if not reply.begun:
                 status = _STATUS.get(error.code, HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -111,7 +133,38 @@ class App:
             return False
         return True
 
+    async def _events(self, reply: Reply, *, body: bool) -> None:
+        """Send events until the client leaves."""
+        if self._watch is None:
+            context = self._present()
+            await asyncio.to_thread(importlib.import_module, "fared.api.watch")
+            from fared.api.watch import FabricWatch  # noqa: PLC0415 - loaded for the first watcher
+
+            self._watch = self._watch or FabricWatch(context)
+        if body:
+            async with aclosing(self._watch.events()) as events:
+                await reply.stream(events, _EVENT_STREAM)
+        else:
+            await reply.whole(Answer(HTTPStatus.OK, b"", _EVENT_STREAM))
+
+    async def _answer_what_if(self, reply: Reply, args: Json) -> None:
+        """Compute what a failure would change, in a process of its own."""
+        if self._what_if is None:
+            context = self._present()
+            from fared.api.what_if import FailureQuestions  # noqa: PLC0415 - loaded for the first question
+
+            self._what_if = FailureQuestions(self._responder, context)
+        await reply.whole(Answer(HTTPStatus.OK, await self._what_if.answer(args)))
+
+    def _present(self) -> Callable[[], ViewContext]:
+        if self._context is None:
+            raise CommandError("unsupported", "this server shows documents only")
+        return self._context
+
     async def _answer(self, reply: Reply, path: str, args: Json) -> None:
+        if path == WHAT_IF:
+            await self._answer_what_if(reply, args)
+            return
         if path.startswith(API_ROOT) and path != API_ROOT:
             command, args = _command(path.removeprefix(API_ROOT), args)
             async with aclosing(self._responder.stream(command, args)) as document:
@@ -159,9 +212,17 @@ class Reply:
         await self._start(answer.status, answer.content_type, length)
         await self._send({"type": "http.response.body", "body": answer.body})
 
-    async def stream(self, document: AsyncGenerator[bytes, None]) -> None:
-        """Send a JSON document in slices; one of a single slice is sent whole."""
+    async def stream(
+        self, document: AsyncGenerator[bytes, None], content_type: str = _JSON
+    ) -> None:
+        """Send a document in slices; JSON of a single slice is sent whole."""
         first = await anext(document, b"")
+        if content_type != _JSON:
+            await self._start(HTTPStatus.OK, content_type)
+            await self._more(first)
+            async for text in document:
+                await self._more(text)
+            return
         second = await anext(document, None)
         if second is None:
             await self.whole(Answer(HTTPStatus.OK, first))

@@ -1,8 +1,9 @@
 """The HTTP server: uvicorn inside the daemon's loop, with limits for each client.
 
 Clients are not trusted. Each has a limited time to send the head of a request, and to receive the
-answer. If there are too many, idle connections are closed first; if all are being answered, a new
-client can still get the metrics. Imported for the first client (``daemon.http``).
+answer, or each event of a stream. If there are too many, idle connections are closed first; if all
+are being answered, a new client can still get the metrics. Imported for the first client
+(``daemon.http``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
@@ -20,7 +21,7 @@ import uvicorn
 from h11 import IDLE, SEND_RESPONSE
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from fared.api.http import App, Receive, Reply, Scope, Send, error_answer
+from fared.api.http import EVENTS, App, Receive, Reply, Scope, Send, error_answer
 from fared.api.listener import ClientListener
 
 MAX_CONNECTIONS = 64
@@ -95,9 +96,12 @@ class Connection(H11Protocol):
             await Reply(send).whole(error_answer(HTTPStatus.SERVICE_UNAVAILABLE, "busy", message))
             return
         self._task = asyncio.current_task()
+        if scope["path"] == EVENTS:
+            self._timer.cancel()
+            send = _within(ANSWER_TIMEOUT, send)
         try:
             await self._app(scope, receive, send)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, TimeoutError):
             self.transport.abort()
         finally:
             self._task = None
@@ -113,6 +117,15 @@ class Connection(H11Protocol):
             self._spare = True
         else:
             self.transport.abort()
+
+
+def _within(seconds: float, send: Send) -> Send:
+    """Limit the time for each part of an answer that has no end."""
+
+    async def limited(message: MutableMapping[str, Any]) -> None:
+        await asyncio.wait_for(send(message), seconds)
+
+    return limited
 
 
 class _RepeatFilter(logging.Filter):

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from fared.api import human
 from fared.cli.path_tables import because
-from fared.cli.render import Json, Renderer, emit, facts, gateway, styled, table
+from fared.cli.render import Json, Renderer, count, emit, facts, gateway, styled, table
 
 _MAIN_TABLES = {254: "main", 253: "default"}
 
@@ -86,7 +86,19 @@ def _convergence(document: Json, out: Console, now: float) -> None:
     emit(out, why)
 
 
+def _changed(document: Json, out: Console, now: float) -> None:
+    later = f", {document['later']} of them again since" if document["later"] else ""
+    ago = human.duration(now - document["at"])
+    out.print(f"{count(document['changed'], 'route')} changed {ago} ago{later}")
+    out.print(Text(because(document["causes"]) + "\n", style="dim"))
+    grid = table("Route", "")
+    for route in document["routes"]:
+        grid.add_row(route["prefix"], "" if route["present"] else "gone")
+    emit(out, grid)
+
+
 RENDERERS: dict[str, Renderer] = {
+    "fared-changed/1": _changed,
     "fared-fib/1": _fib,
     "fared-convergence/1": _convergence,
 }

@@ -18,6 +18,7 @@ from fared import __version__
 from fared.api.durations import Observed
 from fared.api.listener import ClientListener
 from fared.api.respond import Responder
+from fared.api.views.context import ViewContext
 from fared.config import Config
 from fared.config.values import HttpAddress
 from fared.daemon.runner import Runner
@@ -30,7 +31,8 @@ _SERVER = ("fared.api.http_server", "fared.api.http", "fared.api.metrics")
 class Served(NamedTuple):
     """The content to serve: documents, metrics, and whether the daemon is ready.
 
-    ``families`` yields the present metrics, ``names`` the host names that are served.
+    ``families`` yields the present metrics, ``names`` the host names that are served, ``context``
+    the state that events and what-if are about.
     """
 
     responder: Responder
@@ -38,6 +40,7 @@ class Served(NamedTuple):
     observed: Observed
     ready: Callable[[], bool]
     names: Callable[[], Collection[str]]
+    context: Callable[[], ViewContext] | None = None
 
 
 def http_port(
@@ -52,6 +55,7 @@ def http_port(
         observed,
         ready=lambda: runner.router.startup.ready,
         names=lambda: host_names(views.config()),
+        context=views.context,
     )
     return HttpPort(listen.host, listen.port, served)
 
@@ -113,7 +117,7 @@ class HttpPort:
 
         served = self._served
         metrics = Metrics(served.families, __version__, served.observed)
-        app = App(served.responder, metrics, served.ready, served.names)
+        app = App(served.responder, metrics, served.ready, served.names, served.context)
         self._server = HttpServer(listener, app)
         await self._server.start()
 

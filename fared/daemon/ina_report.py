@@ -14,8 +14,8 @@ from fared.ina.control.advert import JobAdvert
 from fared.ina.control.manager import ManagerError
 from fared.ina.control.reasons import JobReasons, NoRoot
 from fared.ina.messages import JobState, TreeState
-from fared.ina.plan.model import BitString, Direction, Vertex, members
-from fared.ina.slots.setup import TreeSetup, tree_roles
+from fared.ina.plan.model import Direction, Vertex, members
+from fared.ina.slots.setup import TreeRole, TreeSetup, tree_roles
 
 if TYPE_CHECKING:
     from fared.api.schema.ina import (
@@ -186,7 +186,7 @@ class _AggregationReport:
             "limited_at": []
             if reason is None
             else [format_node(NodeId(v)) for v in reason.routers],
-            "nodes": [self._node(node, role.bits) for node, role in tree_roles(tree).items()],
+            "nodes": [self._node(node, role) for node, role in tree_roles(tree).items()],
             "here": None if found is None else self._slots(found),
         }
 
@@ -199,10 +199,12 @@ class _AggregationReport:
             "repeated": found.repeated,
         }
 
-    def _node(self, node: Vertex, bits: BitString) -> InaNode:
+    def _node(self, node: Vertex, role: TreeRole) -> InaNode:
+        bits, parent = role.bits, role.parent
         return {
             "router": format_node(NodeId(node)),
             "hostname": self._service.hostname(NodeId(node)),
+            "parent": None if parent is None else format_node(NodeId(parent)),
             "ranks": self._ranks_of(members(bits)),
             "bits": f"{bits:0{self._setup.length // 4}x}",
         }

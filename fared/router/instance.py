@@ -80,6 +80,11 @@ class ProtocolInstance:
         """The solver of a prefix's family."""
         return self.solvers.get(prefix.family)
 
+    @property
+    def local_links(self) -> Iterator[LocalLink]:
+        """The full adjacencies of this router, in all families and areas."""
+        return (link for links in self._local_links.values() for link in links)
+
     def routes(self, family: int) -> Mapping[Prefix, Route]:
         """The routes of a family to program."""
         adapted = self.adapted.get(family)

@@ -66,10 +66,10 @@ async def serving(*, ready=True, dispatcher=answers, on_error=None):
         await server.stop()
 
 
-def fetch(url, method="GET"):
+def fetch(url, method="GET", seconds=10):
     request = urllib.request.Request(url, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()

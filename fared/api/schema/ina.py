@@ -40,10 +40,14 @@ class InaWorker(TypedDict):
 
 
 class InaNode(TypedDict):
-    """A VAT node, and the ranks whose sum it makes: its A-BM."""
+    """A VAT node, the ranks whose sum it makes (its A-BM), and to whom it sends it.
+
+    ``parent`` None: it is the root.
+    """
 
     router: str
     hostname: str | None
+    parent: str | None
     ranks: list[int]
     bits: str
 

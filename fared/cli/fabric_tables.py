@@ -1,0 +1,79 @@
+"""The table of the whole fabric: its routers by tier, and links that are unusual."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from fared.api import human
+from fared.cli.render import Json, Renderer, count, emit, heading, table
+
+_STYLES = {"sick": "red", "one-way": "red", "drained": "yellow", "reduced": "yellow"}
+_PLURALS = {"leaf": "leaves", "spine": "spines", "super-spine": "super-spines", None: "routers"}
+
+
+def _fabric(document: Json, out: Console, _now: float) -> None:
+    nodes = document["nodes"]
+    if not nodes:
+        out.print(Text("no router is known yet", style="dim"))
+        return
+    names = {node["id"]: human.router(node["id"], node["hostname"]) for node in nodes}
+    ordered = sorted(nodes, key=_place)
+    for index, (role, group) in enumerate(groupby(ordered, key=lambda node: node["role"])):
+        routers = list(group)
+        heading(out, f"{len(routers)} {_PLURALS[role]}", first=index == 0)
+        grid = table("Router", "Id", "Pod", "Plane", ">Neighbors", ">Prefixes", "")
+        for node in routers:
+            grid.add_row(
+                names[node["id"]],
+                node["id"],
+                _number(node["pod"]),
+                _number(node["plane"]),
+                str(len(node["links"]["to"])),
+                str(node["prefixes"]),
+                _remark(node),
+            )
+        emit(out, grid)
+    out.print()
+    _marks(document, names, out)
+
+
+def _place(node: Json) -> tuple[bool, int, int, int, str]:
+    tier = node["tier"]
+    return tier is None, -(tier or 0), node["pod"] or 0, node["plane"] or 0, node["id"]
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _remark(node: Json) -> str:
+    remarks = {
+        "this router": node["here"],
+        "network": node["network"],
+        "no transit": not node["transit"],
+    }
+    return ", ".join(text for text, holds in remarks.items() if holds)
+
+
+def _marks(document: Json, names: dict[str, str], out: Console) -> None:
+    """Print the links that are unusual."""
+    found = [
+        (names[node["id"]], names.get(mark["to"], mark["to"]), mark)
+        for node in document["nodes"]
+        for mark in node["links"]["marks"]
+    ]
+    links = sum(len(node["links"]["to"]) for node in document["nodes"])
+    if not found:
+        out.print(f"{count(links, 'direction')} of links, all as usual")
+        return
+    grid = table("From", "To", "State", "Reason")
+    for tail, head, mark in found:
+        state = mark["state"]
+        grid.add_row(tail, head, Text(state, style=_STYLES.get(state, "")), mark["reason"])
+    emit(out, grid)
+
+
+RENDERERS: dict[str, Renderer] = {"fared-fabric/1": _fabric}

@@ -1,0 +1,106 @@
+"""The process that a daemon starts to answer what a failure would change.
+
+It is ``fared-cli spf --diff`` for several roots, within a time. Standard input has the question, a
+line of JSON, and then the database as ``show lsdb --json`` prints it; the answer goes to standard
+output. ``fared.api.what_if`` asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any
+
+import click
+import msgspec
+
+from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.core.ids import NodeId, format_node
+from fared.offline.changes import Changes
+from fared.offline.difference import difference
+from fared.offline.file import read_database
+from fared.offline.solve import routes_document
+from fared.offline.world import FileError, World
+from fared.rib.settings import SolverSettings
+from fared.weights.path_capacity import WeightMode
+
+Json = dict[str, Any]
+_NICER = 5
+
+
+class Question(msgspec.Struct, frozen=True):
+    """Options of ``fared-cli spf``, several roots by id, and seconds after which to stop."""
+
+    fail_links: tuple[str, ...]
+    bandwidths: tuple[str, ...]
+    roots: tuple[str, ...]
+    family: int
+    weights: str
+    flows: int | None
+    max_paths: int
+    seconds: float
+
+
+def main() -> int:
+    """Answer one question; the exit code is 1, with a line on stderr, if that is impossible."""
+    began = time.monotonic()
+    with contextlib.suppress(OSError):  # the unit of systemd forbids it
+        os.nice(_NICER)
+    line, _, text = sys.stdin.buffer.read().partition(b"\n")
+    try:
+        found = answer(msgspec.json.decode(line, type=Question), text, began)
+    except click.ClickException as error:
+        sys.stderr.write(error.format_message())
+        return 1
+    except FileError as error:
+        sys.stderr.write(str(error))
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+    return 0
+
+
+def answer(question: Question, text: bytes, began: float) -> Json:
+    """Return ``fared-what-if/1``; ``began`` is on the monotonic clock.
+
+    Raises FileError, or click.ClickException where the database lacks what is named.
+    """
+    database = read_database(text)
+    before = database.world(None, question.family, Changes())
+    names = Names(before)
+    given = WhatIf(question.fail_links, (), (), question.bandwidths, ())
+    after = database.world(None, question.family, read_changes(names, given))
+    mode = WeightMode(question.weights)
+    settings = SolverSettings(max_paths=question.max_paths, mode=mode, flows=question.flows)
+    roots: list[Json] = []
+    omitted: list[str] = []
+    for root in question.roots:
+        if time.monotonic() - began > question.seconds:
+            omitted.append(root)
+        else:
+            roots.append(_changed(before, after, names.node(root, "roots"), settings, given))
+    return {
+        "format": "fared-what-if/1",
+        "changes": given.described(),
+        "roots": roots,
+        "omitted": omitted,
+        "seconds": round(time.monotonic() - began, 3),
+    }
+
+
+def _changed(
+    before: World, after: World, root: NodeId, settings: SolverSettings, given: WhatIf
+) -> Json:
+    old, new = (routes_document(world, root, settings) for world in (before, after))
+    found = difference(old, new, given.described())
+    return {
+        "root": format_node(root),
+        "hostname": before.hostnames.get(root),
+        "routes": found["routes"],
+        "unchanged": found["unchanged"],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

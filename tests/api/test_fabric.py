@@ -1,0 +1,139 @@
+"""The whole fabric as a document, and what changes of it."""
+
+import pytest
+
+from fared.api.encode import encode
+from fared.api.fabric_changes import changed_links, changed_nodes, is_other
+from fared.api.views import fabric_image
+from fared.api.views.context import Derating
+from fared.api.views.fabric import fabric
+from fared.sim.fabric import DEFAULT_CAPACITY, clos3, clos5
+from fared.sim.levels import clos3_isis
+from fared.sim.network import Network
+from fared.sim.protocols import OspfBuilder
+from tests.api.seen import seen_from
+
+
+def image_of(context, before=None):
+    return fabric_image.image_of(fabric_image.sight(context), before)
+
+
+def started(made):
+    made.network.start_all()
+    made.network.run_until_quiet(60)
+    return made
+
+
+@pytest.fixture(scope="module")
+def four_by_eight():
+    return started(clos3(4, 8, network=Network(seed=1)))
+
+
+def nodes(context):
+    return {node["hostname"]: node for node in fabric(context)["nodes"]}
+
+
+def marks(context):
+    found = {node["id"]: node["hostname"] for node in fabric(context)["nodes"]}
+    return {
+        (name, found[mark["to"]]): (mark["state"], mark["reason"])
+        for name, node in nodes(context).items()
+        for mark in node["links"]["marks"]
+    }
+
+
+def changes(old, new):
+    assert not is_other(old, new)
+    return [row for node in changed_nodes(old, new) for row in changed_links(old, new, node)]
+
+
+def test_routers_have_their_tiers_and_links(four_by_eight):
+    document = fabric(seen_from(four_by_eight, "L1"))
+    assert document["clos"]
+    assert document["hostname"] == "L1"
+    found = {node["hostname"]: node for node in document["nodes"]}
+    assert sorted(found) == [*(f"L{n}" for n in range(1, 9)), *(f"S{n}" for n in range(1, 5))]
+    assert {name for name, node in found.items() if node["here"]} == {"L1"}
+    for name, node in found.items():
+        assert node["role"] == ("leaf" if name.startswith("L") else "spine")
+        assert len(node["links"]["to"]) == (4 if name.startswith("L") else 8)
+        assert all(c == pytest.approx(DEFAULT_CAPACITY) for c in node["links"]["capacity"])
+        assert node["links"]["marks"] == []
+
+
+def test_a_link_at_a_quarter_is_reduced_and_the_only_change(four_by_eight):
+    network = four_by_eight.network
+    before = image_of(seen_from(four_by_eight, "L1"))
+    network.set_capacity("S1", "L2", DEFAULT_CAPACITY / 4)
+    network.run_until_quiet(60)
+    context = seen_from(four_by_eight, "L1")
+    assert marks(context) == {("S1", "L2"): ("reduced", "25% of the 400G that are usual")}
+    after = image_of(context, before)
+    (row,) = changes(before, after)
+    assert (row["state"], row["capacity"]) == ("reduced", pytest.approx(DEFAULT_CAPACITY / 4))
+    network.set_capacity("S1", "L2", DEFAULT_CAPACITY)
+    network.run_until_quiet(60)
+    (row,) = changes(after, image_of(seen_from(four_by_eight, "L1"), after))
+    assert (row["state"], row["reason"]) == (None, None)
+
+
+def test_what_did_not_change_is_kept_and_costs_nothing(four_by_eight):
+    before = image_of(seen_from(four_by_eight, "L1"))
+    after = image_of(seen_from(four_by_eight, "L1"), before)
+    assert all(after.vertices[n] is before.vertices[n] for n in before.vertices)
+    assert after.shape is before.shape
+    assert changes(before, after) == []
+
+
+def test_a_failed_link_is_lost_in_both_directions():
+    made = started(clos3(3, 4, network=Network(seed=2)))
+    before = image_of(seen_from(made, "L1"))
+    made.network.set_link("S1", "L2", up=False)
+    made.network.run_until_quiet(60)
+    ids = {node["hostname"]: node["id"] for node in fabric(seen_from(made, "L1"))["nodes"]}
+    after = image_of(seen_from(made, "L1"), before)
+    lost = {(ids["S1"], ids["L2"]), (ids["L2"], ids["S1"])}
+    assert set(changes(before, after)) == lost
+    assert nodes(seen_from(made, "L1"))["L2"]["role"] == "leaf"
+
+
+def test_own_links_say_why_they_are_derated(four_by_eight):
+    context = seen_from(four_by_eight, "L1")
+    before = image_of(context)
+    context.derated = lambda name: (
+        [Derating("link-health", 0.5, 0.0, "12 errors")] if name == "S2" else []
+    )
+    assert marks(context) == {
+        ("L1", "S2"): ("sick", "S2 is derated to 50% by link-health: 12 errors")
+    }
+    (row,) = changes(before, image_of(context, before))
+    assert row["state"] == "sick"
+
+
+def test_a_link_that_another_router_drained_is_drained():
+    made = started(clos3(2, 3, network=Network(seed=3)))
+    made.network.set_share("L1", "S2", 0.0)
+    made.network.run_until_quiet(60)
+    assert marks(seen_from(made, "L2"))["L1", "S2"][0] == "drained"
+
+
+def test_five_stages_have_pods_and_planes():
+    made = started(clos5(2, 2, 2, 2, network=Network(seed=1)))
+    found = nodes(seen_from(made, "p1.L1"))
+    assert {n["pod"] for name, n in found.items() if name.startswith("p1.")} == {
+        found["p1.L1"]["pod"]
+    }
+    assert {n["role"] for n in found.values()} == {"leaf", "spine", "super-spine"}
+    assert len({n["plane"] for n in found.values() if n["plane"]}) == 2
+
+
+def test_a_router_of_both_protocols_is_one():
+    made = started(clos3_isis(2, 2, network=Network(seed=1), beside=[OspfBuilder()]))
+    found = fabric(seen_from(made, "L1"))["nodes"]
+    assert sorted(node["hostname"] for node in found) == ["L1", "L2", "S1", "S2"]
+    assert {len(node["ids"]) for node in found} == {2}
+    assert {len(node["links"]["to"]) for node in found} == {2}
+
+
+def test_the_document_has_no_numbers_that_json_lacks(four_by_eight):
+    assert b"NaN" not in encode(fabric(seen_from(four_by_eight, "L1")))

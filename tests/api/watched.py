@@ -1,0 +1,118 @@
+"""An HTTP server over a router that no daemon runs, for clients that watch the fabric."""
+
+import asyncio
+import json
+import random
+import time
+from collections import deque
+from contextlib import asynccontextmanager
+
+import numpy as np
+from msgspec.structs import replace
+
+from bench import fabrics
+from fared.api.dispatch import run_view
+from fared.api.durations import Observed
+from fared.api.http import App
+from fared.api.http_server import HttpServer
+from fared.api.listener import ClientListener
+from fared.api.metrics import Metrics
+from fared.api.respond import Responder
+from fared.api.views.context import ViewContext
+from fared.config import Config
+from fared.core.ids import BACKBONE, NodeId, RouterId
+from fared.daemon.runtime import Runtime
+from fared.fib.model import FibState
+from fared.ospf.settings import AreaSettings, OspfSettings
+from fared.router.router import Router
+from fared.router.settings import RouterSettings
+from fared.ted.events import LocalLinksChanged
+
+
+@asynccontextmanager
+async def serving(context):
+    """Serve the documents and events of what ``context`` returns; yield the port."""
+    responder = Responder(lambda command, args: run_view(context(), command, args))
+    app = App(responder, Metrics(list, "0.1.0", Observed()), lambda: True, lambda: (), context)
+    server = HttpServer(ClientListener.on("127.0.0.1", 0), app)
+    await server.start()
+    try:
+        yield server.port
+    finally:
+        await server.stop()
+
+
+@asynccontextmanager
+async def watching(port):
+    """Watch events: yield a function that returns the next one, its name and data."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+    assert head.startswith(b"HTTP/1.1 200")
+    assert b"content-type: text/event-stream" in head
+
+    async def following(seconds=10.0):
+        name = None
+        async with asyncio.timeout(seconds):
+            while True:
+                line = (await reader.readline()).decode().strip()
+                if line.startswith("event: "):
+                    name = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    return name, json.loads(line.removeprefix("data: "))
+
+    try:
+        yield following
+    finally:
+        writer.transport.abort()
+
+
+class Large:
+    """A leaf of a large fabric, without neighbors of its own: its database is put into the TED."""
+
+    def __init__(self, spines: int, leaves: int) -> None:
+        area = AreaSettings(BACKBONE)
+        root = fabrics.leaf(0)
+        settings = OspfSettings(router_id=RouterId(root), areas=(area,), hostname="L1")
+        self.router = Router(
+            RouterSettings({"ospf": settings}), random.Random(1), 0.0, time.perf_counter
+        )
+        (self.instance,) = self.router.instances.values()
+        self.blocks = {
+            node: replace(block, hostname=self.name(node), availables=block.capacities * 0.7)
+            for node, block in fabrics.fabric(spines, leaves).items()
+        }
+        for block in self.blocks.values():
+            self.instance.solver.put_block(BACKBONE, block.node, block)
+        links = fabrics.local_links(self.blocks[root])
+        self.instance.local_links_changed(LocalLinksChanged(BACKBONE, links, "adjacency", 0.0))
+        changed, _ = self.instance.solve()
+        self.router.table.take("ospf", changed)
+
+    @staticmethod
+    def name(node: int) -> str:
+        return f"{'L' if node >> 16 & 255 == 254 else 'S'}{node & 0xFFFF}"
+
+    def load(self, node: NodeId, end: NodeId, available: float, capacity: float) -> None:
+        """A router advertises other bandwidths of a link."""
+        block = self.blocks[node]
+        chosen = block.neighbors == end
+        self.blocks[node] = replace(
+            block,
+            capacities=np.where(chosen, capacity, block.capacities),
+            availables=np.where(chosen, available, block.availables),
+        )
+        self.instance.solver.put_block(BACKBONE, node, self.blocks[node])
+
+    def context(self) -> ViewContext:
+        return ViewContext(
+            router=self.router,
+            config=Config(),
+            runtime=Runtime(time.time(), 1, "test.yaml", 0.0),
+            now=asyncio.get_running_loop().time(),
+            wall=time.time(),
+            log=deque(),
+            dump=FibState,
+            links={},
+            counters=dict,
+        )
