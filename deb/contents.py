@@ -28,7 +28,12 @@ TOOLS = (
 )
 """Modules, with all below them, that are in ``fared-tools``; all others are in ``fared``."""
 
-DEBIAN = {"click": "python3-click", "h11": "python3-h11", "pyyaml": "python3-yaml"}
+DEBIAN = {
+    "click": "python3-click",
+    "cloudpickle": "python3-cloudpickle",
+    "h11": "python3-h11",
+    "pyyaml": "python3-yaml",
+}
 """Dependencies of the router that Debian 12 has new enough, and their packages."""
 DEBIAN_TOOLS = {"dpkt": "python3-dpkt"}
 """The same for the tools."""

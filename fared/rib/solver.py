@@ -99,6 +99,12 @@ class RouteSolver:
         self._asbr_blocks: dict[Advertiser, NodeBlock] = {}
         self._all_changed = True
 
+    def measure_with(self, stopwatch: Callable[[], float]) -> None:
+        """Measure durations with ``stopwatch`` (seconds), in all areas; ``float`` returns 0.0."""
+        self.stopwatch = stopwatch
+        for area in self._areas.values():
+            area.stopwatch = stopwatch
+
     @property
     def routes(self) -> Mapping[Prefix, Route]:
         """The present best routes, connected and discarding ones included."""

@@ -65,14 +65,11 @@ class Router:
         self.adaptation.configure(settings.solver, now)
         self.startup = StartUp(now, settings.start_deadline)
         self.journal = Journal()
-        self._stopwatch = stopwatch
         self._outputs: list[events.Output] = []
         self._pending = PendingChange()
         self._detected = self._engine_seconds = self._flood_seconds = 0.0
         self._handed_out: float | None = None
-        for instance in self.instances.values():
-            for solver in instance.solvers.values():
-                solver.stopwatch = stopwatch
+        self.measure_with(stopwatch)
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
         self.multicast = Multicast(settings.bier, self.table, self._outputs)
@@ -80,6 +77,13 @@ class Router:
         self.settled = False
         """Whether ``drain`` has nothing to do, and ``next_deadline`` is what it was."""
         self._now = now
+
+    def measure_with(self, stopwatch: Callable[[], float]) -> None:
+        """Measure durations with ``stopwatch`` (seconds) from now on, in all solvers too."""
+        self._stopwatch = stopwatch
+        for instance in self.instances.values():
+            for solver in instance.solvers.values():
+                solver.measure_with(stopwatch)
 
     @property
     def solver(self) -> RouteSolver:

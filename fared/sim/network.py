@@ -139,10 +139,7 @@ class Network(VirtualTime):
     def start(self, name: str) -> None:
         """Start (or restart) a node's router: it adopts what its kernel still contains."""
         node = self.nodes[name]
-        seed = f"{self._seed}/{name}/{self.now}"
-        protocols = {name: layer.protocol for name, layer in self.layers.items()}
-        router = Router(node.settings, random.Random(seed), self.now, lambda: self.now, protocols)
-        node.router = router
+        node.router = router = self.new_router(node, f"{self._seed}/{name}/{self.now}")
         router.handle(events.FibAdopted(node.kernel.dump()), self.now)
         if not node.settings.spray.by_flow:
             router.handle(events.SprayAdopted(SprayState()), self.now)
@@ -154,6 +151,11 @@ class Network(VirtualTime):
         router.handle(igp.ExternalRoutes(dict(node.local_routes)), self.now)
         router.handle(events.LinksKnown(), self.now)
         self._settle(node)
+
+    def new_router(self, node: Node, seed: str) -> Router:
+        """Return a router that a node is to run."""
+        protocols = {name: layer.protocol for name, layer in self.layers.items()}
+        return Router(node.settings, random.Random(seed), self.now, lambda: self.now, protocols)
 
     def start_all(self) -> None:
         """Start every node within the first tenth of a second, in seeded order."""

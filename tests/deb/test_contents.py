@@ -23,7 +23,13 @@ IMPORTED = {
     "python-dateutil": "dateutil",
     "pillow": "PIL",
 }
-DEBIAN_12 = {"click": "8.1.3", "h11": "0.14.0", "pyyaml": "6.0", "dpkt": "1.9.8"}
+DEBIAN_12 = {
+    "click": "8.1.3",
+    "cloudpickle": "2.2.0",
+    "h11": "0.14.0",
+    "pyyaml": "6.0",
+    "dpkt": "1.9.8",
+}
 """Versions in Debian 12 of what is not bundled."""
 
 

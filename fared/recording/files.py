@@ -1,0 +1,176 @@
+"""The files of a recording: segments, in a ring that is bounded in size and number.
+
+``000007.calls`` has the calls of segment 7, ``000007.state`` the router at its begin, unless the
+segment begins with a new router or goes on where the one before ended. All are of mode 0600: they
+contain the keys of authentication.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fared.recording import calls
+from fared.recording.values import NamedClass
+
+CALLS, STATE = ".calls", ".state"
+_NEW: Final = ".new"
+_NAME = re.compile(r"(\d{6})\.calls")
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_HEAD: Final = 1 << 20
+"""Bytes in which the first lines of a segment are, the settings of a new router among them."""
+_OPENING: Final = (calls.SegmentBegun, NamedClass)
+
+
+class RecordingError(Exception):
+    """A recording that cannot be written or read; the message is for people."""
+
+
+class Segment(NamedTuple):
+    """One segment on disk. ``state`` None: there is no such file."""
+
+    number: int
+    file: Path
+    state: Path | None
+
+    def lines(self) -> Iterator[calls.Line]:
+        """Yield its lines. Raises RecordingError."""
+        try:
+            yield from calls.decoded(self.file.read_bytes())
+        except OSError as error:
+            raise RecordingError(f"{self.file}: {error.strerror}") from None
+        except calls.DamagedLineError as error:
+            raise RecordingError(f"{self.file}: {error}") from None
+
+    @property
+    def starts(self) -> bool:
+        """Whether a replay can begin here."""
+        if self.state is not None:
+            return True
+        with self.file.open("rb") as source:
+            head = calls.decoded(source.read(_HEAD))
+            try:
+                first = next((line for line in head if not isinstance(line, _OPENING)), None)
+            except calls.DamagedLineError:
+                return False
+        return isinstance(first, calls.NewRouter)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        files = [self.file, *([] if self.state is None else [self.state])]
+        return sum(file.stat().st_size for file in files)
+
+
+def segments(directory: Path) -> list[Segment]:
+    """Return the segments of a recording in order. Raises RecordingError."""
+    try:
+        names = sorted(file.name for file in directory.iterdir())
+    except OSError as error:
+        raise RecordingError(f"{directory}: {error.strerror}") from None
+    found = []
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            state = (directory / name).with_suffix(STATE)
+            known = state if state.name in names else None
+            found.append(Segment(int(match[1]), directory / name, known))
+    return found
+
+
+def check_owner(file: Path) -> None:
+    """Refuse a file that another user can have written. Raises RecordingError.
+
+    The state of a router is code: to load it is to run it.
+    """
+    info = file.stat()
+    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise RecordingError(
+            f"{file} can be written by others, and to load it runs what they wrote"
+        )
+
+
+class SegmentRing:
+    """Writes segments into a directory, and removes the oldest ones.
+
+    ``limit``: bytes of all files, ``most``: segments; the newest segment that a replay can begin
+    with stays, and all after it.
+    """
+
+    def __init__(self, directory: Path, limit: int, most: int) -> None:
+        """Create the directory, or go on in it. Raises RecordingError."""
+        self.directory = directory
+        self.limit = limit
+        self._most = most
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for leftover in directory.glob(f"*{_NEW}"):
+                leftover.unlink()
+        except OSError as error:
+            raise RecordingError(f"{directory}: {error.strerror}") from None
+        strangers = [p.name for p in directory.iterdir() if p.suffix not in (CALLS, STATE)]
+        if strangers:
+            raise RecordingError(f"{directory} has other files, such as {min(strangers)}")
+        known = segments(directory)
+        self.number = known[-1].number if known else 0
+        """The present segment; 0: none yet."""
+        self._descriptor = -1
+        self.written = 0
+        """Bytes of calls in the present segment."""
+
+    def next_segment(self) -> int:
+        """Begin a segment; return its number. Raises OSError."""
+        descriptor = _create(self.path(self.number + 1, CALLS))
+        self.close()
+        self.number, self._descriptor, self.written = self.number + 1, descriptor, 0
+        return self.number
+
+    def path(self, number: int, suffix: str) -> Path:
+        """Return the file of a segment."""
+        return self.directory / f"{number:06}{suffix}"
+
+    def write(self, content: bytes) -> None:
+        """Add to the present segment. Raises OSError."""
+        self.written += len(content)
+        while content:
+            content = content[os.write(self._descriptor, content) :]
+
+    def keep_state(self, number: int, state: bytes) -> None:
+        """Write the state at the begin of a segment. Raises OSError."""
+        final = self.path(number, STATE)
+        fresh = final.with_suffix(_NEW)
+        with os.fdopen(_create(fresh), "wb") as sink:
+            sink.write(state)
+        fresh.rename(final)
+
+    def prune(self) -> None:
+        """Remove the oldest segments beyond the bounds. Raises OSError."""
+        known = segments(self.directory)
+        starts = [place for place, segment in enumerate(known) if segment.starts]
+        last = starts[-1] if starts else 0
+        total, first = sum(segment.size for segment in known), 0
+        while first < last and (total > self.limit or len(known) - first > self._most):
+            total -= known[first].size
+            first += 1
+        while first < last and not known[first].starts:  # nothing to begin with
+            first += 1
+        for segment in known[:first]:
+            segment.file.unlink()
+            if segment.state is not None:
+                segment.state.unlink()
+
+    def close(self) -> None:
+        """Close the present segment."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _create(file: Path) -> int:
+    descriptor = os.open(file, _CREATE, 0o600)
+    os.fchmod(descriptor, 0o600)  # whatever the umask
+    return descriptor
