@@ -6,7 +6,7 @@ It changes when operations are planned, when the kernel refuses some of them, wh
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fared.core.ids import Prefix
 from fared.fib.model import FibState, Member
@@ -14,6 +14,7 @@ from fared.fib.settings import FibSettings
 from fared.rib.model import HopKey
 
 _INTERNED_SLACK = 1024
+_SPARE = 16
 
 
 class MemberVector:
@@ -29,6 +30,41 @@ class MemberVector:
         self.members = members
 
 
+class Users:
+    """The prefixes whose routes point at one object, by ``routes``.
+
+    A list takes a sixth of the memory of a dictionary: a hundred thousand routes may use one group.
+    It may hold prefixes that have left, or are listed again.
+    """
+
+    __slots__ = ("_count", "_id", "_listed", "_routes")
+
+    def __init__(self, routes: Mapping[Prefix, int], object_id: int) -> None:
+        self._routes, self._id = routes, object_id
+        self._listed: list[Prefix] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, prefix: Prefix) -> bool:
+        return self._routes.get(prefix) == self._id
+
+    def __iter__(self) -> Iterator[Prefix]:
+        return iter(dict.fromkeys([at for at in self._listed if at in self]))
+
+    def joined(self, prefix: Prefix) -> None:
+        """A route points at the object from now on."""
+        self._listed.append(prefix)
+        self._count += 1
+        if len(self._listed) > 2 * self._count + _SPARE:
+            self._listed = list(self)
+
+    def left(self) -> None:
+        """A route does not point at it any more."""
+        self._count -= 1
+
+
 class InstalledState:
     """Next hops, groups and routes that should be in the kernel, and their users.
 
@@ -40,7 +76,7 @@ class InstalledState:
     def __init__(self, settings: FibSettings) -> None:
         self._settings = settings
         self.state = FibState()
-        self.users: dict[int, dict[Prefix, None]] = {}
+        self.users: dict[int, Users] = {}
         self.content: dict[int, MemberVector] = {}
         self.unusable: set[int] = set()
         self.unverified: set[int] = set()
@@ -152,14 +188,20 @@ class InstalledState:
         """Record that the route of ``prefix`` points at ``object_id``."""
         self.drop_route(prefix)
         self.state.routes[prefix] = object_id
-        self.users.setdefault(object_id, {})[prefix] = None
+        self._users_of(object_id).joined(prefix)
+
+    def _users_of(self, object_id: int) -> Users:
+        found = self.users.get(object_id)
+        if found is None:
+            found = self.users[object_id] = Users(self.state.routes, object_id)
+        return found
 
     def drop_route(self, prefix: Prefix) -> None:
         """Record that the route of ``prefix`` is gone."""
         old = self.state.routes.pop(prefix, None)
         if old is not None:
             users = self.users[old]
-            del users[prefix]
+            users.left()
             if not users:
                 del self.users[old]
 
@@ -208,7 +250,7 @@ class InstalledState:
             else:
                 self.set_group(group_id, self.intern(members))
         for prefix, object_id in actual.routes.items():
-            self.users.setdefault(object_id, {})[prefix] = None
+            self._users_of(object_id).joined(prefix)
 
     # --- questions
 

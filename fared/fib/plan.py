@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
-from fared.fib.installed import InstalledState, MemberVector
+from fared.fib.installed import InstalledState, MemberVector, Users
 from fared.fib.model import (
     DeleteRoute,
     FibOperation,
@@ -154,9 +154,7 @@ class PlanningPass:
         else:
             self._groups.append(self._write_group(group_id, successor, replace=True))
 
-    def _rather_moves(
-        self, users: Mapping[Prefix, None], old: MemberVector, successor: MemberVector
-    ) -> bool:
+    def _rather_moves(self, users: Users, old: MemberVector, successor: MemberVector) -> bool:
         """Whether routes leave a group, which would otherwise be rewritten.
 
         If a next hop was lost, or another group holds the vector. A resilient group is rewritten,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
+from fared.rib.model import Route
 from fared.rib.set_builder import SolvedHops
 from fared.weights.adaptation import ExponentialSmoother, VectorState
 from fared.weights.quantise import quantise_rows
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from fared.core.ids import NodeId, Prefix
     from fared.rib.members import Members
-    from fared.rib.model import HopKey, NextHopSet, Route, RouteDelta
+    from fared.rib.model import HopKey, NextHopSet, RouteDelta
     from fared.rib.solver import RouteSolver
 
 _FINE = 1e11
 """A share of 1 is this number before it becomes an integer weight."""
+_SPARE = 16
 _Place = tuple[int, "NodeId"]
 _Key = tuple[tuple[_Place, ...], "Prefix | None"]
 
@@ -50,7 +51,10 @@ class _AdaptedVector(msgspec.Struct, eq=False):
     columns: NDArray[np.int64]
     left: NDArray[np.float64]
     programmed: NextHopSet | None = None
-    prefixes: dict[Prefix, None] = msgspec.field(default_factory=dict)
+    count: int = 0
+    """The number of prefixes."""
+    prefixes: list[Prefix] = msgspec.field(default_factory=list)
+    """All prefixes, and some that have left, or are listed again: less memory than a dictionary."""
 
 
 _Fed = tuple[_AdaptedVector, "NDArray[np.float64]", "NDArray[np.float64]"]
@@ -60,8 +64,10 @@ _Fed = tuple[_AdaptedVector, "NDArray[np.float64]", "NDArray[np.float64]"]
 class AdaptedRoutes:
     """The routes of one solver in available mode, with the weights to program."""
 
-    def __init__(self, solver: RouteSolver) -> None:
+    def __init__(self, solver: RouteSolver, programmed: Mapping[Prefix, Route]) -> None:
+        """``programmed``: the routes that were returned so far; the owner applies each return."""
         self._solver = solver
+        self._programmed = programmed
         self.settings = solver.settings.adaptation
         self.flows = solver.settings.flows
         self._smoother = ExponentialSmoother(self.settings, self.flows)
@@ -74,14 +80,11 @@ class AdaptedRoutes:
         self._left: dict[_Key, None] = {}
         """Vectors that may have lost their last prefix."""
         self._keys: dict[Prefix, _Key] = {}
-        self._routes: dict[Prefix, Route] = {}
+        """The keys that differ from those that the route tells (``_plain_key``)."""
+        self._joined = False
+        """Whether the prefixes of ``programmed`` belong to vectors: not before the first routes."""
         self.rewrites = 0
         """Counts changes of integer weights because of load."""
-
-    @property
-    def routes(self) -> Mapping[Prefix, Route]:
-        """The present routes with the weights to program."""
-        return self._routes
 
     def take(
         self, changed: RouteDelta, *, capacities_changed: Iterable[_Place] | None
@@ -93,17 +96,22 @@ class AdaptedRoutes:
         """
         joined: dict[_Key, None] = {}
         for prefix, route in changed.items():
-            self._leave(prefix)
-            if route is not None and route.nexthops is not None and not route.discard:
-                joined[self._join(prefix, route)] = None
-        self._sweep()
+            before = self._key_of(prefix, self._programmed.get(prefix)) if self._joined else None
+            key = self._key(route)
+            if key != before:
+                self._leave(prefix, before)
+                self._join(prefix, key, route)
+            if key is not None:
+                joined[key] = None
+        self._joined = True
+        self._sweep(joined)
         if capacities_changed is not None:
             for place in capacities_changed:
                 joined.update(self._by_node.get(place, {}))
             joined.update(self._toward_several)
         touched: dict[Prefix, None] = dict.fromkeys(changed)
         for vector in self._program(self._feed(joined)):
-            touched.update(vector.prefixes)
+            touched.update(dict.fromkeys(vector.prefixes))
         return self._publish(touched)
 
     def step(self, seconds: float, *, stale: bool) -> RouteDelta:
@@ -112,37 +120,49 @@ class AdaptedRoutes:
         touched: dict[Prefix, None] = {}
         for vector in self._program([self._by_row[row] for row in due if row in self._by_row]):
             self.rewrites += 1
-            touched.update(vector.prefixes)
+            touched.update(dict.fromkeys(vector.prefixes))
         return self._publish(touched)
 
     def state(self, prefix: Prefix) -> tuple[tuple[HopKey, ...], VectorState] | None:
         """Return a prefix's next hops and the state of their shares; None: it has no vector."""
-        key = self._keys.get(prefix)
-        if key is None:
+        vector = self._vector_of(prefix, self._solver.routes.get(prefix))
+        if vector is None:
             return None
-        vector = self._vectors[key]
         hops = tuple(vector.members.keys[at] for at in vector.used.tolist())
         return hops, self._smoother.state(vector.row, vector.columns)
 
     def vector(self, prefix: Prefix) -> int | None:
         """Return a number that is the same for prefixes of one vector; None: it has none."""
-        key = self._keys.get(prefix)
-        return None if key is None else self._vectors[key].row
+        found = self._vector_of(prefix, self._solver.routes.get(prefix))
+        return None if found is None else found.row
 
     # Sharing of vectors by prefixes
 
-    def _key(self, route: Route) -> _Key:
+    def _key(self, route: Route | None) -> _Key | None:
         """Return the key of a vector, stable from run to run: the destinations of its routes.
 
-        Prefixes with an advertised capacity of their own have a vector of their own.
+        Prefixes with an advertised capacity of their own have a vector of their own. None: routes
+        that are connected or discard have no vector.
         """
+        if route is None or route.nexthops is None or route.discard:
+            return None
         egress = self._solver.egress(route)
         own = len(egress) > 1 and any(np.isfinite(advertised) for _, _, advertised in egress)
         return (tuple((area, node) for area, node, _ in egress), route.prefix if own else None)
 
-    def _join(self, prefix: Prefix, route: Route) -> _Key:
-        assert route.nexthops is not None
-        key = self._key(route)
+    def _key_of(self, prefix: Prefix, route: Route | None) -> _Key | None:
+        """Return the key of the vector that a prefix has joined with this route."""
+        return self._keys.get(prefix) or _plain_key(route)
+
+    def _vector_of(self, prefix: Prefix, route: Route | None) -> _AdaptedVector | None:
+        key = self._key_of(prefix, route)
+        return None if key is None else self._vectors.get(key)
+
+    def _join(self, prefix: Prefix, key: _Key | None, route: Route | None) -> None:
+        if key is None or route is None or route.nexthops is None:
+            return
+        if key != _plain_key(route):
+            self._keys[prefix] = key
         vector = self._vectors.get(key)
         if vector is None:
             nowhere = np.zeros(0, np.int64)
@@ -159,29 +179,44 @@ class AdaptedRoutes:
             )
             self._vectors[key] = self._by_row[vector.row] = vector
             self._of_egress(key)[key] = None
-        vector.prefixes[prefix] = None
-        self._keys[prefix] = vector.key  # one object for all of its prefixes
-        return vector.key
+        vector.prefixes.append(prefix)
+        vector.count += 1
 
-    def _leave(self, prefix: Prefix) -> None:
-        key = self._keys.pop(prefix, None)
-        if key is not None:
+    def _leave(self, prefix: Prefix, key: _Key | None) -> None:
+        if key is None:
+            return
+        self._keys.pop(prefix, None)
+        vector = self._vectors[key]
+        vector.count -= 1
+        if not vector.count:
+            self._left[key] = None
+
+    def _sweep(self, joined: Iterable[_Key]) -> None:
+        """Remove vectors without a prefix, and prefixes that have left."""
+        for key in joined:
             vector = self._vectors[key]
-            del vector.prefixes[prefix]
-            if not vector.prefixes:
-                self._left[key] = None
-
-    def _sweep(self) -> None:
-        """Remove vectors without a prefix."""
+            if len(vector.prefixes) > 2 * vector.count + _SPARE:
+                vector.prefixes = [at for at in dict.fromkeys(vector.prefixes) if self._in(at, key)]
         left, self._left = self._left, {}
         for key in left:
-            if self._vectors[key].prefixes:
+            if self._vectors[key].count:
                 continue
             row = self._vectors.pop(key).row
             self._smoother.remove(row)
             del self._by_row[row], self._of_egress(key)[key]
             if len(key[0]) == 1 and not self._by_node[key[0][0]]:
                 del self._by_node[key[0][0]]
+
+    def _in(self, prefix: Prefix, key: _Key) -> bool:
+        """Whether a prefix belongs to a vector."""
+        return self._key_of(prefix, self._solver.routes.get(prefix)) == key
+
+    def _one_of(self, vector: _AdaptedVector) -> Route:
+        """Return the route of one of the prefixes of a vector."""
+        prefixes = vector.prefixes
+        while not self._in(prefixes[-1], vector.key):
+            prefixes.pop()
+        return self._solver.routes[prefixes[-1]]
 
     def _of_egress(self, key: _Key) -> dict[_Key, None]:
         """Return the vectors with the same egress node, or all those with several."""
@@ -220,7 +255,7 @@ class AdaptedRoutes:
 
     def _refresh(self, vector: _AdaptedVector) -> _Fed | None:
         """Return capacity and remaining capacity of a vector's paths (M,); None: unchanged."""
-        route = self._solver.routes[next(iter(vector.prefixes))]
+        route = self._one_of(vector)
         target = route.nexthops
         assert target is not None
         baseline = self._solver.capacity_nexthops(route) or target
@@ -271,18 +306,29 @@ class AdaptedRoutes:
         """Make the routes of these prefixes; return those that changed."""
         changed: RouteDelta = {}
         for prefix in prefixes:
-            route = self._solver.routes.get(prefix)
+            route, before = self._solver.routes.get(prefix), self._programmed.get(prefix)
             if route is None:
-                if self._routes.pop(prefix, None) is not None:
+                if before is not None:
                     changed[prefix] = None
                 continue
-            key = self._keys.get(prefix)
-            if key is not None:
-                route = replace(route, nexthops=self._vectors[key].programmed)
-            before = self._routes.get(prefix)
+            vector = self._vector_of(prefix, route)
+            if vector is not None:
+                route = _with_hops(route, vector.programmed)
             if before is None or before.nexthops is not route.nexthops or before != route:
-                self._routes[prefix] = changed[prefix] = route
+                changed[prefix] = route
         return changed
+
+
+def _plain_key(route: Route | None) -> _Key | None:
+    """Return the key of a route to a single node of an area; None: it has no vector, or another."""
+    if route is None or route.nexthops is None or route.discard:
+        return None
+    area = 0 if route.area is None else route.area
+    return (tuple([(area, node) for node in route.destinations]), None)
+
+
+def _with_hops(route: Route, hops: NextHopSet | None) -> Route:
+    return Route(route.prefix, route.metric, route.path_type, route.area, hops, route.destinations)
 
 
 def _arrays(hops: NextHopSet) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:

@@ -46,10 +46,15 @@ class RoutingTable:
         self._preferences = dict(preferences)
         return self._choose(dict.fromkeys(chain.from_iterable(self._candidates.values())))
 
-    def take(self, source: str, changed: RouteDelta) -> RouteDelta:
-        """Process changed routes of a source (None: withdrawn); return the changed best routes."""
+    def routes_of(self, source: str) -> Mapping[Prefix, Route]:
+        """The present routes of a source: what it passed on to ``take``."""
         if source not in self._candidates:
             self._add(source)
+        return self._candidates[source]
+
+    def take(self, source: str, changed: RouteDelta) -> RouteDelta:
+        """Process changed routes of a source (None: withdrawn); return the changed best routes."""
+        self.routes_of(source)
         known = self._candidates[source]
         if known is self._routes:
             return self._take_all(changed)

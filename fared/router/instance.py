@@ -48,7 +48,9 @@ class ProtocolInstance:
         engine_settings: EngineSettings,
         rng: Rng,
         settings: SolverSettings,
+        programmed: Mapping[Prefix, Route],
     ) -> None:
+        """``programmed``: the routes of this protocol in the routing table."""
         started = protocol.start(engine_settings, rng)
         self.protocol = protocol
         self.engine: Engine = started.engine
@@ -58,6 +60,7 @@ class ProtocolInstance:
         }
         self.dirty = True
         """Whether anything changed since the solvers ran."""
+        self._programmed = programmed
         self.adapted: dict[int, AdaptedRoutes] = {}
         """By family, where weights follow load."""
         self._all_changed = False
@@ -85,10 +88,13 @@ class ProtocolInstance:
         """The full adjacencies of this router, in all families and areas."""
         return (link for links in self._local_links.values() for link in links)
 
-    def routes(self, family: int) -> Mapping[Prefix, Route]:
-        """The routes of a family to program."""
-        adapted = self.adapted.get(family)
-        return self.solvers[family].routes if adapted is None else adapted.routes
+    @property
+    def routes(self) -> Mapping[Prefix, Route]:
+        """The routes to program, of all families."""
+        if self.adapted:
+            return self._programmed
+        first, *others = [solver.routes for solver in self.solvers.values()]
+        return {**first, **others[0]} if others else first
 
     def progress(self) -> AdjacencyProgress:
         """Interfaces without a neighbor, with one, and neighbors still forming."""
@@ -180,7 +186,7 @@ class ProtocolInstance:
             known = self.adapted.get(family)
             wanted = (settings.adaptation, settings.flows)
             if known is None or (known.settings, known.flows) != wanted:
-                self.adapted[family] = AdaptedRoutes(solver)
+                self.adapted[family] = AdaptedRoutes(solver, self._programmed)
                 self._all_changed = True
 
     def apply_settings(self, settings: SolverSettings) -> None:

@@ -50,14 +50,16 @@ class Router:
     ) -> None:
         """``protocols`` are those available. Raises ValueError if none is configured."""
         self.settings = settings
+        self.table = RoutingTable()
         self.instances = {
-            name: ProtocolInstance(protocols[name], part, rng, settings.solver)
+            name: ProtocolInstance(
+                protocols[name], part, rng, settings.solver, self.table.routes_of(name)
+            )
             for name, part in settings.protocols.items()
         }
         """By protocol."""
         if not self.instances:
             raise ValueError("a router runs at least one protocol")
-        self.table = RoutingTable()
         self.table.prefer(self.preferences)
         self.planner = FibPlanner(settings.fib)
         self.schedule = Schedule(settings.backoff)

@@ -87,7 +87,7 @@ class Timed:
         self.tell(description(ME, OTHER))
         self.tell(description(OTHER, ME, (FAR,)))
         self.run(10)
-        assert self.router.instances[ISIS].routes(4)[FAR.prefix].nexthops is not None
+        assert self.router.instances[ISIS].routes[FAR.prefix].nexthops is not None
 
     @property
     def computed(self) -> int:
@@ -158,7 +158,7 @@ def test_a_capacity_announced_with_a_prefix_counts_at_once():
     timed.run(0.002)
     timed.tell(announcing(4e8))
     timed.run(CAPACITY_GAP + 0.002)
-    (hop,) = timed.router.instances[ISIS].routes(4)[FAR.prefix].nexthops.hops
+    (hop,) = timed.router.instances[ISIS].routes[FAR.prefix].nexthops.hops
     assert hop.capacity == pytest.approx(4e8)
 
 

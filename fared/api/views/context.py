@@ -257,8 +257,7 @@ class ViewContext(msgspec.Struct, dict=True):
         if len(self.instances) > 1:
             return self.router.table.routes
         (instance,) = self.instances
-        tables = [instance.routes(family) for family in instance.solvers]
-        return {prefix: route for table in tables for prefix, route in table.items()}
+        return instance.routes
 
     def instance_of(self, prefix: Prefix) -> ProtocolInstance:
         """Return the protocol of the route to a prefix of the table."""

@@ -82,8 +82,7 @@ def _rest(context: ViewContext) -> Iterator[schema.TableSize]:
     for instance in context.instances:
         prefixes = instance.engine.prefix_limit
         yield _size("prefixes", prefixes.entries, instance.name, None, prefixes)
-        routes = sum(len(instance.routes(family)) for family in instance.solvers)
-        yield _size("rib", routes, instance.name)
+        yield _size("rib", len(instance.routes), instance.name)
     if context.proto is None:
         installed = context.router.planner.installed
         yield _size("routes", len(installed.routes), None)
