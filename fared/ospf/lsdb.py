@@ -158,6 +158,7 @@ class Lsdb:
     """
 
     __slots__ = (
+        "_router",
         "area",
         "described",
         "entries",
@@ -181,6 +182,7 @@ class Lsdb:
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None
         self.version = 0
+        self._router = 0
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -191,6 +193,16 @@ class Lsdb:
     def get(self, key: LsaKey) -> LsaEntry | None:
         """Look up an LSA by its key (§12.2)."""
         return self.entries.get(key)
+
+    def shared(self, key: LsaKey) -> LsaKey:
+        """Return the key with the integer of the last router, if it has the same.
+
+        A router may originate a hundred thousand LSAs.
+        """
+        if key.advertising_router != self._router:
+            self._router = key.advertising_router
+            return key
+        return LsaKey(key.ls_type, key.link_state_id, self._router)
 
     def instances(self) -> dict[bytes, LsaEntry]:
         """All LSAs by instance, kept up to date until ``described`` is None again."""

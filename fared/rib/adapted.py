@@ -296,9 +296,11 @@ class AdaptedRoutes:
         for vector, row in zip(vectors, quantised, strict=True):
             weights = np.zeros(len(vector.members.keys), np.int64)
             weights[vector.used] = row[vector.columns]
-            made = SolvedHops(vector.members, vector.left, weights)
+            made: NextHopSet = SolvedHops(vector.members, vector.left, weights)
             if vector.programmed is None or vector.programmed.key != made.key:
-                vector.programmed = made
+                # Without load the weights are those of the solver, and so are the routes: without
+                # an object of its own each.
+                vector.programmed = vector.target if _equal(vector.target, made) else made
                 changed.append(vector)
         return changed
 
@@ -327,7 +329,14 @@ def _plain_key(route: Route | None) -> _Key | None:
     return (tuple([(area, node) for node in route.destinations]), None)
 
 
+def _equal(solved: NextHopSet, made: NextHopSet) -> bool:
+    (members, _, weights), (ours, _, quantised) = _arrays(solved), _arrays(made)
+    return members.keys == ours.keys and np.array_equal(weights, quantised)
+
+
 def _with_hops(route: Route, hops: NextHopSet | None) -> Route:
+    if route.nexthops is hops:
+        return route
     return Route(route.prefix, route.metric, route.path_type, route.area, hops, route.destinations)
 
 

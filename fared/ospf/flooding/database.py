@@ -77,7 +77,8 @@ class Database:
         instance = self._instance
         old = lsdb.entries.get(key)
         # The key of the old instance is kept, so that one object serves the dictionary and both.
-        entry = LsaEntry(lsdb, key if old is None else old.key, raw, instance.process.now)
+        key = lsdb.shared(key) if old is None else old.key
+        entry = LsaEntry(lsdb, key, raw, instance.process.now)
         entry.flooded_in = flooded_in
         entry.body = body
         changed = True

@@ -8,7 +8,7 @@ LSAs (RFC 7684) are attached to the summary of the same router and prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from fared.core.ids import AreaId, NodeId, Prefix, ipv4_prefix, mask_length
 from fared.core.units import sane_capacity
+from fared.core.wire import DecodeError
 from fared.ospf.instance import Instance
 from fared.ospf.lsdb import LsaEntry
 from fared.ospf.packet.bodies import AsExternalLsa, SummaryLsa
-from fared.ospf.packet.body import LsaBody, opaque_type
+from fared.ospf.packet.body import LsaBody, decode_body, opaque_type
 from fared.ospf.packet.extended_prefix import ExtendedPrefixLsa, RouteType
 from fared.ospf.packet.lsa import LS_INFINITY, LsaKey, LsType
 from fared.ospf.packet.opaque import OpaqueType
@@ -72,8 +73,6 @@ class Reachability:
         self._instance = instance
         self._process = instance.process
         self._borders: dict[RouterKey, _AdvertisedBeyond] = {}
-        self._externals: dict[int, dict[LsaKey, PrefixReachability]] = {}
-        """By AS boundary router, as seen from there."""
         self._asbr_areas: dict[int, dict[AreaId, None]] = {}
         """Areas in which a router sets the E-bit: it is an AS boundary router (§12.4.1)."""
         self._asbr_summaries: dict[int, dict[tuple[RouterKey, LsaKey], None]] = {}
@@ -131,9 +130,18 @@ class Reachability:
             del known[area]
             if not known:
                 del self._asbr_areas[router]
-        for key, external in self._externals.get(router, {}).items():
+        for key, external in self._externals(router):
             item = external if is_asbr and self._floods(area) else None
             self._change((area, router), key, item, cause)
+
+    def _externals(self, router: int) -> Iterator[tuple[LsaKey, PrefixReachability]]:
+        """The externals of an AS boundary router, as seen from there: decoded again, not kept."""
+        now = self._process.now
+        for key, entry in self._instance.as_scope.entries.items():
+            if key.advertising_router == router and key.ls_type == LsType.AS_EXTERNAL:
+                item = None if entry.is_maxage(now) else _read_external(key, _body(entry))
+                if item is not None:
+                    yield key, item
 
     def _change(
         self, at: RouterKey, source: Source, item: PrefixReachability | None, cause: Cause
@@ -197,25 +205,17 @@ class Reachability:
             return False
         if before is not None:
             _discard(self._asbr_summaries, before[0], (at, key))
-            for external in self._externals.get(before[0], ()):
+            for external, _ in self._externals(before[0]):
                 self._change(at, (external, key), None, cause)
         if route is not None:
             self._asbr_summaries.setdefault(route[0], {})[at, key] = None
-            for external, item in self._externals.get(route[0], {}).items():
+            for external, item in self._externals(route[0]):
                 self._via_border(at, key, external, item, cause)
         return True
 
     def _external(self, key: LsaKey, item: PrefixReachability | None, cause: Cause) -> None:
         """Process an AS-external LSA: attach it to all paths to its ASBR (§16.4 (3))."""
         router = key.advertising_router
-        known = self._externals.setdefault(router, {})
-        before = known.pop(key, None)
-        if item is not None:
-            known[key] = item
-        if not known:
-            del self._externals[router]
-        if before == item:
-            return
         for area in self._asbr_areas.get(router, ()):
             reachable = item if self._floods(area) else None
             self._change((area, router), key, reachable, cause)
@@ -259,6 +259,16 @@ class Reachability:
         """The AS boundary routers of other areas that a border router advertises, with costs."""
         border = self._borders.get((area, router))
         return () if border is None else tuple(sorted(border.asbrs.values()))
+
+
+def _body(entry: LsaEntry) -> LsaBody | None:
+    """The decoded body; None if it cannot be decoded."""
+    if entry.body is not None:
+        return entry.body
+    try:
+        return decode_body(entry.lsa)
+    except DecodeError:
+        return None
 
 
 def _discard(index: dict[_K, dict[_V, _W]], at: _K, key: _V) -> None:
