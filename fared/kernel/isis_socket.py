@@ -17,7 +17,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,11 +31,13 @@ from fared.kernel.packet_sockets import (
 )
 from fared.kernel.socketfilter import (
     ALL,
+    AND,
     EQUAL,
     LOAD_BYTE,
     LOAD_HALF,
     PACKET_TYPE,
     RETURN,
+    Instruction,
     attach_filter,
 )
 
@@ -53,21 +55,35 @@ _PACKET_ADD_MEMBERSHIP, _PACKET_IGNORE_OUTGOING = 1, 23
 _PACKET_MR_MULTICAST = 0
 _ETHERNET = 1  # ARPHRD_ETHER
 
-_ONLY_ISIS = (
-    (LOAD_BYTE, 0, 0, PACKET_TYPE),
-    (EQUAL, 6, 0, socket.PACKET_OTHERHOST),
-    (EQUAL, 5, 0, socket.PACKET_OUTGOING),
-    (LOAD_HALF, 0, 0, _HEADER.size),
-    (EQUAL, 0, 3, 0xFEFE),
-    (LOAD_HALF, 0, 0, _HEADER.size + 2),
-    (EQUAL, 0, 1, 0x03 << 8 | _ISIS),
-    (RETURN, 0, 0, ALL),
-    (RETURN, 0, 0, 0),
-)
-
-
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
+
+
+def _program(hello: int, other: int) -> tuple[Instruction, ...]:
+    """Keep so many bytes of hellos, and of other PDUs; drop what is not IS-IS, or for others."""
+    kinds = (
+        (LOAD_BYTE, 0, 0, _PDU + _PDU_TYPE),
+        (AND, 0, 0, _TYPE_BITS),
+        *((EQUAL, 3 - number, 0, kind) for number, kind in enumerate(_HELLOS)),
+        (RETURN, 0, 0, other),
+    )
+    if hello == other:
+        kinds = ()
+    drop = len(kinds) + 1
+    return (
+        (LOAD_BYTE, 0, 0, PACKET_TYPE),
+        (EQUAL, drop + 5, 0, socket.PACKET_OTHERHOST),
+        (EQUAL, drop + 4, 0, socket.PACKET_OUTGOING),
+        (LOAD_HALF, 0, 0, _HEADER.size),
+        (EQUAL, 0, drop + 2, 0xFEFE),
+        (LOAD_HALF, 0, 0, _HEADER.size + 2),
+        (EQUAL, 0, drop, 0x03 << 8 | _ISIS),
+        *kinds,
+        (RETURN, 0, 0, hello),
+        (RETURN, 0, 0, 0),
+    )
+
+
 _KINDS: Mapping[int, str] = MappingProxyType(
     {
         15: "l1-lan-hello",
@@ -81,6 +97,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
         27: "l2-psnp",
     }
 )
+_ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _program(0, ALL)
 
 
 class IsisFrame(NamedTuple):
@@ -136,12 +153,13 @@ class IsisSockets(PacketSockets):
         return _KINDS.get(number, "unknown")
 
     def _open(self, ifindex: int) -> Sockets:
-        plain = _open_one(ifindex, ETH_P_802_2)
-        try:
-            return plain, _open_one(ifindex, ETHERTYPE_LLC)
-        except OSError:
-            plain.close()
-            raise
+        return _open_both(ifindex, _ONLY_ISIS)
+
+    def _open_hellos(self, ifindex: int) -> Sockets:
+        return _open_both(ifindex, _ONLY_HELLOS)
+
+    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        attach_filter(sock, _ONLY_ISIS if hellos else _NO_HELLOS)
 
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send to a MAC address; a PDU may be as long as the MTU less 3 bytes of LLC header."""
@@ -155,12 +173,21 @@ class IsisSockets(PacketSockets):
         return None if found is None else PacketReceived(ifindex, *found)
 
 
-def _open_one(ifindex: int, protocol: int) -> socket.socket:
+def _open_both(ifindex: int, program: Sequence[Instruction]) -> Sockets:
+    plain = _open_one(ifindex, ETH_P_802_2, program)
+    try:
+        return plain, _open_one(ifindex, ETHERTYPE_LLC, program)
+    except OSError:
+        plain.close()
+        raise
+
+
+def _open_one(ifindex: int, protocol: int, program: Sequence[Instruction]) -> socket.socket:
     kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
     # A socket of protocol 0 receives nothing: filter and groups are set before the first frame.
     sock = socket.socket(socket.AF_PACKET, kind, 0)
     try:
-        attach_filter(sock, _ONLY_ISIS)
+        attach_filter(sock, program)
         try:
             sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         except OSError as error:  # before Linux 4.20, where the filter drops our own frames

@@ -22,6 +22,15 @@ from fared.kernel.packet_sockets import (
     Sockets,
     enlarge_buffer,
 )
+from fared.kernel.socketfilter import (
+    ALL,
+    EQUAL,
+    LENGTH_OF_IPV4,
+    LOAD_BYTE_BEHIND,
+    RETURN,
+    attach_filter,
+    detach_filter,
+)
 
 IPPROTO_OSPF = 89
 ALL_SPF_ROUTERS = 0xE000_0005
@@ -42,6 +51,14 @@ _KINDS: Mapping[bytes, str] = MappingProxyType(
         b"\x05": "ls-ack",
     }
 )
+_HELLO = 1
+_IF_HELLO = (
+    (LENGTH_OF_IPV4, 0, 0, 0),
+    (LOAD_BYTE_BEHIND, 0, 0, 1),
+    (EQUAL, 0, 1, _HELLO),
+)
+_ONLY_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, ALL), (RETURN, 0, 0, 0))
+_NO_HELLOS = (*_IF_HELLO, (RETURN, 0, 0, 0), (RETURN, 0, 0, ALL))
 _IPV4_HEADER = struct.Struct("!BxH4xBB2xII")
 _MULTICAST: Mapping[int, tuple[str, int]] = MappingProxyType(
     {
@@ -89,6 +106,26 @@ class OspfSockets(PacketSockets):
 
     def _open(self, ifindex: int) -> Sockets:
         return (_open(ifindex),)
+
+    def _open_hellos(self, ifindex: int) -> Sockets:
+        """Without joining the groups: a socket receives those that another one has joined."""
+        kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        sock = socket.socket(socket.AF_INET, kind, IPPROTO_OSPF)
+        try:
+            attach_filter(sock, _ONLY_HELLOS)
+            sock.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, ifindex)
+            _forget_others(sock)
+            enlarge_buffer(sock)
+        except OSError:
+            sock.close()
+            raise
+        return (sock,)
+
+    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        if hellos:
+            detach_filter(sock)
+        else:
+            attach_filter(sock, _NO_HELLOS)
 
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send from ``packet.source``; 0: the kernel chooses the address."""

@@ -3,6 +3,11 @@
 ``IsisSockets`` and ``OspfSockets`` derive from ``PacketSockets``; the daemon opens and reads them
 for its engines. All are non-blocking; each wake-up reads many packets, which halves the cost of
 each.
+
+While the packets of an interface arrive faster than they are read, its hellos have sockets of their
+own, which are read before the others: hellos that were dropped with the rest would end adjacencies.
+At other times hellos stay in order with the rest, which authentication by sequence numbers and
+adjacencies that form rely on.
 """
 
 from __future__ import annotations
@@ -31,6 +36,11 @@ _A_LOOK = 16
 """Packets read from a socket before the next one is looked at."""
 _SMALL = 128
 """Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
+_APART_ABOVE = 0.5
+"""The part of a socket's buffer that packets take when hellos get sockets of their own."""
+_TOGETHER_BELOW, _TOGETHER_AFTER = 0.125, 5.0
+"""Hellos lose them when less of the buffer was taken, and nothing dropped, in so many seconds."""
+_HELLOS_A_LOOK = 256
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("=9I")
 _ALLOCATED, _LIMIT, _DROPS = 0, 1, 8
@@ -44,8 +54,9 @@ class PacketSockets(ABC):
 
     ``callback`` gets each packet. ``counters``: ``received``, ``sent``, ``malformed``,
     ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU), ``receive-error-<ERRNO>``,
-    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``;
-    whoever queues packets adds ``dropped-<KIND>``.
+    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``,
+    ``hellos-apart`` (how often hellos got sockets of their own); whoever queues packets adds
+    ``dropped-<KIND>``.
     ``report`` is called when a socket cannot be opened, and when a retry
     succeeds.
     """
@@ -68,6 +79,14 @@ class PacketSockets(ABC):
         """Open the sockets of an interface and join the groups. Raises OSError."""
 
     @abstractmethod
+    def _open_hellos(self, ifindex: int) -> Sockets:
+        """Open sockets that receive hellos only. Raises OSError."""
+
+    @abstractmethod
+    def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        """Let a socket of ``_open`` receive hellos as well, or all else only. Raises OSError."""
+
+    @abstractmethod
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send one packet. Raises OSError."""
 
@@ -87,6 +106,8 @@ class PacketSockets(ABC):
         self._loop = loop or asyncio.get_running_loop()
         self._readers = readers or self._loop
         self._sockets: dict[int, Sockets] = {}
+        self._apart: dict[int, Sockets] = {}
+        """Sockets for hellos, of interfaces whose others are crowded."""
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
         self._again = Reopening(self._loop, self.open, report)
 
@@ -115,7 +136,7 @@ class PacketSockets(ABC):
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
         self._again.forget(ifindex)
-        for sock in self._sockets.pop(ifindex, ()):
+        for sock in (*self._sockets.pop(ifindex, ()), *self._apart.pop(ifindex, ())):
             self._readers.remove_reader(sock)
             sock.close()
 
@@ -149,11 +170,18 @@ class PacketSockets(ABC):
                 self._receive(ifindex, sock, WHOLE_QUEUE)
 
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
+        for hellos in self._apart.get(ifindex, ()):
+            self._read(ifindex, hellos, _HELLOS_A_LOOK)
+        if self._read(ifindex, sock, most) >= _A_LOOK and sock.fileno() >= 0:
+            self._look(ifindex, sock)
+
+    def _read(self, ifindex: int, sock: socket.socket, most: int) -> int:
+        """Read packets of a socket, at most ``most``; return how many they were."""
+        read = 0
         if sock.fileno() < 0:
-            return
-        for read, data in enumerate(arrived(sock, self.counters, most), 1):
-            if read == _A_LOOK:
-                self._count_overflow(sock)
+            return read
+        for data in arrived(sock, self.counters, most):
+            read += 1
             packet = self._packet(ifindex, data)
             if packet is None:
                 self.counters["malformed"] += 1
@@ -161,18 +189,62 @@ class PacketSockets(ABC):
             self.counters["received"] += 1
             self._callback(packet)
             if sock.fileno() < 0:
-                return  # the callback closed it
+                break  # the callback closed it
             if most == _A_LOOK and len(data) < _SMALL:
-                return
+                break
+        return read
 
-    def _count_overflow(self, sock: socket.socket) -> None:
-        """Count the packets that the kernel dropped since the last call, of a socket with many."""
+    def _look(self, ifindex: int, sock: socket.socket) -> None:
+        """Look at the buffer of a socket with many packets: how full, and what it dropped."""
         memory = _memory(sock)
-        dropped = memory[_DROPS] if memory else 0
-        new = dropped - self._dropped.get(sock, 0)
+        if not memory:
+            return
+        dropped = self._count_overflow(sock, memory)
+        crowded = memory[_ALLOCATED] > _APART_ABOVE * memory[_LIMIT]
+        if (dropped or crowded) and ifindex not in self._apart:
+            self._separate(ifindex)
+
+    def _count_overflow(self, sock: socket.socket, memory: tuple[int, ...]) -> int:
+        """Count the packets that the kernel dropped since the last call; return how many."""
+        new = memory[_DROPS] - self._dropped.get(sock, 0)
         if new:
-            self._dropped[sock] = dropped
+            self._dropped[sock] = memory[_DROPS]
             self.counters["receive-overflow"] += new
+        return new
+
+    def _separate(self, ifindex: int) -> None:
+        """Receive the hellos of an interface in sockets of their own."""
+        try:
+            found = self._open_hellos(ifindex)
+        except OSError as error:
+            count_error(self.counters, "open-error", error)
+            return
+        self._apart[ifindex] = found
+        for sock in found:
+            self._readers.add_reader(sock, self._read, ifindex, sock, _HELLOS_A_LOOK)
+        for sock in self._sockets[ifindex]:
+            self._receive_hellos(sock, hellos=False)
+        self.counters["hellos-apart"] += 1
+        self._loop.call_later(_TOGETHER_AFTER, self._rejoin, ifindex, found)
+
+    def _rejoin(self, ifindex: int, found: Sockets) -> None:
+        """Receive hellos with the other packets again, unless those still are too many."""
+        if self._apart.get(ifindex) is not found:
+            return
+        sockets = self._sockets[ifindex]
+        memories = [(sock, memory) for sock in sockets if (memory := _memory(sock))]
+        dropped = sum([self._count_overflow(sock, memory) for sock, memory in memories])
+        full = [memory[_ALLOCATED] > _TOGETHER_BELOW * memory[_LIMIT] for _, memory in memories]
+        if dropped or any(full):
+            self._loop.call_later(_TOGETHER_AFTER, self._rejoin, ifindex, found)
+            return
+        for sock in sockets:
+            self._receive_hellos(sock, hellos=True)
+        del self._apart[ifindex]
+        for sock in found:
+            self._read(ifindex, sock, WHOLE_QUEUE)
+            self._readers.remove_reader(sock)
+            sock.close()
 
 
 def enlarge_buffer(sock: socket.socket) -> None:

@@ -7,10 +7,15 @@ import socket
 import struct
 from collections.abc import Sequence
 
-_SO_ATTACH_FILTER = 26
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 
 LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30
 """Load from an offset, in network byte order."""
+LOAD_BYTE_BEHIND = 0x50
+"""Load from an offset behind the IPv4 header, of which ``LENGTH_OF_IPV4`` has taken the length."""
+LENGTH_OF_IPV4 = 0xB1
+"""Take the length of the IPv4 header at an offset."""
+AND = 0x54
 EQUAL = 0x15
 """Compare with the constant: skip ``then`` instructions if equal, ``otherwise`` if not."""
 RETURN = 0x06
@@ -29,3 +34,8 @@ def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
     buffer = ctypes.create_string_buffer(packed)
     fprog = struct.pack("@HP", len(program), ctypes.addressof(buffer))
     sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)
+
+
+def detach_filter(sock: socket.socket) -> None:
+    """Let the socket receive all packets again. Raises OSError."""
+    sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)

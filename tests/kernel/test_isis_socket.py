@@ -1,6 +1,8 @@
 """IS-IS frames between two namespaces: their receivers, their maximum length, and drops."""
 
+import socket
 import struct
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from fared.core.igp import PacketReceived, SendPacket
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
 from fared.isis.pdu.model import PduType
+from fared.kernel import packet_sockets
 from fared.kernel.isis_socket import (
     ETHERTYPE_LLC,
     LLC,
@@ -209,3 +212,40 @@ def test_the_types_of_pdus_have_the_names_of_the_counters():
     for kind in PduType:
         assert IsisSockets.kind(bytes((0x83, 27, 1, 0, kind))) == kind.label
     assert [IsisSockets.kind(data) for data in (b"", b"\x83\x1b\1\0\x1f")] == ["unknown"] * 2
+
+
+@pytest.mark.netns
+async def test_hellos_have_sockets_of_their_own_while_another_is_crowded(ends, monkeypatch):
+    """On either kind of frame; later all PDUs are in order again."""
+    monkeypatch.setattr(packet_sockets, "_TOGETHER_AFTER", 0.2)
+    a, b = ends
+    open_hellos = b.sockets._open_hellos
+
+    def open_there(ifindex: int):
+        with inside(b.name):
+            return open_hellos(ifindex)
+
+    monkeypatch.setattr(b.sockets, "_open_hellos", open_there)
+
+    def send(kind: int, count: int, size: int = 1000) -> None:
+        for _ in range(count):
+            a.send(1, ALL_ISS, ISIS + bytes((27, 1, 0, kind)) + bytes(size))
+
+    plain, _ = b.sockets._sockets[b.indexes[1]]
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+    send(PduType.L2_LSP, 500)
+    await loop_until(lambda: b.sockets.counters["hellos-apart"] == 1)
+    send(PduType.L2_LSP, 500)
+    hellos = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
+    for kind in hellos:
+        send(kind, 2)
+        send(kind, 1, 8000)
+    await loop_until(lambda: not b.sockets._apart)
+    kinds = Counter(packet.payload[4] for packet in b.got)
+    assert kinds[PduType.L2_LSP] < 1000
+    assert [kinds[kind] for kind in hellos] == [3, 3, 3]
+    before = len(b.got)
+    for kind in (PduType.L2_LSP, PduType.P2P_HELLO, PduType.L2_LSP):
+        send(kind, 1)
+    await loop_until(lambda: len(b.got) == before + 3)
+    assert b.sockets.counters["hellos-apart"] == 1

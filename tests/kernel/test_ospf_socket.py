@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fared.core.ids import parse_dotted
 from fared.core.igp import PacketReceived, SendPacket
+from fared.kernel import packet_sockets
 from fared.kernel.ospf_socket import (
     ALL_DR_ROUTERS,
     ALL_SPF_ROUTERS,
@@ -174,3 +175,47 @@ def test_the_types_of_packets_have_the_names_of_the_counters():
     for kind in PacketType:
         assert OspfSockets.kind(bytes((2, kind))) == kind.label
     assert [OspfSockets.kind(data) for data in (b"", b"\2", b"\2\x09")] == ["unknown"] * 3
+
+
+@pytest.mark.netns
+async def test_hellos_have_a_socket_of_their_own_while_the_other_is_crowded(ends, monkeypatch):
+    """None is lost with the rest, and they come before what waits; later all is in order again."""
+    monkeypatch.setattr(packet_sockets, "_TOGETHER_AFTER", 0.2)
+    ((a, _), (b, b_got)), ((a0, b0), _), (_, right) = ends
+    open_hellos = b._open_hellos
+
+    def open_there(ifindex: int):
+        with inside(right):
+            return open_hellos(ifindex)
+
+    monkeypatch.setattr(b, "_open_hellos", open_there)
+
+    def send(kind: int, count: int, size: int = 1000) -> None:
+        for n in range(count):
+            a.send(SendPacket(a0, ALL_SPF_ROUTERS, struct.pack("!BBH", 2, kind, n) + bytes(size)))
+
+    (sock,) = b._sockets[b0]
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+    send(4, 500)
+    await loop_until(lambda: b.counters["hellos-apart"] == 1)
+    send(4, 500)
+    overflows = b.counters["receive-overflow"]
+    send(1, 20, 40)
+    before = len(b_got)
+    (apart,) = b._apart[b0]
+    assert select.select([apart], [], [], 5.0)[0]
+    b._receive(b0, sock, 16)
+    kinds = [got.payload[1] for got in b_got[before:]]
+    hellos = kinds.index(4)
+    assert hellos >= 1
+    assert kinds == [1] * hellos + [4] * 16
+    await loop_until(lambda: not b._apart)
+    assert b.counters["receive-overflow"] > overflows
+    assert sum(got.payload[1] == 1 for got in b_got) == 20
+    before = len(b_got)
+    send(4, 1, 40)
+    send(1, 1, 40)
+    send(4, 1, 40)
+    await loop_until(lambda: len(b_got) == before + 3)
+    assert [got.payload[1] for got in b_got[before:]] == [4, 1, 4]
+    assert b.counters["hellos-apart"] == 1
