@@ -50,6 +50,7 @@ RATE, FLOWS = 500, 64
 """Packets/s of each stream, and over how many flows."""
 CALM = 0.5
 """Seconds for which all must stay right."""
+HELPER = "graceful-restart helper enable"
 DRAIN = 0.2
 """Seconds after which a packet that has not arrived is lost."""
 Row = dict[str, Any]
@@ -203,8 +204,14 @@ def running(file: Path, directory: Path) -> Iterator[Fabric]:
                 path.write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
                 node.cli("config", "reload")
             elif plan.node.kind == "frr" and not plan.isis:
-                lines = ("configure terminal", "router ospf", "graceful-restart helper enable")
+                lines = ("configure terminal", "router ospf", HELPER)
                 node.cli(*(word for line in lines for word in ("-c", line)))
+                # in its file, too: it is killed and started again
+                path = node.directory / "ospfd.conf"
+                text = path.read_text("utf-8")
+                path.write_text(
+                    text.replace("\nrouter ospf\n", f"\nrouter ospf\n {HELPER}\n"), "utf-8"
+                )
         yield fabric
 
 

@@ -186,3 +186,55 @@ def test_lsps_of_very_many_systems_leave_routes_hellos_and_memory_alone(tmp_path
         unharmed(pair, size, map(lsp, range(size.originators)), "isis")
     finally:
         pair.close()
+
+
+RATE, SECONDS = 15_000, 8.0
+"""Updates a second, and for how long: twice the dead interval."""
+
+
+def flood(send: sender, shots: list[bytes]) -> int:
+    """Send at ``RATE``, again and again the same; return how many packets it was."""
+    begun, sent = time.monotonic(), 0
+    while (passed := time.monotonic() - begun) < SECONDS:
+        for _ in range(max(0, min(512, int(passed * RATE) - sent))):
+            send(shots[sent % len(shots)])
+            sent += 1
+    return sent
+
+
+def outlived(pair: Pair, protocol: str, shots: list[bytes]) -> None:
+    """Flood far more than can be processed: hellos are read first, and no adjacency ends."""
+    victim, groups = pair.left, {"ospf": storms.OSPF, "isis": storms.ISIS}[protocol]
+    for daemon in (victim, pair.right):
+        daemon.prioritize()
+    before = victim.counters()
+    with sender(pair, protocol) as send:
+        sent = flood(send, shots)
+    after = victim.counters()
+    print(f"\n{protocol}: {sent} packets in {SECONDS:.0f} s; {after[groups.sockets]}")  # noqa: T201
+    ended = [row for row in victim.records() if row["event"] == "neighbor-changed"]
+    assert after[groups.transitions] == before[groups.transitions], ended[-3:]
+    assert not any(name.startswith("dropped-") and "hello" in name for name in after["sockets"])
+    wait_for(lambda: victim.full() == len(LINKS) == pair.right.full(), AFTER, "all neighbors full")
+    pair.await_routes(AFTER)
+
+
+def test_a_flood_of_updates_of_thirty_new_lsas_ends_no_adjacency(tmp_path: Path):
+    shots = [update(at, A_PACKET) for at in range(0, 120_000, A_PACKET)]
+    pair = Pair("fx", tmp_path)
+    try:
+        pair.start()
+        outlived(pair, "ospf", shots)
+        assert pair.left.counters()["sockets"]["hellos-apart"] >= 1
+    finally:
+        pair.close()
+
+
+def test_a_flood_of_lsps_ends_no_adjacency(tmp_path: Path):
+    shots = [lsp(number) for number in range(20_000)]
+    pair = IsisPair("fy", tmp_path)
+    try:
+        pair.start()
+        outlived(pair, "isis", shots)
+    finally:
+        pair.close()
