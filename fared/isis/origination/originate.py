@@ -6,7 +6,7 @@ generates each as soon as its throttle allows, so that a burst of events results
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from fared.core.ids import Prefix
@@ -17,10 +17,9 @@ from fared.isis.circuit import Circuit
 from fared.isis.ids import Level, LspId, fragment_of, lsp_id, pseudonode_of
 from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
-from fared.isis.neighbors import runs_level
 from fared.isis.origination import contents
+from fared.isis.origination.advertisements import LevelAdvertisements, replace_items
 from fared.isis.origination.fragments import (
-    ALONE,
     FragmentTable,
     Item,
     ItemKey,
@@ -39,24 +38,6 @@ _LSP_HEADER = 27
 _ROUTER = 0
 
 
-class _LevelAdvertisements:
-    """What this router advertises of itself in one level."""
-
-    def __init__(self, room: int) -> None:
-        self.table = FragmentTable(room)
-        self.circuits: dict[int, dict[ItemKey, Item]] = {}
-        """The adjacencies of each circuit."""
-        self.connected: dict[Prefix, dict[int, IpReach]] = {}
-        """Each prefix as advertised by each circuit."""
-        self.prefixes: dict[int, tuple[Prefix, ...]] = {}
-        self.redistributed: dict[Prefix, IpReach] = {}
-        self.leaked: dict[Prefix, IpReach] = {}
-
-    def all_prefixes(self) -> list[Prefix]:
-        """All entries of prefixes; some may occur several times."""
-        return [*self.connected, *self.redistributed, *self.leaked]
-
-
 class Originator:
     """The LSPs of this router and of the pseudonodes it is responsible for, in all levels."""
 
@@ -65,7 +46,8 @@ class Originator:
         self._process = instance.process
         self._generator = LspGenerator(instance, flooding, self._content)
         self._routers = {
-            level: _LevelAdvertisements(self._room(level)) for level in instance.databases
+            level: LevelAdvertisements(instance, level, self._room(level))
+            for level in instance.databases
         }
         self._announcer: Announcer[Circuit, Level] = Announcer(
             instance.process.timers,
@@ -195,9 +177,9 @@ class Originator:
         self._generator.configure()
         self._headers.update(self._routers)
         for level, router in self._routers.items():
-            for ifindex in {*self._instance.circuits, *router.circuits, *router.prefixes}:
+            for ifindex in {*self._instance.circuits, *router.circuits}:
                 self._dirty[level, ifindex] = None
-            self._refresh_prefixes(router, router.all_prefixes())
+            router.refresh_all_prefixes()
 
     def bandwidth_changed(self, circuit: Circuit) -> bool:
         """Advertise a changed capacity or load of a link if due; return whether to ``settle``."""
@@ -217,33 +199,19 @@ class Originator:
 
     def _announced_in(self, circuit: Circuit) -> list[Carrier[Level]]:
         """The levels and fragments in which the bandwidth of a link is advertised."""
-        carriers: list[Carrier[Level]] = []
-        for level, router in self._routers.items():
-            keys = router.circuits.get(circuit.ifindex, ())
-            carriers += [
-                Carrier(level, number)
-                for number in {router.table.number_of(key) for key in keys}
-                if number is not None
-            ]
-        return carriers
+        return [
+            Carrier(level, number)
+            for level, router in self._routers.items()
+            for number in router.fragments_of(circuit.ifindex)
+        ]
 
     def leak(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
         """Advertise a prefix of the other level in this one, or withdraw it (RFC 5302)."""
-        router = self._routers[level]
-        if reach is None:
-            router.leaked.pop(prefix, None)
-        else:
-            router.leaked[prefix] = reach
-        self._refresh_prefixes(router, (prefix,))
+        self._routers[level].leak(prefix, reach)
 
     def redistribute(self, level: Level, prefix: Prefix, reach: IpReach | None) -> None:
         """Advertise a prefix of another source in a level, or withdraw it."""
-        router = self._routers[level]
-        if reach is None:
-            router.redistributed.pop(prefix, None)
-        else:
-            router.redistributed[prefix] = reach
-        self._refresh_prefixes(router, (prefix,))
+        self._routers[level].redistribute(prefix, reach)
 
     def offer(self, items: Mapping[int, bytes]) -> None:
         """Advertise information of an application in all levels, instead of the former one."""
@@ -257,7 +225,7 @@ class Originator:
             for number, piece in pieces_of(item, value)
         }
         for router in self._routers.values():
-            _replace(router.table, self._information, wanted)
+            replace_items(router.table, self._information, wanted)
         self._information = wanted
 
     def renew(self, level: Level, identifier: LspId) -> None:
@@ -283,7 +251,8 @@ class Originator:
                 self._dirty[level, circuit.ifindex] = None
         dirty, self._dirty = self._dirty, {}
         for level, ifindex in dirty:
-            self._update_circuit(level, ifindex)
+            running = self._routers[level].update_circuit(ifindex)
+            self._update_pseudonode(level, ifindex, running)
         headers, self._headers = self._headers, set()
         for level in sorted(headers):
             self._renew_header(level)
@@ -306,61 +275,6 @@ class Originator:
             )
         self._omitted[key] = table.omitted
 
-    def _update_circuit(self, level: Level, ifindex: int) -> None:
-        """Update the entries of a circuit (§7.3.7, §7.3.9)."""
-        instance, router = self._instance, self._routers[level]
-        circuit = instance.circuits.get(ifindex)
-        runs = circuit is not None and runs_level(instance, circuit, level)
-        adjacent: dict[ItemKey, Item] = {}
-        prefixes: dict[Prefix, IpReach] = {}
-        if circuit is not None and runs:
-            adjacent = dict(contents.adjacency_items(instance, circuit, level))
-            for family in instance.settings.families:
-                prefixes.update(contents.connected(circuit, family))
-            prefixes = self._with_bier(circuit, prefixes)
-        _replace(router.table, router.circuits.get(ifindex, {}), adjacent)
-        router.circuits[ifindex] = adjacent
-        # a prefix may be on several circuits; the lowest metric is advertised
-        before = router.prefixes.get(ifindex, ())
-        for prefix in before:
-            known = router.connected[prefix]
-            known.pop(ifindex, None)
-            if not known:
-                del router.connected[prefix]
-        for prefix, reach in prefixes.items():
-            router.connected.setdefault(prefix, {})[ifindex] = reach
-        router.prefixes[ifindex] = tuple(prefixes)
-        self._refresh_prefixes(router, dict.fromkeys((*before, *prefixes)))
-        if circuit is None:
-            del router.circuits[ifindex], router.prefixes[ifindex]
-        self._update_pseudonode(level, ifindex, circuit if runs else None)
-
-    def _with_bier(
-        self, circuit: Circuit, prefixes: dict[Prefix, IpReach]
-    ) -> dict[Prefix, IpReach]:
-        settings = self._instance.settings.bier
-        if settings is None:
-            return prefixes
-        from fared.isis.origination.bier import with_bier  # noqa: PLC0415 - where BIER runs
-
-        return with_bier(self._instance, settings, circuit, prefixes)
-
-    def _refresh_prefixes(self, router: _LevelAdvertisements, prefixes: Iterable[Prefix]) -> None:
-        """Update prefixes in the LSP: connected ones first, then redistributed, then leaked."""
-        instance = self._instance
-        for prefix in prefixes:
-            key, stale = contents.prefix_keys(instance, prefix)
-            router.table.remove(stale)
-            own = router.connected.get(prefix)
-            other = router.redistributed.get(prefix) or router.leaked.get(prefix)
-            if own:
-                group, reach = min(own.items(), key=lambda known: (known[1].metric, known[0]))
-                router.table.put(key, contents.prefix_item(instance, reach, group))
-            elif other is not None:
-                router.table.put(key, contents.prefix_item(instance, other, ALONE))
-            else:
-                router.table.remove(key)
-
     def _update_pseudonode(self, level: Level, ifindex: int, circuit: Circuit | None) -> None:
         """The pseudonode LSP of a LAN, while this router is its DIS and not alone (§7.3.8)."""
         instance = self._instance
@@ -376,7 +290,7 @@ class Originator:
             self._networks[key] = FragmentTable(self._room(level))
             self._network_of[level, ifindex] = number
         wanted = dict(contents.pseudonode_items(instance, circuit, level))
-        _replace(self._networks[key], self._networks[key].items.keys(), wanted)
+        replace_items(self._networks[key], self._networks[key].items.keys(), wanted)
 
     def _drop_network(self, level: Level, ifindex: int) -> None:
         number = self._network_of.pop((level, ifindex))
@@ -417,12 +331,3 @@ class Originator:
         """Bytes of TLVs in one LSP, the largest possible authentication subtracted."""
         settings = self._instance.settings
         return settings.lsp_mtu - _LSP_HEADER - keyring_size(settings.lsp_keys(level))
-
-
-def _replace(table: FragmentTable, before: Iterable[ItemKey], wanted: dict[ItemKey, Item]) -> None:
-    """Replace entries in a table."""
-    for key in list(before):
-        if key not in wanted:
-            table.remove(key)
-    for key, item in wanted.items():
-        table.put(key, item)
