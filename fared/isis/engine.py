@@ -184,6 +184,7 @@ class IsisEngine:
             overloaded=self._originator.overloaded,
             attached=self._originator.attached,
             hostnames={level: self._ted.hostnames(level) for level in self._instance.databases},
+            waiting=self._flooding.waiting(),
             restarted=self._restarter.last,
             topologies=self._flooding.dynamic.views(),
         )

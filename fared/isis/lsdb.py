@@ -1,4 +1,4 @@
-"""The link state database of one level: LSPs with their flooding flags (ISO 10589 §7.3).
+"""The link state database of one level (ISO 10589 §7.3).
 
 An entry keeps the received bytes, which are flooded unchanged except for the remaining lifetime
 (§7.3.14), beside the decoded LSP.
@@ -41,9 +41,8 @@ class StoredLsp(msgspec.Struct, eq=False):
     """One LSP of the database.
 
     ``expires`` is the engine time at which its remaining lifetime reaches zero. ``purged``: only
-    the header of a purged LSP, kept for ``ZERO_AGE_LIFETIME``. ``srm`` and ``ssn`` hold the
-    ifindexes of circuits on which it is to be sent (on point-to-point circuits until it is
-    acknowledged), or acknowledged in a PSNP. ``timer`` is its next event (refresh, expiry,
+    the header of a purged LSP, kept for ``ZERO_AGE_LIFETIME``. Its SRM and SSN flags are in the
+    queues of circuits (``update.circuit_tx``). ``timer`` is its next event (refresh, expiry,
     removal). A new instance is a new object: entries are never modified.
     """
 
@@ -55,8 +54,6 @@ class StoredLsp(msgspec.Struct, eq=False):
     lsp: Lsp
     own: bool = False
     purged: bool = False
-    srm: set[int] = msgspec.field(default_factory=set)
-    ssn: set[int] = msgspec.field(default_factory=set)
     timer: Timer | None = None
     since: float = 0.0
     """Engine time at which it arrived or was generated."""

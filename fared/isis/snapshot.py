@@ -158,19 +158,18 @@ def take_snapshot(
     overloaded: bool,
     attached: bool,
     hostnames: Mapping[Level, Mapping[int, str]],
+    waiting: Mapping[int, int],
     restarted: RestartEnded | None = None,
     topologies: tuple[TopologyView, ...] = (),
 ) -> IsisSnapshot:
-    """Copy the visible state of the live engine. ``hostnames``: by level and system id."""
+    """Copy the visible state of the live engine. ``hostnames``: by level and system id.
+
+    ``waiting``: LSPs still to be sent or acknowledged, by ifindex.
+    """
     settings = instance.settings
     names = {
         system: name for _, known in sorted(hostnames.items()) for system, name in known.items()
     }
-    waiting: dict[int, int] = {}
-    for lsdb in instance.databases.values():
-        for entry in lsdb.entries.values():
-            for ifindex in entry.srm:
-                waiting[ifindex] = waiting.get(ifindex, 0) + 1
     return IsisSnapshot(
         system_id=instance.system_id,
         restarts=instance.settings.restarts,

@@ -155,16 +155,14 @@ class Router:
         return {e.lsp_id: (e.sequence_number, text_of(e)) for e in entries if not e.purged}
 
     def flags(self) -> int:
-        """The number of flags set; those in LSPs and those in queues must be equal."""
-        entries = self.instance.databases[TWO].ordered()
-        in_lsps = sum(len(e.srm) + len(e.ssn) for e in entries)
+        """The number of flags set, of LSPs in the database."""
         states = self.flooding._lsp_transmitter.active(TWO)
-        kept = {e.lsp_id for e in entries}
-        in_queues = sum(
-            len(s.pending) + len(s.unacknowledged) + len(kept & s.acks.keys()) for s in states
-        )
-        assert in_lsps == in_queues
-        return in_lsps
+        kept = self.instance.databases[TWO].entries.keys()
+        for queue in states:
+            assert (
+                queue.pending.keys() | queue.unacknowledged.keys() | queue.deferred.keys() <= kept
+            )
+        return sum(queue.waiting + len(kept & queue.acks.keys()) for queue in states)
 
     @property
     def counts(self) -> Counter[str]:

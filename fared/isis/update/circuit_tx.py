@@ -1,8 +1,8 @@
 """The SRM and SSN flags of each circuit (ISO 10589 §7.3.15): which LSPs to send and acknowledge.
 
-The flags are stored twice: in the LSP, for views of the database, and here, so that a flush visits
-flagged LSPs only. A ``CircuitTx`` exists while the circuit has
-an adjacency, with an ``SrmSsnQueue`` for each level of it.
+An LSP has no flags of its own: they are kept here alone, so that a flush visits flagged LSPs only,
+and an LSP of a large fabric takes no memory for each circuit. A ``CircuitTx`` exists while the
+circuit has an adjacency, with an ``SrmSsnQueue`` for each level of it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     """Sets of CSNPs still to be sent at a short interval, for a new router on the LAN."""
 
     @property
+    def waiting(self) -> int:
+        """The number of LSPs whose SRM flag is set."""
+        return len(self.pending) + len(self.unacknowledged) + len(self.deferred)
+
+    @property
     def reliable(self) -> bool:
         """Whether LSPs are retransmitted until acknowledged: on point-to-point circuits."""
         return not self.circuit.broadcast
@@ -76,8 +81,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self.requests.pop(lsp_id, None)
         self.deferred.pop(lsp_id, None)
         self.pending[lsp_id] = None
-        entry.srm.add(self.circuit.ifindex)
-        entry.ssn.discard(self.circuit.ifindex)
 
     def defer(self, entry: StoredLsp, due: float) -> bool:
         """Send this LSP at ``due``, unless the neighbor has shown by then that it has it.
@@ -86,8 +89,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """
         self.received(entry.lsp_id)
         self.deferred[entry.lsp_id] = due
-        entry.srm.add(self.circuit.ifindex)
-        entry.ssn.discard(self.circuit.ifindex)
         if due >= self.deferred_due:
             return False
         self.deferred_due = due
@@ -113,19 +114,14 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
     def clear_srm(self, entry: StoredLsp) -> bool:
         """Clear SRM. Return whether the LSP had been sent before."""
-        entry.srm.discard(self.circuit.ifindex)
         self.pending.pop(entry.lsp_id, None)
         self.deferred.pop(entry.lsp_id, None)
         return self.unacknowledged.pop(entry.lsp_id, None) is not None
 
-    def set_ssn(
-        self, lsp_id: LspId, entry: StoredLsp | None, received: LspEntry | None = None
-    ) -> None:
+    def set_ssn(self, lsp_id: LspId, received: LspEntry | None = None) -> None:
         """Set SSN: acknowledge the stored LSP, or a received one that is not stored."""
         self.requests.pop(lsp_id, None)
         self.acks[lsp_id] = received
-        if entry is not None:
-            entry.ssn.add(self.circuit.ifindex)
 
     def request(self, listed: LspEntry, due: float) -> None:
         """Request a listed LSP at ``due`` unless it arrives before."""
@@ -149,7 +145,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """The LSP leaves the database."""
         self.clear_srm(entry)
         self.acks.pop(entry.lsp_id, None)
-        entry.ssn.discard(self.circuit.ifindex)
 
     def received(self, lsp_id: LspId) -> None:
         """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
@@ -167,15 +162,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self.csnp_next = None
         self.csnp_due = math.inf
         self.quick_csnps = 0
-
-    def close(self) -> None:
-        """Clear all flags of this circuit."""
-        ifindex = self.circuit.ifindex
-        for lsp_id in (*self.pending, *self.unacknowledged, *self.deferred, *self.acks):
-            entry = self.database.get(lsp_id)
-            if entry is not None:
-                entry.srm.discard(ifindex)
-                entry.ssn.discard(ifindex)
 
 
 class CircuitTx(msgspec.Struct, eq=False):

@@ -95,7 +95,7 @@ class Database:
         # e) 1) iii: clear SRM on this circuit; iv: set SSN if it is point-to-point
         queue.received(lsp.lsp_id)
         if queue.reliable:
-            queue.set_ssn(lsp.lsp_id, entry)
+            queue.set_ssn(lsp.lsp_id)
         # e) 1) i, ii, v: store it; on other circuits set SRM and clear SSN
         self._install(queue.level, entry, queue)
         return entry
@@ -157,7 +157,7 @@ class Database:
             # §7.3.15.2 b) 2): the neighbor has listed this instance and sends it until acknowledged
             if queue is not source and queue.has_listed(entry):
                 queue.received(entry.lsp_id)
-                queue.set_ssn(entry.lsp_id, entry)
+                queue.set_ssn(entry.lsp_id)
                 self._lsp_transmitter.touch(queue)
                 continue
             # RFC 9667: over the flooding topology, and to neighbors that take no part

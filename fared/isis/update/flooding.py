@@ -267,6 +267,14 @@ class Flooding:
         queues = (q for o in self._lsp_transmitter.circuits.values() for q in o.levels.values())
         return sum(len(queue.requests) for queue in queues if level in (None, queue.level))
 
+    def waiting(self) -> dict[int, int]:
+        """LSPs that are still to be sent or acknowledged, by ifindex, in all levels."""
+        circuits = self._lsp_transmitter.circuits
+        return {
+            ifindex: sum(queue.waiting for queue in tx.levels.values())
+            for ifindex, tx in circuits.items()
+        }
+
     def flush(self, *, force: bool = False) -> None:
         """Send what is due; ``force``: also all pending LSPs, on shutdown."""
         self._lsp_transmitter.flush(force=force)
@@ -338,7 +346,7 @@ class Flooding:
         # ii: on a point-to-point circuit set SSN. Deviation: not if our copy has been sent, since
         # it acknowledges the neighbor's. If it was lost, the neighbor sends its copy again.
         if queue.reliable and not sent:
-            queue.set_ssn(entry.lsp_id, entry)
+            queue.set_ssn(entry.lsp_id)
             self._lsp_transmitter.acknowledge(queue)
 
     def _confused(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
@@ -357,6 +365,6 @@ def _acknowledge_unknown(queue: SrmSsnQueue, lsp: Lsp) -> None:
     """Acknowledge an LSP that is not stored."""
     if queue.reliable:
         header = LspEntry(lsp.lsp_id, lsp.sequence_number, lsp.remaining_lifetime, lsp.checksum)
-        queue.set_ssn(lsp.lsp_id, None, header)
+        queue.set_ssn(lsp.lsp_id, header)
     else:
         queue.received(lsp.lsp_id)

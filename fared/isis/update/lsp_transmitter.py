@@ -86,7 +86,6 @@ class LspTransmitter:
         queue = None if tx is None else tx.levels.pop(level, None)
         if tx is None or queue is None:
             return
-        queue.close()
         if not tx.levels:
             self._process.timers.cancel(tx.timer)
             del self.circuits[circuit.ifindex]
@@ -202,15 +201,12 @@ class LspTransmitter:
                 continue
             # too large for this circuit: SRM would stay set forever
             if not self._transmitter.send_lsp(queue.circuit, queue.level, entry):
-                entry.srm.discard(queue.circuit.ifindex)
                 continue
             room -= 1
             self._process.counters.lsdb["flooded"] += 1
             # §7.3.15.5: on a point-to-point circuit SRM stays until acknowledged, on a LAN it ends
             if queue.reliable:
                 queue.unacknowledged[lsp_id] = due
-            else:
-                entry.srm.discard(queue.circuit.ifindex)
         return room
 
     def _entries_per_pdu(self, queue: SrmSsnQueue, header: int) -> int:
@@ -256,12 +252,9 @@ class LspTransmitter:
             queue.acks_due = math.inf
 
     def _listed(self, queue: SrmSsnQueue, lsp_id: LspId) -> bytes | None:
-        """The entry of a stored LSP in a PSNP, None if there is none; clears SSN."""
+        """The entry of a stored LSP in a PSNP, None if there is none."""
         entry = queue.database.get(lsp_id)
-        if entry is None:
-            return None
-        entry.ssn.discard(queue.circuit.ifindex)
-        return entry.described(self._process.now)
+        return None if entry is None else entry.described(self._process.now)
 
     def _send_requests(self, queue: SrmSsnQueue) -> None:
         """Request LSPs that SNPs listed and that have not arrived (§7.3.15.4)."""
