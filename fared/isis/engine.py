@@ -23,10 +23,8 @@ from fared.core.igp import (
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.core.keys import Keyring
 from fared.core.process import ProtocolCounters
 from fared.core.rng import Rng
-from fared.core.wire import DecodeError
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.adjacency.hello import HelloProtocol
 from fared.isis.circuit import Adjacency, Circuit
@@ -39,9 +37,7 @@ from fared.isis.origination.derated import DeratedLinks
 from fared.isis.origination.external import External
 from fared.isis.origination.leaking import RouteLeaking
 from fared.isis.origination.originate import Originator
-from fared.isis.pdu.auth import verify
-from fared.isis.pdu.codec import LSPS, decode_raw, peek_type, read_pdu
-from fared.isis.pdu.model import Csnp, LanHello, P2pHello, PduType, Psnp
+from fared.isis.reception import Reception
 from fared.isis.restarter import Restarter
 from fared.isis.settings import IsisSettings
 from fared.isis.snapshot import IsisSnapshot, take_snapshot
@@ -55,7 +51,6 @@ from fared.ted.events import RoutesComputed
 
 _SETTLING = 1.0
 """Seconds after which a new neighbor's database is expected to have arrived."""
-_HELLOS = (PduType.L1_LAN_HELLO, PduType.L2_LAN_HELLO, PduType.P2P_HELLO)
 
 
 class IsisEngine:
@@ -82,6 +77,7 @@ class IsisEngine:
             ),
         )
         self._hello = HelloProtocol(instance, transmitter, self)
+        self._reception = Reception(instance, self._hello, self._flooding)
         self._circuits = CircuitManager(instance, self._hello, self)
         self._originator = Originator(instance, self._flooding)
         self._restarter = Restarter(instance, self._hello, self._flooding, self._originator)
@@ -111,7 +107,7 @@ class IsisEngine:
     def _process_input(self, event: Input) -> None:
         match event:
             case PacketReceived():
-                self._receive(event)
+                self._reception.receive(event)
             case LinkChanged():
                 self._circuits.changed(event.link, event.settings)
             case LinkRemoved():
@@ -253,59 +249,6 @@ class IsisEngine:
     def activity(self) -> int:
         """LSPs originated, received or sent so far: constant in a quiet network."""
         return sum(self._process.counters.lsdb.values())
-
-    # PDUs
-
-    def _receive(self, event: PacketReceived) -> None:
-        """ISO 10589 §7.3.15, §8.2.5, §8.4.2: discard malformed and unauthentic PDUs."""
-        instance = self._instance
-        circuit = instance.circuits.get(event.ifindex)
-        if circuit is None or not circuit.is_active:
-            return
-        # our own multicast
-        if event.source and event.source == circuit.link.hardware_address:
-            return
-        try:
-            kind = self._take(circuit, event)
-        except DecodeError as error:
-            instance.process.reject(
-                error.code, event.source, interface=circuit.name, what=str(error)
-            )
-        else:
-            instance.process.counters.packets["received", kind.label] += 1
-
-    def _take(self, circuit: Circuit, event: PacketReceived) -> PduType:
-        """Decode, verify and dispatch; return the type. Raises DecodeError.
-
-        LSPs go to the update process undecoded: it recognizes most of them as copies.
-        """
-        source, data = event.source, event.payload
-        # §7.3.15.1: LSPs
-        kind = peek_type(data)
-        if kind in LSPS:
-            self._flooding.receive(circuit, source, kind, data)
-            return kind
-        raw = read_pdu(data)
-        pdu = decode_raw(raw, packed=True)
-        # RFC 5304 §2, RFC 5310 §3.5: before anything of the PDU is used
-        verify(raw, pdu, self._keys(circuit, raw.kind), self._process.wall)
-        match pdu:
-            case P2pHello():
-                self._hello.receive_p2p(circuit, event, pdu)
-            case LanHello():
-                self._hello.receive_lan(circuit, event, pdu)
-            case Csnp():
-                self._flooding.receive_csnp(circuit, source, pdu)
-                self._hello.reacquirer.described(circuit, pdu)
-            case Psnp():
-                self._flooding.receive_psnp(circuit, source, pdu)
-        return raw.kind
-
-    def _keys(self, circuit: Circuit, kind: PduType) -> Keyring:
-        # RFC 5304 §2: hellos under the keys of the link, SNPs under those of the level's LSPs
-        if kind in _HELLOS:
-            return circuit.settings.authentication
-        return self._instance.settings.lsp_keys(kind.level)
 
     # AdjacencyWatcher
 
