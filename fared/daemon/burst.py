@@ -10,7 +10,8 @@ another; the packets of an interface must then stay in order, RFC 2328 §D.3.)
 
 What arrives faster than it is processed waits here for about a second, then in the buffers of the
 sockets. A buffer that is nearly full would drop hellos with the rest: so it is read all the same,
-and of its packets only hellos stay. Neighbors retransmit what is dropped.
+and of its packets only hellos stay. So it is with what is read while the loop catches up after a
+delay (``catch_up``), beyond what there is room for. Neighbors retransmit what is dropped.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _ROUNDS = 64
 """How often sockets are read before what they held is passed on."""
 _QUEUED = 8192
 """Packets that may wait here; others wait in the buffers of their sockets."""
+_BYTES = 32 << 20
+"""Bytes of packets that may wait here: an update may have 64 kB."""
 _DELAY = 1.0
 """Seconds that the packets that wait here should take, by the time that others took so far."""
 _CROWDED, _RELIEVED = 0.75, 0.25
@@ -119,7 +122,7 @@ class Burst:
         self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
         self._hand_on = hand_on
         self._dropped = dropped
-        self._relieving = False
+        self._relieving = self._catching_up = False
         self._repeated = RepeatedHellos()
         self._urgent: list[_Packet] = []
         self._packets: deque[_Packet] = deque()
@@ -157,18 +160,41 @@ class Burst:
         hello = is_hello is not None and is_hello(packet.payload)
         if hello and self._repeated.overtakes(proto, packet, waits=bool(self._packets)):
             self._urgent.append((proto, packet))
-        elif self._relieving and self._is_full(hello=hello):
+        elif self._has_no_room(hello=hello):
             self._repeated.passed_on([(proto, packet)])
             self._dropped(proto, packet)
         else:
             self._packets.append((proto, packet))
             self._size += _size(packet)
 
+    def catch_up(self, read: Callable[[], object]) -> None:
+        """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
+
+        A process without enough CPU time is late again and again: what it reads must not pile up.
+        """
+        self._catching_up = True
+        try:
+            read()
+        finally:
+            self._catching_up = False
+        self.end()
+
+    def _has_no_room(self, *, hello: bool) -> bool:
+        """Whether a packet is to be dropped."""
+        if self._relieving:
+            return self._is_full(hello=hello)
+        if not self._catching_up:
+            return False  # the sockets are not read while too much waits
+        most = _QUEUED + _HELLOS * hello
+        return len(self._packets) >= most or (self._size >= _BYTES and not hello)
+
     def _is_full(self, *, hello: bool = False) -> bool:
         """Whether no more packets should wait here, or no more hellos."""
         waiting = len(self._packets)
         if waiting >= _QUEUED or hello:
             return waiting >= _QUEUED + _HELLOS * hello
+        if self._size >= _BYTES:
+            return True
         return waiting >= _MOST and self._size * self._cost >= _DELAY
 
     def _slice(self) -> list[_Packet]:

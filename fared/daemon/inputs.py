@@ -105,9 +105,11 @@ class Inputs:
     def catch_up(self) -> None:
         """Process what arrived while the loop was stalled, links before packets."""
         self._host.monitor.read_links()
+        self.burst.catch_up(self._receive_all)
+
+    def _receive_all(self) -> None:
         for io in self._host.io.values():
             io.receive_all()
-        self.burst.end()
 
     def socket_trouble(self, ifindex: int, error: OSError | None) -> None:
         """Report that an interface's sockets cannot be opened and are retried, or are open now."""

@@ -363,3 +363,24 @@ async def test_without_readers_what_waits_is_dropped(busy):
     await one_turn()
     assert len(busy.handed) == before
     busy.burst.add_reader(busy.ends[2][0], busy.read, 2)
+
+
+@pytest.mark.parametrize("size", [5, 9000])
+async def test_what_is_read_to_catch_up_again_and_again_does_not_pile_up(flooded, size: int):
+    """A daemon without CPU time is late at every turn; hellos are kept all the same."""
+    packet = PacketReceived(1, 10, 20, b"update".ljust(size, b"."))
+
+    def read() -> None:
+        for number in range(3000):
+            flooded.burst.take("ospf", packet)
+            if number % 1000 == 0:
+                flooded.burst.take("ospf", PacketReceived(1, number, 20, HELLO + b"%d" % number))
+
+    flooded.burst.catch_up(read)
+    for _ in range(10):
+        flooded.burst.catch_up(read)
+        waiting = flooded.burst._packets
+        assert len(waiting) <= 8192 + 4096
+        assert sum(len(each.payload) for _, each in waiting) <= 33 << 20
+    assert flooded.dropped.keys() == {b"updat"}
+    assert flooded.dropped.total() > 11 * 3000 - 8192 - 11 * 512
