@@ -1,5 +1,8 @@
 """Exactly-once sums over packets that are lost, doubled and late; epochs; the checker itself."""
 
+from collections import Counter
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,8 @@ from fared.ina.plan.model import Capacities
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
-from fared.ina.slots.worker import LEAST_TIMEOUT, RoundTrip, WorkerMachine
+from fared.ina.slots.window import LEAST_TIMEOUT, RoundTrip
+from fared.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, workers
 from tests.ina.network import InvariantError, VirtualJob, setup_for
 
@@ -115,6 +119,54 @@ def test_a_thousand_calls_at_one_percent_loss():
     assert all(len(result) == 3000 for result in results)
     assert all(result == results[0] for result in results)
     assert not any(machine.counters["control-sum"] for machine in virtual.workers.values())
+
+
+class SlowLinks(VirtualJob):
+    """Each link takes its time for a packet; others wait in its queue."""
+
+    def __init__(self, *args, seconds: float, **kwargs) -> None:
+        self.seconds, self._free = seconds, Counter()
+        super().__init__(*args, **kwargs)
+
+    def send(self, source, target, data):
+        begun = max(self.now, self._free[source, target])
+        self._free[source, target] = begun + self.seconds
+        self.at(begun, lambda: super(SlowLinks, self).send(source, target, data))
+
+
+def test_a_window_that_waits_behind_itself_at_a_slow_link_is_not_repeated():
+    """A window takes 114 ms, as 16 jumbo frames do at 10 Mbit/s; a packet alone 22 ms."""
+    virtual = SlowLinks(setup_for(*figure_1("s1 s2 s5"), window=16), 1, seconds=0.0071)
+    for _ in range(3):
+        virtual.run_for(0.5)
+        virtual.call(100)
+        virtual.run()
+    assert not any(machine.counters["repeated"] for machine in virtual.workers.values())
+
+
+def test_chunks_are_made_when_they_are_sent_and_no_more_after_a_stop():
+    virtual = figure()
+    virtual.run_for(0.1)
+    machine, made = virtual.workers[1], []
+
+    def source(chunk: int) -> np.ndarray:
+        made.append(chunk)
+        return np.zeros(16, "<i4")
+
+    for chunk in range(10):
+        machine.put(partial(source, chunk))
+    machine.pump(virtual.now)
+    window = virtual.setup.trees[0].window
+    assert made == list(range(window)) != list(range(10))
+    machine.stop()
+    for other in virtual.workers.values():
+        if other is not machine:
+            for _ in range(10):
+                other.put(np.zeros(16, "<i4"))
+            other.pump(virtual.now)
+    virtual.truth += [np.zeros(16, "<i4")] * 10
+    virtual.run_for(1.0)
+    assert (machine.next, len(made)) == (window, window)
 
 
 def test_a_hundred_calls_with_doubled_and_reordered_packets():

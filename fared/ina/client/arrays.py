@@ -2,12 +2,14 @@
 
 Integers travel as they are, floats as block fixed point (``fared.ina.slots.numbers``): first the
 exponents of all chunks, as a maximum, then the sums. The caller's array may be changed as soon as a
-call returns, but a new epoch may need its chunks once more: so they are copies.
+call returns, but a new epoch may need its chunks once more: so they are copies. Each is made when
+the chunk is sent, so that the first ones are on their way while others are copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ from numpy.typing import NDArray
 
 from fared.ina.slots.numbers import Floats, exponents, quantised, scale_of
 from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values
+from fared.ina.slots.worker import Source
 
 Array = NDArray[Any]
 """Of int32 or float32."""
-Chunk = tuple[Values, DataType, Op, int]
-"""Values, type, operation and exponent, as ``WorkerMachine.put`` takes them."""
+Chunk = tuple[Source, DataType, Op, int]
+"""Source of the values, type, operation and exponent, as ``WorkerMachine.put`` takes them."""
 
 
 class Call:
@@ -41,16 +44,18 @@ class Call:
 
 def integers(call: Call, array: NDArray[np.int32], op: Op, payload: int) -> None:
     """Add an array of integers, whose sums wrap as in MPI."""
-    flat, copy = _flat(array), array.astype("<i4", copy=True).reshape(-1)
-    for part in _parts(len(flat), payload // 4):
-        call.add((copy[part], DataType.INT32, op, 0), _copier(flat[part]))
+    _add_exact(call, _flat(array), DataType.INT32, op, payload)
 
 
 def extremes(call: Call, array: Floats, op: Op, payload: int) -> None:
     """Add an array of floats for a maximum or minimum, which is exact in any order."""
-    flat, copy = _flat(array), array.astype("<f4", copy=True).reshape(-1)
+    _add_exact(call, _flat(array), DataType.FLOAT32, op, payload)
+
+
+def _add_exact(call: Call, flat: Array, data_type: DataType, op: Op, payload: int) -> None:
     for part in _parts(len(flat), payload // 4):
-        call.add((copy[part], DataType.FLOAT32, op, 0), _copier(flat[part]))
+        target = flat[part]
+        call.add((partial(target.astype, data_type.dtype), data_type, op, 0), _copier(target))
 
 
 class FloatSum:
@@ -64,11 +69,13 @@ class FloatSum:
 
     def add(self, call: Call) -> None:
         """Add the chunks; ``exponents`` are now those of all workers."""
-        found = quantised(self._flat, self.exponents, self._count, self._workers, self._type)
         for at, part in enumerate(_parts(len(self._flat), self._count)):
-            exponent = int(self.exponents[at])
-            chunk: Chunk = (found[part], self._type, Op.SUM, exponent)
-            call.add(chunk, self._restorer(self._flat[part], exponent))
+            target, exponent = self._flat[part], int(self.exponents[at])
+            source = partial(
+                quantised, target, self.exponents[at : at + 1], len(target), self._workers,
+                self._type,
+            )  # fmt: skip
+            call.add((source, self._type, Op.SUM, exponent), self._restorer(target, exponent))
 
     def _restorer(self, target: Floats, exponent: int) -> Callable[[Values], None]:
         if exponent == NOT_FINITE:

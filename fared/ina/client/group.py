@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from types import MappingProxyType, TracebackType
 from typing import Literal, Self
 
@@ -90,8 +91,7 @@ class WorkerGroup:
         of the arrays are undefined. Raises TypeError or ValueError for an array that is neither.
         """
         given = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
-        for array in given:
-            _check(array)
+        check_arrays(given)
         begun = time.monotonic()
         payload = self._member.job.setup.payload
         call, first = Call(), Call()
@@ -169,11 +169,17 @@ class WorkerGroup:
             self.abort()
 
 
-def _check(array: Array) -> None:
-    if array.dtype not in (np.int32, np.float32):
-        raise TypeError(f"an array of {array.dtype}: int32 or float32 is required")
-    if not (array.flags.c_contiguous and array.flags.writeable):
-        raise ValueError("the array is not contiguous, or not writeable")
+def check_arrays(arrays: Sequence[Array]) -> None:
+    """Raise TypeError or ValueError if arrays cannot be combined in place."""
+    for array in arrays:
+        if array.dtype not in (np.int32, np.float32):
+            raise TypeError(f"an array of {array.dtype}: int32 or float32 is required")
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError("the array is not contiguous, or not writeable")
+    # A chunk is copied when it is sent: it must not have become a sum by then.
+    places = sorted((array.ctypes.data, array.nbytes) for array in arrays if array.nbytes)
+    if any(start + size > after for (start, size), (after, _) in pairwise(places)):
+        raise ValueError("two arrays have memory in common")
 
 
 def join(

@@ -110,18 +110,25 @@ class WorkerMember:
             assert machine is not None
             for place, chunk in enumerate(call.chunks):
                 self._calls[machine.put(*chunk)] = (call, place)
-            last = self._target = machine.end
+            self._target = machine.end
             self._heard_at = time.monotonic()
             machine.pump(self._heard_at)
             os.eventfd_write(self._wake, 1)
-            while machine.next < last:
-                if self.failure is not None:
-                    raise self.failure
-                now = time.monotonic()
-                if now - self._heard_at >= self.timeout:
-                    self.failure = CallTimeout(self.timeout, self._ranks(self._waited_for(now)))
-                    raise self.failure
-                self._changed.wait(min(_LONGEST_WAIT, self.timeout))
+            try:
+                self._await_results(machine)
+            except BaseException:
+                machine.stop()  # the caller has its arrays back, and may change them
+                raise
+
+    def _await_results(self, machine: WorkerMachine) -> None:
+        while machine.next < self._target:
+            if self.failure is not None:
+                raise self.failure
+            now = time.monotonic()
+            if now - self._heard_at >= self.timeout:
+                self.failure = CallTimeout(self.timeout, self._ranks(self._waited_for(now)))
+                raise self.failure
+            self._changed.wait(min(_LONGEST_WAIT, self.timeout))
 
     def _waited_for(self, now: float) -> list[int]:
         return [bfr_id for bfr_id, when in self._missing.items() if now - when < _TOLD_FOR]

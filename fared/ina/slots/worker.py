@@ -7,15 +7,18 @@ begin at 0. Sequence s is sent when the result of s - S is here, and no chunk is
 ``lead`` behind another, and inputs of twice as many chunks suffice to begin a new epoch.
 
 A new epoch begins with the least ``next`` of all workers: a minimum over the new trees (``SYNC``).
+
+Links must not wait for arrays that are prepared: the values of a chunk may be a function, which is
+called when the chunk is sent for the first time.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import msgspec
 import numpy as np
 
 from fared.core.wire import DecodeError
@@ -35,17 +38,11 @@ from fared.ina.slots.packet import (
     values_of,
 )
 from fared.ina.slots.setup import JobSetup, TreeSetup
+from fared.ina.slots.window import Outstanding, RoundTrip, TreeProgress
 
-LEAST_TIMEOUT = 0.05
-"""On machines of few cores the scheduling of processes takes milliseconds."""
-MOST_TIMEOUT = 1.0
-FIRST_TIMEOUT = 0.05
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
-_MOST_DOUBLINGS = 8
-_MOST_KEPT = 2
-"""Doublings that later packets keep."""
 ASK_AFTER = 0.25
 """Seconds without a result after which a worker asks for whom the sum waits."""
 
@@ -69,6 +66,10 @@ class WorkerPort(Protocol):
         """A router waits for these workers."""
 
 
+Source = Callable[[], Values]
+"""Gives the values of a chunk, once."""
+
+
 class _Input(NamedTuple):
     values: Values
     data_type: DataType
@@ -77,79 +78,25 @@ class _Input(NamedTuple):
     control: int
 
 
-class _Outstanding(msgspec.Struct):
-    """A packet that waits for its result."""
+class _Unsent(NamedTuple):
+    """A chunk of which nothing has been sent."""
 
-    chunk: int
-    sent_at: float
-    due: float
-    repeats: int = 0
-    later: int = 0
+    source: Source
+    data_type: DataType
+    op: Op
+    exponent: int
+
+    def made(self) -> _Input:
+        """Return the chunk with its values."""
+        values = self.source()
+        control = control_of(values) if self.op is Op.SUM else 0
+        return _Input(values, self.data_type, self.op, self.exponent, control)
 
 
-def _wish(entry: _Outstanding, now: float) -> int:
+def _wish(entry: Outstanding, now: float) -> int:
     """Return the flags of a repeated packet."""
     asks = Flag.ASK if now - entry.sent_at >= ASK_AFTER else 0
     return Flag.AGAIN | Flag.WANT | asks
-
-
-class TreeProgress:
-    """The window of one tree; ``places`` are those of its chunks in a round."""
-
-    def __init__(self, tree: TreeSetup, at: int, order: tuple[int, ...]) -> None:
-        self.setup = tree
-        self.places = [place for place, chosen in enumerate(order) if chosen == at]
-        self.next_sequence = 0
-        self.done: set[int] = set()
-        """Sequences with a result, from ``next_sequence`` - S on."""
-        self.sent: dict[int, _Outstanding] = {}
-        self.size = 0
-        """Bytes of results."""
-
-    def offset(self, sequence: int, round_size: int) -> int:
-        """Return which chunk of the epoch a sequence is."""
-        turns, place = divmod(sequence, len(self.places))
-        return turns * round_size + self.places[place]
-
-
-class RoundTrip:
-    """The retransmission timeout (RFC 6298, with smaller limits).
-
-    It doubles with each timeout until a packet that was sent once has its result (§5.5, §5.7): on
-    an overloaded machine all results are late, and repeated packets, whose results tell no round
-    trip (Karn's algorithm), would be even more load. But only twice: with many losses hardly any
-    packet is sent once.
-    """
-
-    def __init__(self) -> None:
-        self._smoothed: float | None = None
-        self._variation = 0.0
-        self._backoff = 0
-        self._doubled_until = float("-inf")
-
-    def measured(self, seconds: float) -> None:
-        """Add a sample of a packet that was sent once."""
-        self._backoff = 0
-        if self._smoothed is None:
-            self._smoothed, self._variation = seconds, seconds / 2
-            return
-        self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
-        self._smoothed += (seconds - self._smoothed) / 8
-
-    def expired(self, now: float) -> None:
-        """Double the timeout, once for all packets of a window that expire together."""
-        if now >= self._doubled_until:
-            self._backoff = min(_MOST_KEPT, self._backoff + 1)
-            self._doubled_until = now + self.timeout(0)
-
-    def timeout(self, repeats: int) -> float:
-        """Return the time until a packet that was repeated so often is repeated again."""
-        if self._smoothed is None:
-            first = FIRST_TIMEOUT
-        else:
-            first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
-        doublings = min(_MOST_DOUBLINGS, max(repeats, self._backoff))
-        return min(MOST_TIMEOUT, first * (1 << doublings))
 
 
 class WorkerMachine:
@@ -170,12 +117,14 @@ class WorkerMachine:
         """The first chunk without a result of this epoch; ``next`` may be ahead of it."""
         self._keep = 0
         self._inputs: dict[int, _Input] = {}
+        self._unsent: dict[int, _Unsent] = {}
+        self._stopped = False
         self._results: set[int] = set()
         """Chunks with a result, from ``next`` on."""
         self._epoch_results: set[int] = set()
         """The same of this epoch, from ``_first`` on."""
         self._trees: list[TreeProgress] = []
-        self._syncing: _Outstanding | None = None
+        self._syncing: Outstanding | None = None
         self._round_trip = RoundTrip()
         self._due = math.inf
         """No packet is to be repeated before."""
@@ -190,25 +139,30 @@ class WorkerMachine:
         self._keep = max(self._keep, setup.lead)
         self._trees = []
         self._round_trip = RoundTrip()
-        self._syncing = _Outstanding(0, now, now + self._round_trip.timeout(0))
+        self._syncing = Outstanding(0, now, now + self._round_trip.timeout(0))
         self._send_sync(0)
         return True
 
     def put(
         self,
-        values: Values,
+        values: Values | Source,
         data_type: DataType = DataType.INT32,
         op: Op = Op.SUM,
         exponent: int = 0,
     ) -> int:
-        """Add the next chunk, whose values must not change until ``forget`` permits it.
+        """Add the next chunk; its values must not change before ``oldest_needed`` has passed it.
 
         Returns its number. Call ``pump`` after the last one.
         """
-        control = control_of(values) if op is Op.SUM else 0
-        self._inputs[self.end] = _Input(values, data_type, op, exponent, control)
+        source = values if callable(values) else lambda: values
+        self._unsent[self.end] = _Unsent(source, data_type, op, exponent)
         self.end += 1
         return self.end - 1
+
+    def stop(self) -> None:
+        """Send no further chunk: what it would be made of may have changed."""
+        self._stopped = True
+        self._unsent.clear()
 
     @property
     def oldest_needed(self) -> int:
@@ -224,28 +178,33 @@ class WorkerMachine:
 
     def pump(self, now: float) -> None:
         """Send what the windows permit."""
+        if self._syncing is None:
+            for tree in self._trees:
+                self._pump(tree, now)
+
+    def _pump(self, tree: TreeProgress, now: float) -> None:
         setup = self.setup
-        if setup is None or self._syncing is not None:
-            return
-        for tree in self._trees:
-            while True:
-                sequence = tree.next_sequence
-                chunk = self._base + tree.offset(sequence, len(setup.order))
-                if not self._may_send(tree, sequence, chunk):
-                    break
-                tree.done.discard(sequence - tree.setup.window)
-                tree.next_sequence += 1
-                due = now + self._round_trip.timeout(0)
-                self._due = min(self._due, due)
-                entry = tree.sent[sequence] = _Outstanding(chunk, now, due)
-                self._send(tree.setup, sequence, entry, 0)
+        assert setup is not None
+        while not self._stopped:
+            sequence = tree.next_sequence
+            chunk = self._base + tree.offset(sequence, len(setup.order))
+            if not self._may_send(tree, sequence, chunk):
+                return
+            tree.done.discard(sequence - tree.setup.window)
+            tree.next_sequence += 1
+            due = now + self._round_trip.timeout(0)
+            self._due = min(self._due, due)
+            entry = tree.sent[sequence] = Outstanding(chunk, now, due)
+            self._send(tree.setup, sequence, entry, 0)
 
     def _may_send(self, tree: TreeProgress, sequence: int, chunk: int) -> bool:
         """Whether there is such a chunk, and lead and window permit it."""
         assert self.setup is not None
         behind = sequence - tree.setup.window
-        within = chunk < self._first + self.setup.lead
-        return chunk < self.end and within and (behind < 0 or behind in tree.done)
+        if chunk >= self.end or (behind >= 0 and behind not in tree.done):
+            return False
+        tree.leads = chunk >= self._first + self.setup.lead
+        return not tree.leads
 
     def deadline(self) -> float | None:
         """Return when to call ``tick``: at the latest when a packet is to be repeated."""
@@ -269,25 +228,26 @@ class WorkerMachine:
             return
         for tree in self._trees:
             for sequence, entry in tree.sent.items():
-                if now >= entry.due:
+                if now >= entry.due and not tree.puts_off(entry, now):
                     self._round_trip.expired(now)
                     self._repeat(tree, sequence, entry, now)
         self._due = self._earliest()
 
-    def _repeat(self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float) -> None:
+    def _repeat(self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float) -> None:
         self._again(entry, now)
         self._send(tree.setup, sequence, entry, _wish(entry, now))
 
-    def _again(self, entry: _Outstanding, now: float) -> None:
+    def _again(self, entry: Outstanding, now: float) -> None:
         self.counters["repeated"] += 1
         entry.repeats += 1
         entry.later = 0
         entry.due = now + self._round_trip.timeout(entry.repeats)
         self._due = min(self._due, entry.due)
 
-    def _send(self, tree: TreeSetup, sequence: int, entry: _Outstanding, flags: int) -> None:
-        setup, given = self.setup, self._inputs[entry.chunk]
-        assert setup is not None
+    def _send(self, tree: TreeSetup, sequence: int, entry: Outstanding, flags: int) -> None:
+        given = self._inputs.get(entry.chunk)
+        if given is None:
+            given = self._inputs[entry.chunk] = self._unsent.pop(entry.chunk).made()
         header = self._header(PacketKind.DATA, tree.tree_id, sequence % _PLACE, given, flags)
         self._port.send(tree.parents[self.vertex], header, given.values)
 
@@ -374,14 +334,17 @@ class WorkerMachine:
         del tree.sent[header.sequence]
         tree.done.add(header.sequence)
         tree.size += header.size
+        tree.heard_at = now
         self._note_progress(tree, header.sequence, entry, now)
         again = entry.chunk < self.next or entry.chunk in self._results
         self._port.result(entry.chunk, values, header, again=again)
         self._advance(entry.chunk, again=again)
-        self.pump(now)
+        for other in self._trees:
+            if other is tree or other.leads:
+                self._pump(other, now)
 
     def _note_progress(
-        self, tree: TreeProgress, sequence: int, entry: _Outstanding, now: float
+        self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float
     ) -> None:
         if not entry.repeats:
             self._round_trip.measured(now - entry.sent_at)

@@ -1,0 +1,102 @@
+"""The window of a worker in each tree, and when a packet without a result is repeated."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from fared.ina.slots.setup import TreeSetup
+
+LEAST_TIMEOUT = 0.05
+"""On machines of few cores the scheduling of processes takes milliseconds."""
+MOST_TIMEOUT = 1.0
+FIRST_TIMEOUT = 0.05
+_MOST_DOUBLINGS = 8
+_MOST_KEPT = 2
+"""Doublings that later packets keep."""
+
+
+class Outstanding(msgspec.Struct):
+    """A packet that waits for its result."""
+
+    chunk: int
+    sent_at: float
+    due: float
+    repeats: int = 0
+    later: int = 0
+
+
+class TreeProgress:
+    """The window of one tree; ``places`` are those of its chunks in a round."""
+
+    def __init__(self, tree: TreeSetup, at: int, order: tuple[int, ...]) -> None:
+        self.setup = tree
+        self.places = [place for place, chosen in enumerate(order) if chosen == at]
+        self.next_sequence = 0
+        self.done: set[int] = set()
+        """Sequences with a result, from ``next_sequence`` - S on."""
+        self.sent: dict[int, Outstanding] = {}
+        self.size = 0
+        """Bytes of results."""
+        self.heard_at = -math.inf
+        """When the last result came."""
+        self.leads = False
+        """Whether its next chunk would be too far ahead of other trees'."""
+
+    def offset(self, sequence: int, round_size: int) -> int:
+        """Return which chunk of the epoch a sequence is."""
+        turns, place = divmod(sequence, len(self.places))
+        return turns * round_size + self.places[place]
+
+    def puts_off(self, entry: Outstanding, now: float) -> bool:
+        """Whether results still come, and so the packet of this entry may be in a queue.
+
+        The first window of a call waits behind itself at a slow link, longer than any packet
+        before: as in RFC 6298 §5.3, results of others put the timer off, though by the least
+        timeout only. What was lost meanwhile is found by later results.
+        """
+        if self.heard_at + LEAST_TIMEOUT <= now:
+            return False
+        entry.due = self.heard_at + LEAST_TIMEOUT
+        return True
+
+
+class RoundTrip:
+    """The retransmission timeout (RFC 6298, with smaller limits).
+
+    It doubles with each timeout until a packet that was sent once has its result (§5.5, §5.7): on
+    an overloaded machine all results are late, and repeated packets, whose results tell no round
+    trip (Karn's algorithm), would be even more load. But only twice: with many losses hardly any
+    packet is sent once.
+    """
+
+    def __init__(self) -> None:
+        self._smoothed: float | None = None
+        self._variation = 0.0
+        self._backoff = 0
+        self._doubled_until = float("-inf")
+
+    def measured(self, seconds: float) -> None:
+        """Add a sample of a packet that was sent once."""
+        self._backoff = 0
+        if self._smoothed is None:
+            self._smoothed, self._variation = seconds, seconds / 2
+            return
+        self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
+        self._smoothed += (seconds - self._smoothed) / 8
+
+    def expired(self, now: float) -> None:
+        """Double the timeout, once for all packets of a window that expire together."""
+        if now >= self._doubled_until:
+            self._backoff = min(_MOST_KEPT, self._backoff + 1)
+            self._doubled_until = now + self.timeout(0)
+
+    def timeout(self, repeats: int) -> float:
+        """Return the time until a packet that was repeated so often is repeated again."""
+        if self._smoothed is None:
+            first = FIRST_TIMEOUT
+        else:
+            first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
+        doublings = min(_MOST_DOUBLINGS, max(repeats, self._backoff))
+        return min(MOST_TIMEOUT, first * (1 << doublings))
