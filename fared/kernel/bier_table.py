@@ -16,6 +16,11 @@ Copies go to the group address of all stations: a port has one BFR neighbor, who
 be resolved first, so that nothing is lost when a way is new. Frames that a process sends by itself
 out of a port have no mark and pass unchanged; what it sends to the loopback is forwarded.
 
+There are no verdict maps: a packet that is between the rules while a transaction ends still sees
+the former rules, but the kernel looks up elements of sets as of the new generation, in which those
+of replaced rules are gone; a map of entropies lost one packet of a million rewrites so. Rules that
+compare one value each have no elements.
+
 ``nft`` lists masks of payload assignments as their complement (1.0.6), so that the listing is
 compared with one that was made after our own change, not read back.
 """
@@ -108,9 +113,8 @@ def chains_of(fib: BierFib) -> dict[str, Chain]:
     for port in fib.ports:
         found[f"in_{port.ifindex}"] = Chain(_hook("ingress", port.name), (f"{_BIER} goto packets",))
         if marks := leaving.get(port.ifindex):
-            targets = ", ".join(f"{mark} : goto {COPY}{mark}" for mark in marks)
-            rule = f"{_BIER} meta mark vmap {{ {targets} }}"
-            found[f"out_{port.ifindex}"] = Chain(_hook("egress", port.name), (rule,))
+            copies = tuple(f"{_BIER} meta mark {mark} goto {COPY}{mark}" for mark in marks)
+            found[f"out_{port.ifindex}"] = Chain(_hook("egress", port.name), copies)
             for mark in marks:
                 rules = [*_duplicate(mark, fib.copies[mark].mask, fib.length, port.name)]
                 if len(rules) > 1:  # once, whatever pieces have bits
@@ -121,7 +125,7 @@ def chains_of(fib: BierFib) -> dict[str, Chain]:
             found[f"local_{number}"] = Chain("", (*_local(table.local, fib.length),))
         found[f"table_{number}"] = Chain("", (*_table(fib, number, leaving),))
     for set_id, tables in fib.sets.items():
-        found[f"set_{set_id}"] = Chain("", (_select(tables),))
+        found[f"set_{set_id}"] = Chain("", (*_select(tables),))
     found[_PACKETS] = Chain("", (*_packets(fib),))
     return found
 
@@ -135,17 +139,17 @@ def _packets(fib: BierFib) -> Iterator[str]:
     # RFC 8296 §2.1.2: nibble 0 (without MPLS), version 0, a length that is known
     first = bift_id(fib.length, 0, 0) >> 16
     yield f"@nh,32,12 != {first:#x} counter name {MALFORMED} drop"
-    sets = (f"{bift_id(fib.length, fib.sub_domain, s):#x} : goto set_{s}" for s in fib.sets)
-    if fib.sets:
-        yield f"@nh,0,20 vmap {{ {', '.join(sets)} }}"
+    for set_id in fib.sets:
+        yield f"@nh,0,20 {bift_id(fib.length, fib.sub_domain, set_id):#x} goto set_{set_id}"
     yield f"counter name {UNKNOWN} drop"
 
 
-def _select(tables: tuple[int, ...]) -> str:
-    if len(tables) == 1:
-        return f"goto table_{tables[0]}"
-    targets = ", ".join(f"{at} : goto table_{table}" for at, table in enumerate(tables))
-    return f"{_ENTROPY[len(tables)]} vmap {{ {targets} }}"
+def _select(tables: tuple[int, ...]) -> Iterator[str]:
+    """Yield a rule for each value of the entropy whose table is not the last one."""
+    for at, table in enumerate(tables):
+        if table != tables[-1]:
+            yield f"{_ENTROPY[len(tables)]} {at:#x} goto table_{table}"
+    yield f"goto table_{tables[-1]}"
 
 
 def _table(fib: BierFib, number: int, leaving: Mapping[int, list[int]]) -> Iterator[str]:
