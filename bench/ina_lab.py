@@ -32,7 +32,7 @@ SLOWER = (25, 10)
 SIZE, SERVER_SIZE = 4_000_000, 1_000_000
 ITERATIONS = 7
 ELEPHANTS = 16
-OF_BOUND, GAIN, BYTES = 0.95, 1.65, 0.03
+OF_BOUND, GAIN, BYTES, RELAYED = 0.95, 1.65, 0.03, 1.15
 FRAME = 8896
 HEADERS = (14 + 28 + 40) / FRAME
 READY = 120.0
@@ -56,6 +56,24 @@ def _rows() -> Iterator[dict[str, Any]]:
         yield from _state(fabric, "S1-L2 at a quarter", slow)
         for rate in SLOWER:
             yield _slower(fabric, rate)
+        yield _relayed(fabric, SLOWER[-1])
+
+
+def _relayed(fabric: Fabric, rate: float) -> dict[str, Any]:
+    """Two leaves that are weak at different spines."""
+    for spine, leaf in (("S1", "L2"), ("S2", "L3")):
+        _shape(fabric, spine, leaf, rate * MBIT / 4)
+    stars = _aggregated(fabric, relays=False).jobs[0].median
+    relays = _aggregated(fabric).jobs[0].median
+    return {
+        "name": f"S1-L2 and S2-L3 at a quarter of {rate} Mbit/s: with a relay, beside stars alone",
+        "ours": relays,
+        "other": stars,
+        "unit": "s",
+        "ratio": stars / relays,
+        "goal": f">= {RELAYED:g} times",
+        "met": stars / relays >= RELAYED,
+    }
 
 
 def _slower(fabric: Fabric, rate: float) -> dict[str, Any]:
@@ -119,11 +137,11 @@ def _state(fabric: Fabric, name: str, parts: dict[str, float]) -> Iterator[dict[
     }
 
 
-def _aggregated(fabric: Fabric) -> WorkloadReport:
+def _aggregated(fabric: Fabric, *, relays: bool = True) -> WorkloadReport:
     from fared.lab.ina_workload import run_ina
 
     hosts = [host.name for host in fabric.plan.hosts]
-    return run_ina(fabric, hosts, SIZE, ITERATIONS, timeout=120)
+    return run_ina(fabric, hosts, SIZE, ITERATIONS, timeout=120, relays=relays)
 
 
 def _collective(fabric: Fabric, name: str, size: int) -> WorkloadReport:

@@ -54,7 +54,7 @@ class JobEpoch(msgspec.Struct, frozen=True):
             self.setup.checked()
         needed = {-bfr_id for bfr_id in self.setup.workers}
         for tree in self.setup.trees:
-            needed |= {tree.root, *tree.parents.values()}
+            needed |= tree.nodes
         lacking = sorted(needed - self.members.keys())
         if lacking:
             raise SetupError(f"no address of {lacking}")

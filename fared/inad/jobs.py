@@ -63,6 +63,10 @@ class RunningJob:
         """Send a packet to a parent."""
         self._sender.send(data, self._addresses[parent])
 
+    def down(self, router: Vertex, data: Data) -> None:
+        """Send a result to a router that passes it on."""
+        self._sender.send(data, self._addresses[router])
+
     def disseminate(self, bits: BitString, data: Data) -> None:
         """Send a packet to workers."""
         self._results.send(bits, data, self._addresses)

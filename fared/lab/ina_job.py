@@ -1,7 +1,6 @@
 """In-network aggregation in a lab: a job's trees from the rates of the kernels, its installation.
 
-The lab plans with the same code as ``fared-cli ina plan``, but stars only: packets between VAT
-nodes follow the routes of the fabric, which a relay must not.
+The lab plans with the same code as ``fared-cli ina plan``.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ class LabJob:
         self.job = summing_job(fabric.plan, name, hosts)
         self.epoch = 0
 
-    def install(self, rate: Rate, reason: str = "created") -> TreePlan:
+    def install(self, rate: Rate, reason: str = "created", *, relays: bool = True) -> TreePlan:
         """Plan the trees and begin an epoch. Raises LabError if there is no tree."""
         plan = self.fabric.plan
-        found = plan_job(capacities(plan, rate), self.job, relays=False)
+        found = plan_job(capacities(plan, rate), self.job, relays=relays)
         if not found.trees:
             raise LabError("no aggregation tree: a leaf cannot reach the others over INA routers")
         self.epoch += 1
@@ -72,8 +71,9 @@ class LabJob:
             payload=largest_payload(mtu, _LENGTH),
             window=WINDOW,
         )
-        message = JobEpoch(self.job.name, setup, self._members(found), reason)
-        for number in self._routers(found):
+        routers = sorted({node for tree in setup.trees for node in tree.nodes} | {*self.job.leaves})
+        message = JobEpoch(self.job.name, setup, self._members(routers), reason)
+        for number in routers:
             self._ask(number, Install(message, number))
         return found
 
@@ -86,16 +86,11 @@ class LabJob:
                 except OperatorError:
                     continue  # it has no such job, or has ended
 
-    def _routers(self, found: TreePlan) -> list[int]:
-        nodes = {node for rated in found.trees for node in rated.tree.nodes}
-        return sorted(nodes | set(self.job.leaves))
-
-    def _members(self, found: TreePlan) -> dict[int, MemberAddress]:
+    def _members(self, routers: Sequence[int]) -> dict[int, MemberAddress]:
         plan = self.fabric.plan
-        routers = {router.number: router for router in plan.routers}
+        known = {router.number: router for router in plan.routers}
         members = {
-            number: MemberAddress(str(routers[number].router_id), DEFAULT_PORT)
-            for number in self._routers(found)
+            number: MemberAddress(str(known[number].router_id), DEFAULT_PORT) for number in routers
         }
         for bfr_id, host in enumerate(self.hosts, 1):
             address = plan.leaf_of(host)[1].peer_address

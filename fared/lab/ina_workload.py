@@ -40,8 +40,9 @@ def run_ina(
     *,
     timeout: float = DEFAULT_TIMEOUT,
     interval: float = DEFAULT_INTERVAL,
+    relays: bool = True,
 ) -> WorkloadReport:
-    """Run so many all-reduces of ``size`` bytes, a multiple of 4.
+    """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
 
     Raises LabError if there is no tree, a worker fails, or the ``timeout`` passes.
     """
@@ -51,7 +52,7 @@ def run_ina(
     rate = kernel_rates(fabric)
     number = time.monotonic_ns() % _MOST_ID
     job = LabJob(fabric, f"lab-{number}", number, hosts)
-    job.install(rate)
+    job.install(rate, relays=relays)
     workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
     meter = LinkMeter(fabric, rate, interval)
     try:

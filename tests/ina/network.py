@@ -32,6 +32,9 @@ class _RouterPort:
     def up(self, parent, data) -> None:
         self._network.send(self._node, parent, bytes(data))
 
+    def down(self, router, data) -> None:
+        self._network.send(self._node, router, bytes(data))
+
     def disseminate(self, bits, data) -> None:
         for bfr_id in members(bits):
             self._network.send(self._node, -bfr_id, bytes(data))
@@ -117,7 +120,7 @@ class VirtualJob:
     def begin(self, setup: JobSetup, spread: float = 0.02) -> None:
         """Start an epoch: each member learns of it at another time."""
         self.setup = setup
-        nodes = {node for tree in setup.trees for node in (tree.root, *tree.parents.values())}
+        nodes = {node for tree in setup.trees for node in tree.nodes}
         for node in sorted(nodes):
             if node not in self.routers:
                 self.routers[node] = self._router(node, _RouterPort(self, node))

@@ -15,7 +15,9 @@ from fared.ina.control.advert import (
     encode_capability,
     encode_job,
 )
+from fared.ina.control.hops import hops_of, shapes_of
 from fared.ina.control.manager import JobManager, JobNetwork, ManagerError, WorkerPlace
+from fared.ina.slots.setup import TreeSetup
 from tests.ina.fabrics import both, clos, leaf
 
 LEAVES = [NodeId(leaf(number)) for number in (1, 2, 3)]
@@ -116,6 +118,36 @@ def test_a_lost_link_begins_an_epoch_at_once(net):
     net.route()
     assert (net.job()[1].setup.epoch, net.roots()) == (2, {2})
     assert "no link to" in net.job()[1].reason
+
+
+def test_a_relay_is_flooded_and_the_loss_of_one_of_its_links_begins_an_epoch_at_once(net):
+    net.changes = both(1, 2, 0.25) | both(2, 3, 0.25)
+    net.route()
+    net.run(5)
+    trees = net.job()[1].setup.trees
+    (relay,) = (tree for tree in trees if tree.above)
+    assert (relay.root, relay.above) == (1, {-1: leaf(1), -2: 2, 2: leaf(1), leaf(1): 1})
+    epoch = net.job()[1].setup.epoch
+    net.run(5)
+    assert (net.job()[1].setup.epoch, net.agreed()) == (epoch, True)
+    net.changes = net.changes | {(2, leaf(1)): 0.0}
+    net.route()
+    assert net.job()[1].setup.epoch == epoch + 1
+    assert net.roots() == {1}
+    hops = hops_of(net.job()[1].setup.trees, {at: leaf(at) for at in (1, 2, 3)}, clos(2, 3).links)
+    assert (2, leaf(1)) not in hops
+
+
+def test_a_link_that_only_a_relay_needs_begins_an_epoch_at_once():
+    """S1 and S2 stay roots, and only the way of a relay between two other routers is cut."""
+    leaves = {-1: 11, -2: 12}
+    relay = TreeSetup(0, 1, 1, 2, {-1: 1, -2: 2, 2: 11, 11: 1}, {-2: 2, 2: 11, 11: 1})
+    links = dict.fromkeys([(11, 1), (1, 11), (12, 2), (2, 12), (2, 11), (11, 2)], 1.0)
+    found = hops_of([relay], {-worker: at for worker, at in leaves.items()}, links)
+    assert found == set(links)
+    star = TreeSetup(0, 1, 1, 2, {-1: 1, -2: 1})
+    assert hops_of([star], {1: 11, 2: 12}, links) == {(11, 1), (1, 11)}
+    assert shapes_of([relay]) != shapes_of([star])
 
 
 def test_a_capacity_that_changes_again_and_again_begins_few_epochs(net):

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fared.ina.plan.model import Capacities
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
+from fared.ina.slots.setup import SetupError
 from fared.ina.slots.window import LEAST_TIMEOUT, RoundTrip
 from fared.ina.slots.worker import WorkerMachine
-from tests.ina.fabrics import both, clos, figure_1, workers
+from tests.ina.fabrics import both, clos, figure_1, leaf, workers
 from tests.ina.network import InvariantError, VirtualJob, setup_for
 
 pytestmark = pytest.mark.slow
@@ -178,6 +180,88 @@ def test_a_hundred_calls_with_doubled_and_reordered_packets():
     assert all(result == results[0] for result in results)
 
 
+# -- relays ----------------------------------------------------------------------------------
+
+
+class Watched(VirtualJob):
+    """Notes which packets of chunks went over which edge of which tree."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        self.edges: Counter[tuple[int, PacketKind, int, int]] = Counter()
+        super().__init__(*args, **kwargs)
+
+    def send(self, source, target, data):
+        header = decode_header(data)
+        self.edges[header.tree, header.kind, source, target] += 1
+        super().send(source, target, data)
+
+
+def relayed(**changes) -> VirtualJob:
+    """4 x 8, S1-L2 and S2-L3 at a quarter: w2 sends over S2 and L1 to S1."""
+    network = clos(changes=both(1, 2, 0.25) | both(2, 3, 0.25))
+    return Watched(setup_for(network, workers(), window=8), 1, **changes)
+
+
+def test_streams_and_results_of_a_relay_take_its_way_and_no_other():
+    virtual = relayed()
+    (number,) = (tree.tree_id for tree in virtual.setup.trees if tree.above)
+    assert [tree.weight for tree in virtual.setup.trees] == [1, 1, 4, 4, 3]
+    virtual.run_for(0.1)
+    virtual.edges.clear()
+    virtual.call(130)
+    virtual.run()
+    found = {edge[1:]: count for edge, count in virtual.edges.items() if edge[0] == number}
+    data, result, relay = PacketKind.DATA, PacketKind.RESULT, leaf(1)
+    up = {(data, -2, 2), (data, 2, relay), (data, -1, relay), (data, relay, 1)}
+    down = {(result, 1, relay), (result, relay, 2), (result, relay, -1), (result, 2, -2)}
+    others = {(data, -n, 1) for n in range(3, 9)} | {(result, 1, -n) for n in range(3, 9)}
+    assert found == dict.fromkeys(up | down | others, 30)
+
+
+def test_relays_are_exactly_once_over_a_rough_network_and_through_new_epochs():
+    virtual = relayed(**ROUGH)
+    virtual.call(60, slack=0.05)
+    virtual.run_for(0.3)
+    for epoch, changes in ((2, {}), (3, both(1, 2, 0.25) | both(2, 3, 0.25))):
+        virtual.begin(setup_for(clos(changes=changes), workers(), epoch=epoch, window=8))
+        virtual.run_for(0.3)
+    virtual.call(60, slack=0.05)
+    virtual.run(600)
+    assert all(len(results) == 120 for results in virtual.got.values())
+
+
+def test_a_relay_passes_results_of_its_epoch_on_that_come_from_above():
+    network = clos(changes=both(1, 2, 0.25) | both(2, 3, 0.25))
+    port = Port()
+    made = Aggregator(2, port)
+    made.install(setup_for(network, workers(), epoch=5))
+    header = Header(PacketKind.RESULT, 7, 4, 5, 0, 0xFF, 16)
+    result = encode_header(header) + bytes(16)
+    made.receive(leaf(1), result, 0.0)
+    assert port.results == [(0b10, result)]
+    made.receive(1, result, 0.0)  # not the router above
+    made.receive(leaf(1), encode_header(header._replace(tree=0)) + bytes(16), 0.0)
+    made.receive(leaf(1), encode_header(header._replace(epoch=4)) + bytes(16), 0.0)
+    assert len(port.results) == 1
+    assert made.counters == {"passed-on": 1, "sender": 2, "result-of-another-epoch": 1}
+
+
+@pytest.mark.parametrize(
+    ("above", "told"),
+    [
+        ({-2: 2, 2: 101}, "does not reach the root"),
+        ({-2: 2, 2: 101, 101: 2}, "does not reach the root"),
+        ({-2: -1, -1: 1}, "a worker has children"),
+        ({-9: 1}, "that it does not have"),
+    ],
+)
+def test_ways_of_results_that_cannot_be_are_refused(above, told):
+    setup = setup_for(clos(changes=both(1, 2, 0.25) | both(2, 3, 0.25)), workers())
+    wrong = replace(setup.trees[4], above=above)
+    with pytest.raises(SetupError, match=told):
+        replace(setup, trees=(*setup.trees[:4], wrong)).checked()
+
+
 # -- the checker: machines with a fault are caught -------------------------------------------
 
 
@@ -260,6 +344,9 @@ class Port:
 
     def up(self, parent, data):
         self.sent.append((parent, bytes(data)))
+
+    def down(self, router, data):
+        self.sent.append((router, bytes(data)))
 
     def disseminate(self, bits, data):
         self.results.append((bits, bytes(data)))

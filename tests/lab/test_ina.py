@@ -79,6 +79,30 @@ def test_each_uplink_carries_its_part_of_the_array_once_each_way(fabric: Fabric)
 
 
 @pytest.mark.netns
+@pytest.mark.slow
+def test_a_relay_carries_what_two_weak_leaves_at_two_spines_would_waste(fabric: Fabric):
+    """Stars have half of an uplink; with a relay for L2 over S2 and L1 it is a quarter more."""
+    size, iterations, slow = 3_000_000, 2, (("S1", "L2"), ("S2", "L3"))
+    for a, b in slow:
+        fabric.shape(a, b, 25 * MBIT)
+        fabric.shape(b, a, 25 * MBIT)
+    try:
+        before = sent(fabric)
+        report = run_ina(fabric, ("h1", "h2", "h3"), size, iterations, timeout=60)
+        carried = {link: after - before[link] for link, after in sent(fabric).items()}
+    finally:
+        for a, b in slow:
+            fabric.shape(a, b, 100 * MBIT)
+            fabric.shape(b, a, 100 * MBIT)
+    assert report.jobs[0].bound == pytest.approx(size / (125 * MBIT))
+    parts = {("L2", "S1"): 1, ("L2", "S2"): 4, ("S2", "L1"): 4, ("L1", "S1"): 4, ("L3", "S2"): 1}
+    for (near, far), part in parts.items():
+        wanted = size * iterations * part / 5 * (1 + HEADERS)
+        for link in ((near, far), (far, near)):
+            assert wanted * 0.97 <= carried[link] <= wanted * 1.3, link
+
+
+@pytest.mark.netns
 def test_jobs_that_cannot_be_are_told(fabric: Fabric):
     with pytest.raises(LabError, match="two different hosts"):
         run_ina(fabric, ("h1",), 1000, 1)

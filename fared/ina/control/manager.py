@@ -26,9 +26,10 @@ from fared.ina.control.advert import (
     encode_job,
     leaves_in_order,
 )
+from fared.ina.control.hops import Shape, hops_of, shapes_of
 from fared.ina.control.reasons import JobReasons, reasons_of
 from fared.ina.messages import JobEpoch, MemberAddress
-from fared.ina.plan.model import Capacities, SummingJob, TreePlan, Vertex
+from fared.ina.plan.model import Capacities, Direction, SummingJob, TreePlan, Vertex
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.packet import newer
 from fared.ina.slots.setup import JobSetup, SetupError, setup_of
@@ -76,6 +77,8 @@ class JobManager:
         """By job and head, our own included."""
         self._instances: dict[int, dict[NodeId, int]] = {}
         """Of jobs that we lead: the instances of routers when the epoch began."""
+        self._hops: dict[int, frozenset[Direction]] = {}
+        """Of jobs that we lead: the links of the trees."""
         self._began: dict[int, float] = {}
         self._headless: dict[int, float] = {}
         """Since when a job has no head."""
@@ -325,19 +328,31 @@ class JobManager:
         if not plan.trees:
             return  # nothing helps: workers wait, or give up by their timeout
         if why is None:
-            before = {tree.root: tree.weight for tree in advert.job.setup.trees}
             try:
-                after = {tree.root: tree.weight for tree in self._setup(advert, plan, 0).trees}
+                after = shapes_of(self._setup(advert, plan, 0).trees)
             except SetupError:
                 return
-            if before == after:
+            if shapes_of(advert.job.setup.trees) == after:
                 self._began.pop(job_id, None)
                 return
-            lost = sorted(before.keys() - after.keys())
-            if not lost and now < self._began.setdefault(job_id, float("-inf")) + _STEADY:
-                return
-            why = f"no link to {format_node(NodeId(lost[0]))}" if lost else "capacities changed"
+            why = self._cut(job_id, advert, after)
+            if why is None:
+                if now < self._began.setdefault(job_id, float("-inf")) + _STEADY:
+                    return
+                why = "capacities changed"
         self._begin(advert, why, now)
+
+    def _cut(self, job_id: int, advert: JobAdvert, after: Mapping[Shape, int]) -> str | None:
+        """Return which link the present trees lack, None if they can go on."""
+        lost = {tree.root for tree in advert.job.setup.trees} - {root for root, _ in after}
+        if lost:
+            return f"no link to {format_node(NodeId(min(lost)))}"
+        links = self._network.links
+        cut = min((hop for hop in self._hops.get(job_id, ()) if not links.get(hop)), default=None)
+        if cut is None:
+            return None
+        tail, head = (format_node(NodeId(node)) for node in cut)
+        return f"no link from {tail} to {head}"
 
     def _broken(self, job_id: int) -> str | None:
         """Return why slots of the present epoch are lost, None if they are not."""
@@ -350,8 +365,7 @@ class JobManager:
         return None
 
     def _plan(self, advert: JobAdvert) -> TreePlan:
-        # Stars only: packets between VAT nodes follow the routes, and relays must not.
-        return plan_job(self._capacities(), _job_of(advert), relays=False)
+        return plan_job(self._capacities(), _job_of(advert))
 
     def _capacities(self) -> Capacities:
         adders = frozenset(int(node) for node in self.capabilities)
@@ -377,7 +391,7 @@ class JobManager:
         if not plan.trees:
             return
         setup = self._setup(advert, plan, (_epoch(advert) + 1) % _EPOCHS)
-        nodes = {node for tree in setup.trees for node in (tree.root, *tree.parents.values())}
+        nodes = {node for tree in setup.trees for node in tree.nodes}
         able = self.capabilities
         # A router of workers whose daemon starts again at present is known from before.
         leaves = set(advert.leaves.values())
@@ -394,6 +408,7 @@ class JobManager:
             return
         self._lead(led)
         self._began[job_id] = now
+        self._hops[job_id] = hops_of(setup.trees, advert.leaves, self._network.links)
         self._instances[job_id] = {
             NodeId(node): able[NodeId(node)].instance for node in nodes if NodeId(node) in able
         }

@@ -17,6 +17,7 @@ from fared.ina.plan.model import (
     TreePlan,
     Vertex,
 )
+from fared.ina.slots.setup import parents_of
 
 _NEAR = 0.99
 """Resources that allow hardly more than a tree's rate limit it, too."""
@@ -80,7 +81,7 @@ def _tree(network: Capacities, rated: RatedTree) -> TreeReason:
     return TreeReason(
         rated.tree.root,
         rated.kind,
-        dict(rated.tree.parents),
+        parents_of(rated),
         rated.rate,
         tuple(sorted((one.tail, one.head) for one in tight if one.kind == "link")),
         tuple(sorted({one.tail for one in tight if one.kind != "link"})),

@@ -33,6 +33,7 @@ ANSWER_INTERVAL = 0.001
 TELLING_INTERVAL = 0.1
 """Seconds in which one slot tells once for whom it waits."""
 _SUMMED = (PacketKind.DATA, PacketKind.SYNC)
+_RESULTS = (PacketKind.RESULT, PacketKind.SYNC_RESULT)
 _OPS = {Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}
 
 
@@ -41,6 +42,9 @@ class AggregatorPort(Protocol):
 
     def up(self, parent: Vertex, data: bytes | bytearray | memoryview) -> None:
         """Send a packet to a parent."""
+
+    def down(self, router: Vertex, data: bytes | bytearray | memoryview) -> None:
+        """Send a result to a router that passes it on."""
 
     def disseminate(self, bits: BitString, data: bytes | bytearray | memoryview) -> None:
         """Send a result to all workers of a bit string, by BIER or one by one."""
@@ -161,6 +165,9 @@ class Aggregator:
             self.counters[f"malformed-{error.code}"] += 1
             return
         setup = self.setup
+        if setup is not None and header.job == setup.job_id and header.kind in _RESULTS:
+            self._pass_on(sender, header, data, setup)
+            return
         if setup is None or header.job != setup.job_id or header.kind not in _SUMMED:
             self.counters["unexpected"] += 1
             return
@@ -176,6 +183,31 @@ class Aggregator:
             self.counters["sender"] += 1
         else:
             self._take(tree, header, data, now)
+
+    def _pass_on(
+        self,
+        sender: Vertex,
+        header: Header,
+        data: bytes | bytearray | memoryview,
+        setup: JobSetup,
+    ) -> None:
+        """Pass a result on to the workers behind this relay."""
+        tree = self._trees.get(header.tree)
+        if header.epoch != setup.epoch:
+            self.counters["result-of-another-epoch"] += 1
+        elif tree is None or tree.role.above != sender:
+            self.counters["sender"] += 1
+        else:
+            self.counters["passed-on"] += 1
+            self._down(tree.role, setup.bits, data)
+
+    def _down(self, role: TreeRole, bits: BitString, data: bytes | bytearray | memoryview) -> None:
+        """Send a result to workers of a bit string, as far as they get theirs from here."""
+        for router, behind in role.below.items():
+            if bits & behind:
+                self._port.down(router, data)
+        if bits & role.direct:
+            self._port.disseminate(bits & role.direct, data)
 
     def _is_of_this_epoch(self, sender: Vertex, header: Header, setup: JobSetup) -> bool:
         if header.epoch == setup.epoch:
@@ -287,7 +319,7 @@ class Aggregator:
             self._port.up(tree.role.parent, slot.packet(slot.header.kind, flags))
             return
         kind = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT
-        self._port.disseminate(bits, slot.packet(kind, flags & Flag.AGAIN))
+        self._down(tree.role, bits, slot.packet(kind, flags & Flag.AGAIN))
 
     # -- for operators ------------------------------------------------------------------------
 
