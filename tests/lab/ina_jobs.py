@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,11 +16,15 @@ from typing import Any
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.processes import send_signal, start_in_turn
+from fared.lab.waiting import await_paths
 from tests.waiting import wait_for
 
 PROGRAM = Path(__file__).parents[1] / "ina" / "worker_program.py"
 HOSTS = ("h1", "h2", "h3")
 SHORT = 10.0
+WITHIN = 1.0
+"""Seconds of the longest call when something fails; undisturbed ones take less than a tenth."""
+FAILURES = 20 if os.environ.get("FARED_TEST_SOAK") else 2
 
 
 class Jobs:
@@ -99,3 +105,29 @@ class Jobs:
 def same(results: list[dict[str, Any]]) -> bool:
     assert all("digest" in result for result in results), results
     return len({result["digest"] for result in results}) == 1
+
+
+def survive_failures(jobs: Jobs, name: str) -> None:
+    """Let links fail, one at a time, in the middle of calls: sums are right, and hardly late."""
+    draw, fabric = random.Random(22), jobs.fabric
+    plan = fabric.plan
+    links = [(port.node, port.peer) for leaf in plan.leaves for port in leaf.fabric_ports]
+    for number in range(FAILURES):
+        link, one = draw.choice(links), f"{name}{number}"
+        jobs.create(one)
+        enough = _sent(jobs, link) + draw.randrange(1, 4_000_000)
+        jobs.start(one, calls=60)
+        wait_for(lambda k=link, n=enough: _sent(jobs, k) > n, SHORT, "calls are under way")
+        fabric.fail(*link)
+        wait_for(lambda j=one: jobs.job(j)["epoch"] > 1, SHORT, lambda: str(jobs.shown("L1")))
+        results = jobs.results(one)
+        assert same(results)
+        assert max(result["longest"] for result in results) < WITHIN, (link, results)
+        jobs.end(one)
+        fabric.heal(*link)
+        assert await_paths(fabric, 60.0) is not None
+
+
+def _sent(jobs: Jobs, link: tuple[str, str]) -> int:
+    near, far = link
+    return jobs.fabric.view(near).counters()[far].sent_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from fared.lab import topology
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
-from tests.lab.ina_jobs import SHORT, Jobs, same
+from tests.lab.ina_jobs import SHORT, Jobs, same, survive_failures
 from tests.lab.test_ina import small
 from tests.waiting import wait_for
 
@@ -23,13 +24,21 @@ def isis() -> topology.LabTopology:
     return topology.from_document(document | {"name": "ina-isis"}, Path("isis.clab.yml"))
 
 
-def test_jobs_are_flooded_over_isis(tmp_path: Path):
-    with Fabric.from_topology(isis(), directory=tmp_path) as running:
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    with Fabric.from_topology(isis(), directory=tmp_path_factory.mktemp("lab")) as running:
         assert await_paths(running, 60.0) is not None
-        jobs = Jobs(running)
-        jobs.create("isis")
-        wait_for(lambda: jobs.shown("S2")["jobs"], SHORT, "the job is flooded")
-        jobs.start("isis", calls=10)
-        assert same(jobs.results("isis"))
-        jobs.end("isis")
-        wait_for(lambda: not jobs.shown("S2")["jobs"], SHORT, "the job has ended")
+        yield Jobs(running)
+
+
+def test_jobs_are_flooded_over_isis(jobs: Jobs):
+    jobs.create("isis")
+    wait_for(lambda: jobs.shown("S2")["jobs"], SHORT, "the job is flooded")
+    jobs.start("isis", calls=10)
+    assert same(jobs.results("isis"))
+    jobs.end("isis")
+    wait_for(lambda: not jobs.shown("S2")["jobs"], SHORT, "the job has ended")
+
+
+def test_links_that_fail_one_after_the_other_delay_sums_by_less_than_a_second(jobs: Jobs):
+    survive_failures(jobs, "soak")

@@ -9,7 +9,7 @@ import pytest
 
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
-from tests.lab.ina_jobs import SHORT, Jobs, same
+from tests.lab.ina_jobs import SHORT, WITHIN, Jobs, same, survive_failures
 from tests.lab.test_ina import small
 from tests.waiting import wait_for
 
@@ -117,8 +117,12 @@ def test_trees_avoid_what_failed_in_the_middle_of_calls(jobs: Jobs, fail):
     assert same(results)
     assert min(result["epoch"] for result in results) >= 2
     assert [tree["root"] for tree in jobs.job(name)["trees"]] == ["10.255.0.2"]
-    assert max(result["longest"] for result in results) < 5.0
+    assert max(result["longest"] for result in results) < WITHIN
     jobs.end(name)
+
+
+def test_links_that_fail_one_after_the_other_delay_sums_by_less_than_a_second(jobs: Jobs):
+    survive_failures(jobs, "soak")
 
 
 def test_another_leaf_takes_over_when_the_daemon_of_the_head_crashes(jobs: Jobs):
@@ -129,7 +133,9 @@ def test_another_leaf_takes_over_when_the_daemon_of_the_head_crashes(jobs: Jobs)
     jobs.restart("L1")
     second = "10.255.0.4"
     wait_for(lambda: jobs.head("headless", "S2") == second, 20, "L2 leads the job")
-    assert same(jobs.results("headless"))
+    results = jobs.results("headless")
+    assert same(results)
+    assert max(result["longest"] for result in results) < WITHIN
     wait_for(lambda: jobs.head("headless", "L1") == second, 20, "L1 follows")
     jobs.end("headless")
 
