@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 Json = dict[str, Any]
 
+STREAM = b'{"ok":true,"stream":'
+"""The beginning of the line before a stream of events."""
 ANSWER, ANSWER_END = b'{"ok":true,"document":', b"}\n"
 """The envelope of a document: its text can be extracted without parsing it."""
 _CHUNK = 1 << 20
@@ -57,19 +61,47 @@ class ControlClient:
             return line[len(ANSWER) : -len(ANSWER_END)]
         raise _refusal(line)
 
+    @contextmanager
+    def stream(self, command: str, args: Json) -> Iterator[tuple[socket.socket, bytes]]:
+        """Send a request that a stream of lines answers; yield the connection, and its first bytes.
+
+        Raises DaemonUnreachableError or DaemonRefusedError.
+        """
+        request = json.dumps({"command": command, "args": args}).encode() + b"\n"
+        with self._connected() as connection:
+            with self._explained():
+                connection.sendall(request)
+                first, rest = _first_line(connection)
+            if not first.startswith(STREAM):
+                raise _refusal(first)
+            connection.settimeout(None)
+            yield connection, rest
+
     def _exchange(self, request: bytes) -> bytes:
+        with self._connected() as connection, self._explained():
+            connection.sendall(request)
+            return _read_line(connection)
+
+    @contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        """Connect for a block. Raises DaemonUnreachableError."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(self.timeout)
-            try:
+            with self._explained():
                 connection.connect(self.path)
-                connection.sendall(request)
-                return _read_line(connection)
-            except TimeoutError as error:
-                raise DaemonUnreachableError(
-                    f"fared does not answer on {self.path} within {self.timeout:g} s"
-                ) from error
-            except OSError as error:
-                raise DaemonUnreachableError(_explain(self.path, error)) from error
+            yield connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Convert errors of the connection into DaemonUnreachableError."""
+        try:
+            yield
+        except TimeoutError as error:
+            raise DaemonUnreachableError(
+                f"fared does not answer on {self.path} within {self.timeout:g} s"
+            ) from error
+        except OSError as error:
+            raise DaemonUnreachableError(_explain(self.path, error)) from error
 
 
 def _refusal(line: bytes) -> DaemonRefusedError:
@@ -87,6 +119,15 @@ def _read_line(connection: socket.socket) -> bytes:
         if chunk.endswith(b"\n"):
             break
     return b"".join(received)
+
+
+def _first_line(connection: socket.socket) -> tuple[bytes, bytes]:
+    """Read until the end of the first line; return it, and what came with it."""
+    received = b""
+    while b"\n" not in received and (chunk := connection.recv(_CHUNK)):
+        received += chunk
+    line, _, rest = received.partition(b"\n")
+    return line, rest
 
 
 def _explain(path: str, error: OSError) -> str:

@@ -4,7 +4,8 @@ Request: ``{"command": "show", "what": "routes", "args": {...}}``; answer: ``{"o
 "document": {...}}`` or ``{"ok": false, "error": {"code", "message"}}`` (codes: schema).
 
 The server passes the command (``show routes``, ``explain``...) and the arguments to a ``Responder``
-and sends the document that it encodes. A client that sends half a line or megabytes, stops reading
+and sends the document that it encodes. ``monitor`` alone is answered by a stream (``stream``), with
+which its connection ends. A client that sends half a line or megabytes, stops reading
 or disconnects costs the daemon one closed connection.
 """
 
@@ -24,8 +25,10 @@ from fared.api.caller import CALLER, user_of
 from fared.api.client import ANSWER, ANSWER_END
 from fared.api.encode import encode
 from fared.api.errors import CommandError
+from fared.api.feed import EventFeed
 from fared.api.listener import ClientListener
 from fared.api.respond import Json, Responder
+from fared.api.stream import stream_events
 
 MAX_REQUEST = 5 << 20
 """Bytes: ``config diff`` sends a file of up to 4 MB."""
@@ -33,6 +36,8 @@ _MAX_CONNECTIONS = 32
 _IDLE_TIMEOUT = 60.0
 _WRITE_TIMEOUT = 20.0
 _ANSWER_TIMEOUT = 60.0
+_STREAM_END = 0.2
+"""Seconds in which streams send what is queued when the daemon stops."""
 _MODE = 0o660
 
 
@@ -41,14 +46,20 @@ class SocketInUse(OSError):  # noqa: N818 - reads as the condition it is
 
 
 class ControlServer:
-    """Listens on ``path`` (mode 0660) from ``start`` to ``stop``."""
+    """Listens on ``path`` (mode 0660) from ``start`` to ``stop``.
 
-    def __init__(self, path: str, responder: Responder) -> None:
+    ``feed``: the events that clients may follow.
+    """
+
+    def __init__(self, path: str, responder: Responder, feed: EventFeed | None = None) -> None:
         self.path = Path(path)
         self._responder = responder
         self._server: asyncio.Server | None = None
         self._identity: tuple[int, int] | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._feed = feed
+        self._streams: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
 
     async def start(self) -> None:
         """Begin to listen. Raises SocketInUse if a daemon answers there, or another OSError."""
@@ -85,6 +96,9 @@ class ControlServer:
         if self._server is None:
             return
         self._server.close()
+        self._stopping.set()
+        if self._streams:
+            await asyncio.wait(self._streams, timeout=_STREAM_END)
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -122,13 +136,18 @@ class ControlServer:
             return False
         if not line.endswith(b"\n"):
             return False
-        return await self._answer(line, writer)
+        return await self._answer(line, reader, writer)
 
-    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Send the answer to a request; return False if it had to be aborted."""
+    async def _answer(
+        self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Send the answer to a request; return False if the connection ends with it."""
         begun = False
         try:
             command, args = parse_request(line)
+            if command == "monitor" and self._feed is not None:
+                await self._stream(self._feed, args, reader, writer)
+                return False
             async with (
                 asyncio.timeout(_ANSWER_TIMEOUT),
                 aclosing(self._responder.stream(command, args)) as document,
@@ -143,6 +162,22 @@ class ControlServer:
                 return False
             await _write(writer, _failure(error.code, error.message))
         return True
+
+    async def _stream(
+        self,
+        feed: EventFeed,
+        args: Json,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Send events until client or daemon end. Raises CommandError before the first."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await stream_events(feed, args, reader, writer, self._stopping)
+        finally:
+            self._streams.discard(task)
 
 
 def parse_request(line: bytes) -> tuple[str, Json]:

@@ -10,11 +10,11 @@ import click
 from msgspec.structs import asdict
 
 from fared.api.documents import PROTOCOLS
+from fared.cli.durations import read_duration
 from fared.cli.session import NEGATIVE, F, Failure, Json, Session, output_options, tell
 from fared.cli.words import Words, one_of
 from fared.config import ConfigErrors, ConfigWarning, json_schema, load_runnable
 from fared.config.template import Proto, Role, links_guessed, template
-from fared.core.units import parse_duration
 
 _CORRECT = "config/fared.yaml, or 'man fared.yaml', has all settings with their values"
 _REFUSED = (
@@ -111,19 +111,9 @@ def _confirm_option(function: F) -> F:
     return click.option(
         "--confirm",
         metavar="TIME",
-        callback=_seconds,
+        callback=read_duration,
         help="Return to the former configuration after TIME (5m) unless it is confirmed.",
     )(function)
-
-
-def _seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    """Read a duration. Raises click.BadParameter."""
-    if value is None:
-        return None
-    try:
-        return parse_duration(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a duration such as 90s or 5m") from None
 
 
 @config.command("apply")

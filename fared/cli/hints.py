@@ -39,6 +39,7 @@ _HINTS: Final = (
     _Hint("not-found", "config-rollback", "", "'fared-cli config history' lists them by number"),
     _Hint("busy", "drain", "", "'fared-cli show interfaces' tells which links are drained;"
           " 'fared-cli undrain interface NAME' puts one back"),
+    _Hint("busy", "monitor", "", "end another 'fared-cli monitor' first"),
     _Hint("busy", "config-", "confirmation", "'fared-cli config confirm' keeps that change,"
           " 'fared-cli config rollback' undoes it"),
     _Hint("unsupported", "restart", "", "without --graceful neighbors route around this router"

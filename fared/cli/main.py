@@ -23,6 +23,9 @@ _LAZY = {
     "top": Lazy(
         imported("fared.cli.top:top"), "Watch neighbors, links, weights and events on one page."
     ),
+    "monitor": Lazy(
+        imported("fared.cli.monitor:monitor"), "Print events as they occur, as JSON lines."
+    ),
     "drain": Lazy(
         imported("fared.cli.drain:drain"),
         "Take this router out of transit, or a link out of service.",

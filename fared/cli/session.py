@@ -43,12 +43,12 @@ class Session:
         timeout: float = PATIENCE,
     ) -> Json:
         """Return a document of the daemon. Raises Failure or Unreachable."""
-        with self._client(_words(command, what), timeout) as client:
+        with self.client(_words(command, what), timeout) as client:
             return client.request(command, what, args)
 
     @contextmanager
-    def _client(self, command: str, timeout: float = PATIENCE) -> Iterator[ControlClient]:
-        """Convert errors of the client into Failure and Unreachable, with hints."""
+    def client(self, command: str, timeout: float = PATIENCE) -> Iterator[ControlClient]:
+        """Yield a client of the daemon; convert its errors into Failure and Unreachable."""
         try:
             yield ControlClient(self.socket, timeout)
         except DaemonUnreachableError as error:
@@ -73,7 +73,7 @@ class Session:
         passed on unchanged, in one line, so that a large table is not parsed and encoded again.
         """
         if self.as_json and self.watch is None and bad is None and not sys.stdout.isatty():
-            with self._client(_words(command, what)) as client:
+            with self.client(_words(command, what)) as client:
                 text = client.text(command, what, args)
             sys.stdout.buffer.write(text + b"\n")
             sys.stdout.flush()

@@ -154,7 +154,7 @@ class Daemon:
 
     async def _serve(self) -> None:
         """Like ``serve``, with the lock held."""
-        control = ControlServer(self.config.api.socket, self.responder)
+        control = ControlServer(self.config.api.socket, self.responder, self._logs.feed)
         try:
             await control.start()
         except SocketInUse:

@@ -1,7 +1,8 @@
 """Logging: structlog to stderr, JSON under systemd, colours on a terminal, and the last lines.
 
 Every line is an event name that does not change between releases, with fields. The last lines are
-kept in memory, so that ``fared-cli show log`` works on a switch without a journal.
+kept in memory, so that ``fared-cli show log`` works on a switch without a journal, and passed to
+those who follow the events (``fared-cli monitor``), who may want more than is written.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from collections import deque
 from collections.abc import MutableMapping
 from typing import Any, Final
 
+from fared.api.feed import LEVELS, EventFeed, Ring
 from fared.startup import without
 
 with without("rich"):
     import structlog
 
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 RING_SIZE: Final = 1000
 
-Ring = deque[dict[str, Any]]
+_JSON: Final = (str, int, float, list, tuple, dict)
 _Event = MutableMapping[str, Any]
 
 
@@ -35,14 +36,16 @@ class DaemonLog:
 
     def __init__(self, level: str, style: str) -> None:
         self.ring: Ring = deque(maxlen=RING_SIZE)
+        self.feed = EventFeed(self.ring)
         self.configure(level, style)
         structlog.configure(
             processors=[
                 self._drop_unwanted,
                 structlog.processors.add_log_level,
+                # before the record, which must neither hold frames nor be other than JSON
+                structlog.processors.format_exc_info,
                 self._remember,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
-                structlog.processors.format_exc_info,
                 self._render,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(LEVELS["debug"]),
@@ -64,17 +67,30 @@ class DaemonLog:
         )
 
     def _drop_unwanted(self, _logger: object, method: str, event: _Event) -> _Event:
-        if LEVELS.get(method, LEVELS["error"]) < self._least:
+        level = LEVELS.get(method, LEVELS["error"])
+        if level < self._least and not self.feed.wants(level):
             raise structlog.DropEvent
         return event
 
     def _remember(self, _logger: object, method: str, event: _Event) -> _Event:
-        fields = {key: value for key, value in event.items() if key not in ("event", "level")}
-        self.ring.append(
-            {"time": time.time(), "level": method, "event": event.get("event"), "fields": fields}
-        )
+        fields = {k: _plain(value) for k, value in event.items() if k not in ("event", "level")}
+        record = {
+            "time": time.time(),
+            "level": method,
+            "event": event.get("event"),
+            "fields": fields,
+        }
+        self.feed.offer(record)
+        if LEVELS.get(method, LEVELS["error"]) < self._least:
+            raise structlog.DropEvent  # it was for followers only
+        self.ring.append(record)
         return event
 
     def _render(self, logger: object, method: str, event: _Event) -> str:
         text: str = self._renderer(logger, method, event)
         return text
+
+
+def _plain(value: object) -> object:
+    """Return what JSON has of a field: a value, or the text that the log shows."""
+    return value if value is None or isinstance(value, _JSON) else str(value)

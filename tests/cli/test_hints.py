@@ -73,6 +73,7 @@ def test_every_refusal_of_every_command_has_a_hint(code):
          "config confirm"),
         (["restart", "--graceful"], "unsupported", "graceful restart is not enabled",
          "without --graceful"),
+        (["monitor"], "busy", "8 readers follow the events already", "end another"),
         (["show", "bier"], "unknown-command", "no such command: show bier", "--version"),
         (["show", "fib"], "busy", "the kernel cannot be read now", "try again"),
         (["show", "fib"], "internal", "see the log", "show log"),

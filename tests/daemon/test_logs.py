@@ -1,10 +1,12 @@
 """The log: its level and form, which a reload may change."""
 
 import json
+from pathlib import Path
 
 import pytest
 import structlog
 
+from fared.api.encode import encode
 from fared.daemon.logs import DaemonLog
 
 
@@ -46,3 +48,23 @@ def test_the_form_of_lines_changes_too(capsys):
     assert "plain" in plain
     assert "port=1" in plain
     assert json.loads(document)["port"] == 2
+
+
+def test_an_exception_is_text_that_the_log_can_show(capsys):
+    """The record holds no frames, and is JSON like any other."""
+    log = DaemonLog("info", "json")
+    log.logger.error("internal-error", where="here", exc_info=ValueError("bad"), file=Path("/x"))
+    fields = log.ring[-1]["fields"]
+    assert encode(log.ring[-1])
+    assert fields == {"where": "here", "exception": "ValueError: bad", "file": "/x"}
+    assert "ValueError: bad" in json.loads(capsys.readouterr().err)["exception"]
+
+
+async def test_followers_see_events_below_the_level_of_the_log(capsys):
+    log = DaemonLog("info", "json")
+    follower = log.feed.follow({"level": "debug"})
+    log.logger.debug("fine", number=1)
+    log.logger.info("shown")
+    assert [record["event"] for record in follower.take(9)] == ["fine", "shown"]
+    assert [record["event"] for record in log.ring] == ["shown"]
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,24 +1,40 @@
-"""``docs/events.md`` lists every event of the log, and no other."""
+"""``docs/events.md`` lists every event of the log with its fields, and no other."""
 
 import re
 
-from fared.api.documents import PROTOCOLS
 from tests.docs.events import events_of
 from tests.docs.test_links import _ROOT
 
-LISTED = re.compile(r"^\| (`[^|]+`) \|", re.MULTILINE)
+ROW = re.compile(r"^\| (`[^|]+`) \| [^|]* \|([^|]*)\|$", re.MULTILINE)
+NAME = re.compile(r"`([a-z0-9_-]+)`")
+ANYWHERE = {"suppressed", "exception"}
+"""Fields that the page mentions once for all events."""
 
 
-def listed() -> list[str]:
+def rows() -> list[tuple[list[str], str]]:
     text = (_ROOT / "docs/events.md").read_text()
-    return [name for cell in LISTED.findall(text) for name in re.findall(r"`([a-z0-9-]+)`", cell)]
+    return [(NAME.findall(names), fields.strip()) for names, fields in ROW.findall(text)]
+
+
+def listed_fields() -> dict[str, set[str]]:
+    """The fields that the page gives to each event, with those that any may have."""
+    return {name: {*NAME.findall(fields), *ANYWHERE} for names, fields in rows() for name in names}
 
 
 def test_the_page_lists_every_event_once():
-    found = listed()
+    found = [name for names, _ in rows() for name in names]
     assert len(set(found)) == len(found)
-    composed = {f"{name}-rejected{more}" for name in PROTOCOLS for more in ("", "-many")}
-    assert set(found) == set(events_of(_ROOT / "fared")) | composed
+    assert set(found) == set(events_of(_ROOT / "fared"))
+
+
+def test_the_page_lists_the_fields_of_every_event_by_name():
+    page = listed_fields()
+    named = events_of(_ROOT / "fared")
+    assert {
+        event: fields - page[event] for event, fields in named.items() if fields - page[event]
+    } == {}
+    for names, fields in rows():
+        assert re.fullmatch(r"(`[a-z0-9_]+`(, `[a-z0-9_]+`)*)?", fields), names
 
 
 def test_the_source_is_read_as_it_logs():
@@ -26,3 +42,7 @@ def test_the_source_is_read_as_it_logs():
     found = events_of(_ROOT / "fared")
     assert {"starting", "drain", "undrain", "interface-opened", "fib-drift-repaired"} <= set(found)
     assert {"interface", "share"} <= found["link-sick"]
+    assert "seconds" in found["loop-was-away"]
+    assert {"operation", "error"} <= found["fib-operation-refused"]
+    assert {"router_id", "source"} <= found["ospf-rejected"]
+    assert "isis-database-full" in found
