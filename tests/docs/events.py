@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,10 +22,13 @@ _WRITERS = {
     "_ended",
 }
 _EVENT = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LOGS = re.compile(r"(?i)log|\b_ended\b|\breject\b|\bevent = ")
+"""What a file that logs has in it."""
 _LEVELS = {"debug", "info", "warning", "error"}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
 def events_of(directory: Path) -> dict[str, set[str]]:
     """The events of a source tree, with the names of their fields where the source has them.
 
@@ -32,14 +36,19 @@ def events_of(directory: Path) -> dict[str, set[str]]:
     """
     found: dict[str, set[str]] = {}
     for path in sorted(directory.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if _LOGS.search(text) is None:
+            continue
+        tree = ast.parse(text)
         for event, fields in [*_events(tree), *_limited(tree), *_rejected(tree)]:
             found.setdefault(event, set()).update(fields)
     return found
 
 
 def _events(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
-    inside = {id(node): _dicts(f) for f in _functions(tree) for node in ast.walk(f)}
+    inside: dict[int, dict[str, set[str]]] = {}
+    for function in _functions(tree):
+        inside |= dict.fromkeys(map(id, ast.walk(function)), _dicts(function))
     for call in ast.walk(tree):
         if isinstance(call, ast.Assign) and _name(call.targets[0]) == "event":
             for event in filter(_EVENT.fullmatch, _texts(call.value)):
