@@ -158,6 +158,10 @@ class AreaSolver:
         if len(nodes):  # a node that shares the row of another uses its set, too
             nodes, sets = nodes[plan.row_of[nodes] == nodes], sets.copy()
             sets[nodes] = builder.build(_matrix(plan, nodes, packed, members))
+            # Rows of former capacities may come back, but where capacities change all the time,
+            # their sets would pile up.
+            if len(builder) > _FORGET_ABOVE * (len(plan.distance) + 1):
+                builder.keep(sets)
         new = Solution(
             version=since.version,
             links=self.links,
@@ -197,11 +201,7 @@ class AreaSolver:
         ):
             return old.members, old.builder
         members = build_members(plan, rows, self.links, capacity, settings)
-        if (
-            old is None
-            or old.members.identity() != members.identity()
-            or len(old.builder) > _FORGET_ABOVE * (len(plan.distance) + 1)
-        ):
+        if old is None or old.members.identity() != members.identity():
             return members, SetBuilder(members, settings)
         return members, old.builder
 

@@ -133,6 +133,11 @@ class SetBuilder:
         found = np.fromiter(map(sets.__getitem__, keys), object, len(keys))
         return found if same_as is None else found[same_as]
 
+    def keep(self, used: NDArray[np.object_]) -> None:
+        """Forget all sets but these."""
+        known = set(map(id, used.tolist()))
+        self._sets = {key: made for key, made in self._sets.items() if id(made) in known}
+
     def _make(self, packed: NDArray[np.float64], limit: float) -> list[NextHopSet | None]:
         if packed.min() >= 0.0:  # every first hop usable, everything known
             return self._laid_out(packed, np.ones(packed.shape, bool), limit, None)

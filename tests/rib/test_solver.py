@@ -76,6 +76,19 @@ def test_many_weight_changes_equal_a_fresh_start():
     assert dict(solver.routes) == dict(solved(fabric, "p1.L1").routes)
 
 
+def test_sets_of_former_capacities_are_forgotten():
+    """Where the capacities of others change all the time, no memory is used for what was."""
+    fabric = three_stage()
+    solver = solved(fabric, "L1")
+    nodes = len(solver.spf_view(0))
+    for at in range(500):
+        fabric.limit("S1", "L2", 10 + at % 250 * 0.1)
+        refresh(solver, fabric, "S1")
+        solver.solve()
+        assert len(solver._areas[AREA].solution.builder) <= 4 * (nodes + 1)
+    assert dict(solver.routes) == dict(solved(fabric, "L1").routes)
+
+
 def test_a_lost_link_runs_spf_and_changes_only_the_routes_behind_it():
     fabric = three_stage()
     solver = solved(fabric, "L1")
