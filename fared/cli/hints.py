@@ -58,7 +58,7 @@ _HINTS: Final = (
     _Hint("bad-request", "", "", "the daemon has another version than this tool: compare"
           " 'fared-cli --version' with 'fared-cli show status'"),
     _Hint("busy", "", "", "try again in a few seconds"),
-    _Hint("internal", "", "", "'fared-cli show log' has more; a report needs the output of"
+    _Hint("internal", "", "", "'fared-cli show log' has more; a report needs the file of"
           " 'fared-cli tech-support'"),
     _Hint("not-found", "", "", "the command without it lists all there is"),
     _Hint("unsupported", "", "", "'fared-cli show config' shows the settings that run"),

@@ -13,9 +13,8 @@ import click
 
 import fared
 from fared.api.documents import DOCUMENTS
-from fared.cli.session import Json, Session, output_options, socket_option
+from fared.cli.session import Session, output_options, socket_option
 from fared.cli.show import lazy_command, show
-from fared.cli.support import gather
 from fared.cli.words import Lazy, Words, imported
 
 _OFFLINE = ("decode", "spf", "lsdb")
@@ -25,6 +24,10 @@ _LAZY = {
     ),
     "monitor": Lazy(
         imported("fared.cli.monitor:monitor"), "Print events as they occur, as JSON lines."
+    ),
+    "tech-support": Lazy(
+        imported("fared.cli.support:tech_support"),
+        "Write all that a bug report needs into one tar: documents, log, kernel, versions.",
     ),
     "drain": Lazy(
         imported("fared.cli.drain:drain"),
@@ -99,15 +102,6 @@ def restart(session: Session, *, graceful: bool) -> None:
 def clear_limits(session: Session) -> None:
     """Count full databases anew, and ask neighbors again for what was ignored (show memory)."""
     session.show_answer("clear-limits")
-
-
-@main.command("tech-support")
-@click.pass_obj
-def tech_support(session: Session) -> None:
-    """Print every document of the daemon as one JSON document."""
-    document: Json = gather(session)
-    session.as_json = True
-    session.print(document)
 
 
 for _name, _lazy in _LAZY.items():

@@ -19,7 +19,6 @@ from fared.api.errors import CommandError
 from fared.api.respond import Responder
 from fared.cli.main import main
 from tests.api.documents import ANSWERS, FIB_DIFF, ROUTES, SPF_LOG, STATUS
-from tests.api.isis_documents import BOTH_STATUS
 
 
 class Daemon:
@@ -219,23 +218,6 @@ def test_watch_shows_again_until_it_is_interrupted(daemon, monkeypatch):
     result = run(daemon, "--watch", "0.5", "show", "status", "--json")
     assert result.exit_code == 0
     assert [json.loads(line) for line in result.stdout.splitlines()] == [STATUS] * 3
-
-
-def test_tech_support_contains_all_documents_and_failures(daemon):
-    """One document for a bug report, the parts that failed included."""
-    document = json.loads(run(daemon, "tech-support").stdout)
-    assert document["format"] == "fared-tech-support/1"
-    assert set(SHOWN) <= set(document["documents"])
-    assert document["documents"]["fib diff"] == FIB_DIFF
-    assert "lsdb isis" not in document["documents"]
-
-
-def test_tech_support_has_the_databases_of_both_protocols(daemon, monkeypatch):
-    """Where both run, the raw database of one of them is not enough."""
-    monkeypatch.setitem(ANSWERS, "show status", BOTH_STATUS)
-    document = json.loads(run(daemon, "tech-support").stdout)
-    assert "lsdb isis" in document["documents"]
-    assert ("show lsdb", {"proto": "isis"}) in daemon.asked
 
 
 def on_a_terminal(daemon, **env):

@@ -9,7 +9,13 @@ from msgspec.structs import replace
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.wire import DecodeError
 from fared.isis.ids import LevelSet, lsp_id
-from fared.isis.pdu.auth import authentication_size, keyring_size, sign, verify
+from fared.isis.pdu.auth import (
+    authentication_size,
+    keyring_size,
+    sign,
+    verify,
+    without_password,
+)
 from fared.isis.pdu.codec import (
     checksum_ok,
     decode_pdu,
@@ -174,3 +180,21 @@ def test_hmac_sha_as_rfc_5310_says():
 def test_long_passwords_are_cut_to_what_fits():
     long = key(Algorithm.CLEARTEXT, secret=b"x" * 300)
     check(encode_pdu(LSP, long), long)
+
+
+def test_a_password_is_not_shown_and_the_rest_of_the_lsp_is():
+    secret = key(Algorithm.CLEARTEXT)
+    raw = sign(encode_pdu(LSP), secret)
+    shown = without_password(raw)
+    assert secret.key in raw
+    assert secret.key not in shown
+    assert checksum_ok(shown)
+    assert of_type(decode_pdu(shown).tlvs, Hostname) == of_type(LSP.tlvs, Hostname)
+    assert without_password(shown) == shown
+
+
+def test_digests_and_damaged_lsps_are_shown_as_they_are():
+    signed = sign(encode_pdu(LSP), key())
+    assert without_password(signed) == signed
+    assert without_password(signed[:-1]) == signed[:-1]
+    assert without_password(b"") == b""

@@ -1,7 +1,7 @@
 """The IS-IS database as a file: ``show lsdb --json`` prints it and ``fared-cli spf`` reads it.
 
 LSPs are bytes as they arrived, with the present remaining lifetime patched in, which no
-checksum and no digest covers.
+checksum and no digest covers; clear text passwords are replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fared.core.links import InterfaceAddress
 from fared.isis.addresses import link_local
 from fared.isis.circuit import AdjacencyState
 from fared.isis.ids import Level
+from fared.isis.pdu.auth import without_password
 from fared.isis.pdu.codec import with_lifetime
 from fared.isis.snapshot import AdjacencyView, CircuitView, IsisSnapshot, LspView
 from fared.isis.ted.nexthops import ipv4_gateway
@@ -37,7 +38,8 @@ def isis_lsdb_document(snapshot: IsisSnapshot) -> schema.IsisLsdb:
 
 def _lsp(entry: tuple[int, LspView]) -> schema.IsisLsdbLsp:
     level, view = entry
-    return {"level": level, "hex": with_lifetime(view.raw, view.remaining_lifetime).hex()}
+    shown = with_lifetime(without_password(view.raw), view.remaining_lifetime)
+    return {"level": level, "hex": shown.hex()}
 
 
 def _interface(circuit: CircuitView, snapshot: IsisSnapshot) -> schema.IsisLsdbInterface:

@@ -7,6 +7,7 @@ the former. There is no protection against replay (RFC 5304 §3, RFC 5310 §4).
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import struct
 from typing import Final
@@ -110,6 +111,19 @@ def verify(raw: RawPdu, pdu: Pdu, keyring: Keyring, wall: float) -> None:
         if hmac.compare_digest(data[start:last], _digest(message, timed.key)):
             return
     raise DecodeError("auth", first, "no key matches the authentication")
+
+
+def without_password(raw: bytes) -> bytes:
+    """An LSP to be shown: stars in place of a clear text password, with the checksum of that.
+
+    Malformed TLVs end the search, as nothing tells what is behind them.
+    """
+    shown = bytearray(raw)
+    with contextlib.suppress(DecodeError):
+        for kind, first, last in read_triplets(raw, read_pdu(raw).tlvs, len(raw)):
+            if kind == TlvType.AUTHENTICATION and raw[first : first + 1] == bytes((CLEARTEXT,)):
+                shown[first + 1 : last] = b"*" * (last - first - 1)
+    return raw if shown == raw else with_checksum(bytes(shown), checksum_of(bytes(shown)))
 
 
 def _find(raw: RawPdu) -> tuple[int, int] | None:
