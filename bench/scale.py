@@ -13,7 +13,8 @@ longest time between hellos, how long the loop was held (fared), memory.
 
 ``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row,
 ``--protocol isis`` the same over IS-IS; ``--profile FILE`` writes a profile (pstats) of the rates,
-or of ``--phase join|lost``; ``--table`` runs all cases, also those too long for ``make bench``.
+or of ``--phase join|lost``; ``--table`` runs all cases, also those too long for ``make bench``,
+and records what README.md and docs/scale.md show (``scale_pages``).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ import msgspec
 
 from bench.beside_fabric import Fabric
 from bench.scale_device import SCRIPT_CORE, Scaled
+from bench.scale_pages import begin, record
 from bench.scale_report import rows_of, table
 
 PATIENCE = 60.0
@@ -426,8 +428,11 @@ def main() -> int:
     ]
     if given.table:
         cases = [case for case in both(TABLE) if case.daemon in given.daemon.split(",")]
+    began = begin()
     found = measure(cases)
     print("\n".join(table(found)))
+    if given.table and {case.daemon for case in cases} == {"fared", "frr"}:
+        record(began, found)
     return 0 if len(found) == len(cases) else 1
 
 

@@ -128,8 +128,10 @@ class OspfNeighbor:
         if sequence == self._sequence:
             self._send(self._last)  # a duplicate: repeat the last response
             return
-        if flags & 4:
+        if flags & 4:  # a new exchange: what was requested in a former one is not wanted any more
             self._part = 0
+            self._wanted.clear()
+            self._waiting.clear()
         parts = self._contents.descriptions
         headers = parts[self._part] if self._part < len(parts) else b""
         self._part += 1

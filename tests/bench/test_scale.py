@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from bench import scale_pages
 from bench.beside_fabric import Fabric
 from bench.scale_fabric import LsaContents, content, packet
 from bench.scale_lsps import LspContents, csnp, entries_of, entry_of, psnp
+from bench.scale_pages import AT_FIRST, OF_README, recorded, tables, written
 from bench.scale_report import rows_of
 from bench.scale_script import Script
 from bench.scale_speaker import OspfNeighbor
@@ -221,3 +223,28 @@ def test_an_overload_may_lose_nothing_and_no_memory():
 
     assert met() == [True, True, True]
     assert met(open=3, lost=1, growth=60.0) == [False, False, False]
+
+
+def test_readme_and_page_show_the_results_of_one_recorded_run():
+    found = recorded()
+    for path, part in tables(found).items():
+        assert written(path) == part, f"{path.name}: python bench/scale.py --table, or record()"
+    measured = {row["name"] for row in rows_of(found["results"])}
+    assert measured >= {*OF_README, *AT_FIRST}
+
+
+def test_a_new_run_replaces_both_tables_and_nothing_else(tmp_path, monkeypatch):
+    pages = {name: tmp_path / name for name in ("README.md", "scale.md")}
+    for name, path in pages.items():
+        path.write_text(f"before {name}\n{scale_pages.BEGIN}old\n{scale_pages.END}\nafter\n")
+    monkeypatch.setattr(scale_pages, "README", pages["README.md"])
+    monkeypatch.setattr(scale_pages, "PAGE", pages["scale.md"])
+    monkeypatch.setattr(scale_pages, "RECORDED", tmp_path / "results" / "scale.json")
+    case = {"daemon": "fared", "protocol": "ospf", "te": True, "spines": 64, "leaves": 512}
+    scale_pages.record(scale_pages.begin(), [{"case": case, "joined": 7.25, "memory": 172.0}])
+    for name, path in pages.items():
+        text = path.read_text()
+        assert text.startswith(f"before {name}\n")
+        assert text.endswith("\nafter\n")
+        assert "7.25 s" in text
+        assert "old" not in text

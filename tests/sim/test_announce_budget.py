@@ -99,7 +99,9 @@ def started(build, spines: int, leaves: int) -> Fabric:
 
 
 def quality(fabric, spines, budget, *, halved=False, settling=60, seconds=20) -> tuple:
-    """Judge the weights once they have settled: after a smaller budget, for a time constant."""
+    """Judge the weights once they have settled: in a large fabric, and after a smaller budget, this
+    takes the time constant.
+    """
     run = Run(fabric, spines, 2.0)
     run.start(budget)
     run.settle(settling)
@@ -151,5 +153,5 @@ def test_weights_of_a_large_fabric_need_a_fifth_of_the_announcements():
     freely, run = quality(fabric, 16, UNBOUNDED, settling=40, seconds=10)
     assert run.most() > 300
     for halved in (False, True):
-        ours, _ = quality(fabric, 16, 100.0, halved=halved, settling=40, seconds=10)
+        ours, _ = quality(fabric, 16, 100.0, halved=halved, settling=DAMPING, seconds=10)
         same_quality(ours, freely)
