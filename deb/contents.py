@@ -50,6 +50,7 @@ FILES = {
         "systemd/sysusers.d/fared.conf": "usr/lib/sysusers.d/fared.conf",
         "systemd/rt_protos.d/fared.conf": "etc/iproute2/rt_protos.d/fared.conf",
         "systemd/bfd-realtime.conf": "usr/share/doc/fared/examples/bfd-realtime.conf",
+        "systemd/fared-ina-bier.conf": "usr/share/doc/fared/examples/fared-ina-bier.conf",
         "deb/fared.yaml": "etc/fared/fared.yaml",
         "config/*.yaml": "usr/share/doc/fared/examples",
         "docs/*": "usr/share/doc/fared/docs",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fared.ina.by_bier import BierWay
 from fared.ina.plan.model import Vertex
 from fared.ina.slots.setup import JobSetup, SetupError
 
@@ -36,6 +37,8 @@ class JobEpoch(msgspec.Struct, frozen=True):
     members: dict[Vertex, MemberAddress]
     reason: str = "created"
     """Why this epoch began."""
+    bier: BierWay | None = None
+    """How results go to workers by BIER; None: a copy for each worker."""
 
     @property
     def ranks(self) -> dict[int, int]:
@@ -58,6 +61,8 @@ class JobEpoch(msgspec.Struct, frozen=True):
         lacking = sorted(needed - self.members.keys())
         if lacking:
             raise SetupError(f"no address of {lacking}")
+        if self.bier is not None and set(self.bier.bfr_ids) != set(self.setup.workers):
+            raise SetupError("workers without a BFR-id")
         pairs = {endpoint.pair for endpoint in self.members.values()}
         if len(pairs) < len(self.members):
             raise SetupError("two members have one address and port")

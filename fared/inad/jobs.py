@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from fared.ina.messages import Install, JobEpoch, JobState, TreeState
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.aggregator import Aggregator, TreeSlots
-from fared.ina.slots.packet import newer
+from fared.ina.slots.packet import Flag, PacketKind, newer
 from fared.ina.slots.setup import SetupError
 from fared.inad.results import Data, Dissemination, PacketSender
 
 _JOB_ID_AT = slice(4, 8)
+_KIND = 15
+_MOST_REPEATED = 64
 
 
 class JobError(ValueError):
@@ -35,6 +37,10 @@ class RunningJob:
         self._vertices: dict[tuple[str, int], Vertex] = {}
         self._addresses: dict[Vertex, tuple[str, int]] = {}
         self._sender, self._results = sender, results
+        self._by_bier = self._repeated = 0
+        """Results of this epoch by BIER, and repeated ones by unicast."""
+        self._given_up = False
+        """Whether BIER loses too many results: workers may have no way to receive them."""
 
     @property
     def current(self) -> JobEpoch:
@@ -45,6 +51,8 @@ class RunningJob:
     def install(self, job: JobEpoch) -> None:
         """Begin an epoch."""
         self.job = job
+        self._by_bier = self._repeated = 0
+        self._given_up = False
         self._addresses = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
         self._vertices = {pair: vertex for vertex, pair in self._addresses.items()}
         self.aggregator.install(job.setup)
@@ -68,8 +76,18 @@ class RunningJob:
         self._sender.send(data, self._addresses[router])
 
     def disseminate(self, bits: BitString, data: Data) -> None:
-        """Send a packet to workers."""
-        self._results.send(bits, data, self._addresses)
+        """Send a packet to workers, a result for all of them by BIER if the job has that way."""
+        way = self.current.bier
+        if way is None or self._given_up or data[0] & _KIND != PacketKind.RESULT:
+            self._results.send(bits, data, self._addresses, None)
+        elif data[1] & Flag.AGAIN:
+            self._results.send(bits, data, self._addresses, None)
+            self._repeated += 1
+            self._given_up = self._repeated >= max(_MOST_REPEATED, self._by_bier // 2)
+            if self._given_up:
+                self.aggregator.counters["bier-given-up"] += 1
+        else:
+            self._by_bier += self._results.send(bits, data, self._addresses, way)
 
     def nack(self, sender: Vertex, data: bytes) -> None:
         """Tell a member that its epoch is over."""

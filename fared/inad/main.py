@@ -36,7 +36,12 @@ def main() -> None:
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
     )
     settings = Settings(
-        options.address, options.port, options.socket, options.memory, options.max_jobs
+        options.address,
+        options.port,
+        options.socket,
+        options.memory,
+        options.max_jobs,
+        options.bier,
     )
     try:
         process = InaProcess(settings, time.monotonic)
@@ -89,6 +94,11 @@ def parser() -> argparse.ArgumentParser:
         choices=range(1, _MOST_JOBS + 1),
         metavar="N",
         help="most jobs at a time (default: %(default)s)",
+    )
+    made.add_argument(
+        "--bier",
+        action="store_true",
+        help="send results by BIER in jobs that have it; takes CAP_NET_RAW",
     )
     made.add_argument("--version", action="version", version=f"fared-ina, version {__version__}")
     return made

@@ -30,7 +30,12 @@ from fared.ina.messages import (
 )
 from fared.inad.guests import Guest, Guests
 from fared.inad.jobs import JobError, Jobs, state_of
-from fared.inad.results import PacketSender, UnicastReplication
+from fared.inad.results import (
+    BierReplication,
+    Dissemination,
+    PacketSender,
+    UnicastReplication,
+)
 
 _AT_ONCE = 64
 """Packets read before anything else has its turn."""
@@ -51,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True):
     socket: Path
     memory: int
     jobs: int
+    bier: bool = False
+    """Send results of jobs that have BFR-ids by BIER."""
 
 
 def open_udp(address: str, port: int, buffer: int = _BUFFER) -> socket.socket:
@@ -109,7 +116,8 @@ class InaProcess:
         self._limit = LogRateLimiter()
         self._udp = open_udp(settings.address, settings.port)
         sender = PacketSender(self._udp, self.counters)
-        self.jobs = Jobs(settings.memory, settings.jobs, sender, UnicastReplication(sender))
+        self._results = self._dissemination(sender)
+        self.jobs = Jobs(settings.memory, settings.jobs, sender, self._results)
         self.guests = Guests(self.jobs, self.counters)
         self.guests.gone = self._gone
         self._tcp = socket.create_server(("", settings.port))
@@ -128,6 +136,14 @@ class InaProcess:
             (self._unix, self._accept_operator),
         ):
             self._selector.register(sock, selectors.EVENT_READ, action)
+
+    def _dissemination(self, sender: PacketSender) -> Dissemination:
+        """Return the way of results. Raises OSError."""
+        unicast = UnicastReplication(sender)
+        if not self.settings.bier:
+            return unicast
+        source = (self.settings.address, self.settings.port)
+        return BierReplication(unicast, source, self.counters)
 
     def stop(self) -> None:
         """End the loop: from a signal."""
@@ -152,6 +168,8 @@ class InaProcess:
             connection.close()
         for sock in (self._udp, self._tcp, self._unix):
             sock.close()
+        if isinstance(self._results, BierReplication):
+            self._results.close()
         self.settings.socket.unlink(missing_ok=True)
 
     # -- packets --------------------------------------------------------------------------------

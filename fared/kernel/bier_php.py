@@ -21,6 +21,8 @@ from fared.core.wire import DecodeError
 from fared.fib.bier import BierFib, BierPort
 
 _BURST = 64
+_RCVBUFFORCE, _BUFFER = 33, 8 << 20
+"""Hosts get results of jumbo size at link rate, while this process computes routes."""
 _MOST = 1 << 16
 _ETHERNET = 14
 _BROADCAST = b"\xff" * 6
@@ -46,6 +48,8 @@ class HeaderPopper:
             self._socket = socket.socket(
                 socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.htons(ETHERTYPE)
             )
+            with contextlib.suppress(PermissionError):
+                self._socket.setsockopt(socket.SOL_SOCKET, _RCVBUFFORCE, _BUFFER)
             asyncio.get_running_loop().add_reader(self._socket, self._readable, self._socket)
         elif not fib.popped:
             self.close()

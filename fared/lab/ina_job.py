@@ -9,13 +9,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from fared.ina.by_bier import BierWay
 from fared.ina.messages import Install, JobEpoch, MemberAddress, Remove
 from fared.ina.operator import OperatorError, ask
 from fared.ina.plan.model import Capacities, Direction, SummingJob, TreePlan
 from fared.ina.plan.planner import plan_job
 from fared.ina.slots.packet import DEFAULT_PORT, largest_payload
 from fared.ina.slots.setup import setup_of
-from fared.lab.addressing import AddressPlan
+from fared.lab.addressing import SUB_DOMAIN, AddressPlan
 from fared.lab.bounds import Rate
 from fared.lab.errors import LabError
 from fared.lab.expected import VETH_RATE
@@ -55,8 +56,13 @@ class LabJob:
         self.job = summing_job(fabric.plan, name, hosts)
         self.epoch = 0
 
-    def install(self, rate: Rate, reason: str = "created", *, relays: bool = True) -> TreePlan:
-        """Plan the trees and begin an epoch. Raises LabError if there is no tree."""
+    def install(
+        self, rate: Rate, reason: str = "created", *, relays: bool = True, bier: bool = False
+    ) -> TreePlan:
+        """Plan the trees and begin an epoch; with ``bier`` results go by BIER.
+
+        Raises LabError if there is no tree, or a host has no BFR-id.
+        """
         plan = self.fabric.plan
         found = plan_job(capacities(plan, rate), self.job, relays=relays)
         if not found.trees:
@@ -72,10 +78,24 @@ class LabJob:
             window=WINDOW,
         )
         routers = sorted({node for tree in setup.trees for node in tree.nodes} | {*self.job.leaves})
-        message = JobEpoch(self.job.name, setup, self._members(routers), reason)
+        way = self.way_by_bier() if bier else None
+        message = JobEpoch(self.job.name, setup, self._members(routers), reason, way)
         for number in routers:
             self._ask(number, Install(message, number))
         return found
+
+    def way_by_bier(self) -> BierWay:
+        """Return the BFR-ids of the workers. Raises LabError if a host has none."""
+        ids: dict[int, int] = {}
+        lengths: set[int] = set()
+        for number, host in enumerate(self.hosts, 1):
+            leaf, port = self.fabric.plan.leaf_of(host)
+            if leaf.bfr is None or port.peer_address not in leaf.bfr.hosts:
+                raise LabError(f"{host} has no BFR-id: {leaf.name} needs fared-lab.bier: on")
+            ids[number] = leaf.bfr.hosts[port.peer_address]
+            lengths.add(leaf.bfr.length)
+        (length,) = lengths
+        return BierWay(SUB_DOMAIN, length, ids)
 
     def remove(self) -> None:
         """End the job everywhere."""

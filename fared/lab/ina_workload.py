@@ -41,8 +41,11 @@ def run_ina(
     timeout: float = DEFAULT_TIMEOUT,
     interval: float = DEFAULT_INTERVAL,
     relays: bool = True,
+    bier: bool = False,
 ) -> WorkloadReport:
     """Run so many all-reduces of ``size`` bytes, a multiple of 4; without ``relays``: over stars.
+
+    ``bier``: results go by BIER, for which routers and hosts need BFR-ids.
 
     Raises LabError if there is no tree, a worker fails, or the ``timeout`` passes.
     """
@@ -52,7 +55,7 @@ def run_ina(
     rate = kernel_rates(fabric)
     number = time.monotonic_ns() % _MOST_ID
     job = LabJob(fabric, f"lab-{number}", number, hosts)
-    job.install(rate, relays=relays)
+    job.install(rate, relays=relays, bier=bier)
     workers = Workers(fabric, job.job.name, hosts, size, iterations, timeout=timeout)
     meter = LinkMeter(fabric, rate, interval)
     try:

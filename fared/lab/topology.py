@@ -15,7 +15,8 @@ The lab also reads these places, which containerlab leaves to the user:
   ``offload`` (the default): up to 64 KB of a TCP flow cross the fabric's veths as one packet
 - label ``fared-lab.hello-interval``: seconds, 1 if not given; four without a hello end an adjacency
 - label ``fared-lab.protocol``: ``ospf`` (the default) or ``isis``, which routes IPv6 too
-- label ``fared-lab.bier``: ``on`` makes a router a BFR, and its hosts BFERs (``docs/bier.md``)
+- label ``fared-lab.bier``: ``on`` makes a router a BFR, and its hosts BFERs (``docs/bier.md``);
+  ``php``: they get payloads without BIER header
 - label ``fared-lab.ina``: ``on`` runs ``fared-ina`` in a router, which sums (``docs/ina.md``)
 - labels ``fared-lab.isis-level`` (``level-2``) and ``fared-lab.isis-area`` (``49.0000``)
 """
@@ -50,6 +51,7 @@ OSPF, ISIS = "ospf", "isis"
 SEGMENTATION_LABEL = "fared-lab.segmentation"
 INA_LABEL = "fared-lab.ina"
 BIER_LABEL = "fared-lab.bier"
+PHP = "php"
 ON, NOT = "on", "off"
 SINGLE, OFFLOAD = "single", "offload"
 LEVELS = ("level-1", "level-2", "level-1-2")
@@ -112,7 +114,12 @@ class LabNode:
     @property
     def bier(self) -> bool:
         """Whether it forwards BIER packets."""
-        return self.kind == "fared" and self.labels.get(BIER_LABEL) == ON
+        return self.kind == "fared" and self.labels.get(BIER_LABEL) in (ON, PHP)
+
+    @property
+    def bier_php(self) -> bool:
+        """Whether its hosts get the payload of BIER packets without the header."""
+        return self.bier and self.labels[BIER_LABEL] == PHP
 
     @property
     def hello_interval(self) -> int:
@@ -263,7 +270,7 @@ _CHOICES = (
     (LEVEL_LABEL, LEVELS),
     (SEGMENTATION_LABEL, (SINGLE, OFFLOAD)),
     (INA_LABEL, (ON, NOT)),
-    (BIER_LABEL, (ON, NOT)),
+    (BIER_LABEL, (ON, PHP, NOT)),
 )
 
 

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 
 from fared.ina.client.arrays import Call
+from fared.ina.client.bier_sockets import BierSockets
 from fared.ina.client.control import Control
 from fared.ina.client.errors import (
     CallTimeout,
@@ -66,6 +67,7 @@ class WorkerMember:
         """By BFR-id: when a router last waited for it."""
         self._machine: WorkerMachine | None = None
         self._udp: socket.socket | None = None
+        self._by_bier: BierSockets | None = None
         self._senders: set[tuple[str, int]] = set()
         self._endpoints: dict[Vertex, tuple[str, int]] = {}
         self._buffer = bytearray(_MOST_PACKET)
@@ -158,6 +160,8 @@ class WorkerMember:
             self._control.close()
         if self._udp is not None:
             self._udp.close()
+        if self._by_bier is not None:
+            self._by_bier.close()
         os.close(self._wake)
 
     # -- the thread -------------------------------------------------------------------------------
@@ -223,6 +227,9 @@ class WorkerMember:
         self._control.ready(self._take)
         if self._udp is not None and self._udp not in selector.get_map():
             selector.register(self._udp, selectors.EVENT_READ, self._packets)
+        for sock in self._by_bier.all if self._by_bier is not None else ():
+            if sock not in selector.get_map():
+                selector.register(sock, selectors.EVENT_READ, self._bier_packets)
 
     def _take(self, answer: WorkerAnswer) -> None:
         match answer:
@@ -246,6 +253,7 @@ class WorkerMember:
                 self._set_failure(JoinError(f"{where}: {error.strerror or error}"))
                 return
             self._machine = WorkerMachine(bfr_id, self)
+        self._open_bier(job, bfr_id)
         self._job = job
         self._endpoints = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
         self._senders = {pair for vertex, pair in self._endpoints.items() if vertex >= 0}
@@ -280,6 +288,29 @@ class WorkerMember:
                 machine.receive(self._view[:size], now)
         if before < self._target <= machine.next:
             self._changed.notify_all()
+
+    def _bier_packets(self, _: selectors.BaseSelector) -> None:
+        machine, sockets = self._machine, self._by_bier
+        assert machine is not None
+        assert sockets is not None
+        now, before = time.monotonic(), machine.next
+        for source, data in sockets.arrived():
+            if source in self._senders:
+                self.counters["bier"] += 1
+                machine.receive(data, now)
+            else:
+                self.counters["address"] += 1
+        if before < self._target <= machine.next:
+            self._changed.notify_all()
+
+    def _open_bier(self, job: JobEpoch, bfr_id: int) -> None:
+        """Open the sockets of results by BIER once; without them results are repeated."""
+        if job.bier is None or self._by_bier is not None:
+            return
+        try:
+            self._by_bier = BierSockets(job.members[-bfr_id].address, job.bier.bfr_ids[bfr_id])
+        except OSError:
+            self.counters["bier-not-received"] += 1
 
     def _lost(self, data: memoryview) -> None:
         setup = self.job.setup

@@ -48,7 +48,9 @@ class Fared:
         if not plan.node.ina:
             return (daemon,)
         socket = directory / INA_SOCKET
-        told = ("--address", str(plan.router_id), "--socket", str(socket))
+        told: tuple[str, ...] = ("--address", str(plan.router_id), "--socket", str(socket))
+        if plan.bfr is not None:
+            told = (*told, "--bier")
         return (Command("fared-ina", (*_program("fared-ina"), *told), socket), daemon)
 
     def cli(self, directory: Path, arguments: Sequence[str]) -> list[str]:
@@ -64,16 +66,17 @@ def configuration(plan: NodePlan, control_socket: Path) -> dict[str, Any]:
         "state-directory": str(control_socket.parent),
         "interfaces": {port.name: {"bandwidth": "auto"} for port in plan.ports},
         **({"isis": _isis(plan)} if plan.isis else {"ospf": _ospf(plan)}),
-        **({} if plan.bfr is None else {"bier": _bier(plan.bfr)}),
+        **({} if plan.bfr is None else {"bier": _bier(plan.bfr, php=plan.node.bier_php)}),
         **({"ina": _ina(control_socket)} if plan.node.ina else {}),
         "api": {"socket": str(control_socket), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
     }
 
 
-def _bier(bfr: BfrPlan) -> dict[str, Any]:
+def _bier(bfr: BfrPlan, *, php: bool) -> dict[str, Any]:
     hosts = {str(address): bfr_id for address, bfr_id in bfr.hosts.items()}
-    return {"sub-domain": SUB_DOMAIN, "bfr-id": bfr.bfr_id, "bsl": bfr.length, "hosts": hosts}
+    found = {"sub-domain": SUB_DOMAIN, "bfr-id": bfr.bfr_id, "bsl": bfr.length, "hosts": hosts}
+    return found | ({"php": True} if php else {})
 
 
 def _ina(control_socket: Path) -> dict[str, Any]:
