@@ -21,11 +21,18 @@ from fared.core.ids import NodeId, format_node
 from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
 from fared.core.wire import DecodeError
+from fared.daemon.ina_bier import way_by_bier
 from fared.daemon.ina_rates import TreeRates
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import Runner
 from fared.ina.control.advert import SumCapability
-from fared.ina.control.manager import LENGTHS, JobManager, JobNetwork, ManagerError, WorkerPlace
+from fared.ina.control.manager import (
+    JobManager,
+    JobNetwork,
+    ManagerError,
+    WorkerPlace,
+    length_of,
+)
 from fared.ina.messages import (
     Answer,
     InaState,
@@ -222,17 +229,23 @@ class InaService:
 
     # -- operators ------------------------------------------------------------------------------
 
-    def create(self, name: str, workers: Sequence[str], mtu: int | None) -> JobEpoch:
-        """Begin a job of these hosts, by address. Raises ManagerError.
+    def create(
+        self, name: str, workers: Sequence[str], mtu: int | None, *, bier: bool = False
+    ) -> JobEpoch:
+        """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
 
-        ``mtu`` None: the least one of this router's links.
+        ``mtu`` None: the least one of this router's links. Raises ManagerError.
         """
         self._consider()
-        length = next((size for size in LENGTHS if len(workers) <= size), LENGTHS[-1])
+        routing = self._runner.router.multicast.bier if bier else None
+        if bier and routing is None:
+            raise ManagerError("BIER does not run here (bier)")
+        way = None if routing is None else way_by_bier(routing, workers)
+        length = length_of(len(workers), way)
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
         payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
         places = [WorkerPlace(address, self._leaf_of(address)) for address in workers]
-        job = self.manager.create(name, places, payload, _WINDOW, self._loop.time())
+        job = self.manager.create(name, places, payload, _WINDOW, self._loop.time(), bier=way)
         self._apply()
         return job
 

@@ -40,7 +40,7 @@ def aggregation(service: InaService, command: str, args: Json) -> Mapping[str, A
     """Answer ``ina-create`` or ``ina-delete``. Raises CommandError."""
     try:
         if command == "ina-create":
-            service.create(_name(args), _workers(args), _mtu(args))
+            service.create(_name(args), _workers(args), _mtu(args), bier=args.get("bier") is True)
         elif command == "ina-delete":
             service.delete(_name(args))
         else:

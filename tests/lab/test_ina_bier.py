@@ -16,7 +16,7 @@ from fared.lab import topology
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.ina_job import LabJob
-from fared.lab.ina_workload import run_ina
+from fared.lab.ina_workload import Workers, run_ina
 from fared.lab.waiting import await_paths
 from tests.lab.test_ina import HEADERS, sent, small
 from tests.waiting import wait_for
@@ -74,8 +74,11 @@ def test_each_worker_gets_each_result_once_by_bier(fabric: Fabric):
     """Chunks and barriers; every sum is verified. Repeated results, if any, come by unicast."""
     report = run_ina(fabric, HOSTS, SIZE, ITERATIONS, timeout=60, bier=True)
     assert len(report.jobs[0].iterations) == ITERATIONS
-    for found in counters(fabric):
-        wanted, repeated = ITERATIONS * (CHUNKS + 1), found.get("repeated", 0)
+    told = counters(fabric)
+    # A router below which several workers are asks for all of them.
+    repeated = sum(found.get("repeated", 0) for found in told)
+    wanted = ITERATIONS * (CHUNKS + 1)
+    for found in told:
         assert wanted - repeated <= found["bier"] <= wanted
         assert found["bier"] > 0.9 * wanted
         assert found.get("duplicate", 0) <= repeated
@@ -93,6 +96,38 @@ def test_a_link_to_two_workers_carries_each_result_once_by_bier_and_twice_by_uni
         for spine in ("S1", "S2"):
             times = carried[spine, "L1"] / wanted
             assert copies * 0.97 <= times <= copies * 1.3, (bier, spine, times)
+
+
+def test_a_job_of_the_daemons_sends_results_by_bier(fabric: Fabric):
+    """The head knows the BFR-ids of all workers; each result goes down once."""
+    addresses = [str(fabric.plan.leaf_of(host)[1].peer_address) for host in HOSTS]
+    head = fabric.node("L1")
+    wait_for(lambda: len(summing(fabric)) == 5, 20, "all routers sum")
+    head.cli("ina", "create", "told", "--workers", ",".join(addresses), "--bier")
+    workers = Workers(fabric, "told", HOSTS, SIZE, ITERATIONS, timeout=60)
+    try:
+        workers.start()
+        wait_for(lambda: not workers.running(0.0), 60, "all calls")
+    finally:
+        workers.stop()
+        head.cli("ina", "delete", "told")
+    told = counters(fabric)
+    repeated, wanted = sum(f.get("repeated", 0) for f in told), ITERATIONS * (CHUNKS + 1)
+    assert all(wanted - repeated <= found["bier"] <= wanted for found in told)
+
+
+def summing(fabric: Fabric) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(fabric.node("L1").cli("--json", "ina", "jobs"))[
+        "routers"
+    ]
+    return found
+
+
+def test_a_job_by_bier_needs_a_bfr_id_of_each_worker(fabric: Fabric):
+    address = str(fabric.plan.leaf_of("h1")[1].peer_address)
+    router = str(fabric.plan.leaf_of("h2")[1].address.ip)
+    with pytest.raises(LabError, match=f"{router} has no BFR-id"):
+        fabric.node("L1").cli("ina", "create", "x", "--workers", f"{address},{router}", "--bier")
 
 
 def test_hosts_without_a_bfr_id_are_told(fabric: Fabric, monkeypatch: pytest.MonkeyPatch):

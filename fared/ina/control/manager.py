@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, format_node
 from fared.core.wire import DecodeError
+from fared.ina.by_bier import BierWay
 from fared.ina.control.advert import (
     CAPABILITY_KEY,
     MOST_JOB_ID,
@@ -207,9 +208,16 @@ class JobManager:
     # -- operators ------------------------------------------------------------------------------
 
     def create(
-        self, name: str, workers: Iterable[WorkerPlace], payload: int, window: int, now: float
+        self,
+        name: str,
+        workers: Iterable[WorkerPlace],
+        payload: int,
+        window: int,
+        now: float,
+        *,
+        bier: BierWay | None = None,
     ) -> JobEpoch:
-        """Begin a job that this router leads. Raises ManagerError."""
+        """Begin a job that this router leads, whose results go by ``bier``. Raises ManagerError."""
         places = list(workers)
         if any(advert.job.name == name for _, advert in self.jobs.values()):
             raise ManagerError(f"job {name} exists")
@@ -222,7 +230,7 @@ class JobManager:
         for place in places:
             if place.leaf not in self.capabilities:
                 raise ManagerError(f"{format_node(place.leaf)}, of {place.address}, does not sum")
-        length = next(size for size in LENGTHS if len(places) <= size)
+        length = length_of(len(places), bier)
         members = {
             -bfr_id: MemberAddress(place.address, port)
             for bfr_id, (place, port) in enumerate(zip(places, self._ports(places), strict=True), 1)
@@ -230,7 +238,7 @@ class JobManager:
         ids = tuple(range(1, len(places) + 1))
         setup = JobSetup(self._free_id(name), 0, length, payload, ids, ())
         leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(places, 1)}
-        first = JobAdvert(JobEpoch(name, setup, members), leaves, payload, window)
+        first = JobAdvert(JobEpoch(name, setup, members, bier=bier), leaves, payload, window)
         self._begin(first, "created", now)
         return self._adverts[setup.job_id][self._node].job
 
@@ -400,7 +408,7 @@ class JobManager:
             capability = able.get(NodeId(node))
             if capability is not None:
                 members[node] = MemberAddress(capability.address, capability.port)
-        job = JobEpoch(advert.job.name, setup, members, reason)
+        job = JobEpoch(advert.job.name, setup, members, reason, advert.job.bier)
         led = replace(advert, job=job)
         if len(encode_job(led)) > self._limit:
             if created:
@@ -415,6 +423,12 @@ class JobManager:
 
     def _lead(self, advert: JobAdvert) -> None:
         self._adverts.setdefault(advert.job.setup.job_id, {})[self._node] = advert
+
+
+def length_of(workers: int, bier: BierWay | None) -> int:
+    """Return the bits of the job's strings: no less than those of BIER, which packets have too."""
+    least = workers if bier is None else max(workers, bier.length)
+    return next((size for size in LENGTHS if least <= size), LENGTHS[-1])
 
 
 def _job_of(advert: JobAdvert) -> SummingJob:
