@@ -282,6 +282,9 @@ ACTIONS = {
     "drain": "fared-drain/1",
     "undrain": "fared-drain/1",
     "clear-limits": "fared-limits/1",
+    "record-start": "fared-record/1",
+    "record-stop": "fared-record/1",
+    "record-status": "fared-record/1",
 }
 """Commands that change the daemon, or need more of it than a view has, and their documents."""
 

@@ -42,6 +42,10 @@ _HINTS: Final = (
     _Hint("busy", "monitor", "", "end another 'fared-cli monitor' first"),
     _Hint("busy", "config-", "confirmation", "'fared-cli config confirm' keeps that change,"
           " 'fared-cli config rollback' undoes it"),
+    _Hint("busy", "record-start", "", "'fared-cli record stop' ends it"),
+    _Hint("not-found", "record-stop", "", "'fared-cli record start' begins one"),
+    _Hint("unsupported", "record-start", "", "name a directory that is new, or has a recording, and"
+          " that the daemon may write: the service may write below /var/lib/fared"),
     _Hint("unsupported", "restart", "", "without --graceful neighbors route around this router"
           " meanwhile"),
     _Hint("unsupported", "show config", "", "'fared-cli config check FILE' tells all errors;"

@@ -40,6 +40,13 @@ _LAZY = {
         imported("fared.cli.config:config"),
         "Check, compare, apply or reload a configuration, or go back to a former one.",
     ),
+    "record": Lazy(
+        imported("fared.cli.record:record"), "Record all inputs of the router, in files."
+    ),
+    "replay": Lazy(
+        imported("fared.cli.record:replay"),
+        "Run a router on a recording, and compare (offline).",
+    ),
     "decode": Lazy(
         imported("fared.cli.decode:decode"), "Decode packets, an LSA or a capture (offline)."
     ),

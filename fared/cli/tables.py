@@ -26,6 +26,7 @@ _TABLES = MappingProxyType(
         "bfd_tables": "bfd",
         "bier_tables": "bier",
         "ina_job_tables": "ina",
+        "record_tables": "record replay",
     }
 )
 """The documents for which a module has tables."""

@@ -17,6 +17,7 @@ from fared.daemon.views import ViewSource
 
 if TYPE_CHECKING:
     from fared.daemon.ina import InaService
+    from fared.daemon.recorder import RouterRecorder
 
 Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
 
@@ -30,6 +31,10 @@ class ActionHost(Protocol):
     operation: Operation
     restarts: GracefulRestart
     views: ViewSource
+    recorder: RouterRecorder | None
+
+    def make_recorder(self) -> RouterRecorder:
+        """What records the router; it is loaded now."""
 
     @property
     def ina(self) -> InaService | None:
@@ -54,12 +59,20 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
         "config-rollback": lambda: host.changes.rollback(args),
         "config-history": host.changes.history,
     }
+    if command.startswith("record-"):
+        return _recording(host, command, args)
     if command.startswith("ina-"):
         return _aggregation(host, command, args)
     action = actions.get(command)
     if action is None:
         raise CommandError("unknown-command", f"no such command: {command}")
     return action()
+
+
+def _recording(host: ActionHost, command: str, args: Json) -> Answer:
+    from fared.daemon.record_requests import recording  # noqa: PLC0415 - loaded where it is asked
+
+    return recording(host, command, args)
 
 
 def _aggregation(host: ActionHost, command: str, args: Json) -> Answer:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from fared.daemon.bfd import BfdClient
     from fared.daemon.bier import BierService
     from fared.daemon.ina import InaService
+    from fared.daemon.recorder import RouterRecorder
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -83,10 +85,10 @@ class DaemonError(Exception):
     """The daemon cannot run; the message is for the operator."""
 
 
-def run(path: str, loaded: Loaded) -> None:
-    """Run until SIGTERM or SIGINT. Raises DaemonError."""
+def run(path: str, loaded: Loaded, record: str | None = None) -> None:
+    """Run until SIGTERM or SIGINT; ``record``: where to, if at all. Raises DaemonError."""
     share_heap()
-    daemon = Daemon(path, loaded)
+    daemon = Daemon(path, loaded, record)
     del loaded  # its text, when it is in the history
     try:
         asyncio.run(daemon.serve())
@@ -111,8 +113,11 @@ def _execute_again() -> None:
 class Daemon:
     """One running fared."""
 
-    def __init__(self, path: str, loaded: Loaded) -> None:
+    def __init__(self, path: str, loaded: Loaded, record: str | None = None) -> None:
         self.path = path
+        self._record = record
+        self.recorder: RouterRecorder | None = None
+        """What records the router; None: nothing has been recorded yet."""
         self.config: Config = loaded.config
         self._logs = DaemonLog(self.config.log.level, self.config.log.format)
         self.log = self._logs.logger
@@ -174,6 +179,7 @@ class Daemon:
             late.cancel()
             self.health.stop()
             if self._failure is not None:
+                await self._end_recording()
                 raise DaemonError(
                     f"internal error: {self._failure!r}; our routes stay in the kernel,"
                     " a restart adopts them (the log has the traceback)"
@@ -182,6 +188,7 @@ class Daemon:
                 await self._shut_down()
             else:
                 self._close()
+            await self._end_recording()
         finally:
             if http is not None:
                 await http.stop()
@@ -236,7 +243,10 @@ class Daemon:
         loop = asyncio.get_running_loop()
         settings, inputs = self.operation.settings(), self._inputs
         burst = inputs.burst
-        router = Router(settings, random.Random(), loop.time(), time.perf_counter)
+        seed, now = int.from_bytes(os.urandom(8)), loop.time()
+        router = Router(settings, random.Random(seed), now, time.perf_counter)
+        if self._record is not None:
+            router = self._recorded(router, Path(self._record).absolute(), seed, now)
         self.io: Mapping[str, Sockets] = {
             name: SOCKETS[name](partial(burst.take, name), loop, inputs.socket_trouble, burst)
             for name in settings.protocols
@@ -254,6 +264,27 @@ class Daemon:
         self.runner.on_refusal = inputs.refused
         self.runner.on_bfd = self._want_bfd
         self.runner.observers.append(Reports(self.notifier, self.runtime, self.log).observe)
+
+    def make_recorder(self) -> RouterRecorder:
+        """What records the router, which most daemons never need."""
+        if self.recorder is None:
+            from fared.daemon.recorder import RouterRecorder  # noqa: PLC0415 - as said
+
+            self.recorder = RouterRecorder(self, self.defence.guard)
+        return self.recorder
+
+    def _recorded(self, router: Router, directory: Path, seed: int, now: float) -> Router:
+        """Record a router from its first call on. Raises DaemonError."""
+        from fared.recording.files import RecordingError  # noqa: PLC0415 - where it is wanted
+
+        try:
+            return self.make_recorder().begin_new(router, directory, seed, now)
+        except RecordingError as error:
+            raise DaemonError(f"cannot record: {error}") from None
+
+    async def _end_recording(self) -> None:
+        if self.recorder is not None:
+            await self.recorder.end()
 
     def _make_onlookers(self) -> None:
         """Create the auditor of the kernel, and the servers and views for people."""

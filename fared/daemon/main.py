@@ -46,7 +46,7 @@ def main() -> None:
         return
     daemon = load_daemon()
     try:
-        daemon.run(path, loaded)
+        daemon.run(path, loaded, options.record)
     except daemon.DaemonError as error:
         _fail(str(error), EXIT_FAILED)
 
@@ -61,6 +61,11 @@ def parser() -> argparse.ArgumentParser:
         default=DEFAULT_CONFIG,
         metavar="FILE",
         help="configuration file (default: %(default)s)",
+    )
+    made.add_argument(
+        "--record",
+        metavar="DIR",
+        help="record all inputs of the router in DIR, for fared-cli replay; it holds secrets",
     )
     made.add_argument("--check", action="store_true", help="validate the configuration and exit")
     made.add_argument(

@@ -37,6 +37,8 @@ LATE = (
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
 AGGREGATION = ("fared.ina", "fared.inad", "scipy")
 """Not if routers do not aggregate."""
+RECORDED = ("fared.recording", "cloudpickle")
+"""Not if the router is not recorded."""
 SPRAYED = ("fared.fib.spray", "fared.kernel.nft", "fared.kernel.spray")
 """Not if packets follow their flow."""
 START = """
@@ -133,6 +135,12 @@ def test_a_module_that_is_rarely_used_is_not_executed(tmp_path, module, name):
 def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them(loaded, when):
     assert "fared.router.spraying" in loaded[when]
     assert not {name for name in loaded[when] if name.startswith(SPRAYED)}
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_that_is_not_recorded_loads_nothing_that_records(loaded, when):
+    assert "fared.daemon.actions" in loaded[when]
+    assert not {name for name in loaded[when] if name.startswith(RECORDED)}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])

@@ -52,6 +52,8 @@ class Live:
             "api": {"socket": str(self.socket), "http": "127.0.0.1:9547"},
             "log": {"level": "info", "format": "json"},
         }
+        self.arguments: list[str] = []
+        """More arguments of the program."""
         self.altered: dict[str, str] = {}
         """What ``altered_fared`` is to alter; nothing: the product itself runs."""
         self.process: subprocess.Popen[bytes] | None = None
@@ -70,7 +72,7 @@ class Live:
         )
         with self.netns.entered(), self.log.open("ab") as sink:
             self.process = subprocess.Popen(
-                [*program, "-c", self.file],
+                [*program, "-c", self.file, *self.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,

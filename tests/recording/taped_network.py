@@ -32,6 +32,10 @@ class TapedNetwork(Network):
         self.recordings[node.name] = recording
         return recording.begin_new(router, seed, self.now, 0.0)
 
+    def kill(self, name: str) -> None:
+        super().kill(name)
+        self.recordings[name].ring.close()
+
     def next_segment(self, name: str) -> None:
         """Begin another segment of a router's recording, with its state."""
         recording = self.recordings[name]

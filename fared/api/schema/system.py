@@ -287,6 +287,22 @@ class Validate(JsonDocument):
     checks: list[SelfCheck]
 
 
+class RecordDocument(JsonDocument):
+    """``record start``, ``stop`` and ``status``: the recording that runs, or the last one.
+
+    ``since``: seconds since 1970; ``size`` and ``limit``: bytes; ``failure``: why it ended.
+    """
+
+    recording: bool
+    directory: str | None
+    since: float | None
+    segments: int
+    calls: int
+    size: int
+    limit: int | None
+    failure: str | None
+
+
 class DrainDocument(JsonDocument):
     """``drain`` and ``undrain``: the resulting state."""
 

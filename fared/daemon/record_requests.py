@@ -1,0 +1,106 @@
+"""Arguments and answers of ``record start``, ``stop`` and ``status``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from fared.api.errors import CommandError
+from fared.api.respond import Json
+from fared.config import Config
+
+if TYPE_CHECKING:
+    from fared.daemon.recorder import RouterRecorder
+
+LEAST, MOST = 1 << 20, 1 << 40
+"""Bytes of a recording."""
+_DIRECTORY: Final = "recording"
+"""Below ``state-directory``, where no other is given."""
+_MOST_PATH: Final = 1024
+
+
+class RecordHost(Protocol):
+    """The parts of the daemon that these commands reach."""
+
+    config: Config
+    recorder: RouterRecorder | None
+    """None: nothing has been recorded yet."""
+
+    def make_recorder(self) -> RouterRecorder:
+        """What records; it is loaded now."""
+
+
+def recording(host: RecordHost, command: str, args: Json) -> Json | Awaitable[Json]:
+    """Answer a command. Raises CommandError."""
+    match command:
+        case "record-start":
+            return _start(host, args)
+        case "record-stop":
+            return _stop(host)
+        case "record-status":
+            return _status(host)
+    raise CommandError("unknown-command", f"no such command: {command}")
+
+
+def _start(host: RecordHost, args: Json) -> Json:
+    directory, limit = _asked(args, host.config.state_directory)
+    recorder = host.make_recorder()
+    if recorder.running and recorder.last is not None:
+        raise CommandError("busy", f"a recording runs: {recorder.last.directory}")
+    from fared.recording.files import RecordingError  # noqa: PLC0415 - loaded by the recorder
+
+    try:
+        recorder.begin(directory, limit)
+    except RecordingError as error:
+        raise CommandError("unsupported", str(error)) from None
+    return _status(host)
+
+
+async def _stop(host: RecordHost) -> Json:
+    if host.recorder is None or not host.recorder.running:
+        raise CommandError("not-found", "no recording runs")
+    await host.recorder.end()
+    return _status(host)
+
+
+def _status(host: RecordHost) -> Json:
+    """Return the document: the present recording, or the last one."""
+    recorder = host.recorder
+    found = None if recorder is None else recorder.look()
+    if recorder is None or found is None:
+        return _document(running=False)
+    return _document(
+        running=recorder.running,
+        directory=str(found.directory),
+        since=found.since,
+        segments=found.segments,
+        calls=found.calls,
+        size=found.size,
+        limit=found.limit,
+        failure=found.failure or None,
+    )
+
+
+def _document(*, running: bool, **known: Any) -> Json:  # noqa: ANN401 - fields of the document
+    empty: Json = dict.fromkeys(("directory", "since", "limit", "failure"))
+    zero: Json = dict.fromkeys(("segments", "calls", "size"), 0)
+    return {"format": "fared-record/1", "recording": running, **empty, **zero, **known}
+
+
+def _asked(args: Json, state_directory: str) -> tuple[Path, int | None]:
+    """Return the directory and the size in bytes. Raises CommandError."""
+    given, size = args.get("directory"), args.get("size")
+    directory = str(Path(state_directory) / _DIRECTORY) if given is None else given
+    if (
+        not isinstance(directory, str)
+        or not directory.startswith("/")
+        or not directory.isprintable()
+        or len(directory) > _MOST_PATH
+    ):
+        raise CommandError("bad-argument", "directory must be an absolute path")
+    if size is not None and (
+        isinstance(size, bool) or not isinstance(size, int) or not LEAST <= size <= MOST
+    ):
+        raise CommandError("bad-argument", "size must be 1 MiB to 1 TiB, in bytes")
+    return Path(directory), size
