@@ -62,8 +62,8 @@ def _jobs(jobs: list[Json], out: Console) -> None:
             str(job["epoch"]),
             _name(job, "head"),
             str(len(job["workers"])),
-            str(len(job["trees"])),
-            _rate(job["planned"]),
+            str(len(job["trees"]) or "ring"),
+            _rate(job["planned"] or None),
             _rate(job["seen"]),
             str(job["repeated"]),
             _waits(job["waits_for"]),
@@ -77,13 +77,16 @@ def _job(job: Json, out: Console) -> None:
         out,
         [
             ("Head", _name(job, "head")),
-            ("Rate", f"{_rate(job['planned'])} planned, {_rate(job['seen'])} seen"),
+            ("Rate", f"{_rate(job['planned'] or None)} planned, {_rate(job['seen'])} seen"),
             ("Waits for", _waits(job["waits_for"])),
             *_local(job["here"]),
         ],
     )
     heading(out, "Trees")
-    _trees(job, out)
+    if job["trees"]:
+        _trees(job, out)
+    else:
+        out.print("none: workers form a ring over TCP")
     _reasons(job, out)
     heading(out, "Workers")
     grid = table(">Rank", "Address", "~Router", "State", ">Repeated")

@@ -30,7 +30,10 @@ class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobEpoch(msgspec.Struct, frozen=True):
-    """A job in one epoch. ``members`` has its workers, VAT nodes, and routers with workers."""
+    """A job in one epoch. ``members`` has its workers, VAT nodes, and routers with workers.
+
+    Without trees workers form a ring (``fared.ina.slots.ring``).
+    """
 
     name: str
     setup: JobSetup

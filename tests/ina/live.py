@@ -204,10 +204,18 @@ def live_fabric(directory: Path, prefix: str) -> Iterator[LiveFabric]:
         fabric.close()
 
 
-def job(name: str, job_id: int, *, epoch: int = 1, window: int = 8, **changes: object) -> JobEpoch:
-    """A job of four workers with one tree."""
-    tree = TreeSetup(0, ROOT, 1, window, PARENTS)
-    setup = JobSetup(job_id, epoch, 64, largest_payload(MTU, 64), WORKERS, (tree,))
+def job(
+    name: str,
+    job_id: int,
+    *,
+    epoch: int = 1,
+    window: int = 8,
+    ring: bool = False,
+    **changes: object,
+) -> JobEpoch:
+    """A job of four workers with one tree, or none."""
+    trees = () if ring else (TreeSetup(0, ROOT, 1, window, PARENTS),)
+    setup = JobSetup(job_id, epoch, 64, largest_payload(MTU, 64), WORKERS, trees)
     members = {-b: MemberAddress(host(b), WORKER_PORT) for b in WORKERS}
     members |= {router: MemberAddress(loopback(router), DEFAULT_PORT) for router in ROUTERS}
     return JobEpoch(name, setup, members, **changes)

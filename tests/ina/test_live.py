@@ -10,7 +10,16 @@ import pytest
 from fared.ina.messages import Install, Remove
 from fared.ina.operator import OperatorError, ask, state
 from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
-from tests.ina.live import LEAVES, ROOT, ROUTERS, job, live_fabric, loopback
+from tests.ina.live import (
+    LEAVES,
+    ROOT,
+    ROUTERS,
+    WORKER_PORT,
+    host,
+    job,
+    live_fabric,
+    loopback,
+)
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -137,6 +146,105 @@ def test_a_killed_root_that_comes_back_in_a_new_epoch_completes_the_call(fabric)
     results = fabric.results("root", 60)
     assert same(results)
     assert {result["epoch"] for result in results} == {2}
+
+
+# -- without a tree -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_a_ring_gives_the_bits_of_a_tree(fabric, kind):
+    given = {"calls": 8, "elements": 60_000, "kind": kind}
+    digests = set()
+    for number, ring in enumerate((False, True), 30):
+        made = job(f"{kind}-{number}", number if kind == "int" else number + 10, ring=ring)
+        fabric.install(made)
+        results = fabric.run(made.name, 60, **given)
+        assert same(results)
+        digests.add(results[0]["digest"])
+    assert len(digests) == 1
+
+
+def test_calls_go_on_over_a_ring_and_then_over_a_tree_again(fabric):
+    """The root is killed; the job has no tree until it starts again."""
+    fabric.install(job("between", 50))
+    for rank in range(4):
+        fabric.start_worker("between", rank, calls=80, elements=50_000)
+    wait_for(lambda: all(fabric.lines("between", rank) for rank in range(4)), 30, "all joined")
+    root = next(p for p in fabric.processes if p.args[4] == loopback(ROOT) and p.poll() is None)
+    root.send_signal(signal.SIGKILL)
+    root.wait()
+    ring = job("between", 50, epoch=2, ring=True)
+    for leaf in LEAVES:
+        ask(fabric.socket(leaf), Install(ring, leaf))
+    wait_for(
+        lambda: any(sum(told.sizes) > 0 for _, told in _told(fabric, "between", 2)),
+        30,
+        lambda: str(_workers_of(fabric, "between")),
+    )
+    fabric.start_router(ROOT)
+    fabric.install(job("between", 50, epoch=3))
+    results = fabric.results("between", 90)
+    assert same(results)
+    assert {result["epoch"] for result in results} == {3}
+
+
+def test_a_silent_worker_is_named_in_a_ring(fabric):
+    fabric.install(job("ring-silent", 51, ring=True))
+    for rank in range(4):
+        fabric.start_worker("ring-silent", rank, calls=3, silent=[1, 2], timeout=2.0)
+    results = fabric.results("ring-silent", 30, ranks=(0, 1, 3))
+    first = [r for r in results if r["error"] == "CallTimeout"]
+    assert first
+    assert all(r["ranks"] == [2] for r in first), results
+
+
+def test_a_frozen_worker_is_named_in_a_ring(fabric):
+    """Its kernel still takes what others send."""
+    fabric.install(job("ring-frozen", 52, ring=True))
+    started = [
+        fabric.start_worker("ring-frozen", rank, calls=10**6, timeout=3.0) for rank in range(4)
+    ]
+    wait_for(lambda: all(fabric.lines("ring-frozen", rank) for rank in range(4)), 30, "joined")
+    started[1].send_signal(signal.SIGSTOP)
+    results = fabric.results("ring-frozen", 30, ranks=(0, 2, 3))
+    first = [r for r in results if r["error"] == "CallTimeout"]
+    assert first
+    assert all(r["ranks"] == [1] for r in first), results
+
+
+def test_a_killed_worker_is_named_in_a_ring(fabric):
+    fabric.install(job("ring-killed", 53, ring=True))
+    started = [fabric.start_worker("ring-killed", rank, calls=10**6) for rank in range(4)]
+    wait_for(lambda: all(fabric.lines("ring-killed", rank) for rank in range(4)), 30, "joined")
+    started[2].send_signal(signal.SIGKILL)
+    results = fabric.results("ring-killed", 20, ranks=(0, 1, 3))
+    assert [(r.get("error"), r.get("ranks")) for r in results] == [("WorkerLost", [2])] * 3
+
+
+def test_a_stranger_cannot_take_a_place_in_a_ring(fabric):
+    """Only the worker before may connect; rank 0 listens, and rank 3 is the one before it."""
+    fabric.install(job("ring-stranger", 54, ring=True))
+    for rank in range(4):
+        fabric.start_worker("ring-stranger", rank, calls=300, elements=50_000)
+    wait_for(lambda: all(fabric.lines("ring-stranger", r) for r in range(4)), 30, "joined")
+    with fabric.hosts[2].socket(socket.AF_INET, socket.SOCK_STREAM) as stranger:
+        stranger.settimeout(10)
+        stranger.connect((host(1), WORKER_PORT))
+        assert stranger.recv(1) == b""
+    results = fabric.results("ring-stranger", 60)
+    assert same(results)
+    assert results[0]["counters"]["address"] >= 1
+
+
+def _workers_of(fabric, name: str):
+    jobs = [one for leaf in LEAVES for one in state(fabric.socket(leaf)).jobs if one.name == name]
+    return [worker for one in jobs for worker in one.workers if worker.progress is not None]
+
+
+def _told(fabric, name: str, epoch: int):
+    """Rank and progress of the workers that told of an epoch."""
+    found = _workers_of(fabric, name)
+    return [(one.rank, one.progress) for one in found if one.progress.epoch == epoch]
 
 
 # -- what is refused --------------------------------------------------------------------------

@@ -28,9 +28,10 @@ LIMIT = 60_000
 class Flooded:
     """Managers of two spines and three leaves; ``exchange`` floods until nothing changes."""
 
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.alive = {*SPINES, *LEAVES}
+    def __init__(self, leaves: int = 3, memory: int = 1 << 20) -> None:
+        self.now, self.memory = 100.0, memory
+        self.leaves = [NodeId(leaf(number)) for number in range(1, leaves + 1)]
+        self.alive = {*SPINES, *self.leaves}
         self.managers = {node: JobManager(node, LIMIT) for node in self.alive}
         self.seen: dict[NodeId, dict[int, bytes]] = {node: {} for node in self.alive}
         self.changes: dict[tuple[int, int], float] = {}
@@ -40,12 +41,14 @@ class Flooded:
 
     def begin_process(self, node: NodeId, instance: int | None) -> None:
         found = (
-            None if instance is None else SumCapability(f"10.9.0.{node}", 54200, instance, 1 << 20)
+            None
+            if instance is None
+            else SumCapability(f"10.9.0.{node}", 54200, instance, self.memory)
         )
         self.managers[node].process_found(found, self.now)
 
     def route(self) -> None:
-        links = clos(2, 3, self.changes).links
+        links = clos(2, len(self.leaves), self.changes).links
         up = {pair: rate for pair, rate in links.items() if {*pair} <= self.alive}
         for node in self.alive:
             self.managers[node].network_changed(JobNetwork(up, frozenset(self.alive)), self.now)
@@ -83,7 +86,7 @@ class Flooded:
         self.now = end
 
     def create(self, name: str = "job") -> None:
-        places = [WorkerPlace(f"10.0.{at}.2", node) for at, node in enumerate(LEAVES, 1)]
+        places = [WorkerPlace(f"10.0.{at}.2", node) for at, node in enumerate(self.leaves, 1)]
         self.managers[LEAVES[0]].create(name, places, 1408, 8, self.now)
         self.exchange()
 
@@ -244,6 +247,84 @@ def test_jobs_that_cannot_be_are_refused_with_the_reason():
         manager.create("x", [here, there], 1408, 8, net.now)
     other = manager.create("y", [here, there], 1408, 8, net.now)
     assert other.members[-1].port == 54202, "both jobs have a worker at one host"
+
+
+# -- without a tree ---------------------------------------------------------------------------
+
+
+def test_workers_form_a_ring_while_no_spine_sums():
+    net = Flooded(leaves=4)
+    net.create()
+    for spine in SPINES:
+        net.begin_process(spine, None)
+        net.exchange()
+    job = net.job()[1]
+    assert (job.setup.epoch, job.setup.trees) == (3, ())
+    assert "does not sum any more: no aggregation tree, workers form a ring" in job.reason
+    assert all(job.setup.job_id in net.managers[node].wanted() for node in net.leaves)
+    assert net.managers[LEAVES[0]].next_deadline() is not None
+    net.run(10)
+    assert net.job()[1].setup.epoch == 3
+    assert net.managers[LEAVES[0]].next_deadline() is None, "nothing is due in a ring"
+    net.begin_process(SPINES[1], 2)
+    net.exchange()
+    assert (net.job()[1].setup.epoch, net.roots()) == (4, {2})
+    assert net.job()[1].reason == "there is an aggregation tree again"
+
+
+def test_a_tree_that_comes_and_goes_begins_few_epochs():
+    net = Flooded(leaves=4)
+    net.create()
+    net.begin_process(SPINES[0], None)
+    net.exchange()
+    for turn in range(20):
+        net.begin_process(SPINES[1], None if turn % 2 == 0 else turn + 2)
+        net.exchange()
+        net.run(0.1)
+    assert net.job()[1].setup.epoch <= 6
+    assert net.agreed()
+
+
+def test_a_job_begins_as_a_ring_where_only_leaves_sum():
+    """One leaf would get the arrays of three others; a ring of them carries half of that."""
+    net = Flooded(leaves=4)
+    for spine in SPINES:
+        net.begin_process(spine, None)
+        net.exchange()
+    net.create()
+    assert net.job()[1].setup.trees == ()
+    assert net.job()[1].reason == "created: no aggregation tree, workers form a ring"
+
+
+def test_two_leaves_need_no_spine_that_sums():
+    net = Flooded(leaves=2)
+    for spine in SPINES:
+        net.begin_process(spine, None)
+        net.exchange()
+    net.create()
+    assert net.roots() == {leaf(1)}
+
+
+def test_routers_without_memory_for_a_tree_do_not_sum():
+    """A tree of S = 8 takes 17 slots of 1,512 bytes: there is room for one job, not for two."""
+    net = Flooded(leaves=4, memory=30_000)
+    net.create()
+    assert net.roots() == {1, 2}
+    net.create("second")
+    trees = {one.job.name: one.job.setup.trees for _, one in net.managers[1].jobs.values()}
+    assert trees["second"] == ()
+    net.managers[LEAVES[0]].delete("job", net.now)
+    net.exchange()
+    net.run(5)
+    assert len(net.job()[1].setup.trees) == 2
+
+
+def test_a_leaf_that_is_cut_off_makes_no_ring(net):
+    links = clos(2, 3, both(1, 3, 0.0) | both(2, 3, 0.0)).links
+    for manager in net.managers.values():
+        manager.network_changed(JobNetwork(links, frozenset(net.alive - {LEAVES[2]})), net.now)
+    net.exchange()
+    assert (net.job()[1].setup.epoch, len(net.job()[1].setup.trees)) == (1, 2)
 
 
 # -- what is flooded --------------------------------------------------------------------------

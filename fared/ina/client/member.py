@@ -24,6 +24,7 @@ from fared.ina.client.errors import (
     JoinError,
     WorkerLost,
 )
+from fared.ina.client.ring import WorkerRing
 from fared.ina.messages import (
     Ended,
     Epoch,
@@ -36,6 +37,8 @@ from fared.ina.messages import (
 )
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
+from fared.ina.slots.ring import HOSTS
+from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
 
 _AT_ONCE = 64
@@ -66,6 +69,8 @@ class WorkerMember:
         self._missing: dict[int, float] = {}
         """By BFR-id: when a router last waited for it."""
         self._machine: WorkerMachine | None = None
+        self._ring: WorkerRing | None = None
+        """From the first epoch without trees on."""
         self._udp: socket.socket | None = None
         self._by_bier: BierSockets | None = None
         self._senders: set[tuple[str, int]] = set()
@@ -142,7 +147,8 @@ class WorkerMember:
     def packet_counters(self) -> Counter[str]:
         """Return the counters of packets."""
         with self._lock:
-            return self.counters + (self._machine.counters if self._machine else Counter())
+            found = self.counters + (self._machine.counters if self._machine else Counter())
+            return found + (self._ring.counters if self._ring else Counter())
 
     def close(self, *, leave: bool) -> None:
         """End the thread; without ``leave`` the others learn that this worker is lost.
@@ -162,6 +168,8 @@ class WorkerMember:
             self._udp.close()
         if self._by_bier is not None:
             self._by_bier.close()
+        if self._ring is not None:
+            self._ring.close()
         os.close(self._wake)
 
     # -- the thread -------------------------------------------------------------------------------
@@ -177,12 +185,17 @@ class WorkerMember:
 
     def _turn(self, selector: selectors.BaseSelector) -> None:
         now = time.monotonic()
+        ring = self._ring
         with self._lock:
             self._control.tick(now)
             self._tell(now)
             machine_due = None if self._machine is None else self._machine.deadline()
+            if ring is not None:
+                ring.tick(now)
+                ring.watch(selector, self._ring_ready)
         self._watch_control(selector)
-        dues = [due for due in (self._control.deadline(), machine_due) if due is not None]
+        ring_due = None if ring is None else ring.deadline()
+        dues = [due for due in (self._control.deadline(), machine_due, ring_due) if due is not None]
         wait = min([_LONGEST_WAIT, *(max(0.0, due - now) for due in dues)])
         ready = selector.select(wait)
         with self._lock:
@@ -191,6 +204,7 @@ class WorkerMember:
             now = time.monotonic()
             if machine_due is not None and now >= machine_due and self._machine is not None:
                 self._machine.tick(now)
+            self._take_from_ring(now)
 
     def _tell(self, now: float) -> None:
         """Tell the router once a second how far this worker is."""
@@ -219,6 +233,20 @@ class WorkerMember:
         self._watched = wanted
         if sock is not None:
             selector.register(sock, events, self._control_ready)
+
+    def _ring_ready(self, _: selectors.BaseSelector) -> None:
+        if self._ring is not None:
+            self._ring.serve(time.monotonic())
+
+    def _take_from_ring(self, now: float) -> None:
+        """Process what the ring has for this worker, whose answers may be for itself again."""
+        machine, ring = self._machine, self._ring
+        if machine is None or ring is None:
+            return
+        before, waiting = machine.next, ring.received()
+        while waiting:
+            machine.receive(waiting.popleft(), now)
+        self._notify(before)
 
     def _woken(self, _: selectors.BaseSelector) -> None:
         os.eventfd_read(self._wake)
@@ -257,8 +285,19 @@ class WorkerMember:
         self._job = job
         self._endpoints = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
         self._senders = {pair for vertex, pair in self._endpoints.items() if vertex >= 0}
-        self._machine.install(job.setup, time.monotonic())
+        try:
+            setup = job.setup if job.setup.trees else self._begin_ring(job, bfr_id)
+        except OSError as error:
+            self._set_failure(InaError(f"the ring: {error.strerror or error}"))
+            return
+        self._machine.install(setup, time.monotonic())
         self._changed.notify_all()
+
+    def _begin_ring(self, job: JobEpoch, bfr_id: int) -> JobSetup:
+        """Return the chains of an epoch without trees. Raises OSError."""
+        if self._ring is None:
+            self._ring = WorkerRing(job, bfr_id, self.counters)
+        return self._ring.begin(job.setup)
 
     def _fail(self, failure: InaError) -> None:
         with self._lock:
@@ -286,7 +325,11 @@ class WorkerMember:
                 self._lost(self._view[:size])
             else:
                 machine.receive(self._view[:size], now)
-        if before < self._target <= machine.next:
+        self._notify(before)
+
+    def _notify(self, before: int) -> None:
+        """Wake the caller if its last result has come."""
+        if self._machine is not None and before < self._target <= self._machine.next:
             self._changed.notify_all()
 
     def _bier_packets(self, _: selectors.BaseSelector) -> None:
@@ -300,8 +343,7 @@ class WorkerMember:
                 machine.receive(data, now)
             else:
                 self.counters["address"] += 1
-        if before < self._target <= machine.next:
-            self._changed.notify_all()
+        self._notify(before)
 
     def _open_bier(self, job: JobEpoch, bfr_id: int) -> None:
         """Open the sockets of results by BIER once; without them results are repeated."""
@@ -324,6 +366,10 @@ class WorkerMember:
 
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet; what cannot be sent is repeated."""
+        if parent >= HOSTS:
+            assert self._ring is not None
+            self._ring.put(header + values.tobytes(), time.monotonic())
+            return
         assert self._udp is not None
         try:
             self._udp.sendmsg(
@@ -347,9 +393,15 @@ class WorkerMember:
         self._control.refresh()
 
     def lacking(self, bits: BitString) -> None:
-        """Note for whom a router waits."""
-        now = time.monotonic()
-        self._missing |= dict.fromkeys(members(bits), now)
+        """Note for whom a router waits, or a worker in the ring.
+
+        In a ring each place tells whose values it has not seen: whom all lack is missing.
+        """
+        now, told = time.monotonic(), set(members(bits))
+        if not self.job.setup.trees:
+            told = told & set(self._waited_for(now)) or told
+            self._missing.clear()
+        self._missing |= dict.fromkeys(told, now)
 
 
 def _open_udp(pair: tuple[str, int]) -> socket.socket:

@@ -8,6 +8,7 @@ one of them cannot work any more, else when the last one is some seconds old.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -28,12 +29,12 @@ from fared.ina.control.advert import (
     leaves_in_order,
 )
 from fared.ina.control.hops import Shape, hops_of, shapes_of
+from fared.ina.control.planning import able_routers, plan_trees, setup_of_plan, summing_job
 from fared.ina.control.reasons import JobReasons, reasons_of
 from fared.ina.messages import JobEpoch, MemberAddress
-from fared.ina.plan.model import Capacities, Direction, SummingJob, TreePlan, Vertex
-from fared.ina.plan.planner import plan_job
+from fared.ina.plan.model import Capacities, Direction, TreePlan, Vertex
 from fared.ina.slots.packet import newer
-from fared.ina.slots.setup import JobSetup, SetupError, setup_of
+from fared.ina.slots.setup import JobSetup, SetupError
 
 WORKER_PORT = 54201
 """The first port of workers; each further worker of a host has the next free one."""
@@ -45,6 +46,7 @@ _TURN = 1.0
 _ENDED_FOR = 30.0
 """Seconds for which the end of a job is flooded."""
 _EPOCHS = 1 << 16
+_RING = "no aggregation tree, workers form a ring"
 MOST_JOBS = 4096
 
 
@@ -138,7 +140,7 @@ class JobManager:
         if best is None:
             return JobReasons()
         advert = best[1]
-        return reasons_of(self._capacities(), _job_of(advert), self._plan(advert))
+        return reasons_of(self._capacities(advert), summing_job(advert), self._plan(advert))
 
     @property
     def network(self) -> JobNetwork:
@@ -334,21 +336,40 @@ class JobManager:
         plan = self._plan(advert)
         why = self._broken(job_id)
         if not plan.trees:
-            return  # nothing helps: workers wait, or give up by their timeout
+            self._renew_as_ring(job_id, advert, why, now)
+            return
+        if why is None and not advert.job.setup.trees:
+            if now < self._began.get(job_id, -math.inf) + _STEADY:
+                return
+            why = "there is an aggregation tree again"
         if why is None:
-            try:
-                after = shapes_of(self._setup(advert, plan, 0).trees)
-            except SetupError:
-                return
-            if shapes_of(advert.job.setup.trees) == after:
-                self._began.pop(job_id, None)
-                return
-            why = self._cut(job_id, advert, after)
-            if why is None:
-                if now < self._began.setdefault(job_id, float("-inf")) + _STEADY:
-                    return
-                why = "capacities changed"
-        self._begin(advert, why, now)
+            why = self._better(job_id, advert, plan, now)
+        if why is not None:
+            self._begin(advert, why, now)
+
+    def _renew_as_ring(self, job_id: int, advert: JobAdvert, why: str | None, now: float) -> None:
+        """Begin a ring, unless it is one, or a leaf is cut off.
+
+        Then nothing helps: workers wait, or give up by their timeout.
+        """
+        if advert.job.setup.trees and self._connected(advert):
+            self._begin(advert, why or "capacities changed", now)
+        elif now >= self._began.get(job_id, now) + _STEADY:
+            del self._began[job_id]  # nothing is due
+
+    def _better(self, job_id: int, advert: JobAdvert, plan: TreePlan, now: float) -> str | None:
+        """Return why the planned trees are to replace those of the epoch, None if they are not."""
+        try:
+            after = shapes_of(setup_of_plan(advert, plan, 0).trees)
+        except SetupError:
+            return None
+        if shapes_of(advert.job.setup.trees) == after:
+            self._began.pop(job_id, None)
+            return None
+        why = self._cut(job_id, advert, after)
+        if why is None and now >= self._began.setdefault(job_id, -math.inf) + _STEADY:
+            why = "capacities changed"
+        return why
 
     def _cut(self, job_id: int, advert: JobAdvert, after: Mapping[Shape, int]) -> str | None:
         """Return which link the present trees lack, None if they can go on."""
@@ -373,32 +394,28 @@ class JobManager:
         return None
 
     def _plan(self, advert: JobAdvert) -> TreePlan:
-        return plan_job(self._capacities(), _job_of(advert))
+        return plan_trees(self._capacities(advert), advert)
 
-    def _capacities(self) -> Capacities:
-        adders = frozenset(int(node) for node in self.capabilities)
-        return Capacities(self._network.links, adders)
+    def _capacities(self, advert: JobAdvert) -> Capacities:
+        mine = advert.job.setup.job_id
+        others = (other for job_id, (_, other) in self.jobs.items() if job_id != mine)
+        return Capacities(self._network.links, able_routers(advert, self.capabilities, others))
 
-    def _setup(self, advert: JobAdvert, plan: TreePlan, epoch: int) -> JobSetup:
-        setup = advert.job.setup
-        return setup_of(
-            plan,
-            job_id=setup.job_id,
-            epoch=epoch,
-            length=setup.length,
-            payload=advert.payload,
-            window=advert.window,
-        )
+    def _connected(self, advert: JobAdvert) -> bool:
+        """Whether all workers' routers are reachable."""
+        return all(NodeId(leaf) in self._network.reachable for leaf in advert.leaves.values())
 
     def _begin(self, advert: JobAdvert, reason: str, now: float) -> None:
         """Plan a job and lead it in a new epoch. Raises ManagerError if it is a new one."""
         job_id, plan = advert.job.setup.job_id, self._plan(advert)
         created = job_id not in self._adverts
-        if not plan.trees and created:
-            raise ManagerError("no aggregation tree: no router that sums reaches all workers")
-        if not plan.trees:
+        if not plan.trees and not self._connected(advert):
+            if created:
+                raise ManagerError("no way between all workers")
             return
-        setup = self._setup(advert, plan, (_epoch(advert) + 1) % _EPOCHS)
+        setup = setup_of_plan(advert, plan, (_epoch(advert) + 1) % _EPOCHS)
+        if not plan.trees:
+            reason = f"{reason}: {_RING}"
         nodes = {node for tree in setup.trees for node in tree.nodes}
         able = self.capabilities
         # A router of workers whose daemon starts again at present is known from before.
@@ -429,10 +446,6 @@ def length_of(workers: int, bier: BierWay | None) -> int:
     """Return the bits of the job's strings: no less than those of BIER, which packets have too."""
     least = workers if bier is None else max(workers, bier.length)
     return next((size for size in LENGTHS if least <= size), LENGTHS[-1])
-
-
-def _job_of(advert: JobAdvert) -> SummingJob:
-    return SummingJob(advert.job.name, advert.leaves)
 
 
 def _epoch(advert: JobAdvert) -> int:

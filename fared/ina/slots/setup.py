@@ -22,6 +22,11 @@ class SetupError(ValueError):
     """A job that cannot be right: the text tells why."""
 
 
+def slot_size(length: int, payload: int) -> int:
+    """Return the bytes of one slot."""
+    return header_size(length) + payload + SLOT_OVERHEAD
+
+
 class TreeSetup(msgspec.Struct, frozen=True, omit_defaults=True):
     """One tree: ``parents`` of workers (negative BFR-ids) and VAT nodes, weight, and window S.
 
@@ -94,7 +99,7 @@ class JobSetup(msgspec.Struct, frozen=True, dict=True):
 
     def memory(self, node: Vertex) -> int:
         """Return the bytes of a router's slots."""
-        size = header_size(self.length) + self.payload + SLOT_OVERHEAD
+        size = slot_size(self.length, self.payload)
         return sum((2 * role.window + 1) * size for role in self.roles(node))
 
     def checked(self) -> JobSetup:

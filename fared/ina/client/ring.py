@@ -1,0 +1,230 @@
+"""The sockets of a ring: one connection to the next worker, one from the worker before.
+
+A connection that breaks is opened again, since the slots repeat what is lost; a worker that has
+ended is told by its router. Only the worker before may connect, from the address of its rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import struct
+from collections import Counter, deque
+from collections.abc import Callable
+
+from fared.ina.messages import JobEpoch
+from fared.ina.slots.ring import RingPlace, next_in_ring, previous_in_ring, ring_of
+from fared.ina.slots.setup import JobSetup
+
+_RETRY = 0.2
+_READ = 1 << 18
+_LENGTH = struct.Struct("!I")
+_MOST_FRAME = 1 << 17
+_MOST_QUEUED = 64 << 20
+
+
+class FrameConnection:
+    """A TCP connection of frames that never blocks; ``closed`` once it has ended."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock, self.closed = sock, False
+        self._read = bytearray()
+        self._unsent = bytearray()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._unsent)
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame and send as much as possible."""
+        if len(self._unsent) > _MOST_QUEUED:
+            self.closed = True
+            return
+        self._unsent += _LENGTH.pack(len(frame)) + frame
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what waits."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                del self._unsent[: self.sock.send(self._unsent)]
+            except BlockingIOError:
+                raise
+            except OSError:
+                self.closed = True
+
+    def frames(self) -> list[memoryview]:
+        """Read what is there; return whole frames."""
+        try:
+            data = self.sock.recv(_READ)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.closed = True
+            return []
+        self._read += data
+        whole, at, found = memoryview(bytes(self._read)), 0, list[memoryview]()
+        while len(whole) - at >= _LENGTH.size:
+            (size,) = _LENGTH.unpack_from(whole, at)
+            if size > _MOST_FRAME:
+                self.closed = True
+                break
+            if len(whole) - at - _LENGTH.size < size:
+                break
+            at += _LENGTH.size
+            found.append(whole[at : at + size])
+            at += size
+        del self._read[:at]
+        return found
+
+
+class WorkerRing:
+    """One worker's place in the ring, from its first epoch without trees to ``close``."""
+
+    def __init__(self, job: JobEpoch, bfr_id: int, counters: Counter[str]) -> None:
+        """Listen at the worker's address and port. Raises OSError."""
+        self._counters = counters
+        self._place = RingPlace(bfr_id, self)
+        self._next = job.members[-next_in_ring(job.setup, bfr_id)].pair
+        self._previous = job.members[-previous_in_ring(job.setup, bfr_id)].address
+        self._listener = socket.create_server(job.members[-bfr_id].pair)
+        self._listener.setblocking(False)
+        self._out: FrameConnection | None = None
+        self._connecting: socket.socket | None = None
+        self._in: FrameConnection | None = None
+        self._retry_at = 0.0
+        self._local: deque[bytes] = deque()
+        self._watched: dict[socket.socket, int] = {}
+
+    def begin(self, setup: JobSetup) -> JobSetup:
+        """Begin an epoch without trees; return its setup with chains."""
+        chains = ring_of(setup)
+        self._place.install(chains)
+        return chains
+
+    @property
+    def counters(self) -> Counter[str]:
+        """The counters of packets that were summed here."""
+        return self._place.aggregator.counters
+
+    # -- packets --------------------------------------------------------------------------------
+
+    def put(self, packet: bytes, now: float) -> None:
+        """Take a packet of this worker."""
+        self._place.put(packet, now)
+
+    def received(self) -> deque[bytes]:
+        """Return packets for this worker, which takes them out."""
+        return self._local
+
+    def forward(self, frame: bytes) -> None:
+        """Send a frame to the next worker, if there is a connection."""
+        if self._out is None:
+            self._counters["not-sent"] += 1
+        else:
+            self._out.send(frame)
+
+    def backward(self, frame: bytes) -> None:
+        """Send a frame to the worker before, if it has connected."""
+        if self._in is not None:
+            self._in.send(frame)
+
+    def deliver(self, packet: bytes) -> None:
+        """Keep a packet for this worker."""
+        self._local.append(packet)
+
+    # -- sockets --------------------------------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """Return when ``tick`` has something to do."""
+        return self._retry_at if self._out is None and self._connecting is None else None
+
+    def tick(self, now: float) -> None:
+        """Connect to the next worker if there is no connection."""
+        if self._out is not None or self._connecting is not None or now < self._retry_at:
+            return
+        self._retry_at = now + _RETRY
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            # The next worker knows this one by its address.
+            sock.bind((self._listener.getsockname()[0], 0))
+            sock.connect(self._next)
+        except BlockingIOError:
+            pass
+        except OSError:
+            sock.close()
+            return
+        self._connecting = sock
+
+    def watch(
+        self, selector: selectors.BaseSelector, ready: Callable[[selectors.BaseSelector], None]
+    ) -> None:
+        """Let the selector know the sockets, which may be new ones; ``ready`` calls ``serve``."""
+        wanted = {self._listener: selectors.EVENT_READ}
+        if self._connecting is not None:
+            wanted[self._connecting] = selectors.EVENT_WRITE
+        for connection in (self._out, self._in):
+            if connection is not None:
+                writes = selectors.EVENT_WRITE if connection.blocked else 0
+                wanted[connection.sock] = selectors.EVENT_READ | writes
+        for sock in [sock for sock in self._watched if sock not in wanted]:
+            selector.unregister(sock)
+            sock.close()
+            del self._watched[sock]
+        for sock, events in wanted.items():
+            if sock not in self._watched:
+                selector.register(sock, events, ready)
+            elif self._watched[sock] != events:
+                selector.modify(sock, events, ready)
+            self._watched[sock] = events
+
+    def serve(self, now: float) -> None:
+        """Accept, connect, read and write what is ready. ``watch`` closes what has ended."""
+        self._accept()
+        if self._connecting is not None:
+            self._connected(self._connecting)
+        if self._out is not None:
+            self._out.flush()
+            for frame in self._out.frames():
+                self._place.take_back(frame)
+            if self._out.closed:
+                self._out, self._retry_at = None, now + _RETRY
+        if self._in is not None:
+            self._in.flush()
+            for frame in self._in.frames():
+                self._place.take(frame, now)
+            if self._in.closed:
+                self._in = None
+
+    def _accept(self) -> None:
+        try:
+            sock, address = self._listener.accept()
+        except OSError:
+            return
+        if address[0] != self._previous:
+            self._counters["address"] += 1
+            sock.close()
+            return
+        self._in = FrameConnection(sock)
+
+    def _connected(self, sock: socket.socket) -> None:
+        try:
+            sock.getpeername()
+        except OSError:
+            if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                self._connecting = None
+            return
+        self._connecting = None
+        self._out = FrameConnection(sock)
+
+    def close(self) -> None:
+        """Close all sockets, after the thread has ended."""
+        for sock in (self._listener, *self._watched):
+            sock.close()
