@@ -94,7 +94,7 @@ class LiveFabric:
         command += ["--socket", str(self.socket(router)), *options]
         process = self.routers[router].start(command, self.directory / f"ina{router}.log")
         self.processes.append(process)
-        wait_for(lambda: self._answers(router), 20, lambda: self.log(f"ina{router}"))
+        wait_for(lambda: self._answers(router), 60, lambda: self.log(f"ina{router}"))
         return process
 
     def _answers(self, router: int) -> bool:
