@@ -9,13 +9,15 @@ from fared.config.section import Section
 class IsisGracefulRestart(Section, frozen=True):
     """Graceful restart of IS-IS (RFC 8706). ``enabled``: of this router, ``helper``: of neighbors.
 
-    ``grace_period``: seconds that a restart of this router takes at most.
+    ``grace_period``: seconds that a restart of this router takes at most. ``suppress_adjacency``:
+    neighbors are not to advertise this router, when it starts, before it has their databases.
     """
 
     enabled: bool = False
     grace_period: values.WholeSeconds = 60
     helper: bool = False
     strict_lsp_checking: bool = True
+    suppress_adjacency: bool = False
 
 
 class OspfGracefulRestart(Section, frozen=True):

@@ -326,6 +326,7 @@ def isis_settings(config: Config, router_id: int, hostname: str | None) -> IsisS
         strict_lsp_checking=section.graceful_restart.strict_lsp_checking,
         restarts=section.graceful_restart.enabled,
         restart_period=float(section.graceful_restart.grace_period),
+        suppress_adjacency=section.graceful_restart.suppress_adjacency,
         lsp_authentication=tuple(
             (level, keys.keyring()) for level, keys in keys_of_levels(section).items()
         ),

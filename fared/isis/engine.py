@@ -41,6 +41,7 @@ from fared.isis.reception import Reception
 from fared.isis.restarter import Restarter
 from fared.isis.settings import IsisSettings
 from fared.isis.snapshot import IsisSnapshot, take_snapshot
+from fared.isis.starter import Starter
 from fared.isis.ted.builder import TedBuilder
 from fared.isis.transmit import Transmitter
 from fared.isis.update.bandwidth import only_bandwidth
@@ -81,6 +82,7 @@ class IsisEngine:
         self._circuits = CircuitManager(instance, self._hello, self)
         self._originator = Originator(instance, self._flooding)
         self._restarter = Restarter(instance, self._hello, self._flooding, self._originator)
+        self._starter = Starter(instance, self._hello, self.adjacency_progress)
         self._ted = TedBuilder(instance)
         self._derated = DeratedLinks(instance)
         self._leaking = RouteLeaking(instance, self._originator, self._ted.attributes)
@@ -157,6 +159,7 @@ class IsisEngine:
             return []
         if not self._stopped:
             self._restarter.settle()
+            self._starter.settle()
             if self._changed:
                 changed, self._changed = self._changed, set()
                 self._hello.helper.topology_changed(changed)

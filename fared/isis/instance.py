@@ -64,6 +64,8 @@ class Instance:
         """The adjacencies of neighbors that restart, or are about to."""
         self.restart: Restarting | None = None
         """The graceful restart of this router that is in progress."""
+        self.starting = False
+        """Whether neighbors are asked not to advertise their adjacencies with this router (SA)."""
         self.keeps_lsps = False
         """Whether our LSPs from before a restart stay as they are: no new ones are generated."""
         self.leaves_until: float | None = None

@@ -74,6 +74,7 @@ class Restarter:
         instance, now = self._instance, self._process.now
         remaining = min(event.remaining, instance.settings.restart_period)
         instance.restart = Restarting(now, now + remaining, event.planned)
+        instance.starting = False
         instance.keeps_lsps = True
         self._originator.restarted(synchronized=True)
         timers = self._process.timers

@@ -165,6 +165,8 @@ class IsisSettings(msgspec.Struct, frozen=True):
     restarts: bool = False
     """Whether this router restarts gracefully (RFC 8706), in ``restart_period`` seconds at most."""
     restart_period: float = 60.0
+    suppress_adjacency: bool = False
+    """Whether neighbors of this router, when it starts, are to wait for its database (SA)."""
     epoch: float = 0.0
     """Wall-clock time, seconds since 1970, at ``now`` 0, for key lifetimes."""
 

@@ -19,7 +19,7 @@ from fared.isis.engine import IsisEngine
 from fared.isis.ids import FIRST_LSP, LAST_LSP, Level, LevelSet, LspId
 from fared.isis.pdu.codec import decode_pdu, peek_type
 from fared.isis.pdu.model import LanHello, P2pHello, PduType
-from fared.isis.pdu.tlvs import Restart, RestartFlag, of_type
+from fared.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
 from fared.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
 from fared.ted.events import TedUpdated
 from tests.engines import Node
@@ -373,6 +373,63 @@ def test_a_neighbor_that_does_not_answer_gets_three_requests():
         state = state.requested()
         assert state.requesting
     assert state.requested().progress is Progress.FAILED
+
+
+def begin_anew(net: Network, number: int, **changes) -> Node:
+    """Start a new process with the same links, which knows of no former life."""
+    old = net.nodes[number]
+    settings = replace(old.settings, **changes)
+    engine = IsisEngine(settings, random.Random(5))
+    node = net.nodes[number] = Node(number, engine, 5, settings, links=old.links)
+    for link, circuit in node.links.values():
+        net.input(number, LinkChanged(link, circuit))
+    return node
+
+
+def lists(net: Network, at: int, neighbor: int) -> bool:
+    """Whether a router advertises its adjacency with another one."""
+    lsp = net.lsp(at, at)
+    listed = {n.neighbor for tlv in of_type(lsp.tlvs, IsReachability) for n in tlv.neighbors}
+    return system(neighbor) << 8 in listed
+
+
+def adjacent(net: Network, at: int, neighbor: int) -> bool:
+    circuits = net.nodes[at].engine._instance.circuits.values()
+    known = (c.adjacency for c in circuits if c.adjacency is not None)
+    return any(a.up and a.system_id == system(neighbor) for a in known)
+
+
+@pytest.mark.parametrize("helper", [True, False])
+def test_a_router_that_starts_is_not_advertised_before_it_has_the_database(helper: bool):
+    """By neighbors that understand it, which a router that helps nobody asks as well."""
+    net = star()
+    leave(net, 1, planned=False)
+    net.run(FAST.hello_interval * FAST.hello_multiplier + 2)
+    assert not lists(net, 2, 1)
+    begun = net.now
+    node = begin_anew(net, 1, suppress_adjacency=True, restart_helper=helper)
+    early = []
+    while not results(node, "suppress-adjacency-ended") and net.now < begun + 30:
+        net.run(0.05)
+        early += [adjacent(net, at, 1) and not lists(net, at, 1) for at in (2, 3, 4)]
+        if node.engine._instance.starting:
+            assert not any(lists(net, at, 1) for at in (2, 3, 4))
+    assert any(early), "their adjacencies were up, and not advertised"
+    assert results(node, "suppress-adjacency-ended") == ["completed"]
+    assert net.database(1).keys() >= net.database(9).keys()
+    assert flags(node, begun) == [SA, 0]
+    net.until(lambda: all(lists(net, at, 1) for at in (2, 3, 4)), 5.0)
+
+
+def test_a_graceful_restart_does_not_suppress_adjacencies():
+    net = star(suppress_adjacency=True)
+    leave(net, 1, planned=True)
+    since = marks(net, 2, 3, 4, 9)
+    node = come_back(net, 1, planned=True)
+    net.until(lambda: results(node) != [], 5.0)
+    assert results(node) == ["completed"]
+    assert topology_changes(net, since) == []
+    assert SA not in flags(node)
 
 
 @NEEDED

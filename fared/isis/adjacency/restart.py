@@ -140,8 +140,10 @@ def restart_tlvs(
 ) -> tuple[Restart, ...]:
     """The restart TLVs of a hello: one without flags, or an answer to each restart (§3.1).
 
-    This router restarts itself: RR (``requesting``), or is about to (PR). Then it helps nobody.
+    This router restarts itself: RR (``requesting``), or is about to (PR). Then it helps nobody. SA:
+    it starts, and has no database yet.
     """
+    start = int(RestartFlag.SA) if instance.starting else 0
     until = instance.leaves_until
     if requesting:
         return (Restart(int(RestartFlag.RR)),)
@@ -149,12 +151,12 @@ def restart_tlvs(
         left = max(0, min(0xFFFF, int(until - instance.process.now)))
         return (Restart(int(RestartFlag.PR), left),)
     if not instance.settings.restart_helper:
-        return ()
+        return (Restart(start),) if start else ()
     answers = []
     for adjacency in adjacencies:
         if adjacency.restarting or adjacency.prepared:
             flag = RestartFlag.RA if adjacency.restarting else RestartFlag.PA
             remaining = max(0, min(0xFFFF, int(adjacency.expires - instance.process.now)))
             system = adjacency.system_id if circuit.broadcast else None
-            answers.append(Restart(int(flag), remaining, system))
-    return tuple(answers) or (Restart(0),)
+            answers.append(Restart(int(flag) | start, remaining, system))
+    return tuple(answers) or (Restart(start),)
