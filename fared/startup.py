@@ -12,10 +12,14 @@ import gc
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader  # it imports shutil
 
 _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 """Net allocations before a collection of the youngest generation, and collections before one of
@@ -26,36 +30,82 @@ _ARENA_MAX: Final = -8
 """glibc's ``M_ARENA_MAX``."""
 
 
-def import_when_needed(name: str) -> None:
-    """Enter the module ``name`` into ``sys.modules``; execute it at the first access to a name.
+def import_when_needed(*names: str, functions: tuple[str, ...] = ()) -> None:
+    """Let imports of these modules enter them without executing them, until a name is used.
 
     The package pyroute2 imports all its modules (conntrack, WireGuard, an SQL database of
     interfaces) with any of them. Gain: 100 ms and 14 MB. OpenSSL, which hashlib imports, is needed
-    for authentication only. Gain: 5 ms and 3.7 MB. difflib is for misspelt words, locale for text
-    of other programs, tokenize for tracebacks. Gain: 0.4 MB.
+    for authentication only. Gain: 5 ms and 3.7 MB. difflib is for misspelt words, tokenize for
+    tracebacks. Gain: 0.3 MB. NumPy's linear algebra is for matrices. Gain: 6 ms and 0.6 MB. shutil
+    tells argparse how wide the terminal is. Gain: 0.3 MB. msgspec describes types, and structlog
+    wraps the loggers of ``logging``. Gain: 0.3 MB.
 
-    Modules of a package can be imported as usual. A module that is already imported, or cannot be
-    found, is left as it is. ``importlib.util.LazyLoader`` does not serve: a second import of the
-    module, or an import of a submodule, reads an attribute, which loads it. Python calls a module's
-    ``__getattr__`` (PEP 562) only for names that are missing.
+    ``functions`` of the modules may be imported by name: the first call executes the module.
+
+    Modules of a package can be imported as usual. A module that is already imported is left as it
+    is. ``importlib.util.LazyLoader`` does not serve: a second import of the module, or an import of
+    a submodule, reads an attribute, which loads it. Python calls a module's ``__getattr__``
+    (PEP 562) only for names that are missing.
     """
-    spec = None if name in sys.modules else importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
-        return
-    loader = spec.loader
-    is_package = spec.submodule_search_locations is not None
-    entered = importlib.util.module_from_spec(spec)
+    sys.meta_path.insert(0, _LateModules(frozenset(names), functions))
 
-    def find(attribute: str) -> object:
-        module = f"{name}.{attribute}"
-        if is_package and importlib.util.find_spec(module) is not None:
-            return importlib.import_module(module)
-        vars(entered).pop("__getattr__", None)
-        loader.exec_module(entered)
-        return getattr(entered, attribute)
 
-    vars(entered)["__getattr__"] = find
-    sys.modules[name] = entered
+class _LateModules:
+    """Finds some modules where Python does, with a loader that executes them later."""
+
+    def __init__(self, names: frozenset[str], functions: tuple[str, ...]) -> None:
+        self._names = names
+        self._functions = functions
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module, None if it is not one of these, or does not exist."""
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in self._names else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = cast("Loader", _LateExecution(spec, spec.loader, self._functions))
+        return spec
+
+
+class _LateExecution:
+    """Executes a module when a name of it is used that it does not have yet."""
+
+    def __init__(self, spec: ModuleSpec, loader: Loader, functions: tuple[str, ...]) -> None:
+        self._spec, self._loader, self._functions = spec, loader, functions
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Make the module as its own loader does."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Enter what executes the module."""
+
+        def find(attribute: str) -> object:
+            if attribute == "__path__":  # ``from`` asks every module whether it is a package
+                raise AttributeError(attribute)
+            submodule = f"{module.__name__}.{attribute}"
+            if is_package and importlib.util.find_spec(submodule) is not None:
+                return importlib.import_module(submodule)
+            self._execute(module)
+            return getattr(module, attribute)
+
+        def deferred(function: str) -> Callable[..., object]:
+            def call(*args: object, **named: object) -> object:
+                if vars(module).get(function) is call:
+                    self._execute(module)
+                return getattr(module, function)(*args, **named)
+
+            return call
+
+        is_package = self._spec.submodule_search_locations is not None
+        vars(module)["__getattr__"] = find
+        vars(module).update({function: deferred(function) for function in self._functions})
+
+    def _execute(self, module: ModuleType) -> None:
+        for name in ("__getattr__", *self._functions):
+            vars(module).pop(name, None)
+        self._spec.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
 
 
 def leave_empty(*names: str) -> None:

@@ -36,11 +36,34 @@ def test_names_of_a_lazy_package_are_available():
 def test_a_module_is_executed_when_a_name_of_it_is_used():
     code = (
         "import sys; from fared.startup import import_when_needed\n"
-        "for name in ('hashlib', 'hmac'): import_when_needed(name)\n"
+        "import_when_needed('hashlib', 'hmac')\n"
         "import hashlib, hmac; print('_hashlib' in sys.modules, end=' ')\n"
         "print(hmac.new(b'k', b'm', 'md5').digest_size, '_hashlib' in sys.modules)"
     )
     assert answer(code) == "False 16 True"
+
+
+def test_a_function_imported_by_name_executes_its_module_when_it_is_called():
+    """NumPy imports four functions of its linear algebra, msgspec two, which nobody calls."""
+    code = (
+        "import sys, fared.daemon, numpy, msgspec.json; from numpy.linalg import inv\n"
+        "schemas = vars(sys.modules['msgspec._json_schema'])\n"
+        "def loaded(): return 'numpy.linalg._linalg' in sys.modules\n"
+        "before, one, after = loaded(), inv([[1.0]])[0, 0], loaded()\n"
+        "print(before, one, after, numpy.linalg.det([[2.0]]), numpy.linalg.inv is inv)\n"
+        "print('_type_repr' in schemas, msgspec.json.schema(int), '_type_repr' in schemas)"
+    )
+    assert answer(code) == "False 1.0 True 2.0 False\nFalse {'type': 'integer'} True"
+
+
+def test_a_submodule_is_executed_when_a_name_of_it_is_used():
+    """numpy.linalg is an attribute of numpy, and imports by name work before and after."""
+    code = (
+        "import fared.daemon, numpy, msgspec; from numpy.linalg import LinAlgError, norm\n"
+        "print(numpy.linalg.norm is norm, issubclass(LinAlgError, Exception), end=' ')\n"
+        "print('decode' in vars(msgspec.toml), msgspec.toml.decode('a=1'), msgspec.toml.__loader__)"
+    )
+    assert answer(code).startswith("True True False {'a': 1} <_frozen_importlib_external.Source")
 
 
 def test_a_package_imported_before_is_not_replaced():

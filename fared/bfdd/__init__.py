@@ -7,7 +7,6 @@ its packets; it imports little, and no event loop.
 from fared.startup import import_when_needed, relax_collector, without
 
 relax_collector()
-for _rarely_used in ("hashlib", "hmac"):
-    import_when_needed(_rarely_used)
+import_when_needed("hashlib", "hmac")
 with without("typing_extensions"):
     import msgspec  # noqa: F401

@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 import weakref
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from numpy.typing import NDArray
 
 from fared.ospf.header_page import HeaderPage, rows_of
 from fared.ospf.lsdb import OPAQUE_TYPES, LsaEntry, Lsdb
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOST_REPLACED = 1024
 """With more replaced LSAs in it than this, and than present ones, a summary is made anew."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from fared.ospf.lsdb import LsaEntry, Lsdb
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE, MAX_AGE_DIFF, instance_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _WORDS = LSA_HEADER_SIZE // 2
 _MOST_PAGES = 2048

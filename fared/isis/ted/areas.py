@@ -7,13 +7,16 @@ links that SPF may use. Topologies are not distinguished.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fared.core.ids import NodeId, isis_node
 from fared.isis.ted.fragment_facts import FragmentFacts, Links
 from fared.ted.model import MAX_LINK_METRIC
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Fragments = Mapping[int, FragmentFacts]
 """The fragments of one node, by their numbers."""

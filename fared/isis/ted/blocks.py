@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from fared.core.ids import NodeId, Prefix
 from fared.isis.pdu.tlvs import MT_IPV4, NLPIDS
 from fared.isis.ted.fragment_facts import FragmentFacts, Links, joined, narrow_links
 from fared.ted.model import NodeBlock, PathType, PrefixReachability
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Changed = dict[tuple[int, int | None], dict[int, None]]
 """Rows of links that changed, by the number of their fragment and the topology."""

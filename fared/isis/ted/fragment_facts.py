@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from fared.core.ids import ISIS_NODE
 from fared.isis.pdu.model import Lsp
@@ -34,6 +33,9 @@ from fared.isis.pdu.tlvs import (
 )
 from fared.isis.ted.fragment_prefixes import FragmentPrefixes, read_prefixes
 from fared.te.attributes import TeAttributes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Links(msgspec.Struct, frozen=True, eq=False):
