@@ -1,0 +1,147 @@
+"""An upgrade under traffic, over both protocols: other code is in place, then the daemon restarts.
+
+It is what the Debian package does (``deb/fared.postinst``), without dpkg: ``tests/deb`` has that.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import fared
+from fared.api.client import DaemonRefusedError, DaemonUnreachableError
+from fared.lab.errors import LabError
+from fared.lab.fabric import Fabric
+from fared.lab.waiting import await_paths
+from tests.stream import Stream
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
+
+TOPOLOGY = """
+name: upgrade
+topology:
+  defaults: {{labels: {{fared-lab.protocol: {protocol}}}}}
+  groups: {{router: {{labels: {{fared-lab.kind: fared}}}}}}
+  nodes:
+    {{S1: {{group: router}}, S2: {{group: router}}, L1: {{group: router}}, L2: {{group: router}},
+     h1: {{}}, h2: {{}}}}
+  links:
+    - endpoints: ["S1:L1", "L1:S1"]
+    - endpoints: ["S1:L2", "L2:S1"]
+    - endpoints: ["S2:L1", "L1:S2"]
+    - endpoints: ["S2:L2", "L2:S2"]
+    - endpoints: ["L1:h1", "h1:L1"]
+    - endpoints: ["L2:h2", "h2:L2"]
+"""
+WAYS = (("h1", "h2"), ("h2", "h1"))
+OLD, NEW = fared.__version__, "9.9.9~test"
+SOURCE = Path(fared.__file__).parent
+
+
+class Code:
+    """The code of fared in a directory of its own, which an upgrade replaces."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.put(OLD)
+
+    def put(self, version: str) -> None:
+        """Put the code with a version into place."""
+        fresh, present = self.directory / "fresh", self.directory / "fared"
+        shutil.copytree(SOURCE, fresh)
+        text = (fresh / "__init__.py").read_text()
+        (fresh / "__init__.py").write_text(text.replace(OLD, version))
+        if present.exists():
+            present.rename(self.directory / f"before-{version}")
+        fresh.rename(present)
+
+
+@pytest.fixture(scope="module", params=[pytest.param("ospf", marks=pytest.mark.soak), "isis"])
+def running(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[Fabric]:
+    """A small fabric in which all routers help those that restart gracefully."""
+    directory = tmp_path_factory.mktemp("upgrade")
+    path = directory / "upgrade.clab.yml"
+    path.write_text(TOPOLOGY.format(protocol=request.param))
+    with Fabric.from_file(path, directory=directory / "state") as made:
+        assert await_paths(made, 60.0) is not None
+        for plan in made.plan.routers:
+            file = made.node(plan.name).directory / "fared.yaml"
+            config = yaml.safe_load(file.read_text())
+            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
+            file.write_text(yaml.safe_dump(config))
+            made.node(plan.name).cli("config", "reload")
+        yield made
+
+
+def show(fabric: Fabric, name: str, what: str) -> dict[str, Any] | None:
+    """A document; None while no daemon answers."""
+    try:
+        found: dict[str, Any] = json.loads(fabric.node(name).cli("--json", "show", what))
+    except (LabError, DaemonUnreachableError, DaemonRefusedError):
+        return None
+    return found
+
+
+def runs(fabric: Fabric, name: str, version: str) -> bool:
+    """Whether a router is ready with this version."""
+    status = show(fabric, name, "status")
+    return status is not None and status["ready"] and status["version"] == version
+
+
+def restarted(fabric: Fabric, name: str) -> str | None:
+    """The result of the last graceful restart."""
+    document = show(fabric, name, "graceful-restart")
+    last = None if document is None else document["protocols"][0]["restarted"]
+    return None if last is None else last["result"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("L1", ["restart", "--graceful"]), ("S1", ["restart"])],
+    ids=["leaf-graceful", "spine-without-helpers"],
+)
+def test_an_upgrade_loses_no_packet(
+    running: Fabric, tmp_path: Path, monkeypatch: Any, name: str, words: list[str]
+):
+    """Of a leaf, which only a graceful restart can do; of a spine, also while others go around."""
+    code = Code(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        running.stop_node(name)
+        running.start_node(name)
+    assert await_paths(running, 60.0) is not None
+    wait_for(lambda: runs(running, name, OLD), 20, "the old version runs")
+    process = show(running, name, "status")
+    streams = [Stream.between(running, *way, flows=64, rate=2000) for way in WAYS]
+    try:
+        wait_for(lambda: all(one.flowing() for one in streams), 10, "traffic")
+        code.put(NEW)
+        began = time.monotonic()
+        running.node(name).cli(*words)
+        wait_for(lambda: runs(running, name, NEW), 30, "the new version runs")
+        took = time.monotonic() - began
+        if "--graceful" in words:
+            wait_for(lambda: restarted(running, name) is not None, 30, "the restart is over")
+            assert restarted(running, name) == "completed"
+        assert await_paths(running, 60.0) is not None
+        wait_for(lambda: all(one.flowing() for one in streams), 10, "traffic afterwards")
+    finally:
+        for one in streams:
+            one.finish()
+    lost, sent = [one.lost for one in streams], sum(one.sent for one in streams)
+    sys.stdout.write(f"{name}: {sum(lost)} of {sent} packets lost, {took:.2f} s\n")
+    assert lost == [0, 0]
+    status = show(running, name, "status")
+    assert process is not None
+    assert status is not None
+    assert status["pid"] == process["pid"]
+    assert "internal-error" not in (running.node(name).directory / "fared.log").read_text()
