@@ -45,6 +45,8 @@ PRIVATE = Path("usr/lib/fared")
 
 FILES = {
     "fared": {
+        "fared/api/static/*.*": "usr/lib/fared/fared/api/static",
+        "fared/api/static/vendor/*": "usr/lib/fared/fared/api/static/vendor",
         "systemd/fared.service": "lib/systemd/system/fared.service",
         "systemd/fared-ina.service": "lib/systemd/system/fared-ina.service",
         "systemd/sysusers.d/fared.conf": "usr/lib/sysusers.d/fared.conf",

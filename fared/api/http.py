@@ -24,8 +24,8 @@ from fared.api.documents import DOCUMENTS, NARROWED, PROTOCOLS, find
 from fared.api.encode import encode
 from fared.api.errors import CommandError
 from fared.api.metrics import CONTENT_TYPE, Metrics
-from fared.api.page import render_page
 from fared.api.respond import Json, Responder
+from fared.api.static_files import page_file
 
 if TYPE_CHECKING:
     from fared.api.views.context import ViewContext
@@ -40,7 +40,6 @@ API_ROOT = "/api/v1/"
 EVENTS = API_ROOT + "events"
 WHAT_IF = API_ROOT + "what-if"
 _JSON = "application/json"
-_HTML = "text/html; charset=utf-8"
 _EVENT_STREAM = "text/event-stream"
 _STATUS = {
     "not-found": HTTPStatus.NOT_FOUND,
@@ -52,7 +51,13 @@ _STATUS = {
 }
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[\w.-]+))(?::\d*)?", re.ASCII)
 _SECURITY = (
-    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+            b" img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+    ),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -171,17 +176,15 @@ class App:
                 await reply.stream(document)
             return
         try:
-            page = await self._page(path)
+            page = self._page(path)
         except CommandError:
             raise
         except Exception as error:
             raise self._responder.failed(f"GET {path}", error) from error
         await reply.whole(page)
 
-    async def _page(self, path: str) -> Answer:
+    def _page(self, path: str) -> Answer:
         match path:
-            case "/":
-                return Answer(HTTPStatus.OK, await render_page(self._document), _HTML)
             case "/metrics":
                 return Answer(HTTPStatus.OK, self._metrics.render(), CONTENT_TYPE)
             case "/healthz":
@@ -193,10 +196,7 @@ class App:
             case "/api/v1" | "/api/v1/":
                 index = [API_ROOT + document.name for document in DOCUMENTS]
                 return Answer(HTTPStatus.OK, encode(index))
-        raise CommandError("not-found", f"no page {path}; try / or {API_ROOT}")
-
-    async def _document(self, name: str, args: Json) -> Any:  # noqa: ANN401 - JSON
-        return await self._responder.document(*_command(name, args))
+        return Answer(HTTPStatus.OK, *page_file(path))
 
 
 class Reply:

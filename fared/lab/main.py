@@ -18,6 +18,7 @@ from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.generate import Clos5
 from fared.lab.node import exec_node
+from fared.lab.page import HTTP_PORT, listen, show_page
 from fared.lab.permutation_command import permutation
 from fared.lab.traffic_command import traffic
 from fared.lab.waiting import await_paths
@@ -107,6 +108,7 @@ def _next_steps(source: topology.LabTopology, as_kind: str | None) -> Iterator[s
             for leaf in (plan.leaves[0], plan.leaves[-1])
         )
         yield f"traffic --from {first} --to {last}"
+    yield "page"
     yield "down"
 
 
@@ -213,6 +215,20 @@ def shape(name: str | None, a: str, b: str, rate: str) -> None:
     _do(name, lambda fabric: fabric.shape(a, b, value))
     limit = "unlimited" if value is None else format_bandwidth(value)
     click.echo(f"{a} to {b}: {limit}")
+
+
+@main.command()
+@click.argument("node", required=False)
+@click.option("--port", default=HTTP_PORT, show_default=True, help="Port of this machine.")
+@click.pass_obj
+def page(name: str | None, node: str | None, port: int) -> None:
+    """Serve the page of NODE at this machine until Ctrl-C: the fabric as a drawing.
+
+    The default is the first leaf. If the port is taken, any free one is used.
+    """
+    lab = holder.choose(name)
+    with listen(port) as listener:  # before the lab's namespaces are entered
+        _exit(lab.run(lambda fabric: show_page(fabric, node, listener)))
 
 
 main.add_command(traffic)

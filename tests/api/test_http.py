@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -18,16 +19,9 @@ from fared.api.http_server import HttpServer
 from fared.api.listener import ClientListener
 from fared.api.metrics import Metrics, counter, gauge
 from fared.api.respond import Responder
+from fared.api.static_files import ROOT
 from fared.daemon.http import HttpPort, Served
-from tests.api.documents import ANSWERS, NEIGHBORS, ROUTES
-from tests.api.isis_documents import (
-    BOTH_INTERFACES,
-    BOTH_NEIGHBORS,
-    BOTH_STATUS,
-    ISIS_NEIGHBORS,
-    ISIS_STATUS,
-    ISIS_WEIGHTS,
-)
+from tests.api.documents import ANSWERS, ROUTES
 
 
 def families():
@@ -157,52 +151,36 @@ async def test_head_has_no_body():
     assert (status, text, headers["content-length"]) == (200, "", "11")
 
 
-async def test_the_page_shows_the_router():
-    """One look: name, neighbors, links, weights; no scripts and nothing from elsewhere."""
+async def test_the_page_and_its_files_are_served_under_a_strict_policy():
+    """No inline script or style, nothing from elsewhere; no other file of the package."""
     async with serving() as base:
         status, headers, text = await get(base + "/")
-    assert status == 200
-    assert headers["content-type"].startswith("text/html")
-    for word in ("leaf1", "spine1", "Full", "400G", "10.0.2.0/24", "7.7%"):
-        assert word in text
-    assert "<script" not in text
-    assert "default-src 'none'" in headers["content-security-policy"]
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        files = re.findall(r'(?:src|href)="(/page/[^"]+)"', text)
+        assert len(files) >= 5
+        for file in files:
+            status, found, _ = await get(base + file)
+            assert status == 200
+            assert found["content-type"].split(";")[0] in (
+                "text/javascript", "text/css", "image/svg+xml", "text/plain"
+            )  # fmt: skip
+        for path in ("/page/", "/page/../http.py", "/page/index.html", "/page/http.py"):
+            assert (await get(base + path))[0] == 404
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "<style" not in text
+    assert not re.findall(r"<script(?![^>]*src=)|\son\w+=|\sstyle=|https?://", text)
 
 
-async def test_the_page_shows_routers_of_isis_and_of_both_protocols():
-    """Levels stand where areas do; protocols are named where both run."""
-    documents = {
-        "show status": BOTH_STATUS,
-        "show neighbors": BOTH_NEIGHBORS,
-        "show interfaces": BOTH_INTERFACES,
-        "show weights": ISIS_WEIGHTS,
-    }
-    async with serving(dispatcher=lambda command, _: documents[command]) as base:
-        _, _, both = await get(base + "/")
-        documents["show status"] = ISIS_STATUS
-        documents["show neighbors"] = ISIS_NEIGHBORS
-        _, _, alone = await get(base + "/")
-    for word in ("IS-IS", "Level-1 adjacencies", "0102.5500.0005", "10.255.0.5", "2001:db8"):
-        assert word in both
-    assert '<span class="good">Up</span>' in alone
-    assert "System id" in alone
-    assert "Router id" not in alone
-
-
-async def test_the_page_escapes_what_neighbors_say():
-    """A hostname is somebody else's text."""
-    evil = {**NEIGHBORS["neighbors"][0], "hostname": "<script>alert(1)</script>"}
-    evil |= {"interface": "<b>", "area": "<i>", "address": "<u>", "state": "<s>"}
-
-    def dispatcher(command, args):
-        if command == "show neighbors":
-            return {**NEIGHBORS, "neighbors": [evil]}
-        return ANSWERS[command]
-
-    async with serving(dispatcher=dispatcher) as base:
-        _, _, text = await get(base + "/")
-    assert not [tag for tag in ("<script", "<b>", "<i>", "<u>", "<s>") if tag in text]
-    assert "&lt;script&gt;" in text
+async def test_scripts_make_no_html_of_text_and_import_only_what_is_served():
+    scripts = list(ROOT.glob("*.js"))
+    for script in scripts:
+        text = script.read_text()
+        for name in re.findall(r'from "\./([^"]+)"', text):
+            assert (ROOT / name).is_file()
+        assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|eval\(", text)
+    assert scripts
 
 
 async def test_a_taken_port_is_an_os_error():

@@ -92,9 +92,9 @@ def test_metrics_and_the_web_page_include_isis(pair: Pair):
     assert values['fared_link_capacity_bytes_per_second{interface="u0"}'] > 0
     checksum = f'fared_lsdb_checksum{{area="{LEVEL}",proto="isis"}}'
     assert values[checksum] == pair.right.metrics()[checksum]
-    status, body = pair.left.get("/")
-    assert status == 200
-    assert "0102.5500.0001" in body
+    assert pair.left.get("/")[0] == 200
+    status, body = pair.left.get("/api/v1/fabric")
+    assert (status, "0102.5500.0001" in body) == (200, True)
     status, body = pair.left.get("/api/v1/isis/neighbors")
     assert (status, {n["hostname"] for n in json.loads(body)["neighbors"]}) == (200, {"right"})
     assert pair.left.get("/api/v1/ospf/neighbors")[0] == 501

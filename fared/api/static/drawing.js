@@ -1,0 +1,449 @@
+// The drawing: links on one canvas, routers and what is selected on another above it.
+// Of many links, changed ones are painted over; the whole is painted again in slices, unseen, when
+// nothing else is to be done. So an event costs what it changed.
+/* global d3 */
+
+import { layout } from "./layout.js";
+import { linkLook, readStyle } from "./style.js";
+
+const MANY = 4000;
+const SLICE = 10;
+const NEAR = 7;
+const LABEL_ROOM = 46;
+
+export class Drawing {
+  constructor(model, stage, chosen) {
+    this.model = model;
+    this.stage = stage;
+    this.chosen = chosen;
+    [this.linkCanvas, this.nodeCanvas] = stage.querySelectorAll("canvas");
+    this.hint = stage.querySelector("#hint");
+    this.transform = d3.zoomIdentity;
+    this.drawnAt = d3.zoomIdentity;
+    this.plan = { places: new Map(), groups: [], room: 60, curved: true };
+    this.selected = { nodes: [], link: null, shares: null, tree: null };
+    this.hovered = null;
+    this.looks = new Map();
+    this.times = { first: null, update: null, whole: null };
+    this.pass = 0;
+    this.style = readStyle();
+    this.zoom = d3.zoom().scaleExtent([0.6, 40]).on("zoom", (event) => this.zoomed(event.transform));
+    d3.select(this.nodeCanvas).call(this.zoom).on("dblclick.zoom", null);
+    this.nodeCanvas.addEventListener("click", (event) => this.click(event));
+    this.nodeCanvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.nodeCanvas.addEventListener("pointerleave", () => this.setHover(null));
+    new ResizeObserver(() => this.resize()).observe(stage);
+    for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
+      matchMedia(query).addEventListener("change", () => {
+        this.style = readStyle();
+        this.all();
+      });
+    }
+    model.listeners.add((change) => this.changed(change));
+    this.resize();
+  }
+
+  get many() {
+    return this.model.links.size > MANY ? this.model.links.size : 0;
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.stage;
+    if (!width || !height) return;
+    this.width = width;
+    this.height = height;
+    this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    for (const canvas of [this.linkCanvas, this.nodeCanvas]) {
+      canvas.width = Math.round(width * this.ratio);
+      canvas.height = Math.round(height * this.ratio);
+    }
+    this.arrange();
+    this.all();
+  }
+
+  arrange() {
+    if (!this.width) return;
+    this.plan = layout(this.model, this.width, this.height, this.plan.places);
+    const points = [...this.plan.places].map(([id, place]) => ({ id, ...place }));
+    this.tree = d3.quadtree(points, (point) => point.x, (point) => point.y);
+    this.radius = Math.max(1.6, Math.min(10, this.plan.room * 0.3));
+  }
+
+  changed({ whole, links }) {
+    const began = performance.now();
+    if (whole) {
+      this.looks.clear();
+      this.arrange();
+      this.all();
+    } else if (this.many && !this.dimmed) {
+      links.forEach((link) => this.paintOver(link));
+      this.paintNodes();
+      this.soon(1500);
+    } else {
+      this.all();
+    }
+    this.times.update = performance.now() - began;
+  }
+
+  /** Paint everything again. */
+  all() {
+    if (!this.width || !this.model.nodes.size) return;
+    this.paintNodes();
+    if (this.many) this.paintSlices();
+    else this.paintLinks();
+    this.describe();
+  }
+
+  soon(delay) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.all(), delay);
+  }
+
+  // -- links ----------------------------------------------------------------------------------
+
+  get dimmed() {
+    const { nodes, link, shares, tree } = this.selected;
+    return nodes.length > 0 || link !== null || shares !== null || tree !== null;
+  }
+
+  prepare(canvas) {
+    const context = canvas.getContext("2d");
+    const { k, x, y } = this.transform;
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    context.setTransform(this.ratio * k, 0, 0, this.ratio * k, this.ratio * x, this.ratio * y);
+    context.lineCap = "round";
+    return context;
+  }
+
+  /** Links by their look, those as usual first. */
+  batches() {
+    const { model, style, many } = this;
+    const found = new Map();
+    for (const link of model.links.values()) {
+      if (!this.plan.places.has(link.a) || !this.plan.places.has(link.b)) continue;
+      const look = linkLook(link, style, model.usual, many);
+      this.looks.set(link.key, look.color);
+      const key = `${look.color} ${look.width.toFixed(2)} ${look.dash} ${look.alpha.toFixed(2)}`;
+      let batch = found.get(key);
+      if (!batch) found.set(key, (batch = { look, state: link.state, links: [] }));
+      batch.links.push(link);
+    }
+    return [...found.values()].sort((x, y) => Number(x.state !== null) - Number(y.state !== null));
+  }
+
+  trace(context, link) {
+    const a = this.plan.places.get(link.a);
+    const b = this.plan.places.get(link.b);
+    context.moveTo(a.x, a.y);
+    if (this.plan.curved && !this.many) {
+      const bend = (b.y - a.y) * 0.42;
+      context.bezierCurveTo(a.x, a.y + bend, b.x, b.y - bend, b.x, b.y);
+    } else {
+      context.lineTo(b.x, b.y);
+    }
+  }
+
+  stroke(context, look, links) {
+    const scale = this.transform.k ** 0.6;
+    context.strokeStyle = look.color;
+    context.lineWidth = look.width / scale;
+    context.setLineDash(look.dash.map((length) => length / scale));
+    context.globalAlpha = look.alpha;
+    context.beginPath();
+    links.forEach((link) => this.trace(context, link));
+    context.stroke();
+  }
+
+  paintLinks() {
+    const context = this.prepare(this.linkCanvas);
+    this.paintGroups(context);
+    for (const { look, links } of this.batches()) this.stroke(context, look, links);
+    context.globalAlpha = 1;
+    this.drawnAt = this.transform;
+    this.linkCanvas.style.transform = "";
+    this.finished();
+  }
+
+  paintGroups(context) {
+    const pad = Math.min(20, this.plan.room * 0.6) + 6;
+    context.setLineDash([]);
+    for (const { label, x, y, width, height, below } of this.plan.groups) {
+      const [top, tall] = below ? [y - pad - 6, height + 2 * pad + 38] : [y - 34, height + 50];
+      context.fillStyle = this.style.pod;
+      context.beginPath();
+      context.roundRect(x - pad, top, width + 2 * pad, tall, 12);
+      context.fill();
+      context.fillStyle = this.style.dim;
+      context.font = `500 11px ${this.style.font}`;
+      context.textAlign = "left";
+      if (width + 2 * pad > 50) context.fillText(label, x - pad + 10, below ? top + tall - 10 : top + 17);
+    }
+  }
+
+  /** Paint many links on a canvas that is not shown, some milliseconds in each frame. */
+  paintSlices() {
+    this.pass += 1;
+    const pass = this.pass;
+    const began = performance.now();
+    const hidden = document.createElement("canvas");
+    hidden.width = this.linkCanvas.width;
+    hidden.height = this.linkCanvas.height;
+    const transform = this.transform;
+    const context = this.prepare(hidden);
+    this.paintGroups(context);
+    const work = this.pieces();
+    const step = () => {
+      if (pass !== this.pass) return;
+      const end = performance.now() + SLICE;
+      let piece = work.next();
+      for (; !piece.done; piece = work.next()) {
+        this.stroke(context, piece.value.look, piece.value.links);
+        if (performance.now() > end) break;
+      }
+      if (!piece.done) {
+        requestAnimationFrame(step);
+        return;
+      }
+      const shown = this.linkCanvas.getContext("2d");
+      shown.setTransform(1, 0, 0, 1, 0, 0);
+      shown.clearRect(0, 0, hidden.width, hidden.height);
+      shown.globalAlpha = 1;
+      shown.drawImage(hidden, 0, 0);
+      this.drawnAt = transform;
+      this.linkCanvas.style.transform = "";
+      this.times.whole = performance.now() - began;
+      this.finished();
+    };
+    step();
+  }
+
+  * pieces() {
+    for (const { look, links } of this.batches()) {
+      for (let at = 0; at < links.length; at += 64) yield { look, links: links.slice(at, at + 64) };
+    }
+  }
+
+  /** Paint one changed link over the others. */
+  paintOver(link) {
+    if (!this.plan.places.has(link.a) || !this.plan.places.has(link.b)) return;
+    const context = this.linkCanvas.getContext("2d");
+    const { k, x, y } = this.drawnAt;
+    context.setTransform(this.ratio * k, 0, 0, this.ratio * k, this.ratio * x, this.ratio * y);
+    const look = linkLook(link, this.style, this.model.usual, this.many);
+    this.looks.set(link.key, look.color);
+    this.stroke(context, { ...look, alpha: link.state === null ? 0.6 : 1 }, [link]);
+    context.globalAlpha = 1;
+  }
+
+  finished() {
+    if (this.times.first === null) {
+      this.times.first = performance.now();
+      this.stage.dataset.drawn = "true";
+    }
+  }
+
+  // -- routers --------------------------------------------------------------------------------
+
+  paintNodes() {
+    if (!this.width) return;
+    const context = this.prepare(this.nodeCanvas);
+    if (this.dimmed) this.paintSelection(context);
+    const zoomed = this.transform.k ** 0.5;
+    const radius = this.radius / zoomed;
+    const named = this.plan.room * this.transform.k > LABEL_ROOM;
+    const marked = new Set([...this.selected.nodes, this.hovered?.node].filter(Boolean));
+    for (const [id, { x, y }] of this.plan.places) {
+      const node = this.model.nodes.get(id);
+      if (!node) continue;
+      this.paintNode(context, node, x, y, radius, marked.has(id));
+      if (named || marked.has(id) || (node.here && this.radius > 4 && !this.dimmed)) this.label(context, node, x, y, radius, marked.has(id));
+    }
+  }
+
+  paintNode(context, node, x, y, radius, marked) {
+    const { style } = this;
+    const tones = [style.leaf, style.spine, style.super];
+    context.setLineDash(node.transit ? [] : [radius / 2.5, radius / 3]);
+    context.beginPath();
+    if (node.network) context.rect(x - radius * 0.7, y - radius * 0.7, radius * 1.4, radius * 1.4);
+    else context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.fillStyle = node.transit ? tones[node.tier ?? 1] : style.surface;
+    context.fill();
+    context.lineWidth = Math.max(0.5, radius / 5);
+    context.strokeStyle = node.transit ? style.surface : style.drained;
+    context.stroke();
+    context.setLineDash([]);
+    if (node.here || marked) {
+      context.beginPath();
+      context.arc(x, y, radius * 1.55, 0, 2 * Math.PI);
+      context.strokeStyle = marked ? style.accent : style.ink;
+      context.lineWidth = Math.max(1, radius / 5);
+      context.stroke();
+    }
+  }
+
+  label(context, node, x, y, radius, marked) {
+    const size = 11.5 / this.transform.k ** 0.5;
+    const above = node.tier !== 0 && this.model.clos;
+    context.font = `${marked || node.here ? 600 : 450} ${size}px ${this.style.font}`;
+    context.textAlign = "center";
+    context.lineJoin = "round";
+    context.lineWidth = size / 3.2;
+    context.strokeStyle = this.style.ground;
+    const at = above ? y - radius * 1.55 - size * 0.45 : y + radius * 1.55 + size * 1.05;
+    context.strokeText(node.name, x, at);
+    context.fillStyle = this.style.ink;
+    context.fillText(node.name, x, at);
+  }
+
+  /** What is selected stands out, since everything else is paler. */
+  paintSelection(context) {
+    const { nodes, link, shares, tree } = this.selected;
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.globalAlpha = 0.72;
+    context.fillStyle = this.style.ground;
+    context.fillRect(0, 0, this.nodeCanvas.width, this.nodeCanvas.height);
+    context.restore();
+    context.globalAlpha = 1;
+    if (shares) shares.forEach(({ link: one, share }) => this.highlight(context, one, this.style.accent, 1.2 + 7 * share));
+    else if (tree) tree.forEach((one) => this.highlight(context, one, this.style.accent, 3));
+    else if (link) this.highlight(context, link, null, 4);
+    else nodes.forEach((id) => (this.model.of.get(id) ?? []).forEach((one) => this.highlight(context, one, null, null)));
+    context.globalAlpha = 1;
+  }
+
+  highlight(context, link, color, width) {
+    if (!this.plan.places.has(link.a) || !this.plan.places.has(link.b)) return;
+    const look = linkLook(link, this.style, this.model.usual, 0);
+    const slim = this.many && width === null ? 1 : width;
+    this.stroke(context, { ...look, color: color ?? look.color, width: slim ?? look.width, alpha: 1 }, [link]);
+  }
+
+  // -- pointer --------------------------------------------------------------------------------
+
+  zoomed(transform) {
+    this.transform = transform;
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      if (!this.many) {
+        this.all();
+        return;
+      }
+      const { k, x, y } = this.drawnAt;
+      const scale = transform.k / k;
+      this.linkCanvas.style.transform =
+        `translate(${transform.x - x * scale}px, ${transform.y - y * scale}px) scale(${scale})`;
+      this.paintNodes();
+      this.soon(160);
+    });
+  }
+
+  by(factor) {
+    d3.select(this.nodeCanvas).transition().duration(matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 180)
+      .call(this.zoom.scaleBy, factor);
+  }
+
+  fit() {
+    d3.select(this.nodeCanvas).call(this.zoom.transform, d3.zoomIdentity);
+  }
+
+  at(event) {
+    const box = this.nodeCanvas.getBoundingClientRect();
+    const [x, y] = this.transform.invert([event.clientX - box.left, event.clientY - box.top]);
+    const reach = (Math.max(this.radius, NEAR) * 1.5) / this.transform.k ** 0.5;
+    const node = this.tree?.find(x, y, reach);
+    if (node) return { node: node.id };
+    const link = this.linkNear(x, y, NEAR / this.transform.k);
+    return link ? { link } : null;
+  }
+
+  linkNear(x, y, reach) {
+    let best = null;
+    let least = reach;
+    for (const link of this.model.links.values()) {
+      const a = this.plan.places.get(link.a);
+      const b = this.plan.places.get(link.b);
+      if (!a || !b || Math.min(a.y, b.y) > y + reach || Math.max(a.y, b.y) < y - reach) continue;
+      const distance = this.plan.curved && !this.many ? curveDistance(a, b, x, y) : lineDistance(a, b, x, y);
+      if (distance < least) [best, least] = [link, distance];
+    }
+    return best;
+  }
+
+  /** A point of a link on the screen, from the corner of the window. */
+  middle(link) {
+    const a = this.plan.places.get(link.a);
+    const b = this.plan.places.get(link.b);
+    const point = this.transform.apply([(a.x + b.x) / 2, (a.y + b.y) / 2]);
+    const box = this.nodeCanvas.getBoundingClientRect();
+    return [box.left + point[0], box.top + point[1]];
+  }
+
+  click(event) {
+    if (event.defaultPrevented) return;
+    this.chosen(this.at(event), event.shiftKey);
+  }
+
+  hover(event) {
+    if (event.buttons || event.pointerType === "touch") return;
+    this.setHover(this.at(event), event);
+  }
+
+  setHover(found, event = null) {
+    const changed = found?.node !== this.hovered?.node || found?.link !== this.hovered?.link;
+    this.hovered = found;
+    this.nodeCanvas.style.cursor = found ? "pointer" : "grab";
+    if (changed) this.paintNodes();
+    this.hint.hidden = !found;
+    if (!found || !event) return;
+    const box = this.stage.getBoundingClientRect();
+    this.hint.textContent = this.hintOf(found);
+    const x = Math.min(event.clientX - box.left + 14, this.width - this.hint.offsetWidth - 8);
+    this.hint.style.transform = `translate(${x}px, ${event.clientY - box.top + 16}px)`;
+  }
+
+  hintOf({ node, link }) {
+    if (node) return this.model.name(node);
+    return `${this.model.name(link.a)} – ${this.model.name(link.b)}${link.state ? `: ${link.state}` : ""}`;
+  }
+
+  /** Select routers, a link, or shares of links; null: nothing. */
+  select(selected) {
+    this.selected = { nodes: [], link: null, shares: null, tree: null, ...selected };
+    this.paintNodes();
+  }
+
+  describe() {
+    const { nodes, links } = this.model;
+    const unusual = this.model.unusual().length;
+    this.nodeCanvas.setAttribute("aria-label",
+      `Drawing of ${nodes.size} routers and ${links.size} links, ${unusual} of them unusual. ` +
+      "The tables Routers and Links have the same.");
+  }
+}
+
+function lineDistance(a, b, x, y) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const length = dx * dx + dy * dy || 1;
+  const at = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / length));
+  return Math.hypot(a.x + at * dx - x, a.y + at * dy - y);
+}
+
+function curveDistance(a, b, x, y) {
+  const bend = (b.y - a.y) * 0.42;
+  let before = a;
+  let least = Infinity;
+  for (let i = 1; i <= 16; i += 1) {
+    const t = i / 16;
+    const u = 1 - t;
+    const point = {
+      x: u * u * u * a.x + 3 * u * u * t * a.x + 3 * u * t * t * b.x + t * t * t * b.x,
+      y: u * u * u * a.y + 3 * u * u * t * (a.y + bend) + 3 * u * t * t * (b.y - bend) + t * t * t * b.y,
+    };
+    least = Math.min(least, lineDistance(before, point, x, y));
+    before = point;
+  }
+  return least;
+}

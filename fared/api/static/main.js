@@ -1,0 +1,128 @@
+// The page: reads the fabric, draws it, and shows what is selected. Loaded once, then kept up to
+// date by events.
+
+import { Drawing } from "./drawing.js";
+import { count, h } from "./format.js";
+import { fetchDocument, follow, Model, STATES } from "./model.js";
+import { Panel } from "./panel.js";
+
+const STATE_WORDS = {
+  lost: "lost",
+  "one-way": "one way",
+  sick: "sick",
+  drained: "drained",
+  reduced: "reduced",
+};
+
+const $ = (id) => document.getElementById(id);
+
+const model = new Model();
+const panel = new Panel(model, $("tabs"), $("shown"), (selected) => choose(selected));
+const drawing = new Drawing(model, $("stage"), (found, more) => pick(found, more));
+
+/** Something in the drawing was clicked. A second leaf makes a pair, and shift any second router. */
+function pick(found, more) {
+  if (!found) choose({});
+  else if (found.link) choose({ link: found.link });
+  else choose({ nodes: pairWith(found.node, more) });
+}
+
+function pairWith(id, more) {
+  const { nodes } = panel.selected;
+  if (nodes.length !== 1 || nodes[0] === id) return [id];
+  const leaves = [...nodes, id].every((one) => model.nodes.get(one)?.tier === 0);
+  return leaves || more ? [nodes[0], id] : [id];
+}
+
+function choose({ nodes = [], link = null, tree = null }) {
+  drawing.select({ nodes, link, tree });
+  panel.show({ nodes, link, tree }, (shares) => drawing.select({ nodes, link, shares }));
+}
+
+async function readStatus() {
+  const status = await fetchDocument("status");
+  document.title = `${status.hostname} · fared`;
+  $("title").textContent = status.hostname;
+  $("version").textContent = `fared ${status.version}`;
+  panel.status = status;
+  facts();
+}
+
+function facts() {
+  const { status } = panel;
+  const unusual = model.unusual();
+  const tags = [];
+  if (status) {
+    tags.push(h("li", { class: status.ready ? "tag good" : "tag bad" }, status.ready ? "ready" : status.stage));
+    if (status.drained) tags.push(h("li", { class: "tag bad" }, "drained"));
+  }
+  const found = [
+    ...tags,
+    h("li", {}, count(model.nodes.size, "router")),
+    h("li", {}, count(model.links.size, "link")),
+    unusual.length ? h("li", { class: "tag warn" }, `${unusual.length} unusual`) : h("li", { class: "tag good" }, "all links as usual"),
+  ];
+  $("facts").replaceChildren(...found);
+}
+
+function legend() {
+  const states = new Set(model.unusual().map((link) => link.state));
+  const items = [
+    h("span", { class: "key" }, h("span", { class: "ramp", "aria-hidden": "true" }), "load 0 to 100%"),
+    h("span", { class: "key" }, h("span", { class: "widths", "aria-hidden": "true" }), "width: capacity"),
+    ...STATES.filter((state) => states.has(state)).map((state) =>
+      h("span", { class: "key" }, h("span", { class: `sample ${state}`, "aria-hidden": "true" }), STATE_WORDS[state])),
+    h("span", { class: "key" }, h("span", { class: "here", "aria-hidden": "true" }), "this router"),
+  ];
+  $("legend").replaceChildren(...items);
+}
+
+function names() {
+  const options = [...model.nodes.values()].slice(0, 2000).map((node) => h("option", { value: node.name }));
+  $("names").replaceChildren(...options);
+}
+
+function told(what, message = "") {
+  const texts = { live: "live", away: "no answer, trying again", error: message };
+  if (what in texts) {
+    $("live").textContent = texts[what];
+    $("live").className = `live ${what}`;
+  }
+  if (what === "change" || what === "live") {
+    panel.changed();
+    readStatus().catch(() => {});
+  }
+}
+
+let waiting = false;
+model.listeners.add(({ whole, links }) => {
+  if (whole) names();
+  panel.linksChanged(links);
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    facts();
+    legend();
+  });
+});
+
+$("closer").addEventListener("click", () => drawing.by(1.6));
+$("farther").addEventListener("click", () => drawing.by(1 / 1.6));
+$("whole").addEventListener("click", () => drawing.fit());
+$("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const found = model.find($("name").value);
+  if (found) choose({ nodes: [found] });
+});
+$("name").addEventListener("change", () => {
+  const found = model.find($("name").value);
+  if (found) choose({ nodes: [found] });
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") choose({});
+});
+
+follow(model, told);
+// For tests: what is drawn, and when.
+window.fared = { model, drawing, panel, choose };

@@ -1,0 +1,117 @@
+// The panel beside the drawing: tabs for what is selected, the last changes, all routers and links.
+
+import { h } from "./format.js";
+import { showJobs } from "./jobs.js";
+import { showLink } from "./link.js";
+import { showPair } from "./pair.js";
+import { showOverview, showRouter } from "./router.js";
+import { linksTable, routersTable } from "./tables.js";
+import { showChanges } from "./changes.js";
+
+const TABS = [["selected", "Selected"], ["changes", "Changes"], ["routers", "Routers"], ["links", "Links"], ["jobs", "Jobs"]];
+
+export class Panel {
+  constructor(model, tabs, place, choose) {
+    this.model = model;
+    this.tabs = tabs;
+    this.place = place;
+    this.choose = choose;
+    this.selected = { nodes: [], link: null, tree: null };
+    this.tab = "selected";
+    this.status = null;
+    this.turn = 0;
+    this.follows = () => false;
+    this.renew = () => {};
+    this.shares = () => {};
+    tabs.addEventListener("keydown", (event) => this.key(event));
+    model.listeners.add(({ whole }) => whole && this.render());
+    this.drawTabs();
+  }
+
+  drawTabs() {
+    const shown = TABS.filter(([id]) => id !== "jobs" || this.model.jobs.length);
+    this.tabs.replaceChildren(...shown.map(([id, text]) => h("button", {
+      type: "button", role: "tab", id: `tab-${id}`, "aria-controls": "shown", "aria-selected": String(id === this.tab),
+      tabindex: id === this.tab ? 0 : -1, click: () => this.open(id),
+    }, text)));
+    this.place.setAttribute("aria-labelledby", `tab-${this.tab}`);
+  }
+
+  key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const buttons = [...this.tabs.children];
+    const at = buttons.findIndex((button) => button.getAttribute("aria-selected") === "true");
+    const next = buttons[(at + step + buttons.length) % buttons.length];
+    this.open(next.id.replace("tab-", ""));
+    document.getElementById(next.id).focus();
+  }
+
+  open(tab) {
+    this.tab = tab;
+    this.render();
+  }
+
+  /** Show what was selected; `shares` draws the shares of links. */
+  show(selected, shares) {
+    this.selected = { nodes: [], link: null, tree: null, ...selected };
+    this.shares = shares;
+    this.tab = selected.tree ? "jobs" : "selected";
+    this.render();
+  }
+
+  /** Build the present tab anew. Each view says which links it follows, and how it renews itself. */
+  render() {
+    this.turn += 1;
+    this.follows = () => false;
+    this.renew = () => {};
+    this.drawTabs();
+    const views = {
+      selected: () => this.view(),
+      changes: () => showChanges(this),
+      routers: () => routersTable(this),
+      links: () => linksTable(this),
+      jobs: () => showJobs(this),
+    };
+    this.place.replaceChildren(...views[this.tab]());
+  }
+
+  view() {
+    const { nodes, link } = this.selected;
+    if (link) return showLink(this, link);
+    if (nodes.length === 2) return showPair(this, nodes);
+    return nodes.length ? showRouter(this, nodes[0]) : showOverview(this);
+  }
+
+  /** An element that is filled when a promise is; errors are shown in it. */
+  later(promise, fill) {
+    const { turn } = this;
+    const place = h("div", { class: "later", "aria-busy": "true" }, h("p", { class: "dim" }, "…"));
+    promise.then(
+      (found) => turn === this.turn && place.replaceChildren(...[fill(found)].flat()),
+      (error) => turn === this.turn && place.replaceChildren(h("p", { class: "notice" }, error.message)),
+    ).finally(() => place.removeAttribute("aria-busy"));
+    return place;
+  }
+
+  linksChanged(links) {
+    if (links.some((link) => this.follows(link))) this.renew();
+  }
+
+  changed() {
+    this.renew();
+  }
+
+  router(id, text = null) {
+    return h("button", { type: "button", class: "go", click: () => this.choose({ nodes: [id] }) }, text ?? this.model.name(id));
+  }
+
+  link(link) {
+    const text = `${this.model.name(link.a)} – ${this.model.name(link.b)}`;
+    return h("button", { type: "button", class: "go", click: () => this.choose({ link }) }, text);
+  }
+
+  state(link) {
+    return h("span", { class: `state ${link.state ?? "usual"}` }, link.state === "one-way" ? "one way" : link.state ?? "usual");
+  }
+}

@@ -1,0 +1,109 @@
+// One router: its neighbors and, of the router whose page this is, routes and weights.
+
+import { bandwidth, bar, count, h, share, table } from "./format.js";
+import { fetchDocument, loadOf } from "./model.js";
+
+const MOST = 40;
+
+/** Nothing is selected: this router, and what is unusual. */
+export function showOverview(panel) {
+  const { model } = panel;
+  const unusual = model.unusual();
+  const rows = unusual.slice(0, MOST).map((link) => [panel.link(link), panel.state(link), link.reason]);
+  const more = unusual.length > MOST ? h("p", { class: "dim" }, `and ${unusual.length - MOST} more: see Links`) : null;
+  const weights = h("div", {});
+  const fill = () => weights.replaceChildren(panel.later(ownWeights(panel), (found) => found));
+  fill();
+  panel.follows = (link) => unusual.includes(link) || link.state !== null;
+  panel.renew = () => panel.render();
+  return [
+    h("p", { class: "lead" }, "Choose a router or a link. Two leaves show all paths between them."),
+    table("Unusual links", ["Link", "State", "Reason"], rows, { empty: "All links are as usual." }),
+    more,
+    model.here ? h("p", {}, panel.router(model.here, `Neighbors of ${model.name(model.here)}`)) : null,
+    weights,
+  ].filter(Boolean);
+}
+
+export function showRouter(panel, id) {
+  const { model } = panel;
+  const node = model.nodes.get(id);
+  if (!node) return [h("p", { class: "notice" }, `${id} is not there any more.`)];
+  const links = [...(model.of.get(id) ?? [])].sort((x, y) => byName(model, other(x, id), other(y, id)));
+  const rows = links.map((link) => {
+    const out = link.from(id);
+    const load = loadOf(out);
+    return [
+      panel.router(other(link, id)),
+      h("button", { type: "button", class: "go", click: () => panel.choose({ link }), "aria-label": `Link to ${model.name(other(link, id))}` }, panel.state(link)),
+      out ? bandwidth(out.capacity) : "",
+      load === null ? "" : h("span", {}, bar(load, link.state ?? ""), ` ${share(load)}`),
+    ];
+  });
+  panel.follows = (link) => link.a === id || link.b === id;
+  panel.renew = () => panel.render();
+  const own = node.here ? panel.later(ownWeights(panel), (found) => found) : pageOf(node);
+  return [
+    h("h2", {}, node.name),
+    h("p", { class: "dim" }, placeOf(node)),
+    pathsFrom(panel, id),
+    table("Neighbors", ["Router", "Link", ">Capacity", "Load out"], rows),
+    own,
+  ].filter(Boolean);
+}
+
+function other(link, id) {
+  return link.a === id ? link.b : link.a;
+}
+
+function byName(model, x, y) {
+  return model.name(x).localeCompare(model.name(y), "en", { numeric: true });
+}
+
+function placeOf(node) {
+  const parts = [
+    node.network ? "a network" : node.role ?? "router",
+    node.pod ? `pod ${node.pod}` : null,
+    node.plane ? `plane ${node.plane}` : null,
+    node.ids.join(", "),
+    count(node.prefixes, "prefix", "prefixes"),
+    node.transit ? null : "paths may end here, not cross it",
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** Choose the other end of paths without a pointer. */
+function pathsFrom(panel, id) {
+  const { model } = panel;
+  const ends = [...model.nodes.values()].filter((node) => node.id !== id && !node.network);
+  const chosen = model.clos && model.nodes.get(id)?.tier === 0 ? ends.filter((node) => node.tier === 0) : ends;
+  const options = chosen.sort((x, y) => byName(model, x.id, y.id)).slice(0, 1000).map((node) => h("option", { value: node.id }, node.name));
+  const select = h("select", { id: "to", change: () => select.value && panel.choose({ nodes: [id, select.value] }) },
+    h("option", { value: "" }, "choose…"), options);
+  return h("p", { class: "row" }, h("label", { for: "to" }, "All paths to"), select);
+}
+
+function pageOf(node) {
+  if (!/^\d+\.\d+\.\d+\.\d+$/.test(node.id)) return null;
+  const url = `http://${node.id}:${location.port || 80}/`;
+  return h("p", {}, h("a", { href: url, rel: "noreferrer" }, `The page of ${node.name}`));
+}
+
+/** Routes of this router whose next hops have unequal weights. */
+async function ownWeights(panel) {
+  const { vectors } = await fetchDocument("weights");
+  const uneven = vectors.filter((vector) => new Set(vector.members.map((member) => member.weight)).size > 1);
+  if (!uneven.length) return table("Unequal weights", [], [], { empty: "All next hops of each route have equal weights." });
+  const rows = uneven.slice(0, MOST).flatMap((vector) => vector.members.map((member, index) => [
+    index ? "" : routesOf(vector),
+    h("span", {}, `${member.hostname ?? member.neighbor} (${member.interface})`),
+    bandwidth(member.capacity),
+    h("span", {}, bar(member.share), ` ${share(member.share)}`),
+  ]));
+  return table("Unequal weights", ["Routes", "Next hop", ">Path capacity", "Share"], rows);
+}
+
+function routesOf(vector) {
+  const more = vector.prefixes - vector.examples.length;
+  return vector.examples.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

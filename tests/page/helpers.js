@@ -1,0 +1,31 @@
+// What the tests read of the page: `tests` in its window.
+window.tests = {
+  id: (name) => fared.model.find(name),
+  link(a, b) {
+    const [from, to] = [this.id(a), this.id(b)].sort();
+    return fared.model.links.get(`${from}|${to}`);
+  },
+  color(a, b) {
+    return fared.drawing.looks.get(this.link(a, b).key);
+  },
+  /** Where a router, or the middle of a link, is on the screen. */
+  at(a, b) {
+    const { places } = fared.drawing.plan;
+    const ends = [a, b ?? a].map((name) => places.get(this.id(name)));
+    const [x, y] = [(ends[0].x + ends[1].x) / 2, (ends[0].y + ends[1].y) / 2];
+    const box = fared.drawing.nodeCanvas.getBoundingClientRect();
+    const point = fared.drawing.transform.apply([x, y]);
+    return [point[0] + box.left, point[1] + box.top];
+  },
+  /** The color that is drawn in the middle of a link. */
+  pixel(a, b) {
+    const { linkCanvas, ratio } = fared.drawing;
+    const box = linkCanvas.getBoundingClientRect();
+    const [x, y] = this.at(a, b);
+    const context = linkCanvas.getContext("2d");
+    return [...context.getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
+  },
+  roles: () => Object.fromEntries([...fared.model.nodes.values()].map((node) => [node.name, node.role])),
+  heights: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, place]) => [fared.model.name(id), place.y])),
+  rows: (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => row.innerText),
+};

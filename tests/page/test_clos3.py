@@ -1,0 +1,111 @@
+"""The page of a leaf of a live fabric, in a browser."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fared.lab.fabric import Fabric
+from fared.lab.waiting import await_paths
+from tests.page.browser import browser
+from tests.page.fabrics import forwarded
+from tests.waiting import seconds_until
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "containerlab" / "clos3.clab.yml"
+QUARTER = 25e6 / 8
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("clos3")
+    with Fabric.from_file(FILE, directory=directory / "state") as running:
+        assert await_paths(running, 60.0) is not None
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(fabric, tmp_path_factory):
+    """One browser for all tests of the module."""
+    profile = tmp_path_factory.mktemp("profile")
+    with forwarded(fabric, "L1") as base, browser(base, profile) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def at_rest(fabric, page):
+    page.scheme("light")
+    page.size("desktop")
+    page.open()
+    yield
+    fabric.shape("S1", "L2", 100e6 / 8)
+    page.until("return fared.model.unusual().length === 0", "the fabric is whole again")
+    page.check_quiet()
+
+
+def test_all_routers_and_links_are_drawn_in_their_tiers(page):
+    roles, heights = page.js("return [tests.roles(), tests.heights()]")
+    spines = {name for name, role in roles.items() if role == "spine"}
+    leaves = {name for name, role in roles.items() if role == "leaf"}
+    assert spines == {"S1", "S2", "S3", "S4"}
+    assert spines | leaves == roles.keys() == heights.keys()
+    drawn = page.js("return [fared.model.links.size, fared.drawing.looks.size]")
+    assert drawn == [len(spines) * len(leaves)] * 2
+    assert len(set(heights.values())) == 2
+    assert heights["S1"] < heights["L1"]
+    assert page.js("return tests.pixel('S1', 'L1')")[3] > 0
+    assert "ready" in page.text("#facts")
+
+
+def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric, page):
+    page.click("L1")
+    page.click("L2")
+    equal = "const rows = tests.rows('.paths'); return rows.length === 8 && rows.every("
+    page.until(equal + "(row) => row.includes('25%'))", "eight equal shares")
+    usual = page.js("return tests.color('S1', 'L2')")
+    other = page.js("return tests.pixel('S3', 'L2')")
+
+    def changed():
+        color, rows = page.js("return [tests.color('S1', 'L2'), tests.rows('.paths')]")
+        return color != usual and any("7.7%" in row for row in rows)
+
+    fabric.shape("S1", "L2", QUARTER)
+    seconds = seconds_until(changed, 20, "the link and the shares change")
+    assert seconds < 2 * patience()
+    assert "reduced" in page.text("#legend")
+    assert "limited by S1 → L2" in page.text()
+    assert page.js("return tests.pixel('S3', 'L2')") == other
+
+
+def patience() -> float:
+    """A busy machine may be given more time: the limit is for one that is not."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_a_link_shows_why_it_is_slow_and_what_if_equals_the_offline_solver(fabric, page, tmp_path):
+    fabric.shape("S1", "L2", QUARTER)
+    page.until("return fared.model.unusual().length === 1", "the link is reduced")
+    page.click("S1", "L2")
+    page.until("return document.querySelector('#shown h2')?.innerText.includes('S1')", "the link")
+    assert "25% of the 100M that are usual" in page.text()
+    page.js("document.querySelectorAll('.ask')[0].click()")
+    page.until("return document.querySelector('.question table')", "an answer", 60)
+    ids = page.js("return ['S1', 'L2'].map((name) => fared.model.find(name))")
+    told = page.js(
+        "const [from, to] = arguments; const query = new URLSearchParams({ from, to, share: 0 });"
+        "return fetch(`/api/v1/what-if?${query}`).then((answer) => answer.json())",
+        *ids,
+    )
+    leaf = fabric.node("L1")
+    file = tmp_path / "db.json"
+    file.write_text(leaf.cli("show", "lsdb", "--json"))
+    for root in told["roots"][:3]:
+        command = ["spf", "--lsdb", str(file), "--root", root["root"], "--diff", "--json"]
+        expected = json.loads(leaf.cli(*command, "--fail-link", ",".join(ids)))
+        assert root["routes"] == expected["routes"]
+    shown = page.text(".question")
+    assert all(root["hostname"] in shown for root in told["roots"])
+    assert told["changes"] == [f"fail-link {','.join(ids)}"]
