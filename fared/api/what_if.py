@@ -178,6 +178,7 @@ def _roots(
     else:
         places = image.shape.places
         leaves = [n for n in sorted(image.vertices) if n not in places or places[n].tier == 0]
-        here_first = sorted(leaves, key=lambda node: node != image.here)
-        chosen = list(dict.fromkeys((*ends, *here_first)))
+        others = [end for end in ends if end not in leaves]
+        leaves.sort(key=lambda node: (node not in ends, node != image.here))
+        chosen = [*leaves[: MOST_ROOTS - len(others)], *others]
     yield from [ids[node] for node in chosen if node in ids][:MOST_ROOTS]

@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -26,6 +27,7 @@ from fared.fib.model import FibState
 from fared.ospf.settings import AreaSettings, OspfSettings
 from fared.router.router import Router
 from fared.router.settings import RouterSettings
+from fared.router.stages import Stage
 from fared.ted.events import LocalLinksChanged
 
 
@@ -67,31 +69,31 @@ async def watching(port):
         writer.transport.abort()
 
 
-class Large:
-    """A leaf of a large fabric, without neighbors of its own: its database is put into the TED."""
+class TedRouter:
+    """A router without neighbors of its own: the database is put into its TED."""
 
-    def __init__(self, spines: int, leaves: int) -> None:
+    def __init__(self, blocks: fabrics.Blocks, root: NodeId, name: Callable[[NodeId], str]) -> None:
         area = AreaSettings(BACKBONE)
-        root = fabrics.leaf(0)
-        settings = OspfSettings(router_id=RouterId(root), areas=(area,), hostname="L1")
+        settings = OspfSettings(router_id=RouterId(root), areas=(area,), hostname=name(root))
         self.router = Router(
             RouterSettings({"ospf": settings}), random.Random(1), 0.0, time.perf_counter
         )
         (self.instance,) = self.router.instances.values()
         self.blocks = {
-            node: replace(block, hostname=self.name(node), availables=block.capacities * 0.7)
-            for node, block in fabrics.fabric(spines, leaves).items()
+            node: replace(block, hostname=name(node), availables=block.capacities * 0.7)
+            for node, block in blocks.items()
         }
         for block in self.blocks.values():
             self.instance.solver.put_block(BACKBONE, block.node, block)
         links = fabrics.local_links(self.blocks[root])
         self.instance.local_links_changed(LocalLinksChanged(BACKBONE, links, "adjacency", 0.0))
+        self.router.startup.reach(Stage.READY, 0.0)
+        self.solve()
+
+    def solve(self) -> None:
+        """Compute the routes."""
         changed, _ = self.instance.solve()
         self.router.table.take("ospf", changed)
-
-    @staticmethod
-    def name(node: int) -> str:
-        return f"{'L' if node >> 16 & 255 == 254 else 'S'}{node & 0xFFFF}"
 
     def load(self, node: NodeId, end: NodeId, available: float, capacity: float) -> None:
         """A router advertises other bandwidths of a link."""
@@ -116,3 +118,14 @@ class Large:
             links={},
             counters=dict,
         )
+
+
+class Large(TedRouter):
+    """Leaf 0 of a large fabric."""
+
+    def __init__(self, spines: int, leaves: int) -> None:
+        super().__init__(fabrics.fabric(spines, leaves), fabrics.leaf(0), self.name)
+
+    @staticmethod
+    def name(node: NodeId) -> str:
+        return f"{'L' if node >> 16 & 255 == 254 else 'S'}{node & 0xFFFF}"

@@ -1,6 +1,7 @@
 """A real browser: Debian's chromium with its driver, and what it did."""
 
 import json
+import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +67,7 @@ class Page:
             found[:] = [self.js(code)]
             return found[0]
 
-        wait_for(seen, seconds, what)
+        wait_for(seen, seconds, lambda: f"{what}; the panel has {self.text()!r}")
         return found[0]
 
     def click(self, *names: str) -> None:
@@ -75,6 +76,14 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             values = {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1}
             self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", values)
+
+    def keys(self, *keys: str) -> None:
+        """Press keys by name, or type text."""
+        from selenium.webdriver.common.keys import Keys
+
+        for key in keys:
+            active = self.driver.switch_to.active_element
+            active.send_keys(getattr(Keys, key, key))
 
     def requests(self) -> list[str]:
         """The addresses that were requested since the last call."""
@@ -133,3 +142,8 @@ def browser(base: str, directory):
         yield page
     finally:
         driver.quit()
+
+
+def patience() -> float:
+    """A factor for limits of time on a busy machine; 1 on one that is not."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

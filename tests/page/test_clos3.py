@@ -1,19 +1,19 @@
 """The page of a leaf of a live fabric, in a browser."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
-from tests.page.browser import browser
+from tests.page.browser import browser, patience
 from tests.page.fabrics import forwarded
 from tests.waiting import seconds_until
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "containerlab" / "clos3.clab.yml"
+AXE = (Path(__file__).parent / "axe.min.js").read_text()
 QUARTER = 25e6 / 8
 
 pytestmark = [pytest.mark.netns, pytest.mark.slow]
@@ -63,13 +63,13 @@ def test_all_routers_and_links_are_drawn_in_their_tiers(page):
 def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric, page):
     page.click("L1")
     page.click("L2")
-    equal = "const rows = tests.rows('.paths'); return rows.length === 8 && rows.every("
+    equal = "const rows = tests.rows('.paths > .scroll'); return rows.length === 8 && rows.every("
     page.until(equal + "(row) => row.includes('25%'))", "eight equal shares")
     usual = page.js("return tests.color('S1', 'L2')")
     other = page.js("return tests.pixel('S3', 'L2')")
 
     def changed():
-        color, rows = page.js("return [tests.color('S1', 'L2'), tests.rows('.paths')]")
+        color, rows = page.js("return [tests.color('S1', 'L2'), tests.rows('.paths > .scroll')]")
         return color != usual and any("7.7%" in row for row in rows)
 
     fabric.shape("S1", "L2", QUARTER)
@@ -78,11 +78,6 @@ def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric,
     assert "reduced" in page.text("#legend")
     assert "limited by S1 → L2" in page.text()
     assert page.js("return tests.pixel('S3', 'L2')") == other
-
-
-def patience() -> float:
-    """A busy machine may be given more time: the limit is for one that is not."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def test_a_link_shows_why_it_is_slow_and_what_if_equals_the_offline_solver(fabric, page, tmp_path):
@@ -94,11 +89,7 @@ def test_a_link_shows_why_it_is_slow_and_what_if_equals_the_offline_solver(fabri
     page.js("document.querySelectorAll('.ask')[0].click()")
     page.until("return document.querySelector('.question table')", "an answer", 60)
     ids = page.js("return ['S1', 'L2'].map((name) => fared.model.find(name))")
-    told = page.js(
-        "const [from, to] = arguments; const query = new URLSearchParams({ from, to, share: 0 });"
-        "return fetch(`/api/v1/what-if?${query}`).then((answer) => answer.json())",
-        *ids,
-    )
+    told = page.js("return fared.panel.answer")
     leaf = fabric.node("L1")
     file = tmp_path / "db.json"
     file.write_text(leaf.cli("show", "lsdb", "--json"))
@@ -109,3 +100,24 @@ def test_a_link_shows_why_it_is_slow_and_what_if_equals_the_offline_solver(fabri
     shown = page.text(".question")
     assert all(root["hostname"] in shown for root in told["roots"])
     assert told["changes"] == [f"fail-link {','.join(ids)}"]
+
+
+def test_the_last_changes_show_the_routes_that_they_changed(fabric, page):
+    fabric.shape("S1", "L2", QUARTER)
+    page.until("return fared.model.unusual().length === 1", "the link is reduced")
+    page.js("fared.panel.open('changes')")
+    page.until("return document.querySelector('.change')", "a change")
+    assert "te-link" in page.text(".change")
+    page.js("document.querySelector('.change').click()")
+    page.until("return tests.rows('.routes').length", "its routes")
+    assert "10.0.2.0/24" in page.text(".routes")
+    faults = page.faults(AXE)
+    assert faults == [], faults
+
+
+def test_the_load_of_an_own_link_is_the_measured_one(page):
+    page.click("S1", "L1")
+    page.until("return document.querySelector('.plot canvas')", "the chart")
+    assert "Measured load of S1" in page.text(".chart")
+    page.js("document.querySelector('.chart details').open = true")
+    assert page.js("return tests.rows('.chart').length") > 0

@@ -35,9 +35,10 @@ function content(panel, changes) {
 
 function entry(panel, change) {
   const routes = h("div", { class: "routes" });
+  const whole = STAGES.reduce((sum, [name]) => sum + change[name], 0) || 1;
   const strip = h("span", { class: "strip", "aria-hidden": "true" }, STAGES.map(([name]) => {
     const part = h("span", { class: name });
-    part.style.flexGrow = change[name];
+    part.style.flexGrow = (change[name] / whole) * 100;
     return part;
   }));
   const open = async (event) => {

@@ -70,19 +70,21 @@ export class Drawing {
   }
 
   changed({ whole, links }) {
-    const began = performance.now();
     if (whole) {
       this.looks.clear();
       this.arrange();
       this.all();
-    } else if (this.many && !this.dimmed) {
+    } else if (this.many) {
       links.forEach((link) => this.paintOver(link));
       this.paintNodes();
       this.soon(1500);
     } else {
       this.all();
     }
-    this.times.update = performance.now() - began;
+    // when the browser shows it, after all other listeners
+    requestAnimationFrame(() => setTimeout(() => {
+      this.times.update = performance.now() - this.model.received;
+    }));
   }
 
   /** Paint everything again. */
@@ -169,15 +171,16 @@ export class Drawing {
     const pad = Math.min(20, this.plan.room * 0.6) + 6;
     context.setLineDash([]);
     for (const { label, x, y, width, height, below } of this.plan.groups) {
+      const wide = below ? pad : Math.min(this.plan.room / 2 + 2, 38);
       const [top, tall] = below ? [y - pad - 6, height + 2 * pad + 38] : [y - 34, height + 50];
       context.fillStyle = this.style.pod;
       context.beginPath();
-      context.roundRect(x - pad, top, width + 2 * pad, tall, 12);
+      context.roundRect(x - wide, top, width + 2 * wide, tall, 12);
       context.fill();
       context.fillStyle = this.style.dim;
       context.font = `500 11px ${this.style.font}`;
       context.textAlign = "left";
-      if (width + 2 * pad > 50) context.fillText(label, x - pad + 10, below ? top + tall - 10 : top + 17);
+      if (width + 2 * wide > 50) context.fillText(label, x - wide + 10, below ? top + tall - 10 : top + 17);
     }
   }
 

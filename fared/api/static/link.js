@@ -94,6 +94,7 @@ async function whatIf(panel, link, left, place) {
   place.replaceChildren(h("p", { class: "dim" }, "The solver computes…"));
   try {
     const found = await fetchDocument("what-if", { from: link.a, to: link.b, share: left });
+    panel.answer = found;
     if (turn === panel.turn) place.replaceChildren(...answerOf(found));
   } catch (error) {
     if (turn === panel.turn) place.replaceChildren(h("p", { class: "notice" }, error.message));

@@ -85,6 +85,8 @@ export class Model {
     this.here = null;
     this.clos = false;
     this.usual = 1;
+    this.odd = new Set();
+    this.received = 0;
     this.listeners = new Set();
   }
 
@@ -118,6 +120,7 @@ export class Model {
       this.links.set(key, link);
     }
     this.index();
+    this.odd = new Set([...this.links.values()].filter((link) => link.state !== null));
     this.listeners.forEach((listen) => listen({ whole: true, links: [...this.links.values()] }));
   }
 
@@ -160,6 +163,8 @@ export class Model {
       changed.add(link);
     }
     for (const link of changed) {
+      if (link.state === null) this.odd.delete(link);
+      else this.odd.add(link);
       link.history.push({ at: delta.at, ab: loadOf(link.ab), ba: loadOf(link.ba) });
       if (link.history.length > MOST_HISTORY) link.history.shift();
     }
@@ -182,8 +187,7 @@ export class Model {
 
   /** Links that are not as usual, the worst first. */
   unusual() {
-    const found = [...this.links.values()].filter((link) => link.state !== null);
-    return found.sort((x, y) => STATES.indexOf(x.state) - STATES.indexOf(y.state) || (x.key < y.key ? -1 : 1));
+    return [...this.odd].sort((x, y) => STATES.indexOf(x.state) - STATES.indexOf(y.state) || (x.key < y.key ? -1 : 1));
   }
 }
 
@@ -222,6 +226,7 @@ export function follow(model, told) {
   source.addEventListener("begin", () => read().then(() => told("live"), failed));
   source.addEventListener("reset", () => read().then(() => told("live"), failed));
   source.addEventListener("delta", (event) => {
+    model.received = performance.now();
     const delta = JSON.parse(event.data);
     if (reading) waiting.push(delta);
     else model.change(delta);

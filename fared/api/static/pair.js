@@ -4,6 +4,8 @@ import { bandwidth, bar, count, h, share, table } from "./format.js";
 import { fetchDocument, linkKey } from "./model.js";
 
 const TIGHT = 1.001;
+const PAUSES = 2;
+const LEAST_PAUSE = 500;
 
 export function showPair(panel, [from, to]) {
   const { model } = panel;
@@ -18,6 +20,7 @@ export function showPair(panel, [from, to]) {
       return;
     }
     busy = true;
+    const began = performance.now();
     try {
       const found = await fetchDocument("path", { source: from, destination: to });
       if (turn !== panel.turn) return;
@@ -26,10 +29,12 @@ export function showPair(panel, [from, to]) {
       panel.shares(sharesOf(model, found.edges));
     } catch (error) {
       place.replaceChildren(h("p", { class: "notice" }, error.message));
-    } finally {
-      busy = false;
     }
-    if (again) {
+    // the router computes for longer in a large fabric, and has other work
+    const pause = PAUSES * (performance.now() - began);
+    if (pause > LEAST_PAUSE) await new Promise((done) => setTimeout(done, pause));
+    busy = false;
+    if (again && turn === panel.turn) {
       again = false;
       await read();
     }

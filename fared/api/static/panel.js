@@ -19,6 +19,7 @@ export class Panel {
     this.selected = { nodes: [], link: null, tree: null };
     this.tab = "selected";
     this.status = null;
+    this.answer = null;
     this.turn = 0;
     this.follows = () => false;
     this.renew = () => {};

@@ -35,7 +35,7 @@ export function showRouter(panel, id) {
     const load = loadOf(out);
     return [
       panel.router(other(link, id)),
-      h("button", { type: "button", class: "go", click: () => panel.choose({ link }), "aria-label": `Link to ${model.name(other(link, id))}` }, panel.state(link)),
+      h("button", { type: "button", class: "go", click: () => panel.choose({ link }), "aria-label": `${link.state === "one-way" ? "one way" : link.state ?? "usual"}: the link to ${model.name(other(link, id))}` }, panel.state(link)),
       out ? bandwidth(out.capacity) : "",
       load === null ? "" : h("span", {}, bar(load, link.state ?? ""), ` ${share(load)}`),
     ];
@@ -96,7 +96,7 @@ async function ownWeights(panel) {
   if (!uneven.length) return table("Unequal weights", [], [], { empty: "All next hops of each route have equal weights." });
   const rows = uneven.slice(0, MOST).flatMap((vector) => vector.members.map((member, index) => [
     index ? "" : routesOf(vector),
-    h("span", {}, `${member.hostname ?? member.neighbor} (${member.interface})`),
+    h("span", { title: member.interface }, member.hostname ?? member.neighbor),
     bandwidth(member.capacity),
     h("span", {}, bar(member.share), ` ${share(member.share)}`),
   ]));

@@ -1,0 +1,244 @@
+"""How the page looks, in which sizes, and whether everybody can use it: axe, keyboard, pictures."""
+
+import asyncio
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bench import fabrics
+from fared.api.views.context import Derating
+from fared.core.ids import NodeId, format_node
+from fared.core.units import MIN_CAPACITY
+from tests.api.watched import TedRouter, serving
+from tests.page.browser import browser
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = (Path(__file__).parent / "axe.min.js").read_text()
+PICTURES = ROOT / "docs"
+PODS, LEAVES, PLANES, SUPERS = 3, 4, 4, 2
+
+pytestmark = [pytest.mark.netns, pytest.mark.slow]
+
+
+def name_of(node: int) -> str:
+    """p1-L2, p1-S3, plane4-SS1: three pods of four leaves and four spines."""
+    if node < fabrics.spine(0):
+        number = node - fabrics.leaf(0)
+        return f"p{number // LEAVES + 1}-L{number % LEAVES + 1}"
+    number = node - fabrics.spine(0)
+    if number < fabrics.SUPERS:
+        return f"p{number // PLANES + 1}-S{number % PLANES + 1}"
+    plane, top = divmod(number - fabrics.SUPERS, SUPERS)
+    return f"plane{plane + 1}-SS{top + 1}"
+
+
+class Loaded(TedRouter):
+    """Five stages under load, with a slow, a drained and a sick link."""
+
+    def __init__(self) -> None:
+        blocks = fabrics.pods(PODS, LEAVES, PLANES, SUPERS)
+        super().__init__(blocks, fabrics.leaf(0), name_of)
+        self.named = {name_of(node): node for node in blocks}
+        random = Random(4)
+        for node, block in list(self.blocks.items()):
+            for end in block.neighbors.tolist():
+                busy = {name_of(node)[:2], name_of(end)[:2]} & {"p1", "p3"}
+                load = random.uniform(0.45, 0.97) if busy else random.uniform(0.02, 0.35)
+                self.load(node, NodeId(end), fabrics.RATE * (1 - load), fabrics.RATE)
+        for ends, part in ((("p3-S2", "p3-L3"), 0.25), (("p2-S4", "p2-L2"), 1e-9)):
+            a, b = (self.named[name] for name in ends)
+            rate = max(fabrics.RATE * part, MIN_CAPACITY)
+            self.load(a, b, rate / 2, rate)
+            self.load(b, a, rate / 2, rate)
+        self.solve()
+        names = ("p2-S1", "p2-L1", "p1-L2", "plane1-SS1", "p1-S1")
+        root, *others, top, far = (format_node(self.named[name]) for name in names)
+        nodes = [(top, None), (root, top), (far, top)]
+        self.job = {
+            "name": "train",
+            "workers": [{"router": leaf} for leaf in others],
+            "trees": [
+                {
+                    "root": top,
+                    "weight": 2,
+                    "nodes": [{"router": node, "parent": parent} for node, parent in nodes],
+                }
+            ],
+        }
+
+    def context(self):
+        found = super().context()
+        why = Derating("link-health", 0.5, found.wall, "212 of 90,000 packets were damaged")
+        found.ina = lambda _: {"jobs": [self.job]}
+        found.derated = lambda interface: [why] if interface == "swp3" else []
+        return found
+
+
+@contextmanager
+def served(router):
+    """Serve the page of a router from a thread; yield its address."""
+    loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    ports = []
+
+    async def serve() -> None:
+        async with serving(router.context) as port:
+            ports.append(port)
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield f"http://127.0.0.1:{ports[0]}/"
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    profile = tmp_path_factory.mktemp("profile")
+    with served(Loaded()) as base, browser(base, profile) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def fresh(page):
+    page.size("desktop")
+    page.scheme("light")
+    yield
+    page.check_quiet()
+
+
+def select(page, *names):
+    nodes = "arguments[0].map((name) => fared.model.find(name))"
+    page.js(f"fared.choose({{ nodes: {nodes} }})", list(names))
+
+
+def picture(page, name):
+    """Take a picture; with UPDATE_PICTURES=1 it is the one of the documents."""
+    page.until("return !document.querySelector('[aria-busy]')", "all is there")
+    page.js("document.activeElement?.blur()")
+    text = page.driver.get_screenshot_as_png()
+    assert len(text) > 20_000
+    if os.environ.get("UPDATE_PICTURES"):
+        (PICTURES / name).write_bytes(text)
+    assert (PICTURES / name).is_file()
+
+
+def fits(page):
+    """Nothing is wider than the window."""
+    width = "return [document.documentElement.scrollWidth, window.innerWidth]"
+    found, window = page.js(width)
+    return found <= window
+
+
+def test_the_page_in_the_light(page):
+    page.open()
+    states = page.js("return fared.model.unusual().map((link) => link.state)")
+    assert states == ["sick", "drained", "reduced"]
+    assert "212 of 90,000 packets" in page.text()
+    assert fits(page)
+    picture(page, "page-light.png")
+
+
+def test_all_paths_in_the_dark(page):
+    page.scheme("dark")
+    page.open()
+    select(page, "p1-L1", "p3-L3")
+    page.until("return tests.rows('.paths > .scroll').length > 8", "the paths")
+    assert fits(page)
+    picture(page, "page-dark.png")
+
+
+def test_a_router_on_a_phone(page):
+    page.size("phone")
+    page.open()
+    select(page, "p3-L3")
+    assert "Neighbors" in page.text()
+    assert fits(page)
+    picture(page, "page-phone.png")
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light")]
+)
+def test_axe_finds_no_serious_fault(page, size, scheme):
+    """In each view, of what the page shows at that time."""
+    page.size(size)
+    page.scheme(scheme)
+    page.open()
+    link = "fared.choose({ link: tests.link('p3-S2', 'p3-L3') })"
+    views = {
+        "overview": "fared.choose({})",
+        "router": "fared.choose({ nodes: [tests.id('p1-L1')] })",
+        "pair": "fared.choose({ nodes: [tests.id('p1-L1'), tests.id('p3-L3')] })",
+        "link": link,
+        **{tab: f"fared.panel.open('{tab}')" for tab in ("changes", "routers", "links", "jobs")},
+    }
+    for name, code in views.items():
+        page.js(code)
+        page.until("return !document.querySelector('[aria-busy]')", "all is there")
+        faults = page.faults(AXE)
+        assert faults == [], (name, faults)
+
+
+def test_the_keyboard_reaches_a_router_and_the_paths_to_another(page):
+    page.open()
+    keys = page.keys
+    page.js("document.getElementById('tab-selected').focus()")
+    keys("ARROW_RIGHT", "ARROW_RIGHT")
+    assert page.js("return document.activeElement.id") == "tab-routers"
+    keys("TAB", "TAB")
+    assert page.js("return document.activeElement.id") == "filter"
+    keys("p3-L3", "TAB", "TAB", "ENTER")
+    page.until("return document.querySelector('#shown h2')?.innerText === 'p3-L3'", "the router")
+    page.js("document.getElementById('to').focus()")
+    keys("p1-L2")
+    keys("ENTER")
+    page.until("return tests.rows('.paths > .scroll').length > 8", "the paths")
+    keys("ESCAPE")
+    page.until("return fared.panel.selected.nodes.length === 0", "nothing is selected")
+
+
+def test_what_is_drawn_is_in_a_table(page):
+    """All routers and links, by name."""
+    page.open()
+    page.js("fared.panel.open('routers')")
+    rows = page.js("return tests.rows('#shown')")
+    assert len(rows) == page.js("return fared.model.nodes.size")
+    page.js("fared.panel.open('links')")
+    rows = page.js("return tests.rows('#shown')")
+    assert len(rows) == page.js("return fared.model.links.size")
+    assert "p3-S2" in "".join(rows[:3])
+    assert "25% of the 400G" in "".join(rows[:3])
+
+
+def test_trees_of_aggregation_are_drawn(page):
+    page.open()
+    page.js("fared.panel.open('jobs')")
+    page.js("document.querySelector('#shown .go').click()")
+    drawn = page.js("return fared.drawing.selected.tree.map((link) => link.key)")
+    assert len(drawn) == 4
+    assert "train" in page.text()
+
+
+def test_names_of_neighbors_are_text(tmp_path):
+    """A hostname cannot become part of the page."""
+    evil = "<img src=x onerror=window.stolen=1>"
+    router = TedRouter(fabrics.fabric(2, 3), fabrics.leaf(0), lambda node: f"{evil}{node & 255}")
+    with served(router) as base, browser(base, tmp_path) as page:
+        page.open()
+        for tab in ("routers", "links", "selected"):
+            page.js("fared.panel.open(arguments[0])", tab)
+            assert page.js("return document.querySelectorAll('img').length") == 0
+        page.js("fared.choose({ nodes: [...fared.model.nodes.keys()].slice(0, 1) })")
+        assert evil in page.text("h2")
+        assert page.js("return window.stolen") is None
+        page.check_quiet()
