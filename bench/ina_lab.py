@@ -5,7 +5,8 @@ healthy and with the link S1-L2 at a quarter; bytes on the uplinks beside theory
 all-reduces. The machine must be quiet: eight workers, four summing processes and the fabric share
 its cores; how much the CPU limits is seen at links of 25 and 10 Mbit/s.
 
-``python bench/ina_lab.py`` prints the rows.
+``python bench/ina_lab.py`` prints the rows; ``--sizes`` compares aggregation and ring, in turns, from 64
+KiB to 64 MiB at 50 Mbit/s and 1 Gbit/s, which the README sums up.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ OF_BOUND, GAIN, BYTES, RELAYED = 0.95, 1.65, 0.03, 1.15
 FRAME = 8896
 HEADERS = (14 + 28 + 40) / FRAME
 READY = 120.0
+SIZES = [1 << bits for bits in (16, 18, 20, 22, 24, 26)]
+RATES = (RATE, 20 * RATE)
 
 
 def rows() -> list[dict[str, Any]]:
@@ -165,6 +168,52 @@ def _sent(fabric: Fabric) -> dict[tuple[str, str], int]:
     }
 
 
+def _sizes() -> int:
+    """Print seconds of aggregation and ring, by rate of the links and size of the array."""
+    from fared.lab.fabric import Fabric
+    from fared.lab.waiting import await_paths
+
+    with Fabric.from_file(TOPOLOGY) as fabric:
+        if await_paths(fabric, READY) is None:
+            raise RuntimeError("not all routes in time")
+        for rate in RATES:
+            for router in fabric.plan.routers:
+                for port in router.fabric_ports:
+                    fabric.shape(port.node, port.peer, rate)
+            for size in SIZES:
+                _compare_size(fabric, rate, size)
+    return 0
+
+
+def _compare_size(fabric: Fabric, rate: float, size: int) -> None:
+    from fared.lab.errors import LabError
+    from fared.lab.ina_workload import run_ina
+
+    hosts = [host.name for host in fabric.plan.hosts]
+    try:
+        ours = run_ina(fabric, hosts, size, 3, timeout=240).jobs[0].median
+        ring = _collective(fabric, "all-reduce-ring", size).jobs[0].median
+    except LabError as error:
+        print(f"{rate * 8 / 1e6:5.0f} Mbit/s {size >> 10:6} KiB: {error}", flush=True)
+        return
+    print(
+        f"{rate * 8 / 1e6:5.0f} Mbit/s {size >> 10:6} KiB: aggregation {ours:.4f} s,"
+        f" ring {ring:.4f} s, ring / aggregation {ring / ours:.2f}",
+        flush=True,
+    )
+
+
+def _print_sizes() -> None:
+    from fared.lab import sandbox
+
+    problem = sandbox.problem()
+    if problem is not None:
+        raise SystemExit(problem)
+    raise SystemExit(sandbox.run(_sizes))
+
+
 if __name__ == "__main__":
+    if "--sizes" in sys.argv:
+        _print_sizes()
     for row in rows():
         print(row)

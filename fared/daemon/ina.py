@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from ipaddress import AddressValueError, IPv4Address
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,13 +20,13 @@ from fared.core.information import MAX_SIZE, MAX_SIZE_ISIS
 from fared.core.links import Link
 from fared.core.wire import DecodeError
 from fared.daemon.ina_bier import way_by_bier
+from fared.daemon.ina_network import hostname, job_network, leaf_of
 from fared.daemon.ina_rates import TreeRates
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import Runner
 from fared.ina.control.advert import SumCapability
 from fared.ina.control.manager import (
     JobManager,
-    JobNetwork,
     ManagerError,
     WorkerPlace,
     length_of,
@@ -126,7 +124,7 @@ class InaService:
     def _consider(self) -> None:
         self._stale = False
         now = self._loop.time()
-        self.manager.network_changed(self._network(), now)
+        self.manager.network_changed(job_network(self._solvers(), self._root), now)
         self.manager.tick(now)
         self._apply()
         after = self._loop.time()
@@ -135,15 +133,6 @@ class InaService:
     def _solvers(self) -> Iterator[RouteSolver]:
         for instance in self._runner.router.instances.values():
             yield from instance.solvers.values()
-
-    def _network(self) -> JobNetwork:
-        """Return links that both ends describe; of two databases the larger capacity counts."""
-        links: dict[tuple[int, int], float] = {}
-        for solver in self._solvers():
-            for area in solver.areas:
-                for pair, rate in _links(solver, area).items():
-                    links[pair] = max(links.get(pair, 0.0), rate)
-        return JobNetwork(links, _reachable(links, self._root))
 
     def _apply(self) -> None:
         """Flood and install what the manager wants, and wake up when it is due."""
@@ -244,7 +233,7 @@ class InaService:
         length = length_of(len(workers), way)
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
         payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
-        places = [WorkerPlace(address, self._leaf_of(address)) for address in workers]
+        places = [WorkerPlace(address, leaf_of(self._solvers(), address)) for address in workers]
         job = self.manager.create(name, places, payload, _WINDOW, self._loop.time(), bier=way)
         self._apply()
         return job
@@ -256,57 +245,4 @@ class InaService:
 
     def hostname(self, node: NodeId) -> str | None:
         """Return the hostname that a router advertises."""
-        for solver in self._solvers():
-            for area in solver.areas:
-                block = solver.ted(area).blocks.get(node)
-                if block is not None and block.hostname:
-                    return block.hostname
-        return None
-
-    def _leaf_of(self, text: str) -> NodeId:
-        """Return the router that advertises the longest prefix of a host. Raises ManagerError."""
-        try:
-            address = int(IPv4Address(text))
-        except AddressValueError as error:
-            raise ManagerError(f"{text} is not an IPv4 address") from error
-        found: tuple[int, NodeId] = max(self._advertisers(address), default=(0, NodeId(0)))
-        if not found[0]:
-            raise ManagerError(f"no router advertises a prefix of {text}")
-        return found[1]
-
-    def _advertisers(self, address: int) -> Iterator[tuple[int, NodeId]]:
-        """Yield length of the prefix and router of all prefixes of an address."""
-        for solver in self._solvers():
-            for area in solver.areas:
-                for node in solver.ted(area).blocks:
-                    for reachable in solver.advertised_by(area, node):
-                        prefix = reachable.prefix
-                        shift = 32 - prefix.length
-                        if prefix.family == 4 and address >> shift == prefix.network >> shift:
-                            yield prefix.length, node
-
-
-def _links(solver: RouteSolver, area: int) -> dict[tuple[int, int], float]:
-    """Return the capacity of the links of an area, bytes/s; unknown ones are unlimited."""
-    found: dict[tuple[int, int], float] = {}
-    for node, block in solver.ted(area).blocks.items():
-        for far, rate in zip(block.neighbors.tolist(), block.capacities.tolist(), strict=True):
-            found[node, far] = found.get((node, far), 0.0) + (
-                math.inf if math.isnan(rate) else rate
-            )
-    return {pair: rate for pair, rate in found.items() if pair[::-1] in found}
-
-
-def _reachable(links: Mapping[tuple[int, int], float], start: NodeId) -> frozenset[NodeId]:
-    """Return the vertices that links connect with one."""
-    neighbors: dict[int, list[int]] = {}
-    for (near, far), rate in links.items():
-        if rate > 0 and links[far, near] > 0:
-            neighbors.setdefault(near, []).append(far)
-    found, queue = {int(start)}, [int(start)]
-    while queue:
-        for far in neighbors.get(queue.pop(), ()):
-            if far not in found:
-                found.add(far)
-                queue.append(far)
-    return frozenset(map(NodeId, found))
+        return hostname(self._solvers(), node)

@@ -1,0 +1,76 @@
+"""Jobs of aggregation stay within an area or level: which router has a host, for each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fared.core.ids import NodeId, format_node
+from fared.daemon.ina_network import hostname, job_network, leaf_of
+from fared.ina.control.manager import ManagerError
+from fared.rib.solver import RouteSolver
+from fared.sim.areas import clos5_areas
+from fared.sim.fabric import Fabric
+from fared.sim.levels import clos5_levels
+from fared.sim.network import Network
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=[clos5_areas, clos5_levels], ids=["ospf", "isis"])
+def fabric(request: pytest.FixtureRequest) -> Fabric:
+    """Two PoDs, each an area or a level 1, of two leaves and two spines."""
+    made: Fabric = request.param(2, 2, 2, 2, network=Network(seed=3))
+    made.network.start_all()
+    made.network.run_until_quiet(60)
+    return made
+
+
+def solvers(fabric: Fabric, name: str) -> list[RouteSolver]:
+    router = fabric.network.nodes[name].running
+    return [s for instance in router.instances.values() for s in instance.solvers.values()]
+
+
+def name_of(fabric: Fabric, node: NodeId) -> str:
+    """The name of a router by its id in the protocol that runs."""
+    return next(name for name in fabric.router_ids if solvers(fabric, name)[0].root == node)
+
+
+def host(fabric: Fabric, leaf: str) -> str:
+    prefix = fabric.leaf_prefixes[leaf]
+    network = prefix.network + 9
+    return ".".join(str(network >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def test_a_host_of_the_same_area_is_at_the_leaf_that_advertises_it(fabric: Fabric):
+    seen = solvers(fabric, "p1.L1")
+    for leaf in ("p1.L1", "p1.L2"):
+        found = leaf_of(seen, host(fabric, leaf))
+        assert name_of(fabric, found) == leaf
+        assert hostname(seen, found) in (leaf, None)  # a simulated router may have none
+
+
+def test_a_host_of_another_area_is_refused_with_the_reason(fabric: Fabric):
+    with pytest.raises(ManagerError, match="in another area or level") as refused:
+        leaf_of(solvers(fabric, "p1.L1"), host(fabric, "p2.L1"))
+    borders = [format_node(solvers(fabric, name)[0].root) for name in ("p1.S1", "p1.S2")]
+    assert any(border in str(refused.value) for border in borders)
+
+
+def test_a_border_router_knows_the_leaf_itself(fabric: Fabric):
+    found = leaf_of(solvers(fabric, "p1.S1"), host(fabric, "p1.L1"))
+    assert name_of(fabric, found) == "p1.L1"
+
+
+def test_hosts_of_nobody_and_words_are_refused(fabric: Fabric):
+    seen = solvers(fabric, "p1.L1")
+    with pytest.raises(ManagerError, match="no router of this area or level advertises a prefix"):
+        leaf_of(seen, "203.0.113.7")
+    with pytest.raises(ManagerError, match="is not an IPv4 address"):
+        leaf_of(seen, "leaf2")
+
+
+def test_the_network_of_a_leaf_ends_at_its_border_routers(fabric: Fabric):
+    seen = solvers(fabric, "p1.L1")
+    found = job_network(seen, seen[0].root)
+    names = {name_of(fabric, node) for node in found.reachable}
+    assert names == {"p1.L1", "p1.L2", "p1.S1", "p1.S2"}
