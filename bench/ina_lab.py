@@ -5,8 +5,8 @@ healthy and with the link S1-L2 at a quarter; bytes on the uplinks beside theory
 all-reduces. The machine must be quiet: eight workers, four summing processes and the fabric share
 its cores; how much the CPU limits is seen at links of 25 and 10 Mbit/s.
 
-``python bench/ina_lab.py`` prints the rows; ``--sizes`` compares aggregation and ring, in turns, from 64
-KiB to 64 MiB at 50 Mbit/s and 1 Gbit/s, which the README sums up.
+``python bench/ina_lab.py`` prints the rows; ``--sizes`` compares aggregation and ring, in turns,
+from 64 KiB to 64 MiB at 50 Mbit/s and 1 Gbit/s, which the README sums up.
 """
 
 from __future__ import annotations
