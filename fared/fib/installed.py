@@ -34,35 +34,31 @@ class Users:
     """The prefixes whose routes point at one object, by ``routes``.
 
     A list takes a sixth of the memory of a dictionary: a hundred thousand routes may use one group.
-    It may hold prefixes that have left, or are listed again.
+    A prefix that joins is appended to ``listed``, which may hold some that have left since, or more
+    than once.
     """
 
-    __slots__ = ("_count", "_id", "_listed", "_routes")
+    __slots__ = ("_id", "_left", "_routes", "listed")
 
     def __init__(self, routes: Mapping[Prefix, int], object_id: int) -> None:
         self._routes, self._id = routes, object_id
-        self._listed: list[Prefix] = []
-        self._count = 0
+        self.listed: list[Prefix] = []
+        self._left = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self.listed) - self._left
 
     def __contains__(self, prefix: Prefix) -> bool:
         return self._routes.get(prefix) == self._id
 
     def __iter__(self) -> Iterator[Prefix]:
-        return iter(dict.fromkeys([at for at in self._listed if at in self]))
-
-    def joined(self, prefix: Prefix) -> None:
-        """A route points at the object from now on."""
-        self._listed.append(prefix)
-        self._count += 1
-        if len(self._listed) > 2 * self._count + _SPARE:
-            self._listed = list(self)
+        return iter(dict.fromkeys([at for at in self.listed if at in self]))
 
     def left(self) -> None:
-        """A route does not point at it any more."""
-        self._count -= 1
+        """A route does not point at the object any more."""
+        self._left += 1
+        if 2 * self._left > len(self.listed) + _SPARE:
+            self.listed, self._left = list(self), 0
 
 
 class InstalledState:
@@ -186,15 +182,17 @@ class InstalledState:
 
     def set_route(self, prefix: Prefix, object_id: int) -> None:
         """Record that the route of ``prefix`` points at ``object_id``."""
-        self.drop_route(prefix)
-        self.state.routes[prefix] = object_id
-        self._users_of(object_id).joined(prefix)
+        routes = self.state.routes
+        if prefix in routes:
+            self.drop_route(prefix)
+        routes[prefix] = object_id
+        self._join(prefix, object_id)
 
-    def _users_of(self, object_id: int) -> Users:
-        found = self.users.get(object_id)
-        if found is None:
-            found = self.users[object_id] = Users(self.state.routes, object_id)
-        return found
+    def _join(self, prefix: Prefix, object_id: int) -> None:
+        users = self.users.get(object_id)
+        if users is None:
+            users = self.users[object_id] = Users(self.state.routes, object_id)
+        users.listed.append(prefix)
 
     def drop_route(self, prefix: Prefix) -> None:
         """Record that the route of ``prefix`` is gone."""
@@ -250,7 +248,7 @@ class InstalledState:
             else:
                 self.set_group(group_id, self.intern(members))
         for prefix, object_id in actual.routes.items():
-            self._users_of(object_id).joined(prefix)
+            self._join(prefix, object_id)
 
     # --- questions
 
