@@ -352,6 +352,20 @@ def test_lsps_wait_for_the_rest_of_the_neighbors_csnps_however_long_the_set_take
     assert net[1].flags() == 0
 
 
+def test_where_many_neighbors_come_up_at_once_lsps_wait_longer_for_their_csnps():
+    net = Network()
+    net.add(*range(1, 34))
+    cables = [net.join(1, number, up=False) for number in range(2, 34)]
+    net.say(1, "x")
+    for cable in cables:
+        net._up_at(cable, cable.ends[0])
+    net._send_all()
+    for seconds, most in ((0.2, 0), (0.2, 14), (1.0, 32)):
+        net.run(seconds)
+        assert len(net.pdus(LSP, by=1)) <= most
+    assert len(net.pdus(LSP, by=1)) == 32, "CSNPs may be lost"
+
+
 def test_csnps_that_came_long_before_the_adjacency_do_not_count():
     net = line(2)
     net.say(1, "hello")

@@ -25,7 +25,7 @@ from fared.isis.update.database import Database, DatabaseWatcher
 from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
-from fared.isis.update.snp import SYNC_HOLD, EarlyCsnps, SnpReader
+from fared.isis.update.snp import EarlyCsnps, SnpReader
 
 __all__ = ["DatabaseWatcher", "Flooding"]
 
@@ -169,7 +169,7 @@ class Flooding:
             for entry in queue.database.ordered():
                 queue.set_srm(entry)
             queue.begin_csnp()
-            queue.held_until = now + SYNC_HOLD
+            queue.held_until = now + self._lsp_transmitter.sync_hold()
             for csnp in self._early.take(circuit, level):
                 self._snps.read(queue, csnp)
         elif circuit.lan[level].is_dis:

@@ -22,6 +22,10 @@ from fared.isis.transmit import Transmitter, pdu_space
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
 from fared.isis.update.pacing import Pace
 
+SYNC_HOLD = 0.25
+"""Seconds for which LSPs wait for the next CSNP of the neighbor's set on a new adjacency: of each
+of few."""
+_SYNCED_AT_ONCE = 8
 QUICK_CSNP = 1.2
 """Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
 MOST_ASKED = 16384
@@ -62,6 +66,19 @@ class LspTransmitter:
         return [
             circuits[key].levels[level] for key in sorted(circuits) if level in circuits[key].levels
         ]
+
+    def sync_hold(self) -> float:
+        """How long the LSPs of a new adjacency wait for the next CSNP of the neighbor, seconds.
+
+        The CSNPs of many neighbors that come up together wait behind each other's packets. Sent
+        without them, the whole database would go to each neighbor, and take the time in which the
+        holding times of others expire.
+        """
+        now = self._process.now
+        held = sum(
+            queue.held_until > now for tx in self.circuits.values() for queue in tx.levels.values()
+        )
+        return SYNC_HOLD * max(1.0, held / _SYNCED_AT_ONCE)
 
     def open(self, circuit: Circuit, level: Level) -> SrmSsnQueue:
         """Create the queue of a level, or find it."""

@@ -16,8 +16,6 @@ from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
 from fared.isis.update.sequence import OwnSequences
 
-SYNC_HOLD = 0.25
-"""Seconds for which LSPs wait for the next CSNP of the neighbor's set on a new adjacency."""
 LAN_JITTER = 0.02
 """Seconds over which the routers of a LAN spread their answers to a CSNP, since one is enough."""
 _REQUEST_SOON = 0.005
@@ -92,7 +90,7 @@ class SnpReader:
                 queue.held_until = -math.inf
             # the rest of the set may wait behind the PDUs of many other neighbors
             elif queue.reliable and queue.held_until > now:
-                queue.held_until = now + SYNC_HOLD
+                queue.held_until = now + self._lsp_transmitter.sync_hold()
             # on a LAN every system answers the CSNP; the first copy clears SRM at the others
             elif not queue.reliable and queue.pending and not waiting:
                 queue.held_until = self._process.now + LAN_JITTER * self._process.rng.random()
