@@ -177,7 +177,7 @@ class _Player:
         try:
             router = checkpoint.load(zlib.decompress(segment.state.read_bytes()))
         except (zlib.error, pickle.UnpicklingError, EOFError, ImportError, AttributeError) as error:
-            raise RecordingError(f"{segment.state} is damaged: {error}") from None
+            raise RecordingError(f"{segment.state} cannot be loaded: {error}") from None
         router.measure_with(self._stopwatch)
         return router
 

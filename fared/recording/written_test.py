@@ -86,7 +86,8 @@ def write_test(file: Path, directory: Path, played: Played) -> str:
 
 
 def _python(lines: list[str]) -> str:
-    return json.dumps(lines, indent=4, ensure_ascii=False) if lines else "[]"
+    listed = "".join(f"    {json.dumps(line, ensure_ascii=False)},\n" for line in lines)
+    return f"[\n{listed}]" if lines else "[]"
 
 
 def _copy(directory: Path, copy: Path, played: Played) -> None:

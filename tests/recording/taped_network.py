@@ -1,4 +1,4 @@
-"""A network on the virtual clock whose routers are all on tape, each in a directory of its own."""
+"""A network on the virtual clock whose routers are on tape, each in a directory of its own."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ LIMIT = 1 << 28
 
 
 class TapedNetwork(Network):
-    """Records every router from its first call on."""
+    """Records every router from its first call on, or ``only`` one."""
 
-    def __init__(self, directory: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int, only: str | None = None) -> None:
         super().__init__(seed)
         self.directory = directory
+        self.only = only
         self.recordings: dict[str, Recording] = {}
 
     def new_router(self, node: Node, seed: str) -> Router:
         router = super().new_router(node, seed)
+        if self.only not in (None, node.name):
+            return router
         ring = SegmentRing(self.directory / node.name, LIMIT, 100)
         recording = Recording(ring, lambda: self.now)
         self.recordings[node.name] = recording
@@ -45,7 +48,7 @@ class TapedNetwork(Network):
     def end(self) -> None:
         """End all recordings."""
         for node in self.nodes.values():
-            if node.router is not None:
+            if node.router is not None and node.name in self.recordings:
                 node.router = self.recordings[node.name].end(self.now)
 
     def texts(self) -> dict[str, list[str]]:

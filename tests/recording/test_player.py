@@ -238,7 +238,7 @@ def test_a_damaged_state_is_refused(recording):
     state = files.segments(recording)[0].state
     assert state is not None
     state.write_bytes(state.read_bytes()[:-100])
-    with pytest.raises(files.RecordingError, match="damaged"):
+    with pytest.raises(files.RecordingError, match="cannot be loaded"):
         play(recording)
 
 
