@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 import pytest
 
 from tests.live.daemons import LINKS, Live, Pair
+from tests.waiting import wait_for
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(3600))
 COUNTS = [20_000, pytest.param(490_000, marks=_SOAK)]
@@ -98,6 +99,9 @@ def fire(
     victim: Live, groups: Groups, shots: Iterable[Shot], send: Callable[[Shot], object]
 ) -> Storm:
     """Send all packets, with no more unread than the daemon's socket holds."""
+    # what the daemon loads for those who look at it, some MB, is no effect of the storm
+    _await_views(victim)
+    victim.metrics()
     before = victim.counters()
     memory, lines = victim.resident(), len(victim.records())
     received = before[groups.sockets]["received"]
@@ -118,6 +122,16 @@ def fire(
         Counter(after.get(groups.errors, {})) - Counter(before.get(groups.errors, {})),
         len(victim.records()) - lines,
         sum(after[groups.transitions].values()) - sum(before[groups.transitions].values()),
+    )
+
+
+def _await_views(victim: Live) -> None:
+    """Wait until a daemon that has started has loaded all that it ever loads."""
+    begun = [n for n, row in enumerate(victim.records()) if row["event"] == "starting"][-1]
+    wait_for(
+        lambda: any(row["event"] == "views-loaded" for row in victim.records()[begun:]),
+        60,
+        "the views are loaded",
     )
 
 
