@@ -154,7 +154,7 @@ class Lsdb:
     ``version`` counts installations and removals. ``listed``: the LSAs on any link state
     retransmission list, by instance. ``recent``: those installed last. ``described``: all, by
     instance, while neighbors describe their databases. ``originators`` counts the LSAs of
-    each advertising router.
+    each advertising router, ``size`` the bytes of all.
     """
 
     __slots__ = (
@@ -167,6 +167,7 @@ class Lsdb:
         "originators",
         "recent",
         "scope",
+        "size",
         "version",
     )
 
@@ -178,6 +179,7 @@ class Lsdb:
         self.ifindex = ifindex
         self.entries: dict[LsaKey, LsaEntry] = {}
         self.originators = Originators()
+        self.size = 0
         self.listed: dict[bytes, LsaEntry] = {}
         self.recent = RecentInstances()
         self.described: dict[bytes, LsaEntry] | None = None

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from fared.core.database_limit import MOST_MISSED, RECHECK, LimitSettings
 from fared.core.igp import LimitsReset, LogRecord, SettingsApplied
 from fared.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
-from fared.ospf.flooding.limits import MOST_LINK_LSAS
+from fared.ospf.flooding.limits import BYTES_OF_AN_LSA, MOST_LINK_LSAS
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType
 from fared.ospf.packet.lsa import INITIAL_SEQUENCE_NUMBER
 from fared.ospf.packet.packets import DdFlags, LsRequest
@@ -94,6 +94,35 @@ def test_routers_on_a_path_from_here_come_in_beyond_the_limit():
     for at in range(500):  # of a router on a path: no more than a quarter
         scripted.send(update(make_lsa(router_id(11), ls_type=3, lsid=at << 8, body=bytes(8))))
     assert stored(scripted) <= LIMIT.most * 5 // 4
+
+
+def test_large_lsas_count_for_several_whether_new_or_grown():
+    """Otherwise LSAs of 64 kB, which nobody needs, would take a hundred times the memory."""
+    scripted = victim()
+    scripted.to_full()
+    large = 5 * BYTES_OF_AN_LSA
+    for number in range(1000, 1120):
+        scripted.send(update(make_lsa(router_id(number), ls_type=10, lsid=1, body=bytes(large))))
+    area = next(iter(scripted.engine._instance.areas.values()))
+    most = LIMIT.most * BYTES_OF_AN_LSA
+    assert 0.9 * most < area.lsdb.size <= most
+    assert stored(scripted) < 50
+    assert events(scripted).count("ospf-database-full") == 1
+    wait(scripted, 3 * RECHECK)
+    assert events(scripted).count("ospf-database-full") == 1
+
+    scripted = victim()
+    scripted.to_full()
+    forge(scripted, 150)
+    scripted.at(scripted.now + 2)
+    newer = {"seq": INITIAL_SEQUENCE_NUMBER + 1}
+    for number in range(1000, 1120):
+        grown = make_lsa(router_id(number), links=links(*range(2000, 2000 + large // 12)), **newer)
+        scripted.send(update(grown))
+    area = next(iter(scripted.engine._instance.areas.values()))
+    assert area.lsdb.size <= most
+    assert area.lsdb.size == sum(len(entry.raw) for entry in area.lsdb)
+    assert scripted.state == "Full"
 
 
 def test_an_originator_has_a_limit_of_its_own():

@@ -93,6 +93,7 @@ class Database:
             changed = changed or lsdb.scope is Scope.LINK
         else:
             lsdb.originators[key.advertising_router] += 1
+        lsdb.size += len(raw) - (0 if old is None else len(old.raw))
         lsdb.entries[entry.key] = entry
         lsdb.recent.add(entry)
         if lsdb.described is not None:
@@ -132,6 +133,7 @@ class Database:
         del lsdb.entries[entry.key]
         lsdb.version += 1
         lsdb.originators.left(entry.key.advertising_router)
+        lsdb.size -= len(entry.raw)
         self._watcher.removed(entry)
 
     def drop_all(self, lsdb: Lsdb) -> None:
@@ -140,6 +142,7 @@ class Database:
             self._detach(entry)
         lsdb.entries.clear()
         lsdb.originators.clear()
+        lsdb.size = 0
         lsdb.recent = RecentInstances()
         lsdb.described = None
         lsdb.version += 1

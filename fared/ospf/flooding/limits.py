@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 MOST_LINK_LSAS = 1024
 """LSAs of link scope (RFC 5250) on one interface; those beyond are ignored for good."""
-
+BYTES_OF_AN_LSA = 2048
+"""Bytes that LSAs of a database may have on average when it is full; those of routers with 150
+links. Otherwise a neighbor could fill it with LSAs of 64 kB, the largest that there are."""
 
 Ignored = tuple[LsaKey, "Neighbor"]
 """An LSA that was ignored, and who sent it."""
@@ -55,6 +57,17 @@ class DatabaseLimits:
             return len(lsdb) + more < MOST_LINK_LSAS
         return self._of(lsdb).admits(originator, more)
 
+    def fits(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor, more: int) -> bool:
+        """Whether an LSA with so many bytes more than its former instance, if any, may come in."""
+        most = self._instance.settings.limit.most * BYTES_OF_AN_LSA
+        originator = key.advertising_router
+        if more <= 0 or lsdb.size + more <= most or lsdb.scope is Scope.LINK:
+            return True
+        if originator in (self._instance.router_id, sender.router_id):
+            return True
+        wanted = -(-more // BYTES_OF_AN_LSA)
+        return self._of(lsdb).room(originator, wanted) == wanted
+
     def ignore(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor) -> None:
         """An LSA of a neighbor has been ignored."""
         if lsdb.scope is Scope.LINK:
@@ -80,7 +93,7 @@ class DatabaseLimits:
             instance = self._instance
             limit = self._limits[lsdb] = DatabaseLimit(
                 instance.process,
-                lsdb,
+                _MeasuredDatabase(lsdb),
                 "as" if lsdb.area is None else dotted(lsdb.area),
                 settings=lambda: instance.settings.limit,
                 on_path=partial(routers_on_paths, instance, lsdb),
@@ -100,6 +113,17 @@ class DatabaseLimits:
                 wanted.setdefault(neighbor, []).append(key)
         for neighbor, keys in wanted.items():
             self._request(neighbor, keys)
+
+
+class _MeasuredDatabase:
+    """A database as its limit sees it: of large LSAs each counts for several."""
+
+    def __init__(self, lsdb: Lsdb) -> None:
+        self._lsdb = lsdb
+        self.originators = lsdb.originators
+
+    def __len__(self) -> int:
+        return max(len(self._lsdb), self._lsdb.size // BYTES_OF_AN_LSA)
 
 
 def routers_on_paths(instance: Instance, lsdb: Lsdb) -> set[int]:

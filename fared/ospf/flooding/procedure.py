@@ -211,7 +211,7 @@ class Flooding:
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
         if order > 0:
-            if entry is None and not self._admits(neighbor, lsdb, header):
+            if not self._has_room(neighbor, lsdb, header, entry):
                 self._ignore(neighbor, lsdb, raw)
             else:
                 self._accept(neighbor, lsdb, entry, Lsa(header, raw))
@@ -219,9 +219,14 @@ class Flooding:
         assert entry is not None
         return self._decline(neighbor, entry, raw, order)
 
-    def _admits(self, neighbor: Neighbor, lsdb: Lsdb, header: LsaHeader) -> bool:
-        """Whether the database has room for an LSA that it does not hold."""
-        return self.limits.admits(lsdb, header.key, neighbor) or self._is_self_originated(header)
+    def _has_room(
+        self, neighbor: Neighbor, lsdb: Lsdb, header: LsaHeader, entry: LsaEntry | None
+    ) -> bool:
+        """Whether the database has room for an LSA; ``entry`` is its former instance."""
+        key, more = header.key, header.length - (0 if entry is None else len(entry.raw))
+        admitted = entry is not None or self.limits.admits(lsdb, key, neighbor)
+        fits = admitted and self.limits.fits(lsdb, key, neighbor, more)
+        return fits or self._is_self_originated(header)
 
     def _ignore(self, neighbor: Neighbor, lsdb: Lsdb, raw: bytes) -> None:
         """Acknowledge an LSA for which there is no room, so that it is not retransmitted."""
