@@ -159,7 +159,7 @@ class KernelAnswers:
         again = False
         for result in results:
             if result.error == 0:
-                self._confirmed(result.operation)
+                again |= self._confirmed(result.operation)
             elif self._removed_by_kernel(result):
                 again |= self._overtaken(result.operation)
             else:
@@ -169,16 +169,23 @@ class KernelAnswers:
             self._lost_meanwhile &= self._down
         return again
 
-    def _confirmed(self, operation: FibOperation) -> None:
+    def _confirmed(self, operation: FibOperation) -> bool:
+        """Process a success; return whether to plan again at once."""
+        again = False
         if isinstance(operation, PutRoute):
             self.previous.pop(operation.prefix, None)
             # Two lists may be unanswered: the answers to the first may have reverted this route.
             if self._installed.state.routes.get(operation.prefix) != operation.nexthop_id:
                 self._installed.set_route(operation.prefix, operation.nexthop_id)
         elif isinstance(operation, PutGroup):
-            self.rewritten.pop(operation.group_id, None)
+            former = self.rewritten.pop(operation.group_id, ())
+            # If all former members were on lost links, the kernel may have removed the group with
+            # its routes before it made a new one of the same id.
+            if former and all(self._on_lost_link(member.nexthop_id) for member in former):
+                again = bool(self._installed.drop_users(operation.group_id))
         if self._backoffs:
             self.settled(_key(operation))
+        return again
 
     def _removed_by_kernel(self, result: OperationResult) -> bool:
         """Whether an operation was refused only because its link was lost meanwhile.

@@ -164,7 +164,7 @@ class InstalledState:
         self.content.pop(group_id, None)
         self.state.groups.pop(group_id, None)
         self.unusable.discard(group_id)
-        return self._drop_users(group_id)
+        return self.drop_users(group_id)
 
     def _drop_content(self, group_id: int) -> None:
         old = self.content.get(group_id)
@@ -174,7 +174,8 @@ class InstalledState:
             if not holders:
                 del self._holders[old]
 
-    def _drop_users(self, object_id: int) -> list[Prefix]:
+    def drop_users(self, object_id: int) -> list[Prefix]:
+        """Record that the routes of an object are gone; return their prefixes."""
         lost = list(self.users.pop(object_id, ()))
         for prefix in lost:
             del self.state.routes[prefix]
@@ -213,7 +214,7 @@ class InstalledState:
         lost: list[Prefix] = []
         for nexthop_id in gone:
             self.state.nexthops.pop(nexthop_id, None)
-            lost += self._drop_users(nexthop_id)
+            lost += self.drop_users(nexthop_id)
         for group_id, members in list(self.state.groups.items()):
             left = tuple(m for m in members if m.nexthop_id not in gone)
             if len(left) == len(members):

@@ -45,6 +45,16 @@ def test_loss_of_four_links_at_once_is_not_reported_as_refusals_and_leaves_no_re
     assert bench.kernel.path(prefix(3)) == {hop_key(2): 5, hop_key(3): 5, hop_key(4): 6}
 
 
+def test_routes_of_a_group_that_was_removed_and_made_again_are_written_again():
+    """The kernel removed it and the routes with its last link; then came its new members."""
+    bench = Bench()
+    bench.put([0], {1: 1})
+    bench.put([1], {2: 1, 3: 1})
+    lose_on_the_way(bench, routes([1], {1: 1}), [2, 3])
+    assert bench.kernel.path(prefix(1)) == {hop_key(1): 1}
+    assert bench.planner.reconcile(bench.kernel.dump(), 0.0) == (0, [])
+
+
 def test_a_link_restored_before_the_answers_is_not_reported_as_a_refusal():
     """Regression: all uplinks flapped; "Nexthop id does not exist" was logged for the last one."""
     bench = Bench()
