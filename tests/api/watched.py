@@ -87,7 +87,8 @@ class TedRouter:
             self.instance.solver.put_block(BACKBONE, block.node, block)
         links = fabrics.local_links(self.blocks[root])
         self.instance.local_links_changed(LocalLinksChanged(BACKBONE, links, "adjacency", 0.0))
-        self.router.startup.reach(Stage.READY, 0.0)
+        for stage in Stage:
+            self.router.startup.reach(stage, 0.0)
         self.solve()
 
     def solve(self) -> None:

@@ -38,6 +38,14 @@ LATE = (
     "fared.api.views.routes",
 )
 """Not before neighbors have heard of us: what people look through; HTTP when a client is there."""
+WATCHED = (
+    "fared.api.watch",
+    "fared.api.what_if",
+    "fared.api.fabric_changes",
+    "fared.api.views.fabric",
+    "fared.ted.tiers",
+)
+"""Not before somebody looks at the page, whatever else is asked over HTTP."""
 AGGREGATION = ("fared.ina", "fared.inad", "scipy")
 """Not if routers do not aggregate."""
 RECORDED = ("fared.recording", "cloudpickle")
@@ -151,6 +159,11 @@ def test_a_daemon_whose_packets_follow_their_flow_loads_nothing_that_sprays_them
 def test_a_daemon_that_is_not_recorded_loads_nothing_that_records(loaded, when):
     assert "fared.daemon.actions" in loaded[when]
     assert not {name for name in loaded[when] if name.startswith(RECORDED)}
+
+
+@pytest.mark.parametrize("when", ["ospf", "isis", "served"])
+def test_a_daemon_whose_page_nobody_opens_loads_nothing_for_it(loaded, when):
+    assert not {name for name in loaded[when] if name.startswith(WATCHED)}
 
 
 @pytest.mark.parametrize("when", ["ospf", "isis", "served"])

@@ -94,6 +94,13 @@ def test_all_files_that_a_package_names_exist(package):
         assert list(ROOT.glob(pattern)), pattern
 
 
+def test_the_router_has_all_files_of_its_page():
+    patterns = contents.FILES["fared"]
+    packed = {file for pattern in patterns for file in ROOT.glob(pattern) if file.is_file()}
+    static = ROOT / "fared" / "api" / "static"
+    assert {file for file in static.rglob("*") if file.is_file()} <= packed
+
+
 def test_the_import_contract_forbids_the_same_as_the_packages():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     named = next(one for one in contracts["contracts"] if "deb/contents.py" in one["name"])

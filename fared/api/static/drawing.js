@@ -4,34 +4,31 @@
 /* global d3 */
 
 import { layout } from "./layout.js";
+import { Pointer } from "./pointer.js";
+import { paintName, paintRouter } from "./routers.js";
 import { linkLook, readStyle } from "./style.js";
 
 const MANY = 4000;
 const SLICE = 10;
-const NEAR = 7;
+const FIRST_SLICE = 60;
 const LABEL_ROOM = 46;
 
 export class Drawing {
   constructor(model, stage, chosen) {
     this.model = model;
     this.stage = stage;
-    this.chosen = chosen;
     [this.linkCanvas, this.nodeCanvas] = stage.querySelectorAll("canvas");
-    this.hint = stage.querySelector("#hint");
     this.transform = d3.zoomIdentity;
     this.drawnAt = d3.zoomIdentity;
     this.plan = { places: new Map(), groups: [], room: 60, curved: true };
     this.selected = { nodes: [], link: null, shares: null, tree: null };
-    this.hovered = null;
     this.looks = new Map();
     this.times = { first: null, update: null, whole: null };
     this.pass = 0;
     this.style = readStyle();
     this.zoom = d3.zoom().scaleExtent([0.6, 40]).on("zoom", (event) => this.zoomed(event.transform));
     d3.select(this.nodeCanvas).call(this.zoom).on("dblclick.zoom", null);
-    this.nodeCanvas.addEventListener("click", (event) => this.click(event));
-    this.nodeCanvas.addEventListener("pointermove", (event) => this.hover(event));
-    this.nodeCanvas.addEventListener("pointerleave", () => this.setHover(null));
+    this.pointer = new Pointer(this, stage.querySelector("#hint"), chosen);
     new ResizeObserver(() => this.resize()).observe(stage);
     for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
       matchMedia(query).addEventListener("change", () => {
@@ -198,7 +195,7 @@ export class Drawing {
     const work = this.pieces();
     const step = () => {
       if (pass !== this.pass) return;
-      const end = performance.now() + SLICE;
+      const end = performance.now() + (this.times.first === null ? FIRST_SLICE : SLICE);
       let piece = work.next();
       for (; !piece.done; piece = work.next()) {
         this.stroke(context, piece.value.look, piece.value.links);
@@ -255,49 +252,14 @@ export class Drawing {
     const zoomed = this.transform.k ** 0.5;
     const radius = this.radius / zoomed;
     const named = this.plan.room * this.transform.k > LABEL_ROOM;
-    const marked = new Set([...this.selected.nodes, this.hovered?.node].filter(Boolean));
+    const marked = new Set([...this.selected.nodes, this.pointer.hovered?.node].filter(Boolean));
     for (const [id, { x, y }] of this.plan.places) {
       const node = this.model.nodes.get(id);
       if (!node) continue;
-      this.paintNode(context, node, x, y, radius, marked.has(id));
-      if (named || marked.has(id) || (node.here && this.radius > 4 && !this.dimmed)) this.label(context, node, x, y, radius, marked.has(id));
+      const look = { x, y, radius, marked: marked.has(id), above: node.tier !== 0 && this.model.clos, size: 11.5 / zoomed };
+      paintRouter(context, this.style, node, look);
+      if (named || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }
-  }
-
-  paintNode(context, node, x, y, radius, marked) {
-    const { style } = this;
-    const tones = [style.leaf, style.spine, style.super];
-    context.setLineDash(node.transit ? [] : [radius / 2.5, radius / 3]);
-    context.beginPath();
-    if (node.network) context.rect(x - radius * 0.7, y - radius * 0.7, radius * 1.4, radius * 1.4);
-    else context.arc(x, y, radius, 0, 2 * Math.PI);
-    context.fillStyle = node.transit ? tones[node.tier ?? 1] : style.surface;
-    context.fill();
-    context.lineWidth = Math.max(0.5, radius / 5);
-    context.strokeStyle = node.transit ? style.surface : style.drained;
-    context.stroke();
-    context.setLineDash([]);
-    if (node.here || marked) {
-      context.beginPath();
-      context.arc(x, y, radius * 1.55, 0, 2 * Math.PI);
-      context.strokeStyle = marked ? style.accent : style.ink;
-      context.lineWidth = Math.max(1, radius / 5);
-      context.stroke();
-    }
-  }
-
-  label(context, node, x, y, radius, marked) {
-    const size = 11.5 / this.transform.k ** 0.5;
-    const above = node.tier !== 0 && this.model.clos;
-    context.font = `${marked || node.here ? 600 : 450} ${size}px ${this.style.font}`;
-    context.textAlign = "center";
-    context.lineJoin = "round";
-    context.lineWidth = size / 3.2;
-    context.strokeStyle = this.style.ground;
-    const at = above ? y - radius * 1.55 - size * 0.45 : y + radius * 1.55 + size * 1.05;
-    context.strokeText(node.name, x, at);
-    context.fillStyle = this.style.ink;
-    context.fillText(node.name, x, at);
   }
 
   /** What is selected stands out, since everything else is paler. */
@@ -324,7 +286,7 @@ export class Drawing {
     this.stroke(context, { ...look, color: color ?? look.color, width: slim ?? look.width, alpha: 1 }, [link]);
   }
 
-  // -- pointer --------------------------------------------------------------------------------
+  // -- zoom -----------------------------------------------------------------------------------
 
   zoomed(transform) {
     this.transform = transform;
@@ -352,66 +314,6 @@ export class Drawing {
     d3.select(this.nodeCanvas).call(this.zoom.transform, d3.zoomIdentity);
   }
 
-  at(event) {
-    const box = this.nodeCanvas.getBoundingClientRect();
-    const [x, y] = this.transform.invert([event.clientX - box.left, event.clientY - box.top]);
-    const reach = (Math.max(this.radius, NEAR) * 1.5) / this.transform.k ** 0.5;
-    const node = this.tree?.find(x, y, reach);
-    if (node) return { node: node.id };
-    const link = this.linkNear(x, y, NEAR / this.transform.k);
-    return link ? { link } : null;
-  }
-
-  linkNear(x, y, reach) {
-    let best = null;
-    let least = reach;
-    for (const link of this.model.links.values()) {
-      const a = this.plan.places.get(link.a);
-      const b = this.plan.places.get(link.b);
-      if (!a || !b || Math.min(a.y, b.y) > y + reach || Math.max(a.y, b.y) < y - reach) continue;
-      const distance = this.plan.curved && !this.many ? curveDistance(a, b, x, y) : lineDistance(a, b, x, y);
-      if (distance < least) [best, least] = [link, distance];
-    }
-    return best;
-  }
-
-  /** A point of a link on the screen, from the corner of the window. */
-  middle(link) {
-    const a = this.plan.places.get(link.a);
-    const b = this.plan.places.get(link.b);
-    const point = this.transform.apply([(a.x + b.x) / 2, (a.y + b.y) / 2]);
-    const box = this.nodeCanvas.getBoundingClientRect();
-    return [box.left + point[0], box.top + point[1]];
-  }
-
-  click(event) {
-    if (event.defaultPrevented) return;
-    this.chosen(this.at(event), event.shiftKey);
-  }
-
-  hover(event) {
-    if (event.buttons || event.pointerType === "touch") return;
-    this.setHover(this.at(event), event);
-  }
-
-  setHover(found, event = null) {
-    const changed = found?.node !== this.hovered?.node || found?.link !== this.hovered?.link;
-    this.hovered = found;
-    this.nodeCanvas.style.cursor = found ? "pointer" : "grab";
-    if (changed) this.paintNodes();
-    this.hint.hidden = !found;
-    if (!found || !event) return;
-    const box = this.stage.getBoundingClientRect();
-    this.hint.textContent = this.hintOf(found);
-    const x = Math.min(event.clientX - box.left + 14, this.width - this.hint.offsetWidth - 8);
-    this.hint.style.transform = `translate(${x}px, ${event.clientY - box.top + 16}px)`;
-  }
-
-  hintOf({ node, link }) {
-    if (node) return this.model.name(node);
-    return `${this.model.name(link.a)} – ${this.model.name(link.b)}${link.state ? `: ${link.state}` : ""}`;
-  }
-
   /** Select routers, a link, or shares of links; null: nothing. */
   select(selected) {
     this.selected = { nodes: [], link: null, shares: null, tree: null, ...selected };
@@ -425,28 +327,4 @@ export class Drawing {
       `Drawing of ${nodes.size} routers and ${links.size} links, ${unusual} of them unusual. ` +
       "The tables Routers and Links have the same.");
   }
-}
-
-function lineDistance(a, b, x, y) {
-  const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const length = dx * dx + dy * dy || 1;
-  const at = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / length));
-  return Math.hypot(a.x + at * dx - x, a.y + at * dy - y);
-}
-
-function curveDistance(a, b, x, y) {
-  const bend = (b.y - a.y) * 0.42;
-  let before = a;
-  let least = Infinity;
-  for (let i = 1; i <= 16; i += 1) {
-    const t = i / 16;
-    const u = 1 - t;
-    const point = {
-      x: u * u * u * a.x + 3 * u * u * t * a.x + 3 * u * t * t * b.x + t * t * t * b.x,
-      y: u * u * u * a.y + 3 * u * u * t * (a.y + bend) + 3 * u * t * t * (b.y - bend) + t * t * t * b.y,
-    };
-    least = Math.min(least, lineDistance(before, point, x, y));
-    before = point;
-  }
-  return least;
 }

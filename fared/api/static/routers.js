@@ -1,0 +1,36 @@
+// Routers as they are drawn.
+
+/** A router: a disc in the color of its tier, a ring if it is marked or this router itself. */
+export function paintRouter(context, style, node, { x, y, radius, marked }) {
+  const tones = [style.leaf, style.spine, style.super];
+  context.setLineDash(node.transit ? [] : [radius / 2.5, radius / 3]);
+  context.beginPath();
+  if (node.network) context.rect(x - radius * 0.7, y - radius * 0.7, radius * 1.4, radius * 1.4);
+  else context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fillStyle = node.transit ? tones[node.tier ?? 1] : style.surface;
+  context.fill();
+  context.lineWidth = Math.max(0.5, radius / 5);
+  context.strokeStyle = node.transit ? style.surface : style.drained;
+  context.stroke();
+  context.setLineDash([]);
+  if (node.here || marked) {
+    context.beginPath();
+    context.arc(x, y, radius * 1.55, 0, 2 * Math.PI);
+    context.strokeStyle = marked ? style.accent : style.ink;
+    context.lineWidth = Math.max(1, radius / 5);
+    context.stroke();
+  }
+}
+
+/** The name of a router, above it or below. */
+export function paintName(context, style, node, { x, y, radius, marked, above, size }) {
+  context.font = `${marked || node.here ? 600 : 450} ${size}px ${style.font}`;
+  context.textAlign = "center";
+  context.lineJoin = "round";
+  context.lineWidth = size / 3.2;
+  context.strokeStyle = style.ground;
+  const at = above ? y - radius * 1.55 - size * 0.45 : y + radius * 1.55 + size * 1.05;
+  context.strokeText(node.name, x, at);
+  context.fillStyle = style.ink;
+  context.fillText(node.name, x, at);
+}
