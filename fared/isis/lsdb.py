@@ -43,7 +43,7 @@ class StoredLsp(msgspec.Struct, eq=False):
     ``expires`` is the engine time at which its remaining lifetime reaches zero. ``purged``: only
     the header of a purged LSP, kept for ``ZERO_AGE_LIFETIME``. Its SRM and SSN flags are in the
     queues of circuits (``update.circuit_tx``). ``timer`` is its next event (refresh, expiry,
-    removal). A new instance is a new object: entries are never modified.
+    removal). A new instance is a new object: what entries say is never modified.
     """
 
     lsp_id: LspId
@@ -57,6 +57,9 @@ class StoredLsp(msgspec.Struct, eq=False):
     timer: Timer | None = None
     since: float = 0.0
     """Engine time at which it arrived or was generated."""
+    packed: bytes = b""
+    packed_at: float = -1.0
+    """Its entry in SNPs, and when that was right."""
     adjacent: frozenset[SystemId] | None = None
     """The systems it lists as neighbors; None until ``update.suppression`` needs them."""
 
@@ -67,9 +70,15 @@ class StoredLsp(msgspec.Struct, eq=False):
         return max(1, min(0xFFFF, round(self.expires - now)))
 
     def described(self, now: float) -> bytes:
-        """Its entry in an SNP (``pdu.lsp_entries``)."""
-        lifetime = self.remaining_lifetime(now)
-        return pack_entry(lifetime, self.lsp_id, self.sequence_number, self.checksum)
+        """Its entry in an SNP (``pdu.lsp_entries``).
+
+        It is kept for a moment: an LSP is acknowledged on many circuits at once.
+        """
+        if self.packed_at != now:
+            lifetime = self.remaining_lifetime(now)
+            self.packed = pack_entry(lifetime, self.lsp_id, self.sequence_number, self.checksum)
+            self.packed_at = now
+        return self.packed
 
 
 def compare(entry: StoredLsp | None, received: Lsp | LspEntry) -> Order:

@@ -87,8 +87,10 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
         Return whether that is before the others that are deferred, and so needs another timer.
         """
-        self.received(entry.lsp_id)
-        self.deferred[entry.lsp_id] = due
+        lsp_id = entry.lsp_id
+        if self.pending or self.unacknowledged or self.acks or self.requests:
+            self.received(lsp_id)
+        self.deferred[lsp_id] = due
         if due >= self.deferred_due:
             return False
         self.deferred_due = due

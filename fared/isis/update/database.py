@@ -153,15 +153,15 @@ class Database:
         reached: Container[SystemId] = ()
         if source is not None and not paced:
             reached = covered(instance.databases[level], previous, entry)
-        for queue in self._lsp_transmitter.active(level):
-            # §7.3.15.2 b) 2): the neighbor has listed this instance and sends it until acknowledged
-            if queue is not source and queue.has_listed(entry):
-                queue.received(entry.lsp_id)
-                queue.set_ssn(entry.lsp_id)
-                self._lsp_transmitter.touch(queue)
+        queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
+        # Of the LSPs of a busy fabric nearly all only change bandwidths: they all wait as long.
+        if paced and plan is None and not instance.settings.reduction.active:
+            queues = self._defer_alike(queues, entry)
+        for queue in queues:
+            if self._is_listed(queue, entry):
                 continue
             # RFC 9667: over the flooding topology, and to neighbors that take no part
-            if queue is source or self.dynamic.is_spared(plan, queue, entry.lsp_id):
+            if self.dynamic.is_spared(plan, queue, entry.lsp_id):
                 continue
             deferred = self.dynamic.is_deferred(plan, queue)
             due = None
@@ -178,6 +178,32 @@ class Database:
         self._watch(level, entry)
         self.dynamic.lsp_changed(level, entry, previous)
         self._watcher.changed(level, entry, previous)
+
+    def _is_listed(self, queue: SrmSsnQueue, entry: StoredLsp) -> bool:
+        """Acknowledge this instance to a neighbor that has listed it; return whether it has."""
+        # §7.3.15.2 b) 2): it sends it until acknowledged
+        if not queue.has_listed(entry):
+            return False
+        queue.received(entry.lsp_id)
+        queue.set_ssn(entry.lsp_id)
+        self._lsp_transmitter.touch(queue)
+        return True
+
+    def _defer_alike(self, queues: list[SrmSsnQueue], entry: StoredLsp) -> list[SrmSsnQueue]:
+        """Defer an LSP for all neighbors, as ``_deferred_until`` does; return the others.
+
+        Those are on LANs, still compare their databases, or may have listed this instance.
+        """
+        process = self._instance.process
+        now, others = process.now, []
+        due = self._flood_delay.due(SUPPRESSION, now, process.rng)
+        for queue in queues:
+            if queue.requests or queue.held_until > now or not queue.reliable:
+                others.append(queue)
+            elif queue.defer(entry, due):
+                self._lsp_transmitter.touch(queue)
+        process.counters.lsdb["deferred"] += len(queues) - len(others)
+        return others
 
     def _deferred_until(
         self, queue: SrmSsnQueue, reached: Container[SystemId], *, paced: bool
