@@ -158,10 +158,8 @@ class Database:
         if paced and plan is None and not instance.settings.reduction.active:
             queues = self._defer_alike(queues, entry)
         for queue in queues:
-            if self._is_listed(queue, entry):
-                continue
             # RFC 9667: over the flooding topology, and to neighbors that take no part
-            if self.dynamic.is_spared(plan, queue, entry.lsp_id):
+            if self._is_listed(queue, entry) or self.dynamic.is_spared(plan, queue, entry.lsp_id):
                 continue
             deferred = self.dynamic.is_deferred(plan, queue)
             due = None
