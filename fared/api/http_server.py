@@ -33,7 +33,8 @@ HEAD_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 60.0
 """Seconds within which the client must receive an answer."""
 _LOG_INTERVAL = 60.0
-_STOP_TIMEOUT = 2
+STOP_TIMEOUT = 2
+"""Seconds for pending answers when the server stops."""
 
 
 class Connection(H11Protocol):
@@ -48,6 +49,8 @@ class Connection(H11Protocol):
         self._task: asyncio.Task[Any] | None = None
         self._app, self.app = self.app, self._answer
         self._spare = False
+        self.watches = False
+        """Whether it gets events, an answer that has no end."""
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
@@ -98,6 +101,7 @@ class Connection(H11Protocol):
         self._task = asyncio.current_task()
         if scope["path"] == EVENTS:
             self._timer.cancel()
+            self.watches = True
             send = _within(ANSWER_TIMEOUT, send)
         try:
             await self._app(scope, receive, send)
@@ -193,7 +197,7 @@ class HttpServer:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            timeout_graceful_shutdown=_STOP_TIMEOUT,
+            timeout_graceful_shutdown=STOP_TIMEOUT,
         )
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve([self._listener]), name="http")
@@ -204,13 +208,16 @@ class HttpServer:
             await self._task
 
     async def stop(self) -> None:
-        """Complete pending answers, for a bounded time, and close."""
+        """Complete pending answers but those without an end, for a bounded time, and close."""
         if self._server is None or self._task is None:
             return
+        for client in list(self._server.server_state.connections):
+            if isinstance(client, Connection) and client.watches:
+                client.transport.abort()
         self._log.removeFilter(self._repeat_filter)
         self._server.should_exit = True
         self._server.leaving.set()
-        done, _ = await asyncio.wait({self._task}, timeout=_STOP_TIMEOUT + 1)
+        done, _ = await asyncio.wait({self._task}, timeout=STOP_TIMEOUT + 1)
         if not done:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
 from bench import fabrics
-from fared.api import watch
+from fared.api import http_server, watch
 from fared.api.watch import FabricWatch
 from fared.router import events
 from fared.sim.fabric import DEFAULT_CAPACITY, clos3
@@ -190,3 +191,32 @@ def offline(file, root, hostname, changes):
         "routes": found["routes"],
         "unchanged": found["unchanged"],
     }
+
+
+async def test_a_watcher_that_reads_nothing_is_dropped(fabric, monkeypatch):
+    """Each event must be taken in time, though the stream has no end."""
+    closed = asyncio.Event()
+
+    async def flood(self):
+        try:
+            while True:
+                yield b":" + bytes(1 << 20)
+        finally:
+            closed.set()
+
+    monkeypatch.setattr(FabricWatch, "events", flood)
+    monkeypatch.setattr(http_server, "ANSWER_TIMEOUT", 0.2)
+    async with serving(lambda: seen_from(fabric, "L1")) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await asyncio.wait_for(closed.wait(), 10)
+        writer.transport.abort()
+
+
+async def test_a_server_that_stops_does_not_wait_for_watchers(fabric):
+    async with AsyncExitStack() as stack:
+        async with serving(lambda: seen_from(fabric, "L1")) as port:
+            following = await stack.enter_async_context(watching(port))
+            await following()
+            began = time.monotonic()
+        assert time.monotonic() - began < http_server.STOP_TIMEOUT

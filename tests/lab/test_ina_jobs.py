@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 
@@ -68,6 +69,11 @@ def test_show_ina_job_tells_rates_and_for_whom_routers_wait(jobs: Jobs):
     assert [tree["hostname"] for tree in head["trees"]] == ["S1", "S2"]
     assert head["planned"] == pytest.approx(2 * 100e6 / 8)
     assert all(tree["nodes"][0]["ranks"] == [0, 1, 2] for tree in head["trees"])
+    drawn = json.loads(jobs.fabric.node("L1").cli("show", "fabric", "--json"))["jobs"]
+    (trees,) = (job["trees"] for job in drawn if job["name"] == "waits")
+    assert [tree["branches"] for tree in trees] == [
+        [{"router": tree["root"], "parent": None}] for tree in head["trees"]
+    ]
     assert head["repeated"] > 0
     assert [worker["state"] for worker in head["workers"]] == ["joined", None, None]
     mine = next(tree["here"] for tree in spine["trees"] if tree["here"])
