@@ -216,6 +216,9 @@ class ConfigChanges:
             return
         newest = await asyncio.to_thread(self._history.newest)
         if newest is not None and newest.state == "unconfirmed":
+            if text == await self._newest_text():  # it was confirmed, and the daemon then killed
+                await asyncio.to_thread(self._history.settle, newest, "final")
+                return
             await asyncio.to_thread(self._history.settle, newest, "expired")
             self._host.log.warning("config-returned", number=newest.number, reason="restart")
             await self._add(text, "return", "fared", "the daemon had restarted")

@@ -135,6 +135,18 @@ async def test_the_former_configuration_returns_at_the_next_start(tmp_path: Path
     assert ("config-returned", {"number": 2, "reason": "restart"}) in following.said
 
 
+async def test_a_confirmation_that_a_crash_cut_short_counts(tmp_path: Path):
+    """The daemon was killed when the file was saved, and the history was not."""
+    killed = Host(tmp_path)
+    await killed.apply(20, confirm=60)
+    killed.write(killed.text(20))
+    following = Host(tmp_path)
+    await following.changes.started()
+    assert following.cost == 20
+    assert await following.rows() == [("apply", "final"), ("start", "final")]
+    assert "config-returned" not in {event for event, _ in following.said}
+
+
 async def test_a_change_that_waits_can_be_undone_at_once(host: Host):
     await host.apply(20, confirm=60)
     assert (await host.changes.rollback({}))["applied"]

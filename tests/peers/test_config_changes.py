@@ -1,24 +1,27 @@
 """Random changes of fared's configuration beside FRR and BIRD, applied and left unconfirmed.
 
 Whatever is applied, only what differs moves; and when the former configuration returns, kernel and
-database are as they were.
+database are as they were; also if the daemon is killed at any moment before.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
 import random
 import re
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
-from fared.api.client import DaemonUnreachableError
+from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from tests.peers.peers import MAX_AGE, await_equal_databases, fared, tell
 from tests.peers.test_unnumbered import PEERS, Star
 from tests.waiting import wait_for
@@ -26,6 +29,9 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow]
 SOAK = bool(os.environ.get("FARED_TEST_SOAK"))
 PAIRS = 300 if SOAK else 4
+KILLS = 60 if SOAK else 2
+CONFIRM = 1.0
+"""Seconds for the confirmation."""
 SEED = 20261124
 BACK = 20.0
 """Seconds: an LSA that changes twice waits for MinLSInterval."""
@@ -149,6 +155,83 @@ def test_an_unconfirmed_configuration_leaves_no_trace(star: Star, tmp_path: Path
         moved = {name for name, count in transitions(star).items() if count != before[0][name]}
         assert moved <= bounced, what
         assert file.read_text() == text
+
+
+class Killed(NamedTuple):
+    """When a daemon is killed, in seconds after a configuration is applied; when it is confirmed,
+    if it is."""
+
+    at: float
+    confirmed_at: float | None
+
+    @classmethod
+    def by(cls, dice: random.Random) -> Killed:
+        """Before the change is applied, while it waits, while it returns, after that."""
+        at = dice.uniform(0.0, 1.5 * CONFIRM)
+        return cls(at, at - dice.uniform(0.0, 0.05) if dice.random() < 0.3 else None)
+
+
+def apply_and_kill(star: Star, file: Path, killed: Killed) -> None:
+    """Apply a configuration, confirm it if that is meant to be, and kill the daemon."""
+
+    def request(command: str, **arguments: Any) -> None:
+        with contextlib.suppress(DaemonUnreachableError, DaemonRefusedError):
+            ask(star, command, **arguments)
+
+    words = {"text": file.read_text(), "file": str(file), "confirm": CONFIRM}
+    timers = [
+        threading.Timer(0.0, request, ("config-apply",), words),
+        threading.Timer(killed.at, star.node("F").kill),
+    ]
+    if killed.confirmed_at is not None:
+        timers.append(threading.Timer(killed.confirmed_at, request, ("config-confirm",)))
+    for timer in timers:
+        timer.start()
+    for timer in timers:
+        timer.join()
+
+
+def start_again(star: Star) -> None:
+    """Start the daemon with the file as it is."""
+    node = star.node("F")
+    for command in node.commands():
+        node.processes.append(
+            node.netns.start(command.arguments, node.directory / f"{command.name}.log")
+        )
+    wait_for(lambda: adjacent(star), 3 * BACK, "adjacent after the crash")
+
+
+@pytest.mark.timeout(3600 if SOAK else 240)
+def test_a_daemon_killed_at_any_moment_starts_with_the_former_configuration(
+    star: Star, tmp_path: Path
+):
+    """Or with the new one, whole, if that was being confirmed; and the kernel follows."""
+    node, dice = star.node("F"), random.Random(SEED + 1)
+    file, other = node.directory / "fared.yaml", tmp_path / "other.yaml"
+    config, text = yaml.safe_load(file.read_text()), file.read_text()
+    found = Counter[str]()
+    for number in range(KILLS):
+        before = kernel(star), database(star)
+        other.write_text(yaml.safe_dump(changed(config, dice), sort_keys=False))
+        killed = Killed.by(dice)
+        what = f"kill {number}: {killed}"
+        apply_and_kill(star, other, killed)
+        saved = file.read_text()
+        assert saved == text or (killed.confirmed_at is not None and saved == other.read_text())
+        start_again(star)
+        documents = [ask(star, "show config", saved=one)["config"] for one in (True, False)]
+        assert documents[0] == documents[1], what
+        entries = ask(star, "config-history")["entries"]
+        found["new" if saved != text else "former"] += 1
+        if saved != text:
+            assert ask(star, "config-apply", text=text, file=str(file))["applied"], what
+            wait_for(lambda: adjacent(star), 3 * BACK, f"{what}: adjacent again")
+        _await(lambda: kernel(star), before[0], f"{what}: the kernel is as before")
+        _await(lambda: database(star), before[1], f"{what}: the database is as before")
+        tell(f"{what}: {entries[0]['how']} {entries[0]['state']}")
+        assert entries[0]["state"] == "final", what
+        assert saved == text or entries[0]["how"] == "apply", what
+    tell(f"{dict(found)}")
 
 
 def _await(now: Any, wanted: Any, what: str) -> None:
