@@ -49,6 +49,7 @@ class HealthOptions(Section, frozen=True):
     window: values.Period = 10.0
     errors: Annotated[int, values.whole(1, 1_000_000_000)] = 10
     drops: bool = False
+    fec: bool = True
     steps: tuple[HealthStep, ...] = (
         HealthStep(ratio=1e-5, share=0.25),
         HealthStep(ratio=1e-3, share=0.0),

@@ -16,8 +16,9 @@ import msgspec
 from fared.api.views.context import Derating, LinkHealthFacts
 from fared.config.link_health import HealthOptions, LinkHealth
 from fared.core.damping import Damping
-from fared.core.link_errors import LinkErrors
+from fared.core.link_errors import ErrorCounters, LinkErrors
 from fared.core.links import Link
+from fared.daemon.fec import FecReader
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.kernel.error_counters import read_error_counters
 
@@ -40,7 +41,8 @@ class _WatchedLink(msgspec.Struct, eq=False):
 class LinkWatch:
     """All links that are watched. ``changed`` is called with links whose treatment changed.
 
-    ``clock``: seconds of the loop. ``log`` is structlog's, which has no public type.
+    ``clock``: seconds of the loop. ``log`` is structlog's, which has no public type. ``fec``:
+    another reader of FEC counters than the kernel's.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class LinkWatch:
         changed: Callable[[Link], None],
         clock: Callable[[], float],
         log: Any,  # noqa: ANN401
+        *,
+        fec: FecReader | None = None,
     ) -> None:
         self._section = section
         self._links = links
@@ -58,6 +62,7 @@ class LinkWatch:
         self._log = log
         self._not_read = RateLimitedLog(log.warning, "error-counters-not-read")
         self._watched: dict[str, _WatchedLink] = {}
+        self._fec = FecReader(self._fec_failed) if fec is None else fec
 
     def configure(self, section: LinkHealth) -> None:
         """Apply other settings; links whose options are the same keep their history."""
@@ -113,7 +118,11 @@ class LinkWatch:
     def link_changed(self, link: Link, previous: Link | None) -> None:
         """Count a loss of the carrier. It is not delayed: only coming up may be."""
         watched = self._watch(link.name)
-        if watched is None or previous is None or link.up or not previous.up:
+        if watched is None or previous is None:
+            return
+        if link.up and not previous.up:
+            self._fec.forget(link.ifindex)
+        if link.up or not previous.up:
             return
         now, before = self._clock(), watched.damping.suppressed
         watched.damping.flapped(now)
@@ -128,6 +137,7 @@ class LinkWatch:
         now, links = self._clock(), {link.name: link for link in self._links().values()}
         found = {name: watched for name in links if (watched := self._watch(name)) is not None}
         self._watched = found
+        self._fec.look({name: links[name].ifindex for name, w in found.items() if w.options.fec})
         counters = self._counters()
         for name, watched in found.items():
             released = watched.damping.released(now)
@@ -139,7 +149,7 @@ class LinkWatch:
             if watched.acts and (released or judged):
                 self._changed(links[name])
 
-    def _counters(self) -> Mapping[str, Any]:
+    def _counters(self) -> Mapping[str, ErrorCounters]:
         """Counters by interface. If they cannot be read, judgments stay as they are."""
         file = Path(self._section.counters)
         drops = {watched.options.drops for watched in self._watched.values()}
@@ -149,10 +159,17 @@ class LinkWatch:
             self._not_read(file=str(file), error=error.strerror or str(error))
             return {}
         return {
-            name: found[watched.options.drops][name]
+            name: self._with_fec(name, found[watched.options.drops][name])
             for name, watched in self._watched.items()
             if name in found[watched.options.drops]
         }
+
+    def _with_fec(self, name: str, counters: ErrorCounters) -> ErrorCounters:
+        """Add the blocks that FEC could not correct: each of them damaged a frame, or several."""
+        return counters._replace(errors=counters.errors + self._fec.errors(name))
+
+    def _fec_failed(self, error: OSError) -> None:
+        self._not_read(file="ethtool", error=error.strerror or str(error))
 
     def _watch(self, name: str) -> _WatchedLink | None:
         watched = self._watched.get(name)

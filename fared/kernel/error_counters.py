@@ -1,7 +1,7 @@
 """Error counters of interfaces, as ``/proc/net/dev`` has them: all interfaces in one read.
 
 A receiver counts a damaged frame among its errors (CRC, length, alignment). FEC counters are only
-in ethtool's statistics, and are not read.
+in ethtool's statistics (``fec_counters``).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,12 +13,26 @@ from msgspec.structs import replace
 from fared.config import load_text
 from fared.config.link_health import LinkHealth
 from fared.core.links import Link
+from fared.daemon.fec import FecReader
 from fared.daemon.link_health import LinkWatch
 from tests.daemon.stage import Stage
 
 LINE = "{name}: 0 {packets} {errors} 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 SWP1 = Link(2, "swp1", True, 1500, speed=1.25e9)
 SWP2 = Link(3, "swp2", True, 1500, speed=1.25e9)
+
+
+class WithoutFec:
+    """Links whose drivers have no FEC counters."""
+
+    def may_have(self, ifindex: int) -> bool:
+        return False
+
+    def forget(self, ifindex: int) -> None:
+        pass
+
+    def read(self, wanted: Mapping[str, int]) -> dict[str, int]:
+        raise AssertionError(wanted)
 
 
 class Watch:
@@ -39,6 +54,7 @@ class Watch:
             lambda link: self.treated.append(link.name),
             lambda: self.now,
             log,
+            fec=FecReader(lambda _: None, WithoutFec()),
         )
         self.run(1)
 
