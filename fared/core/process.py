@@ -57,6 +57,11 @@ class Process(Generic[Output]):
         """The wall clock's time, seconds since 1970."""
         return self.epoch + self.now
 
+    @property
+    def has_outputs(self) -> bool:
+        """Whether ``take_outputs`` would return any."""
+        return bool(self._outputs)
+
     def emit(self, output: Output) -> None:
         """Append an output to those that the next ``take_outputs`` returns."""
         self._outputs.append(output)

@@ -50,7 +50,7 @@ from fared.ospf.origination.originate import Originator
 from fared.ospf.origination.self_lsas import SelfLsas
 from fared.ospf.packet.lsa import LsType
 from fared.ospf.processing.transmit import Transmitter
-from fared.ospf.reception import Reception
+from fared.ospf.reception import Reception, is_acknowledgment
 from fared.ospf.restarter import Restarter
 from fared.ospf.settings import OspfSettings
 from fared.ospf.snapshot import OspfSnapshot, take_snapshot
@@ -145,12 +145,25 @@ class OspfEngine:
         match event:
             case PacketReceived() if self._hello.repeated(event):
                 pass
+            case PacketReceived() if self.settled and is_acknowledgment(event):
+                self._acknowledged(event)
             case LoadMeasured(ifindex, utilized):
                 if self._links.load_measured(ifindex, utilized):
                     self.settled = False
             case _:
                 self.settled = False
                 self._process_input(event)
+
+    def _acknowledged(self, event: PacketReceived) -> None:
+        """Process an acknowledgment: nearly always it only shortens retransmission lists."""
+        deadline = self.next_deadline()
+        self._reception.receive(event)
+        self.settled = not (
+            self._process.has_outputs
+            or self._instance.maxage_acknowledged
+            or self._restarter.waits
+            or self.next_deadline() != deadline
+        )
 
     def _process_input(self, event: Input) -> None:
         if not self._begun:

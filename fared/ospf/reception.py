@@ -21,9 +21,12 @@ from fared.ospf.packet.packets import (
     LsRequest,
     LsUpdate,
     Packet,
+    PacketType,
 )
 from fared.ospf.processing.authenticate import refusal
 from fared.ospf.processing.checks import SILENT, envelope_problem, header_problem
+
+_TYPE, _ACK = slice(1, 2), bytes((PacketType.LS_ACK,))
 
 
 class Reception:
@@ -98,6 +101,11 @@ class Reception:
                 self._flooding.receive_update(neighbor, body)
             case LsAck():
                 self._flooding.receive_ack(neighbor, body)
+
+
+def is_acknowledgment(event: PacketReceived) -> bool:
+    """Whether a packet says that it is a link state acknowledgment."""
+    return event.payload[_TYPE] == _ACK
 
 
 def _envelope(interface: Interface, event: PacketReceived) -> tuple[object, ...]:

@@ -82,6 +82,11 @@ class Restarter:
         """The restart in progress."""
         return self._current
 
+    @property
+    def waits(self) -> bool:
+        """Whether acknowledgments and adjacencies decide what it does next."""
+        return self._current is not None or self._flush_by is not None
+
     # Before a planned restart
 
     def announce(self, period: float) -> None:

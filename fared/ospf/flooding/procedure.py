@@ -187,7 +187,8 @@ class Flooding:
         if self._instance.settings.reduction.active:
             return group.full
         area = self._instance.areas[sender.interface.settings.area]
-        return self._suppression.covered(area.lsdb, old, entry, group)
+        queued = self._instance.outbox.floods
+        return self._suppression.covered(area.lsdb, old, entry, group, queued)
 
     def _receive(self, neighbor: Neighbor, raw: bytes) -> bool:
         """Process one LSA; False stops the rest of the packet (§13 (6))."""

@@ -208,7 +208,8 @@ class Retransmitter:
             if timer.deadline <= due:
                 return
             self._process.timers.cancel(timer)
-        self._timer = self._process.timers.arm(due, self._fire)
+        # Delayed acknowledgments and hellos may go with what is sent then.
+        self._timer = self._process.timers.arm(due, self._fire, earliest=due)
 
     def _fire(self) -> None:
         """Send the LSAs that are due, directly to the neighbors (§13.6).

@@ -15,7 +15,7 @@ cannot flood, our copy is late by at most ``SUPPRESSION.delay``.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -55,10 +55,18 @@ class FloodSuppression:
     def __init__(self) -> None:
         self._adjacent: dict[tuple[AreaId | None, int], _Adjacent] = {}
 
-    def covered(self, area: Lsdb, old: LsaEntry | None, new: LsaEntry, group: FloodGroup) -> int:
+    def covered(
+        self,
+        area: Lsdb,
+        old: LsaEntry | None,
+        new: LsaEntry,
+        group: FloodGroup,
+        queued: Mapping[LsaEntry, int],
+    ) -> int:
         """The neighbors of ``group`` that normally receive ``new`` without our copy.
 
-        ``area`` is the database of the area it came from, ``old`` the instance it replaces.
+        ``area`` is the database of the area it came from, ``old`` the instance it replaces,
+        ``queued`` what is to be flooded at once, with its neighbors.
         """
         # RFC 5250 §3.1: a link-local LSA is flooded on its link only.
         if new.lsdb.scope is Scope.LINK:
@@ -67,9 +75,11 @@ class FloodSuppression:
         if key.ls_type == LsType.ROUTER:
             return group.among(_covered_by_router_lsa(area, old, new))
         opaque = opaque_type(key.link_state_id) if key.ls_type == LsType.OPAQUE_AREA else None
-        # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link.
+        # A flushed TE LSA may be late everywhere: the router LSA has withdrawn its link. Where that
+        # one goes now, it takes no packet of its own.
         if opaque == OpaqueType.TRAFFIC_ENGINEERING and new.base_age >= MAX_AGE:
-            return group.full
+            router_lsa = _router_lsa_entry(area, key.advertising_router)
+            return group.full if router_lsa is None else group.full & ~queued.get(router_lsa, 0)
         originator = _router_lsa(area, key.advertising_router)
         if originator is None:
             return 0
@@ -152,7 +162,11 @@ def _adjacent(body: RouterLsa) -> set[int]:
     return {link.link_id for link in body.links if link.link_type == _P2P}
 
 
+def _router_lsa_entry(area: Lsdb, router_id: int) -> LsaEntry | None:
+    return area.get(LsaKey(LsType.ROUTER, router_id, router_id))
+
+
 def _router_lsa(area: Lsdb, router_id: int) -> RouterLsa | None:
-    entry = area.get(LsaKey(LsType.ROUTER, router_id, router_id))
+    entry = _router_lsa_entry(area, router_id)
     body = None if entry is None or entry.base_age >= MAX_AGE else entry.body
     return body if isinstance(body, RouterLsa) else None

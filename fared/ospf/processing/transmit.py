@@ -39,6 +39,8 @@ _UPDATE_COUNT_SIZE = 4
 _MIN_BODY = 512
 _FEWEST_ACKS = _MIN_BODY // LSA_HEADER_SIZE
 """A full packet has at least so many."""
+_ACK_EARLIEST = 0.5
+"""Part of the delay of acknowledgments after which they may go with deferred copies, or hellos."""
 _LABELS = {kind.value: kind.label for kind in PacketType}
 
 
@@ -194,8 +196,9 @@ class Transmitter:
     def _acks_ripe(self, interface: Interface) -> bool:
         """Whether delayed acks are due (§13.5): a packet is full, or ``ack_delay`` has passed.
 
-        The delay ends for all interfaces at once: a flood in a dense fabric then takes one wakeup,
-        and one packet acknowledges the LSAs of both ends of a failed link.
+        The delay ends for all interfaces at once, with that of deferred copies or a hello if it is
+        half over: a flood in a dense fabric then takes one wakeup, and one packet acknowledges the
+        LSAs of both ends of a failed link.
         """
         tx = interface.tx
         if tx.acks_ripe:
@@ -206,8 +209,11 @@ class Transmitter:
         instance = self._instance
         self._ack_round[interface.ifindex] = interface.tx
         if self._ack_timer is None or not self._ack_timer.active:
-            due = instance.process.now + instance.settings.ack_delay
-            self._ack_timer = instance.process.timers.arm(due, self._end_ack_round)
+            now, delay = instance.process.now, instance.settings.ack_delay
+            earliest = now + delay * _ACK_EARLIEST
+            self._ack_timer = instance.process.timers.arm(
+                now + delay, self._end_ack_round, earliest
+            )
         return False
 
     def _end_ack_round(self) -> None:
