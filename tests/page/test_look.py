@@ -49,7 +49,8 @@ class Loaded(TedRouter):
                 busy = {name_of(node)[:2], name_of(end)[:2]} & {"p1", "p3"}
                 load = random.uniform(0.45, 0.97) if busy else random.uniform(0.02, 0.35)
                 self.load(node, NodeId(end), fabrics.RATE * (1 - load), fabrics.RATE)
-        for ends, part in ((("p3-S2", "p3-L3"), 0.25), (("p2-S4", "p2-L2"), 1e-9)):
+        reduced = (("p3-S2", "p3-L3"), 0.25), (("p2-S4", "p2-L2"), 1e-9), (("p1-L1", "p1-S3"), 0.5)
+        for ends, part in reduced:
             a, b = (self.named[name] for name in ends)
             rate = max(fabrics.RATE * part, MIN_CAPACITY)
             self.load(a, b, rate / 2, rate)
