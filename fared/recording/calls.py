@@ -22,7 +22,8 @@ MOST_LINE: Final = 1 << 28
 class SegmentBegun(msgspec.Struct, frozen=True, array_like=True, tag="b"):
     """The first line. ``version`` is that of fared, ``python`` such as ``3.11``.
 
-    ``wall``: seconds since 1970 of the router's ``now``.
+    ``wall``: seconds since 1970 of the router's ``now``. ``continues``: no call is missing between
+    the segment before and this one.
     """
 
     format: str
@@ -31,6 +32,7 @@ class SegmentBegun(msgspec.Struct, frozen=True, array_like=True, tag="b"):
     number: int
     now: float
     wall: float
+    continues: bool = False
 
 
 class NewRouter(msgspec.Struct, frozen=True, array_like=True, tag="n"):

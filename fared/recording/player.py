@@ -128,15 +128,17 @@ class _Player:
         if not isinstance(head, calls.SegmentBegun) or head.format != calls.FORMAT:
             raise RecordingError(f"{segment.file} is no recording ({calls.FORMAT})")
         before = self._played
-        if before is not None and before.segment + 1 != segment.number:
-            self._played = None  # some are missing
+        fresh = before is None or not head.continues or before.segment + 1 != segment.number
         known = list(lines)
         for line in known:
             if isinstance(line, NamedClass):
                 self._name(line)
             elif isinstance(line, calls.NewRouter):
                 self._begin(head, self._new_router(line, head), new=True)
-        if self._played is None:
+                fresh = False
+        if fresh and before is not None and segment.state is None:
+            return  # its first state could not be written
+        if fresh:
             self._begin(head, self._load(segment, head), new=False)
         self.result.segment = segment.number
         for number, step in enumerate(_steps(known), 1):
@@ -150,7 +152,7 @@ class _Player:
         equal = (head.version, head.python) == (__version__, PYTHON)
         before = self._played
         self._played = Played(router, head, new, now=head.now, compared=equal)
-        if before is not None:  # the daemon was started again
+        if before is not None:  # another recording in the same directory
             self._played.call, self._played.events = before.call, before.events
             self._played.raised, self._played.difference = before.raised, before.difference
         self._requests = []

@@ -50,23 +50,30 @@ class Recording:
         ``seed`` is that of its ``random.Random``, ``now`` the time at which it was created,
         ``wall`` the same in seconds since 1970.
         """
-        self.next_segment(now, wall)
+        self._next_segment(now, wall, continues=False)
         self.tape.new_router(router.settings, seed, now)
         self._router = TapedRouter(router, self.tape)
         return self._router
 
     def begin(self, router: Router, now: float, wall: float) -> TapedRouter:
         """Tape a running router; ``keep_state`` must follow before its next call."""
-        self.next_segment(now, wall)
+        self._next_segment(now, wall, continues=False)
         self._router = TapedRouter(router, self.tape)
         return self._router
 
     def next_segment(self, now: float, wall: float) -> None:
         """Write to the next segment from now on."""
+        self._next_segment(now, wall, continues=True)
+
+    def _next_segment(self, now: float, wall: float, *, continues: bool) -> None:
         self.tape.flush()
         number = self.ring.next_segment()
         self.tape.next_file()
-        self.tape.begin(calls.SegmentBegun(calls.FORMAT, __version__, PYTHON, number, now, wall))
+        self.tape.begin(
+            calls.SegmentBegun(
+                calls.FORMAT, __version__, PYTHON, number, now, wall, continues=continues
+            )
+        )
 
     def keep_state(self) -> int:
         """Write the state at the begin of the present segment; return its size in bytes.

@@ -108,6 +108,28 @@ async def test_a_running_router_is_recorded_and_replays(stage: Stage, tmp_path: 
     assert found.size == sum(one.size for one in segments(tmp_path / "r"))
 
 
+async def test_two_recordings_in_one_directory_are_two(stage: Stage, tmp_path: Path):
+    """What the router does between them is in none."""
+    calls = 0
+    for _ in range(2):
+        stage.recorder.begin(tmp_path / "r", None)
+        stage.flap()
+        await stage.recorder.end()
+        stage.flap()
+        found = stage.recorder.look()
+        assert found is not None
+        calls += found.calls
+    played = play(tmp_path / "r")
+    assert (played.difference, played.confirmed, played.segment) == (None, True, 2)
+    assert played.call == calls
+    first, second = segments(tmp_path / "r")
+    assert second.state is not None
+    second.state.unlink()
+    played = play(tmp_path / "r")
+    assert (played.difference, played.confirmed, played.segment) == (None, True, 1)
+    assert first.state is not None
+
+
 async def test_segments_roll_over_and_the_ring_stays_bounded(stage: Stage, tmp_path: Path):
     directory, limit = tmp_path / "r", 200_000
     stage.recorder.begin(directory, limit)
