@@ -187,7 +187,7 @@ class Faults:
         )
 
     def _graceful(self) -> Fault:
-        """OSPF only: IS-IS helps, and does not restart gracefully itself."""
+        """OSPF only: a spine of the IS-IS plane is FRR, which does not help there."""
         able = [plan for plan in self.ours if not plan.isis]
         plan = self.draw.choice(able or self.ours)
         cli = self._node(plan).cli

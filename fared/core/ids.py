@@ -30,11 +30,11 @@ FAMILY_IPV6 = 6
 _BITS = {FAMILY_IPV4: 32, FAMILY_IPV6: 128}
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=2048)
 def dotted(value: int) -> str:
     """Format a 32-bit id: ``0x0AFF0001`` is ``10.255.0.1``.
 
-    The cache takes 2 MB at most: packets with forged ids fill it.
+    The cache takes 0.5 MB at most: packets with forged ids fill it.
     """
     return f"{value >> 24 & 255}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
 
