@@ -28,6 +28,9 @@ from fared.weights.path_capacity import WeightMode
 
 Json = dict[str, Any]
 _NICER = 5
+MOST_ROUTES = 40
+"""Routes that are sent for each root: a leaf of a large fabric may have a thousand that change, of
+64 next hops each."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -97,7 +100,8 @@ def _changed(
     return {
         "root": format_node(root),
         "hostname": before.hostnames.get(root),
-        "routes": found["routes"],
+        "changed": len(found["routes"]),
+        "routes": found["routes"][:MOST_ROUTES],
         "unchanged": found["unchanged"],
     }
 

@@ -181,6 +181,7 @@ def offline(file, root, hostname, changes):
     from click.testing import CliRunner
 
     from fared.cli.main import main
+    from fared.cli.what_if import MOST_ROUTES
 
     words = [word for change in changes for word in ("--" + change).split(" ", 1)]
     command = ["spf", "--lsdb", str(file), "--root", root, "--diff", "--json", *words]
@@ -188,7 +189,8 @@ def offline(file, root, hostname, changes):
     return {
         "root": root,
         "hostname": hostname,
-        "routes": found["routes"],
+        "changed": len(found["routes"]),
+        "routes": found["routes"][:MOST_ROUTES],
         "unchanged": found["unchanged"],
     }
 

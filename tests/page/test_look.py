@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from bench import fabrics
@@ -242,4 +243,27 @@ def test_names_of_neighbors_are_text(tmp_path):
         page.js("fared.choose({ nodes: [...fared.model.nodes.keys()].slice(0, 1) })")
         assert evil in page.text("h2")
         assert page.js("return window.stolen") is None
+        page.check_quiet()
+
+
+def test_a_ring_is_laid_out_by_force(tmp_path):
+    """No tiers: all routers have a place of their own inside the drawing."""
+    size = 9
+    ends = {n: [fabrics.leaf((n + step) % size) for step in (1, -1)] for n in range(size)}
+    blocks = {
+        fabrics.leaf(n): fabrics.make_block(fabrics.leaf(n), far, np.full(2, fabrics.RATE))
+        for n, far in ends.items()
+    }
+    router = TedRouter(blocks, fabrics.leaf(0), lambda node: f"r{node & 255}")
+    with served(router) as base, browser(base, tmp_path) as page:
+        page.open()
+        assert set(page.js("return Object.values(tests.roles())")) == {None}
+        width, height, places = page.js(
+            "const { width, height, plan } = fared.drawing;"
+            "return [width, height, [...plan.places.values()].map(({ x, y }) => [x, y])]"
+        )
+        assert len({(round(x), round(y)) for x, y in places}) == size
+        assert all(0 < x < width and 0 < y < height for x, y in places)
+        page.click("r2")
+        page.until("return tests.rows('#shown').length === 2", "two neighbors")
         page.check_quiet()

@@ -9,10 +9,14 @@ from fared.api.schema.offline import RouteDifference
 
 
 class RootDifference(TypedDict):
-    """The routes of a router that change, as ``fared-cli spf --root ROOT --diff`` prints them."""
+    """The routes of a router that change, as ``fared-cli spf --root ROOT --diff`` prints them.
+
+    ``changed`` counts them; ``routes`` has the first 40.
+    """
 
     root: str
     hostname: str | None
+    changed: int
     routes: list[RouteDifference]
     unchanged: int
 

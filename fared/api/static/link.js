@@ -111,8 +111,9 @@ function answerOf(found) {
       hop.before ? share(hop.before.share) : "none",
       h("strong", {}, hop.after ? share(hop.after.share) : "none"),
     ]));
-    const caption = `${name}: ${count(root.routes.length, "route")} of ${root.routes.length + root.unchanged} would change`;
-    return table(caption, ["Route", "Next hop", ">Before", ">After"], rows);
+    const caption = `${name}: ${count(root.changed, "route")} of ${root.changed + root.unchanged} would change`;
+    const rest = root.changed > MOST ? h("p", { class: "dim" }, `and ${root.changed - MOST} more`) : null;
+    return h("div", { class: "section" }, table(caption, ["Route", "Next hop", ">Before", ">After"], rows), rest);
   });
   const rest = found.omitted.length ? `; no time for ${count(found.omitted.length, "router")}` : "";
   return [...parts, h("p", { class: "dim" }, `${found.changes.map((change) => `--${change}`).join(" ")} · ${found.seconds} s${rest}`)];
