@@ -146,6 +146,31 @@ def test_another_leaf_takes_over_when_the_daemon_of_the_head_crashes(jobs: Jobs)
     jobs.end("headless")
 
 
+def test_a_job_has_a_relay_while_two_leaves_are_weak_at_two_spines(jobs: Jobs):
+    """L2 sends over S2 and L1 to S1; the loss of S2-L1, which only the relay needs, is repaired."""
+    jobs.create("relay")
+    slow = (("S1", "L2"), ("L2", "S1"), ("S2", "L3"), ("L3", "S2"))
+    for a, b in slow:
+        jobs.fabric.shape(a, b, 25e6 / 8)
+    try:
+        wait_for(lambda: weights(jobs, "relay") == [1, 1, 3], 20, lambda: str(jobs.job("relay")))
+        jobs.start("relay", calls=40)
+        jobs.fabric.fail("S2", "L1")
+        results = jobs.results("relay")
+        assert same(results)
+        assert max(result["longest"] for result in results) < WITHIN
+        wait_for(lambda: len(weights(jobs, "relay")) < 3, SHORT, lambda: str(jobs.job("relay")))
+    finally:
+        jobs.fabric.heal("S2", "L1")
+        for a, b in slow:
+            jobs.fabric.shape(a, b, 100e6 / 8)
+    jobs.end("relay")
+
+
+def weights(jobs: Jobs, name: str) -> list[int]:
+    return [tree["weight"] for tree in jobs.job(name)["trees"]]
+
+
 def test_weights_follow_a_changed_rate(jobs: Jobs):
     jobs.create("rates")
     for a, b in (("S1", "L2"), ("L2", "S1")):

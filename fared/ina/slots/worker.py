@@ -43,6 +43,8 @@ from fared.ina.slots.window import Outstanding, RoundTrip, TreeProgress
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
+_SYNC_EVERY = 0.2
+"""Seconds after which the beginning of an epoch is repeated at the latest."""
 ASK_AFTER = 0.25
 """Seconds without a result after which a worker asks for whom the sum waits."""
 
@@ -222,6 +224,8 @@ class WorkerMachine:
         if self._syncing is not None:
             if now >= self._syncing.due:
                 self._again(self._syncing, now)
+                # It is small, and routers learn of an epoch one after the other.
+                self._syncing.due = min(self._syncing.due, now + _SYNC_EVERY)
                 self._send_sync(_wish(self._syncing, now))
             return
         if now < self._due:
