@@ -14,7 +14,7 @@ from fared.ina.plan.planner import plan_job
 from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
 from fared.ina.slots.setup import SetupError
-from fared.ina.slots.window import LEAST_TIMEOUT, RoundTrip
+from fared.ina.slots.window import LEAST_BURST, LEAST_TIMEOUT, RoundTrip
 from fared.ina.slots.worker import WorkerMachine
 from tests.ina.fabrics import both, clos, figure_1, leaf, workers
 from tests.ina.network import InvariantError, VirtualJob, setup_for
@@ -29,7 +29,8 @@ LATE = {"loss": 0.1, "double": 0.6, "delay": (1e-4, 0.2)}
 def figure(**network) -> VirtualJob:
     """The draft's Figure 1 with sums at s1, s2 and the root s5."""
     seed = network.pop("seed", 1)
-    return VirtualJob(setup_for(*figure_1("s1 s2 s5")), seed, **network)
+    window = network.pop("window", 4)
+    return VirtualJob(setup_for(*figure_1("s1 s2 s5"), window=window), seed, **network)
 
 
 def test_without_loss_each_chunk_takes_the_fewest_packets():
@@ -144,6 +145,39 @@ def test_a_window_that_waits_behind_itself_at_a_slow_link_is_not_repeated():
         virtual.call(100)
         virtual.run()
     assert not any(machine.counters["repeated"] for machine in virtual.workers.values())
+
+
+class Stalling(VirtualJob):
+    """What the network carries in the time until ``stalled_until`` arrives after it."""
+
+    stalled_until = 0.0
+
+    def at(self, when, run):
+        super().at(max(when, self.stalled_until), run)
+
+
+def test_while_everything_is_late_a_few_packets_of_a_window_are_repeated():
+    """0.25 s are two timeouts: 4 and 8 packets of the window, not all of it each time."""
+    virtual = Stalling(setup_for(*figure_1("s1 s2 s5"), window=16), 1)
+    virtual.run_for(0.1)
+    virtual.call(40)
+    virtual.run_for(0.0015)
+    virtual.stalled_until = virtual.now + 0.25
+    virtual.run()
+    repeated = [machine.counters["repeated"] for machine in virtual.workers.values()]
+    assert all(0 < count <= 4 + 8 for count in repeated)
+    virtual.stalled_until = 0.0
+    assert {tree.burst for m in virtual.workers.values() for tree in m._trees} == {LEAST_BURST}
+
+
+def test_a_lost_window_is_repeated_in_less_than_half_a_second():
+    virtual = figure(window=16)
+    virtual.run_for(0.1)
+    virtual.loss = 1.0
+    virtual.call(16)
+    virtual.loss, begun = 0.0, virtual.now
+    virtual.run()
+    assert virtual.now - begun < 0.5
 
 
 def test_chunks_are_made_when_they_are_sent_and_no_more_after_a_stop():

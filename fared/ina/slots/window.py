@@ -12,6 +12,9 @@ LEAST_TIMEOUT = 0.05
 """On machines of few cores the scheduling of processes takes milliseconds."""
 MOST_TIMEOUT = 1.0
 FIRST_TIMEOUT = 0.05
+LEAST_BURST = 4
+"""Packets of a tree that are repeated when the timer expires, and twice as many each further time,
+as in slow start (RFC 5681): on an overloaded machine everything is late, and little is lost."""
 _MOST_DOUBLINGS = 8
 _MOST_KEPT = 2
 """Doublings that later packets keep."""
@@ -39,6 +42,8 @@ class TreeProgress:
         self.sent: dict[int, Outstanding] = {}
         self.size = 0
         """Bytes of results."""
+        self.burst = LEAST_BURST
+        """How many packets are repeated when the timer expires."""
         self.heard_at = -math.inf
         """When the last result came."""
         self.leads = False

@@ -38,7 +38,7 @@ from fared.ina.slots.packet import (
     values_of,
 )
 from fared.ina.slots.setup import JobSetup, TreeSetup
-from fared.ina.slots.window import Outstanding, RoundTrip, TreeProgress
+from fared.ina.slots.window import LEAST_BURST, Outstanding, RoundTrip, TreeProgress
 
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
@@ -231,10 +231,19 @@ class WorkerMachine:
         if now < self._due:
             return
         for tree in self._trees:
-            for sequence, entry in tree.sent.items():
-                if now >= entry.due and not tree.puts_off(entry, now):
-                    self._round_trip.expired(now)
+            late = [
+                (sequence, entry)
+                for sequence, entry in tree.sent.items()
+                if now >= entry.due and not tree.puts_off(entry, now)
+            ]
+            for at, (sequence, entry) in enumerate(late):
+                self._round_trip.expired(now)
+                if at < tree.burst:
                     self._repeat(tree, sequence, entry, now)
+                else:
+                    entry.due = now + self._round_trip.timeout(0)
+            if late:
+                tree.burst *= 2
         self._due = self._earliest()
 
     def _repeat(self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float) -> None:
@@ -352,6 +361,7 @@ class WorkerMachine:
     ) -> None:
         if not entry.repeats:
             self._round_trip.measured(now - entry.sent_at)
+            tree.burst = LEAST_BURST
         if next(iter(tree.sent), sequence) >= sequence:
             return  # nothing that was sent before waits
         for other, waiting in list(tree.sent.items()):
