@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from fared.ina.messages import Install, JobEpoch, JobState, TreeState
 from fared.ina.plan.model import BitString, Vertex, members
-from fared.ina.slots.aggregator import Aggregator, TreeSlots
+from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Flag, PacketKind, newer
 from fared.ina.slots.setup import SetupError
+from fared.ina.slots.slot import TreeSlots
 from fared.inad.results import Data, Dissemination, PacketSender
 
 _JOB_ID_AT = slice(4, 8)

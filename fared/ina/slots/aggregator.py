@@ -10,23 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-import numpy as np
-
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import (
     Flag,
     Header,
-    Op,
     PacketKind,
-    Values,
     decode_header,
     encode_header,
-    header_size,
     newer,
-    values_of,
 )
 from fared.ina.slots.setup import JobSetup, TreeRole
+from fared.ina.slots.slot import Slot, TreeSlots
 
 ANSWER_INTERVAL = 0.001
 """Seconds in which one wish for a result is answered once: a quarter of the least timeout."""
@@ -34,7 +29,6 @@ TELLING_INTERVAL = 0.1
 """Seconds in which one slot tells once for whom it waits."""
 _SUMMED = (PacketKind.DATA, PacketKind.SYNC)
 _RESULTS = (PacketKind.RESULT, PacketKind.SYNC_RESULT)
-_OPS = {Op.SUM: np.add, Op.MAX: np.maximum, Op.MIN: np.minimum}
 
 
 class AggregatorPort(Protocol):
@@ -51,88 +45,6 @@ class AggregatorPort(Protocol):
 
     def nack(self, sender: Vertex, data: bytes) -> None:
         """Tell a sender that its epoch is over."""
-
-
-class Slot:
-    """The sum of one chunk, in the packet that will carry it."""
-
-    __slots__ = (
-        "answered",
-        "answered_at",
-        "buffer",
-        "complete",
-        "control",
-        "exponent",
-        "header",
-        "seen",
-        "start",
-        "told_at",
-        "total",
-    )
-
-    def __init__(self, room: int, start: int) -> None:
-        self.buffer = bytearray(start + room)
-        self.start = start
-        self.header: Header | None = None
-        """That of the first packet of the present sequence."""
-        self.total: Values | None = None
-        self.seen = self.answered = 0
-        self.control = self.exponent = 0
-        self.complete = False
-        self.answered_at = self.told_at = 0.0
-
-    def begin(self, header: Header) -> None:
-        """Empty the slot for a sequence."""
-        self.header = header
-        self.seen = self.answered = 0
-        self.complete = False
-
-    def add(self, header: Header, data: bytes | bytearray | memoryview) -> None:
-        """Add the values of a packet, and its bits."""
-        if self.seen == 0:
-            end = self.start + header.size
-            self.buffer[self.start : end] = data[self.start : end]
-            self.total = values_of(header, self.buffer)
-            self.control, self.exponent = header.control, header.exponent
-        else:
-            assert self.total is not None
-            _OPS[header.op](self.total, values_of(header, data), out=self.total)
-            self.control += header.control
-            self.exponent = max(self.exponent, header.exponent)
-        self.seen |= header.bits
-
-    def packet(self, kind: PacketKind, flags: int) -> memoryview:
-        """Return the packet with the sum; the flags of packets do not add up."""
-        assert self.header is not None
-        header = self.header._replace(
-            kind=kind, bits=self.seen, flags=flags, control=self.control, exponent=self.exponent
-        )
-        self.buffer[: self.start] = encode_header(header)
-        return memoryview(self.buffer)[: self.start + header.size]
-
-
-class TreeSlots:
-    """The slots of one tree; ``sync`` is that of the epoch's beginning."""
-
-    def __init__(self, role: TreeRole, setup: JobSetup, versions: int) -> None:
-        self.role = role
-        start = header_size(setup.length)
-        self.entries = [Slot(setup.payload, start) for _ in range(versions * role.window)]
-        self.sync = Slot(setup.payload, start)
-        self.sums = self.size = self.repeated = 0
-        """Sums that were completed, the bytes of their values, and how often they went again."""
-
-    def open_slots(self) -> list[Slot]:
-        """Return the slots with a part of the sum."""
-        entries = (*self.entries, self.sync)
-        return [slot for slot in entries if slot.seen and not slot.complete]
-
-    def waited_for(self) -> BitString:
-        """Return the workers that open slots lack: stragglers."""
-        lacking = 0
-        for slot in self.open_slots():
-            lacking |= self.role.bits & ~slot.seen
-        return lacking
 
 
 class Aggregator:
