@@ -24,6 +24,8 @@ HOSTS = ("h1", "h2", "h3")
 SHORT = 10.0
 WITHIN = 1.0
 """Seconds of the longest call when something fails; undisturbed ones take less than a tenth."""
+OVERLOADED = 3.0
+"""The same while others have the cores: some calls then wait that long for a turn of a process."""
 FAILURES = 20 if os.environ.get("FARED_TEST_SOAK") else 2
 
 
@@ -107,6 +109,12 @@ def same(results: list[dict[str, Any]]) -> bool:
     return len({result["digest"] for result in results}) == 1
 
 
+def hardly_late(results: list[dict[str, Any]]) -> bool:
+    """Whether no call took longer than a failure may delay it."""
+    busy = os.getloadavg()[0] > 4 * (os.cpu_count() or 1)
+    return max(result["longest"] for result in results) < (OVERLOADED if busy else WITHIN)
+
+
 def survive_failures(jobs: Jobs, name: str) -> None:
     """Let links fail, one at a time, in the middle of calls: sums are right, and hardly late."""
     draw, fabric = random.Random(22), jobs.fabric
@@ -122,7 +130,7 @@ def survive_failures(jobs: Jobs, name: str) -> None:
         wait_for(lambda j=one: jobs.job(j)["epoch"] > 1, SHORT, lambda: str(jobs.shown("L1")))
         results = jobs.results(one)
         assert same(results)
-        assert max(result["longest"] for result in results) < WITHIN, (link, results)
+        assert hardly_late(results), (link, results)
         jobs.end(one)
         fabric.heal(*link)
         assert await_paths(fabric, 60.0) is not None
