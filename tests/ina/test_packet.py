@@ -129,7 +129,7 @@ def summed(given: list[np.ndarray], data_type=DataType.INT32) -> tuple[np.ndarra
 @pytest.mark.parametrize(
     ("data_type", "shift", "error"), [(DataType.INT32, 27, 2.1e-8), (DataType.INT16, 11, 1.4e-3)]
 )
-def test_the_error_of_a_sum_of_eight(data_type, shift, error):
+def test_the_error_of_a_sum_of_eight_e14(data_type, shift, error):
     """Half a unit for each worker at most: 3.0e-8 and 2.0e-3 of 2^E."""
     given = parts(8)
     found, exponent = summed(given, data_type)
@@ -140,7 +140,7 @@ def test_the_error_of_a_sum_of_eight(data_type, shift, error):
     assert scaled <= error + rounding
 
 
-def test_sums_are_the_same_bits_in_any_order_which_floats_are_not():
+def test_sums_are_the_same_bits_in_any_order_which_floats_are_not_e14():
     big = [np.array([value], np.float32) for value in (1e8, 1.0, -1e8)]
     assert (big[0] + big[1]) + big[2] != (big[0] + big[2]) + big[1]
     orders = [summed([big[at] for at in order])[0] for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2))]

@@ -64,7 +64,7 @@ def is_sound(network: Capacities, plan: TreePlan) -> bool:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_rates_of_a_damaged_fabric(damage):
+def test_rates_of_a_damaged_fabric_e2(damage):
     changes, stars, star_rate, best, equal, seconds, ring = DAMAGE[damage]
     network, job = clos(changes=changes), workers()
     widths = widths_of(network, job).widths
@@ -81,7 +81,7 @@ def test_rates_of_a_damaged_fabric(damage):
     assert is_sound(network, plan_job(network, job))
 
 
-def test_a_leaf_that_is_weak_at_one_spine_relays_over_another():
+def test_a_leaf_that_is_weak_at_one_spine_relays_over_another_e2():
     network = clos(changes=both(1, 2, 0.25) | both(2, 3, 0.25))
     (relay,) = (rated for rated in plan_job(network, workers()).trees if rated.kind == "relay")
     assert relay.rate == pytest.approx(0.75)
@@ -160,7 +160,7 @@ def test_plans_are_sound_and_never_above_the_cut(seed, mean):
     assert closed <= stars.rate + 1e-6 or closed == pytest.approx(stars.rate)
 
 
-def test_the_tree_of_the_draft_carries_three_copies_over_one_link():
+def test_the_tree_of_the_draft_carries_three_copies_over_one_link_e1():
     """draft-song-ina-00, Figure 1: A-BMs at s1, s7 and the root s6."""
     links = figure_1("s1 s6 s7")[0].links
     parents = {-1: 1, -2: 1, -3: 7, -4: 7, 1: 6, 7: 6}
@@ -178,7 +178,7 @@ def test_the_tree_of_the_draft_carries_three_copies_over_one_link():
     ("adders", "rate", "roots"),
     [("s1 s2 s5", 1.0, {5}), ("s1 s6 s7", 0.5, {1, 7}), ("s1 s2 s3 s4 s5 s6 s7", 1.0, {5})],
 )
-def test_better_trees_for_the_figure_of_the_draft(adders, rate, roots):
+def test_better_trees_for_the_figure_of_the_draft_e1(adders, rate, roots):
     network, job = figure_1(adders)
     plan = best_trees(network, job)
     assert plan.rate == pytest.approx(rate)
@@ -187,7 +187,7 @@ def test_better_trees_for_the_figure_of_the_draft(adders, rate, roots):
     assert plan_job(network, job).rate == pytest.approx(rate)
 
 
-def test_chunks_are_divided_by_smooth_weighted_round_robin():
+def test_chunks_are_divided_by_smooth_weighted_round_robin_e3():
     assert stripe_weights([0.25e9, 1e9, 1e9, 1e9]) == (1, 4, 4, 4)
     assert one_round((1, 4, 4, 4)) == (1, 2, 3, 0, 1, 2, 3, 1, 2, 3, 1, 2, 3)
     assert list(islice(rounds((0, 0)), 3)) == []
@@ -203,7 +203,7 @@ def test_every_part_of_the_array_is_divided_by_weight(weights):
             assert far - near <= 2 * sum(weights) / weight
 
 
-def test_who_can_sum_decides_the_rate():
+def test_who_can_sum_decides_the_rate_e4():
     """Two workers a leaf: with sums in spines alone each stream goes up by itself."""
     job = workers(8, each=2)
     everywhere = clos()
@@ -216,7 +216,7 @@ def test_who_can_sum_decides_the_rate():
     assert best_trees(leaves, workers(3)).rate == pytest.approx(1.5)
 
 
-def test_summing_rate_and_memory_limit_the_trees():
+def test_summing_rate_and_memory_limit_the_trees_e5():
     network = clos()
     slow = Capacities(network.links, network.adders, summing={1: 4.0})
     assert plan_job(slow, workers()).rate == pytest.approx(3 + 4.0 / 8)
@@ -226,7 +226,7 @@ def test_summing_rate_and_memory_limit_the_trees():
     assert 3.5 < best_stars_and_relays(slow, workers()).rate < 4
 
 
-def test_jobs_on_the_same_leaves_share_fairly_and_use_different_spines():
+def test_jobs_on_the_same_leaves_share_fairly_and_use_different_spines_e6():
     jobs = [workers(), workers()]
     jobs[1] = SummingJob("other", {i + 8: at for i, at in jobs[1].workers.items()})
     plans = plan_jobs(clos(), jobs)
@@ -284,7 +284,7 @@ def five_stages() -> tuple[Capacities, SummingJob]:
     return Capacities(links, frozenset(adders)), job
 
 
-def test_five_stages_have_a_star_for_each_super_spine():
+def test_five_stages_have_a_star_for_each_super_spine_e7():
     """A plane carries min(weakest leaf, sum over its super-spines of the weakest PoD)."""
     network, job = five_stages()
     plan = plan_job(network, job)
@@ -297,7 +297,7 @@ def test_five_stages_have_a_star_for_each_super_spine():
     assert {rated.tree.root for rated in inside.trees} == {12, 13}
 
 
-def test_times_of_rings_servers_and_aggregation():
+def test_times_of_rings_servers_and_aggregation_e8():
     alpha, rate, size = 1e-3, 100e6 / 8, 65536
     assert ring_seconds(8, size, rate, alpha) == pytest.approx(23.2e-3, abs=5e-5)
     assert aggregation_seconds(size, rate, alpha) == pytest.approx(7.2e-3, abs=5e-5)
@@ -305,7 +305,7 @@ def test_times_of_rings_servers_and_aggregation():
     assert times == pytest.approx([1.75, 1.273, 1], abs=5e-4)
 
 
-def test_bytes_on_the_uplinks_of_a_leaf():
+def test_bytes_on_the_uplinks_of_a_leaf_e9():
     size = 16e6
     plan = plan_job(clos(), workers())
     scale = size / plan.rate

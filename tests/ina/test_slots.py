@@ -33,7 +33,7 @@ def figure(**network) -> VirtualJob:
     return VirtualJob(setup_for(*figure_1("s1 s2 s5"), window=window), seed, **network)
 
 
-def test_without_loss_each_chunk_takes_the_fewest_packets():
+def test_without_loss_each_chunk_takes_the_fewest_packets_e13():
     """Four up from workers, two sums of inner routers, four results."""
     job = figure()
     job.run_for(0.1)
@@ -45,7 +45,7 @@ def test_without_loss_each_chunk_takes_the_fewest_packets():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_worker_gets_every_sum_once_over_a_rough_network(seed):
+def test_every_worker_gets_every_sum_once_over_a_rough_network_e13(seed):
     job = figure(seed=seed, **ROUGH)
     job.call(60, slack=0.05)
     job.run(600)

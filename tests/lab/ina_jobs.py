@@ -20,7 +20,6 @@ from fared.lab.waiting import await_paths
 from tests.waiting import wait_for
 
 PROGRAM = Path(__file__).parents[1] / "ina" / "worker_program.py"
-HOSTS = ("h1", "h2", "h3")
 SHORT = 10.0
 WITHIN = 1.0
 """Seconds of the longest call when something fails; undisturbed ones take less than a tenth."""
@@ -34,6 +33,8 @@ class Jobs:
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
+        self.hosts = tuple(host.name for host in fabric.plan.hosts)
+        self._summing = sum(router.node.ina for router in fabric.plan.routers)
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def shown(self, router: str) -> dict[str, Any]:
@@ -44,31 +45,37 @@ class Jobs:
 
     def create(self, name: str) -> None:
         plan = self.fabric.plan
-        wait_for(lambda: len(self.shown("L1")["routers"]) == 5, 20, "all routers sum")
-        addresses = [str(plan.leaf_of(host)[1].peer_address) for host in HOSTS]
+        wait_for(lambda: len(self.shown("L1")["routers"]) == self._summing, 20, "all routers sum")
+        addresses = [str(plan.leaf_of(host)[1].peer_address) for host in self.hosts]
         self.fabric.node("L1").cli("ina", "create", name, "--workers", ",".join(addresses))
 
     def start(self, name: str, **given: object) -> list[subprocess.Popen[bytes]]:
         """Start all workers; they make calls until ``calls`` are done."""
-        for rank, host in enumerate(HOSTS):
-            task = {"job": name, "rank": rank, "size": 3, "calls": 40, "elements": 200_000}
+        for rank, host in enumerate(self.hosts):
+            task = {
+                "job": name,
+                "rank": rank,
+                "size": len(self.hosts),
+                "calls": 40,
+                "elements": 200_000,
+            }
             text = json.dumps(task | {"kind": "int", "timeout": 20.0} | given)
             node = self.fabric.node(host)
             node.directory.mkdir(parents=True, exist_ok=True)
             log = self.log(name, host)
             self._workers.append(node.netns.start([sys.executable, str(PROGRAM), text], log))
         wait_for(lambda: all(self.lines(name)), 20, lambda: self.told(name))
-        return self._workers[-3:]
+        return self._workers[-len(self.hosts) :]
 
     def log(self, name: str, host: str) -> Path:
         return self.fabric.node(host).directory / f"{name}.log"
 
     def lines(self, name: str) -> list[list[dict[str, Any]]]:
-        texts = [self.log(name, host).read_text().splitlines() for host in HOSTS]
+        texts = [self.log(name, host).read_text().splitlines() for host in self.hosts]
         return [[json.loads(line) for line in text if line[:1] == "{"] for text in texts]
 
     def told(self, name: str) -> str:
-        return "\n".join(self.log(name, host).read_text() for host in HOSTS)
+        return "\n".join(self.log(name, host).read_text() for host in self.hosts)
 
     def results(self, name: str, seconds: float = 60.0) -> list[dict[str, Any]]:
         wait_for(
