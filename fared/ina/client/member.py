@@ -37,7 +37,6 @@ from fared.ina.messages import (
 )
 from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
-from fared.ina.slots.ring import HOSTS
 from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
 
@@ -366,7 +365,7 @@ class WorkerMember:
 
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet; what cannot be sent is repeated."""
-        if parent >= HOSTS:
+        if not self.job.setup.trees:
             assert self._ring is not None
             self._ring.put(header + values.tobytes(), time.monotonic())
             return

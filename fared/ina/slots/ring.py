@@ -25,7 +25,10 @@ from fared.ina.slots.packet import Flag, PacketKind, decode_header, encode_heade
 from fared.ina.slots.setup import JobSetup, TreeSetup
 
 HOSTS: Final = 1 << 60
-"""The VAT node at the host of BFR-id i is vertex ``HOSTS`` + i; routers have smaller ids."""
+"""The VAT node at the host of BFR-id i is vertex ``HOSTS`` + i.
+
+A chain has no routers, whose ids may be as large: those of IS-IS are.
+"""
 _MOST_CHAINS: Final = 16
 _WINDOW: Final = 8
 _UP, _DOWN = 0, 1
