@@ -988,9 +988,9 @@ LOG: Json = {
             "time": NOW - 133,
             "level": "warning",
             "event": "neighbor-changed",
-            "fields": {"interface": "swp1", "from": "Full", "to": "Down"},
+            "fields": {"interface": "swp1", "previous": "Full", "state": "Down"},
         },
-        {"time": NOW - 12, "level": "info", "event": "fib-programmed", "fields": {"routes": 1}},
+        {"time": NOW - 12, "level": "info", "event": "reloaded", "fields": {"changes": 1}},
     ],
 }
 

@@ -41,7 +41,7 @@ def test_a_page_has_links_weights_and_events():
     assert "Links  2 of 3 up" in text
     assert any(line.startswith("swp1  spine1      Full") and "88%" in line for line in lines)
     assert "10.0.2.0/24  ▃███  spine1 7.7%  spine2 30.8%" in text
-    assert "neighbor-changed interface=swp1 from=Full to=Down" in text
+    assert "neighbor-changed interface=swp1 previous=Full state=Down" in text
 
 
 def test_equal_weights_are_not_listed():
