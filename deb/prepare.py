@@ -12,12 +12,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # as a program, this module finds its neighbors
 
-from deb import build  # noqa: E402
+from deb import build, contents  # noqa: E402
 
 OUT = ROOT / "build" / "deb-test"
 OLD, NEW = "0.1.0", "0.1.1~test"
 CLEAN = OUT / "debian-12.tar"
-_INCLUDED = "systemd,iproute2,python3,python3-click,python3-h11,python3-yaml,python3-dpkt"
+_INCLUDED = ",".join(
+    (
+        "systemd",
+        "iproute2",
+        "python3",
+        *contents.DEBIAN.values(),
+        *contents.DEBIAN_TOOLS.values(),
+    )
+)
 """What the packages depend on, and a supervisor."""
 
 

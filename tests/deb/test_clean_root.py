@@ -37,6 +37,7 @@ pytestmark = [
 TOPOLOGY = """
 name: packages
 topology:
+  defaults: {labels: {fared-lab.protocol: PROTOCOL}}
   groups: {router: {labels: {fared-lab.kind: fared}}}
   nodes:
     {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
@@ -155,17 +156,17 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
-def fabric(tmp_path: Path) -> Iterator[Fabric]:
+@pytest.fixture(params=["ospf", "isis"])
+def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fabric]:
     """A small fabric with graceful restart, in which L1 has no daemon any more."""
     path = tmp_path / "packages.clab.yml"
-    path.write_text(TOPOLOGY)
+    path.write_text(TOPOLOGY.replace("PROTOCOL", request.param))
     with Fabric.from_file(path, directory=tmp_path / "state") as running:
         assert await_paths(running, 30) is not None
         for plan in running.plan.routers:
             file = running.node(plan.name).directory / "fared.yaml"
             config = yaml.safe_load(file.read_text())
-            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
+            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
             file.write_text(yaml.safe_dump(config))
             running.node(plan.name).cli("config", "reload")
         running.stop_node("L1")
