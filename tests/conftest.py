@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,11 +25,13 @@ _PEERS = {"FRR": "/usr/lib/frr/zebra", "BIRD": "bird"}
 
 
 def pytest_configure() -> None:
-    """Let the programs under test cache bytecode, as installed ones do; set no deadline.
+    """Let the programs under test cache bytecode, and end by Ctrl-C; set no deadline.
 
     Where the environment forbids the cache, each of hundreds of daemons compiles its modules.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # a parent in the background may ignore SIGINT, which the programs under test would inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # The time per example depends on the load of the machine.
     settings.register_profile("fared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fared")

@@ -239,12 +239,13 @@ async def test_a_fork_that_takes_too_long_is_killed_at_the_end(
         return int(bool(asyncio.run(asyncio.sleep(FOREVER))))
 
     monkeypatch.setattr(Recording, "keep_state", wait)
+    before = set(children())  # other tests of this process may have left some
     stage.recorder.begin(tmp_path / "r", None)
     await stage.recorder.end(within=0.2)
     found = stage.recorder.look()
     assert found is not None
     assert "exit code -9" in found.failure
-    assert children() == []
+    assert set(children()) <= before
 
 
 async def test_a_directory_that_cannot_be_written_is_refused(stage: Stage, tmp_path: Path):
