@@ -164,11 +164,13 @@ def test_a_ring_gives_the_bits_of_a_tree(fabric, kind):
     assert len(digests) == 1
 
 
-def test_calls_go_on_over_a_ring_and_then_over_a_tree_again(fabric):
-    """The root is killed; the job has no tree until it starts again."""
+def test_calls_go_on_over_a_ring_and_then_over_a_tree_again(fabric, tmp_path):
+    """The root is killed; the job has no tree until it starts again, in the middle of call 60."""
+    release = tmp_path / "release"
+    held = {"held": [60, 3], "release": str(release)}
     fabric.install(job("between", 50))
     for rank in range(4):
-        fabric.start_worker("between", rank, calls=80, elements=50_000)
+        fabric.start_worker("between", rank, calls=80, elements=50_000, **held)
     wait_for(lambda: all(fabric.lines("between", rank) for rank in range(4)), 30, "all joined")
     root = next(p for p in fabric.processes if p.args[4] == loopback(ROOT) and p.poll() is None)
     root.send_signal(signal.SIGKILL)
@@ -183,6 +185,7 @@ def test_calls_go_on_over_a_ring_and_then_over_a_tree_again(fabric):
     )
     fabric.start_router(ROOT)
     fabric.install(job("between", 50, epoch=3))
+    release.touch()
     results = fabric.results("between", 90)
     assert same(results)
     assert {result["epoch"] for result in results} == {3}

@@ -1,7 +1,8 @@
 """A worker process of a test: the same calls at all ranks, every sum compared with the true one.
 
 ``python worker_program.py '{"job": ..., "rank": ..., ...}'`` prints one JSON line: a digest of all
-results, or the error.
+results, or the error. ``silent`` is the call and rank at which a worker falls silent, ``held``
+where it waits until the file ``release`` exists, while the others are in the middle of that call.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +30,14 @@ def tell(line: dict) -> None:
     sys.stdout.flush()
 
 
+def wait_for_file(path: Path, seconds: float) -> None:
+    """Return when the file exists; a script, this cannot import ``tests.waiting``."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"no {path}"
+        time.sleep(0.01)
+
+
 def work(given: dict) -> dict:
     digest = hashlib.sha256()
     made = {key: given[key] for key in ("gateway", "timeout") if key in given}
@@ -40,6 +50,8 @@ def work(given: dict) -> dict:
             mine = parts[given["rank"]]
             if [call, given["rank"]] == given.get("silent"):
                 time.sleep(3600)
+            if [call, given["rank"]] == given.get("held"):
+                wait_for_file(Path(given["release"]), 60)
             longest = max(longest, group.allreduce(mine).seconds)
             if given["kind"] == "int":
                 assert np.array_equal(mine, exact), f"call {call}: not the sum"
