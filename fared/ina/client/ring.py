@@ -6,82 +6,17 @@ ended is told by its router. Only the worker before may connect, from the addres
 
 from __future__ import annotations
 
-import contextlib
 import selectors
 import socket
-import struct
 from collections import Counter, deque
 from collections.abc import Callable
 
+from fared.ina.frames import FrameConnection
 from fared.ina.messages import JobEpoch
 from fared.ina.slots.ring import RingPlace, next_in_ring, previous_in_ring, ring_of
 from fared.ina.slots.setup import JobSetup
 
 _RETRY = 0.2
-_READ = 1 << 18
-_LENGTH = struct.Struct("!I")
-_MOST_FRAME = 1 << 17
-_MOST_QUEUED = 64 << 20
-
-
-class FrameConnection:
-    """A TCP connection of frames that never blocks; ``closed`` once it has ended."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock, self.closed = sock, False
-        self._read = bytearray()
-        self._unsent = bytearray()
-
-    @property
-    def blocked(self) -> bool:
-        """Whether something waits to be sent."""
-        return bool(self._unsent)
-
-    def send(self, frame: bytes) -> None:
-        """Queue a frame and send as much as possible."""
-        if len(self._unsent) > _MOST_QUEUED:
-            self.closed = True
-            return
-        self._unsent += _LENGTH.pack(len(frame)) + frame
-        self.flush()
-
-    def flush(self) -> None:
-        """Send what waits."""
-        with contextlib.suppress(BlockingIOError):
-            try:
-                del self._unsent[: self.sock.send(self._unsent)]
-            except BlockingIOError:
-                raise
-            except OSError:
-                self.closed = True
-
-    def frames(self) -> list[memoryview]:
-        """Read what is there; return whole frames."""
-        try:
-            data = self.sock.recv(_READ)
-        except BlockingIOError:
-            return []
-        except OSError:
-            data = b""
-        if not data:
-            self.closed = True
-            return []
-        self._read += data
-        whole, at, found = memoryview(bytes(self._read)), 0, list[memoryview]()
-        while len(whole) - at >= _LENGTH.size:
-            (size,) = _LENGTH.unpack_from(whole, at)
-            if size > _MOST_FRAME:
-                self.closed = True
-                break
-            if len(whole) - at - _LENGTH.size < size:
-                break
-            at += _LENGTH.size
-            found.append(whole[at : at + size])
-            at += size
-        del self._read[:at]
-        return found
 
 
 class WorkerRing:
