@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import decode_header
 from fared.ina.slots.setup import JobSetup, setup_of
 from fared.ina.slots.worker import WorkerMachine
+from tests.ina.clock import VirtualClock
 
 LENGTH = 64
 PAYLOAD = 64
@@ -60,7 +60,7 @@ class _WorkerPort:
         self._network.told.append((self._bfr_id, bits))
 
 
-class VirtualJob:
+class VirtualJob(VirtualClock):
     """All machines of a job. ``truth`` are the exact sums; every result is compared with them."""
 
     def __init__(
@@ -74,10 +74,10 @@ class VirtualJob:
         router: Callable[..., Aggregator] = Aggregator,
         worker: Callable[..., WorkerMachine] = WorkerMachine,
     ) -> None:
+        super().__init__()
         self.rng = random.Random(seed)
         self.setup, self.loss, self.double, self.delay = setup, loss, double, delay
-        self.now, self.packets, self._count = 0.0, 0, 0
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self.packets = 0
         self._router = router
         self.routers: dict[int, Aggregator] = {}
         self.dead: set[int] = set()
@@ -94,9 +94,8 @@ class VirtualJob:
 
     # -- the network --------------------------------------------------------------------------
 
-    def at(self, when: float, run: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (when, self._count, run))
+    def machines(self) -> dict[int, WorkerMachine]:
+        return self.workers
 
     def send(self, source: int, target: int, data: bytes) -> None:
         if source in self.dead:
@@ -173,38 +172,14 @@ class VirtualJob:
 
     def run(self, seconds: float = 60.0) -> None:
         """Run until all workers have all results. Raises InvariantError if that takes longer."""
-        end = self.now + seconds
-        while not self.finished:
-            if not self._step(end):
-                behind = {b: m.next for b, m in self.workers.items()}
-                raise InvariantError(f"no end after {seconds} s: {behind} of {len(self.truth)}")
-
-    def run_for(self, seconds: float) -> None:
-        end = self.now + seconds
-        while self._step(end):
-            pass
-        self.now = end
+        if not self.run_for(seconds, lambda: self.finished):
+            behind = {b: m.next for b, m in self.workers.items()}
+            raise InvariantError(f"no end after {seconds} s: {behind} of {len(self.truth)}")
 
     @property
     def finished(self) -> bool:
         wanted = len(self.truth)
         return all(machine.next == wanted for machine in self.workers.values())
-
-    def _step(self, end: float) -> bool:
-        """One event: a packet, or the earliest timer of a worker; False if none is before end."""
-        due = [(m.deadline(), b) for b, m in self.workers.items()]
-        timers = [(when, b) for when, b in due if when is not None]
-        timer = min(timers, default=(float("inf"), 0))
-        event = self._events[0][0] if self._events else float("inf")
-        if min(timer[0], event) > end:
-            return False
-        if event <= timer[0]:
-            self.now, _, run = heapq.heappop(self._events)
-            run()
-        else:
-            self.now = max(self.now, timer[0])
-            self.workers[timer[1]].tick(self.now)
-        return True
 
 
 def setup_for(

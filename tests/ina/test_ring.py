@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import random
 from collections.abc import Callable
 
@@ -15,6 +13,7 @@ from fared.ina.slots.packet import Header, PacketKind, encode_header
 from fared.ina.slots.ring import HOSTS, RingPlace, next_in_ring, previous_in_ring, ring_of
 from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
+from tests.ina.clock import VirtualClock
 from tests.ina.fabrics import clos, workers
 from tests.ina.network import LENGTH, PAYLOAD, VALUES, VirtualJob, setup_for
 
@@ -59,13 +58,13 @@ class _Host:
         self.told.append(bits)
 
 
-class Ring:
+class Ring(VirtualClock):
     """All hosts; frames of a link arrive in order, and what is on its way is lost if it breaks."""
 
     def __init__(self, count: int, seed: int = 1) -> None:
-        self.now, self.frames = 0.0, 0
-        self._rng, self._numbers = random.Random(seed), itertools.count()
-        self._events: list[tuple[float, int, Callable[[], object]]] = []
+        super().__init__()
+        self.frames = 0
+        self._rng = random.Random(seed)
         self._last: dict[int, float] = {}
         self._unbroken: dict[int, int] = {}
         self.hosts = {bfr_id: _Host(self, bfr_id) for bfr_id in range(1, count + 1)}
@@ -79,8 +78,11 @@ class Ring:
         for host in self.hosts.values():
             host.machine.install(setup, self.now)
 
+    def machines(self) -> dict[int, WorkerMachine]:
+        return {at: host.machine for at, host in self.hosts.items() if at not in self.frozen}
+
     def soon(self, seconds: float, run: Callable[[], object]) -> None:
-        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), run))
+        self.at(self.now + seconds, run)
 
     def forward(self, source: int, frame: bytes) -> None:
         self.frames += 1
@@ -109,26 +111,6 @@ class Ring:
                 self.hosts[bfr_id].machine.put(chunk)
             self.hosts[bfr_id].machine.pump(self.now)
 
-    def run(self, seconds: float, until: Callable[[], bool]) -> bool:
-        end = self.now + seconds
-        while not until():
-            dues = [
-                (due, bfr_id)
-                for bfr_id, host in self.hosts.items()
-                if bfr_id not in self.frozen and (due := host.machine.deadline()) is not None
-            ]
-            timer = min(dues, default=(float("inf"), 0))
-            event = self._events[0][0] if self._events else float("inf")
-            if min(timer[0], event) > end:
-                return False
-            if event <= timer[0]:
-                self.now, _, run = heapq.heappop(self._events)
-                run()
-            else:
-                self.now = max(self.now, timer[0])
-                self.hosts[timer[1]].machine.tick(self.now)
-        return True
-
     def done(self, chunks: int) -> Callable[[], bool]:
         return lambda: all(host.machine.next == chunks for host in self.hosts.values())
 
@@ -149,17 +131,17 @@ def sums(values: dict[int, list[np.ndarray]]) -> dict[int, bytes]:
 def test_all_workers_get_all_sums_over_a_ring(count):
     ring, values = Ring(count), numbers(count, 30)
     ring.put(values)
-    assert ring.run(60, ring.done(30))
+    assert ring.run_for(60, ring.done(30))
     assert all(host.results == sums(values) for host in ring.hosts.values())
 
 
 def test_each_chunk_takes_two_passes_around_the_ring_and_no_more():
     """A partial sum over n - 1 links, the sum over n - 1 links; beside them the SYNC of 8 bytes."""
     ring = Ring(8)
-    ring.run(1, lambda: False)
+    ring.run_for(1)
     before = ring.frames
     ring.put(numbers(8, 100))
-    assert ring.run(60, ring.done(100))
+    assert ring.run_for(60, ring.done(100))
     repeated = sum(host.machine.counters["repeated"] for host in ring.hosts.values())
     assert repeated == 0
     assert ring.frames - before == 100 * 2 * 7
@@ -171,9 +153,9 @@ def test_what_is_lost_with_a_connection_is_repeated(seed):
     ring.put(values)
     rng = random.Random(seed)
     for _ in range(6):
-        ring.run(0.02, ring.done(60))
+        ring.run_for(0.02, ring.done(60))
         ring.break_link(rng.randrange(1, 6))
-    assert ring.run(60, ring.done(60))
+    assert ring.run_for(60, ring.done(60))
     assert all(host.results == sums(values) for host in ring.hosts.values())
 
 
@@ -181,12 +163,12 @@ def test_what_is_lost_with_a_connection_is_repeated(seed):
 def test_a_worker_that_is_frozen_is_known_to_all_others(chunks):
     """Each place tells whose values it has not seen; the frozen worker is in all of them."""
     ring = Ring(6)
-    ring.run(1, lambda: False)
+    ring.run_for(1)
     ring.frozen.add(4)
     values = numbers(6, chunks)
     del values[4]
     ring.put(values)
-    assert not ring.run(5, lambda: False)
+    assert not ring.run_for(5)
     for bfr_id in (1, 2, 3, 5, 6):
         told = ring.hosts[bfr_id].told
         common = (1 << 6) - 1
@@ -201,7 +183,7 @@ def test_a_worker_that_computes_is_told_by_its_own_place():
     values = numbers(4, 5)
     del values[2]
     ring.put(values)
-    assert not ring.run(3, lambda: False)
+    assert not ring.run_for(3)
     assert all(bits_of([2]) in ring.hosts[bfr_id].told for bfr_id in (1, 3, 4))
 
 
@@ -217,7 +199,7 @@ def test_a_tree_gives_the_bits_of_a_ring_that_goes_on_where_it_ended():
         host = ring.hosts[bfr_id]
         host.machine, machine._port = machine, host
     ring.begin(ring_of(job(4, epoch=2)))
-    assert ring.run(60, ring.done(50))
+    assert ring.run_for(60, ring.done(50))
     assert {len(host.results) + behind[bfr_id] for bfr_id, host in ring.hosts.items()} >= {50}
     for host in ring.hosts.values():
         assert all(network.truth[at].tobytes() == found for at, found in host.results.items())
