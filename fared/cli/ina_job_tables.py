@@ -108,6 +108,8 @@ def _local(here: Json | None) -> list[tuple[str, Cell]]:
     rows: list[tuple[str, Cell]] = []
     if here["trees"]:
         slots = f"{here['open_slots']} of {here['slots']} open, in {count(here['trees'], 'tree')}"
+        if here["open_slots"]:
+            slots += f", the oldest for {human.duration(here['wait'])}"
         rows.append(("Slots here", slots))
     told = [f"{name} {number}" for name, number in sorted(here["counters"].items())]
     if told:

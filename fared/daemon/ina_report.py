@@ -147,6 +147,7 @@ class _AggregationReport:
             "slots": told.slots,
             "open_slots": told.open_slots,
             "waits_for": self._ranks_of(told.waited_for),
+            "wait": told.wait,
             "counters": told.counters,
             "workers": {str(worker.rank): worker.state for worker in told.workers},
         }

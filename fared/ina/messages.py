@@ -151,7 +151,10 @@ class TreeState(msgspec.Struct, frozen=True):
 
 
 class JobState(msgspec.Struct, frozen=True):
-    """What ``fared-ina`` knows of a job. ``waited_for`` are BFR-ids that slots lack."""
+    """What ``fared-ina`` knows of a job. ``waited_for`` are BFR-ids that slots lack.
+
+    ``wait``: seconds for which the oldest of these slots has waited.
+    """
 
     name: str
     job_id: int
@@ -166,6 +169,7 @@ class JobState(msgspec.Struct, frozen=True):
     counters: dict[str, int]
     workers: list[WorkerState]
     per_tree: list[TreeState] = []
+    wait: float = 0.0
 
 
 class InaState(msgspec.Struct, frozen=True, tag="state"):

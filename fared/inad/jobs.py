@@ -166,7 +166,7 @@ class Jobs:
             running.receive(source, data, now)
 
 
-def state_of(running: RunningJob) -> JobState:
+def state_of(running: RunningJob, now: float) -> JobState:
     """Return what operators see of a job, without its workers."""
     job, machine = running.current, running.aggregator
     roles = job.setup.roles(running.node)
@@ -180,6 +180,7 @@ def state_of(running: RunningJob) -> JobState:
         slots=sum(2 * role.window + 1 for role in roles),
         open_slots=machine.open_slots(),
         waited_for=machine.waited_for(),
+        wait=machine.wait(now),
         counters=dict(machine.counters),
         workers=[],
         per_tree=[_tree_state(tree) for tree in machine.trees],

@@ -289,7 +289,9 @@ class InaProcess:
             job_limit=settings.jobs,
             counters=dict(self.counters + self.jobs.counters),
             jobs=[
-                msgspec.structs.replace(state_of(run), workers=self.guests.states(run))
+                msgspec.structs.replace(
+                    state_of(run, self._clock()), workers=self.guests.states(run)
+                )
                 for run in self.jobs.all.values()
             ],
         )

@@ -953,6 +953,7 @@ INA: Json = {
                 slots=33,
                 open_slots=5,
                 waits_for=[1],
+                wait=1.25,
                 counters={"added": 120_630, "duplicate": 3},
                 workers={"0": "joined", "1": "absent", "2": "absent"},
             ),

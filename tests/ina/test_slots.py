@@ -540,3 +540,14 @@ def test_all_whose_values_are_here_are_told_for_whom_the_root_waits():
         for bfr_id in (1, 2):
             root.receive(-bfr_id, packet(bfr_id, flags), 10.0)
     assert port.sent == [(0b011, PacketKind.LACKING)]
+
+
+def test_the_oldest_open_slot_tells_for_how_long_a_router_waits():
+    made, port = router(1)
+    assert made.wait(5.0) == 0.0
+    made.receive(-1, packet(0b01), 5.0)
+    made.receive(-1, packet(0b01, flags=Flag.AGAIN), 6.0)
+    assert made.wait(7.5) == 2.5
+    made.receive(-2, packet(0b10), 8.0)
+    assert port.sent
+    assert made.wait(9.0) == 0.0

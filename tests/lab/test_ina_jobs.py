@@ -85,6 +85,10 @@ def test_show_ina_job_tells_rates_and_for_whom_routers_wait(jobs: Jobs):
     assert "Waits for     rank 2" in text or "Waits for  rank 2" in text, text
     assert metric(jobs, "L1", 'ina_repeated_total{job="waits"}') > 0
     assert metric(jobs, "S1", 'ina_waits_for{job="waits"}') == 1
+    waited = metric(jobs, "S1", 'ina_wait_seconds{job="waits"}')
+    wait_for(
+        lambda: metric(jobs, "S1", 'ina_wait_seconds{job="waits"}') > waited > 0, SHORT, "it waits"
+    )
     jobs.end("waits")
 
 

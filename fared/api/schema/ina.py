@@ -101,7 +101,10 @@ class InaNoRoot(TypedDict):
 
 
 class InaHere(TypedDict):
-    """What ``fared-ina`` of this router tells of a job; ``workers`` has the state of each rank."""
+    """What ``fared-ina`` of this router tells of a job; ``workers`` has the state of each rank.
+
+    ``wait``: seconds for which the oldest open slot has waited for ``waits_for``.
+    """
 
     epoch: int
     trees: int
@@ -109,6 +112,7 @@ class InaHere(TypedDict):
     slots: int
     open_slots: int
     waits_for: list[int]
+    wait: float
     counters: dict[str, int]
     workers: dict[str, str]
 

@@ -148,14 +148,14 @@ class Aggregator:
             self.counters["foreign"] += 1
             return
         slot = self._slot(tree, header)
-        if self._fits(slot, header):
+        if self._fits(slot, header, now):
             self._add(tree, slot, header, data, now)
 
-    def _fits(self, slot: Slot, header: Header) -> bool:
+    def _fits(self, slot: Slot, header: Header, now: float) -> bool:
         """Whether the slot is of this sequence; a newer sequence empties it."""
         held = slot.header
         if held is None or newer(header.sequence, held.sequence, 32):
-            slot.begin(header)
+            slot.begin(header, now)
         elif held.sequence != header.sequence:
             self.counters["stale"] += 1  # everybody has that result
             return False
@@ -250,3 +250,8 @@ class Aggregator:
     def open_slots(self) -> int:
         """Return how many slots have a part of the sum."""
         return sum(len(tree.open_slots()) for tree in self._trees.values())
+
+    def wait(self, now: float) -> float:
+        """Return for how many seconds the oldest open slot has waited; 0 if none is open."""
+        begun = (slot.begun_at for tree in self._trees.values() for slot in tree.open_slots())
+        return max(0.0, now - min(begun, default=now))

@@ -25,6 +25,7 @@ class Slot:
     __slots__ = (
         "answered",
         "answered_at",
+        "begun_at",
         "buffer",
         "complete",
         "control",
@@ -45,10 +46,11 @@ class Slot:
         self.seen = self.answered = 0
         self.control = self.exponent = 0
         self.complete = False
-        self.answered_at = self.told_at = 0.0
+        self.answered_at = self.told_at = self.begun_at = 0.0
 
-    def begin(self, header: Header) -> None:
+    def begin(self, header: Header, now: float) -> None:
         """Empty the slot for a sequence."""
+        self.begun_at = now
         self.header = header
         self.seen = self.answered = 0
         self.complete = False

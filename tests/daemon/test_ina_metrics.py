@@ -1,0 +1,38 @@
+"""Metrics of in-network aggregation: those of the documentation, with values of the document."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+from fared.daemon.metrics import _aggregation
+from tests.api.documents import INA
+
+PAGE = Path(__file__).parents[2] / "docs" / "ina.md"
+
+
+def found(document: object) -> dict[tuple[str, ...], float]:
+    families = _aggregation(SimpleNamespace(ina=lambda explain: document))
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_each_metric_of_the_documentation_is_there_and_no_other():
+    told = set(re.findall(r"`(fared_ina_[a-z_]+)`", PAGE.read_text()))
+    assert {name for name, *_ in found(INA)} == told
+
+
+def test_metrics_tell_for_how_long_a_job_waits_and_for_how_many():
+    values = found(INA)
+    assert values["fared_ina_wait_seconds", "train"] == 1.25
+    assert values["fared_ina_waits_for", "train"] == 1
+    assert values["fared_ina_slots", "train", "open"] == 5
+    assert values["fared_ina_duplicates_total", "train"] == 3
+
+
+def test_there_are_none_where_aggregation_does_not_run():
+    assert not found(None)
