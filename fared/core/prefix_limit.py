@@ -24,26 +24,21 @@ Listed = TypeVar("Listed", bound=Hashable)
 
 
 class _Used:
-    """The prefixes in use, by LSA or LSP and by originator."""
+    """The prefixes in use, by originator."""
 
     def __init__(self) -> None:
         self.originators = Originators()
-        self.of: dict[Hashable, int] = {}
         self._total = 0
 
     def __len__(self) -> int:
         return self._total
 
-    def put(self, source: Hashable, originator: int, count: int) -> None:
-        """Use so many prefixes of a source from now on."""
-        more = count - self.of.pop(source, 0)
-        if count:
-            self.of[source] = count
-        if more:
-            self._total += more
-            self.originators[originator] += more
-            if not self.originators[originator]:
-                del self.originators[originator]
+    def add(self, originator: int, more: int) -> None:
+        """Use so many more prefixes of an originator from now on, or fewer."""
+        self._total += more
+        self.originators[originator] += more
+        if not self.originators[originator]:
+            del self.originators[originator]
 
 
 class PrefixLimit(Generic[Source]):
@@ -62,6 +57,8 @@ class PrefixLimit(Generic[Source]):
         read: Callable[[Iterable[Source] | None], None],
     ) -> None:
         self._used = _Used()
+        self._of: dict[Source, int] = {}
+        """By source, as far as ``take`` counts them."""
         self._limit: DatabaseLimit[Source] = DatabaseLimit(
             process,
             self._used,
@@ -74,18 +71,34 @@ class PrefixLimit(Generic[Source]):
 
     def used(self, source: Source) -> int:
         """How many prefixes of an LSA or LSP are in use."""
-        return self._used.of.get(source, 0)
+        return self._of.get(source, 0)
 
     def take(self, source: Source, originator: int, listed: int, *, own: bool = False) -> int:
         """An LSA or LSP now lists so many prefixes; return how many of them to use.
 
         It is never fewer than before, unless it lists fewer.
         """
-        before = self.used(source)
+        count = self.admit(source, originator, self.used(source), listed, own=own)
+        if count:
+            self._of[source] = count
+        else:
+            self._of.pop(source, None)
+        return count
+
+    def admit(
+        self, source: Source, originator: int, before: int, listed: int, *, own: bool = False
+    ) -> int:
+        """Like ``take``, where the caller remembers how many were used before.
+
+        So an LSA with one prefix takes no entry of a dictionary here.
+        """
+        if listed == before:
+            return listed
         count = listed
         if listed > before and not own:
             count = before + self._limit.room(originator, listed - before)
-        self._used.put(source, originator, count)
+        if count != before:
+            self._used.add(originator, count - before)
         if count < listed:
             self._limit.ignore(source, originator, listed - count)
         return count

@@ -54,7 +54,8 @@ class LsaEntry:
     the order of retransmissions is ``wave``, in the order of ages ``due_second``. ``current``: it
     has not been replaced or removed. ``flooded_in``: received from a neighbor.
     ``within_min_ls_arrival``: it follows its predecessor so soon that neighbors may discard it (§13
-    (5)(a)).
+    (5)(a)). ``used``: the TED has the prefix that this LSA, or its predecessor, advertises
+    (``ted.used_prefixes``).
     """
 
     __slots__ = (
@@ -69,6 +70,7 @@ class LsaEntry:
         "lsdb",
         "raw",
         "unacknowledged",
+        "used",
         "wave",
         "within_min_ls_arrival",
     )
@@ -82,6 +84,7 @@ class LsaEntry:
         self.current = True
         self.flooded_in = False
         self.within_min_ls_arrival = False
+        self.used = False
         self.unacknowledged = 0
         self.deferred = 0
         self.wave: object | None = None

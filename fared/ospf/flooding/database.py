@@ -84,6 +84,7 @@ class Database:
         changed = True
         if old is not None:
             self._detach(old)
+            entry.used = old.used
             entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
             changed = _contents_differ(old, entry, instance.process.now)
             # Whoever watches decodes what has changed only: a refresh keeps the body.

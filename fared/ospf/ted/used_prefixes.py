@@ -48,7 +48,8 @@ class UsedPrefixes:
         ``former`` is what this returned for its former instance.
         """
         stubs = () if body is None else [k for k in body.links if k.link_type == _STUB]
-        most = self._take(entry, len(stubs))
+        source, originator, own = self._of(entry)
+        most = self.limit.take(source, originator, len(stubs), own=own)
         if body is None or most == len(stubs):
             return body
         known = () if former is None else {k for k in former.links if k.link_type == _STUB}
@@ -60,12 +61,17 @@ class UsedPrefixes:
         """Return the body of an LSA with a prefix beyond the area, None if that is not used."""
         if entry.key.ls_type not in _LIMITED:
             return body
-        return body if self._take(entry, int(body is not None)) else None
+        source, originator, own = self._of(entry)
+        listed = int(body is not None)
+        used = self.limit.admit(source, originator, int(entry.used), listed, own=own)
+        entry.used = bool(used)
+        return body if used else None
 
-    def _take(self, entry: LsaEntry, listed: int) -> int:
-        originator, source = entry.key.advertising_router, (entry.lsdb.area, entry.key)
+    def _of(self, entry: LsaEntry) -> tuple[_Source, int, bool]:
+        """The LSA as a source of prefixes, its originator, and whether that is this router."""
+        originator = entry.key.advertising_router
         own = originator == self._instance.router_id
-        return self.limit.take(source, originator, listed, own=own)
+        return (entry.lsdb.area, entry.key), originator, own
 
     def _read(self, sources: Iterable[_Source] | None) -> None:
         instance = self._instance
