@@ -58,7 +58,7 @@ FORGOTTEN = 5.0
 READY_RUNS = 5
 IMPORT_RUNS = 3
 IMPORTS = {
-    "main": "import fared.daemon.main, fared.config, fared.daemon.daemon, fared.ospf.engine",
+    "main": "import fared.daemon.main, fared.config, fared.daemon.process, fared.ospf.engine",
     "numpy": "import asyncio, numpy",
 }
 Row = dict[str, Any]

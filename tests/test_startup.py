@@ -104,7 +104,7 @@ def test_a_package_that_is_loaded_is_not_hidden():
 
 def test_the_daemon_loads_no_help_texts_of_numpy():
     code = (
-        "import fared.daemon.main, fared.daemon.daemon, numpy;"
+        "import fared.daemon.main, fared.daemon.process, numpy;"
         "print(numpy.ndarray.__doc__, numpy.arange(3).sum())"
     )
     assert answer(code) == "None 3"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from fared.api.documents import BY_COMMAND
 from fared.api.errors import CommandError
@@ -13,11 +13,8 @@ from fared.daemon import reload
 from fared.daemon.config_change import ConfigChanges
 from fared.daemon.operation import Operation
 from fared.daemon.restart import GracefulRestart
+from fared.daemon.services import Services
 from fared.daemon.views import ViewSource
-
-if TYPE_CHECKING:
-    from fared.daemon.ina import InaService
-    from fared.daemon.recorder import RouterRecorder
 
 Answer = Mapping[str, Any] | Awaitable[Mapping[str, Any]]
 
@@ -31,14 +28,7 @@ class ActionHost(Protocol):
     operation: Operation
     restarts: GracefulRestart
     views: ViewSource
-    recorder: RouterRecorder | None
-
-    def make_recorder(self) -> RouterRecorder:
-        """What records the router; it is loaded now."""
-
-    @property
-    def ina(self) -> InaService | None:
-        """Jobs of in-network aggregation; None: it is not enabled."""
+    services: Services
 
 
 def answer(host: ActionHost, command: str, args: Json) -> Answer:
@@ -72,15 +62,16 @@ def answer(host: ActionHost, command: str, args: Json) -> Answer:
 def _recording(host: ActionHost, command: str, args: Json) -> Answer:
     from fared.daemon.record_requests import recording  # noqa: PLC0415 - loaded where it is asked
 
-    return recording(host, command, args)
+    return recording(host.services, host.config.state_directory, command, args)
 
 
 def _aggregation(host: ActionHost, command: str, args: Json) -> Answer:
-    if host.ina is None:
+    service = host.services.ina
+    if service is None:
         raise CommandError("bad-argument", "in-network aggregation is not enabled (ina: enabled)")
     from fared.daemon.ina_report import aggregation  # noqa: PLC0415 - loaded where it runs
 
-    return aggregation(host.ina, command, args)
+    return aggregation(service, command, args)
 
 
 def _saved(host: ActionHost, args: Json) -> Answer:

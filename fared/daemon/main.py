@@ -44,10 +44,10 @@ def main() -> None:
             sys.stderr.write(f"warning: {warning}\n")
         sys.stdout.write(f"{path}: ok\n")
         return
-    daemon = load_daemon()
+    process = load_daemon()
     try:
-        daemon.run(path, loaded, options.record)
-    except daemon.DaemonError as error:
+        process.run(path, loaded, options.record)
+    except process.DaemonError as error:
         _fail(str(error), EXIT_FAILED)
 
 
@@ -91,9 +91,9 @@ def _unread(prog: str) -> argparse.HelpFormatter:
 def load_daemon() -> ModuleType:
     """Import the daemon, which ``--check`` does not need, and asyncio with it, without TLS."""
     with without("ssl"), collector_paused():
-        from fared.daemon import daemon  # noqa: PLC0415 - more than half of the start-up
+        from fared.daemon import process  # noqa: PLC0415 - more than half of the start-up
 
-    return daemon
+    return process
 
 
 def _print_schema() -> NoReturn:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 from fared.api.errors import CommandError
 from fared.api.respond import Json
-from fared.config import Config
-
-if TYPE_CHECKING:
-    from fared.daemon.recorder import RouterRecorder
+from fared.daemon.services import Services
 
 LEAST, MOST = 1 << 20, 1 << 40
 """Bytes of a recording."""
@@ -20,32 +17,26 @@ _DIRECTORY: Final = "recording"
 _MOST_PATH: Final = 1024
 
 
-class RecordHost(Protocol):
-    """The parts of the daemon that these commands reach."""
+def recording(
+    services: Services, state_directory: str, command: str, args: Json
+) -> Json | Awaitable[Json]:
+    """Answer a command; recordings are below ``state_directory`` by default.
 
-    config: Config
-    recorder: RouterRecorder | None
-    """None: nothing has been recorded yet."""
-
-    def make_recorder(self) -> RouterRecorder:
-        """What records; it is loaded now."""
-
-
-def recording(host: RecordHost, command: str, args: Json) -> Json | Awaitable[Json]:
-    """Answer a command. Raises CommandError."""
+    Raises CommandError.
+    """
     match command:
         case "record-start":
-            return _start(host, args)
+            return _start(services, state_directory, args)
         case "record-stop":
-            return _stop(host)
+            return _stop(services)
         case "record-status":
-            return _status(host)
+            return _status(services)
     raise CommandError("unknown-command", f"no such command: {command}")
 
 
-def _start(host: RecordHost, args: Json) -> Json:
-    directory, limit = _asked(args, host.config.state_directory)
-    recorder = host.make_recorder()
+def _start(services: Services, state_directory: str, args: Json) -> Json:
+    directory, limit = _asked(args, state_directory)
+    recorder = services.make_recorder()
     if recorder.running and recorder.last is not None:
         raise CommandError("busy", f"a recording runs: {recorder.last.directory}")
     from fared.recording.files import RecordingError  # noqa: PLC0415 - loaded by the recorder
@@ -54,19 +45,19 @@ def _start(host: RecordHost, args: Json) -> Json:
         recorder.begin(directory, limit)
     except RecordingError as error:
         raise CommandError("unsupported", str(error)) from None
-    return _status(host)
+    return _status(services)
 
 
-async def _stop(host: RecordHost) -> Json:
-    if host.recorder is None or not host.recorder.running:
+async def _stop(services: Services) -> Json:
+    if services.recorder is None or not services.recorder.running:
         raise CommandError("not-found", "no recording runs")
-    await host.recorder.end()
-    return _status(host)
+    await services.recorder.end()
+    return _status(services)
 
 
-def _status(host: RecordHost) -> Json:
+def _status(services: Services) -> Json:
     """Return the document: the present recording, or the last one."""
-    recorder = host.recorder
+    recorder = services.recorder
     found = None if recorder is None else recorder.look()
     if recorder is None or found is None:
         return _document(running=False)

@@ -26,7 +26,7 @@ from fared.daemon.inputs import Sockets
 from fared.daemon.operation import Operation
 from fared.daemon.runner import Runner
 from fared.daemon.runtime import Runtime
-from fared.daemon.spraying import SprayService
+from fared.daemon.services import Services
 from fared.daemon.sysctls import SettingsGuard
 from fared.fib.model import FibState
 from fared.kernel.fib import KernelFib
@@ -35,9 +35,6 @@ from fared.kernel.monitor import KernelMonitor
 if TYPE_CHECKING:
     from fared.api.schema.bfd import Bfd
     from fared.api.schema.ina import InaJobs
-    from fared.daemon.bfd import BfdClient
-    from fared.daemon.bier import BierService
-    from fared.daemon.ina import InaService
 
 
 class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,14 +47,11 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
     monitor: KernelMonitor
     auditor: Auditor
     sysctls: SettingsGuard
-    spraying: SprayService
+    services: Services
     defence: Defence
     io: Mapping[str, Sockets]
     log: deque[Json]
-    bfd: Callable[[], BfdClient | None]
-    ina: Callable[[], InaService | None]
     operation: Operation
-    bier: BierService | None
 
     def answer(self, command: str, args: Json) -> Mapping[str, Any]:
         """Answer a command of the registry. Raises CommandError."""
@@ -90,11 +84,11 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             foreign=self._foreign_routes,
             bfd=self._bfd,
             ina=self._ina,
-            spraying=self.spraying,
+            spraying=self.services.spraying,
             derated=self.operation.deratings,
             link_health=self.operation.link_health,
             drained=self.operation.drained,
-            bier=self.bier or NothingForwarded(),
+            bier=self.services.bier or NothingForwarded(),
         )
 
     def _dump(self) -> FibState:
@@ -106,7 +100,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
             raise CommandError("busy", f"the kernel cannot be read now: {why}") from None
 
     def _ina(self, explain: bool) -> InaJobs | None:  # noqa: FBT001 - a callback of the context
-        service = self.ina()
+        service = self.services.ina
         if service is None:
             return None
         from fared.daemon.ina_report import document  # noqa: PLC0415 - where it is enabled
@@ -114,7 +108,7 @@ class ViewSource(msgspec.Struct, frozen=True, kw_only=True):
         return document(service, explain=explain)
 
     def _bfd(self) -> Bfd | None:
-        client = self.bfd()
+        client = self.services.bfd
         if client is None:
             return None
         from fared.daemon.bfd_report import bfd_document  # noqa: PLC0415 - only with BFD

@@ -21,7 +21,7 @@ from fared.config import load_runnable
 from fared.core.igp import SendPacket
 from fared.core.links import InterfaceAddress, Link
 from fared.daemon import daemon as module
-from fared.daemon import health
+from fared.daemon import health, kernel
 from fared.daemon.daemon import Daemon
 from fared.fib.simulated import SimulatedFib
 
@@ -126,9 +126,9 @@ class Stage:
         monkeypatch.setattr(health, "LoadSource", lambda: source)
         monkeypatch.setattr(module, "ControlServer", self._control)
         monkeypatch.setattr(module, "check_privileges", lambda: self.note("privileges"))
-        monkeypatch.setattr(module, "SettingsGuard", self._settings)
-        monkeypatch.setattr(module, "KernelFib", lambda **_: self.note("fib") or self.fib)
-        monkeypatch.setattr(module.monitor, "KernelMonitor", self._monitor)
+        monkeypatch.setattr(kernel, "SettingsGuard", self._settings)
+        monkeypatch.setattr(kernel, "KernelFib", lambda **_: self.note("fib") or self.fib)
+        monkeypatch.setattr(kernel.monitor, "KernelMonitor", self._monitor)
         sockets = {"ospf": lambda *_: self._sockets("ospf")}
         monkeypatch.setattr(module, "SOCKETS", sockets)
         monkeypatch.setattr(module, "FAREWELL", 0.01)

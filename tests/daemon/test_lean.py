@@ -58,7 +58,8 @@ from pathlib import Path
 from fared.daemon.main import load_daemon, parser
 from fared.config import load_runnable
 parser()
-Daemon = load_daemon().Daemon
+load_daemon()
+from fared.daemon.daemon import Daemon
 from fared.daemon.settings import router_settings
 from fared.router.router import Router
 loaded = load_runnable(Path({config!r}))

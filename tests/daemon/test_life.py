@@ -9,8 +9,9 @@ import pytest
 
 from fared.config import Loaded
 from fared.daemon import daemon as module
-from fared.daemon.daemon import DaemonError, run
+from fared.daemon.errors import DaemonError
 from fared.daemon.lock import InstanceLock, LockError
+from fared.daemon.process import run
 from fared.kernel.errors import PrivilegeError
 from fared.ospf.auth.signature import read_auth
 from tests.daemon.stage import Stage

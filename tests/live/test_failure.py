@@ -5,9 +5,15 @@ import asyncio
 import pytest
 
 from fared.config import Loaded, load_text
-from fared.daemon.daemon import Daemon, DaemonError
+from fared.daemon.daemon import Daemon
+from fared.daemon.errors import DaemonError
 from fared.fib.model import FibState
 from tests.waiting import loop_until
+
+
+class NoKernel:
+    async def adoptable(self) -> FibState:
+        return FibState()
 
 
 class StandIn(Daemon):
@@ -15,9 +21,7 @@ class StandIn(Daemon):
 
     def _open(self) -> None:
         self.withdrawn = False
-
-    async def _adoptable(self) -> FibState:
-        return FibState()
+        self._kernel = NoKernel()
 
     def _begin(self, _: FibState) -> None:
         asyncio.get_running_loop().call_soon(self.fail)

@@ -1,0 +1,110 @@
+"""The kernel's side of the daemon: routes to write, links to watch, sysctls to keep.
+
+Opened at start, before the router exists, and closed last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from fared.config import Config
+from fared.daemon.errors import DaemonError
+from fared.daemon.inputs import Inputs
+from fared.daemon.machine import named_interfaces, router_id_of, sysctls_of
+from fared.daemon.operation import Operation
+from fared.daemon.runtime import Runtime
+from fared.daemon.settings import fib_settings
+from fared.daemon.sysctls import SettingsGuard
+from fared.fib.model import FibState
+from fared.kernel import monitor
+from fared.kernel.fib import KernelFib
+from fared.kernel.sysctl import SysctlMode, Wanted
+
+ADOPT_WITHIN = 10.0
+"""Seconds for attempts to read the kernel before start-up fails."""
+
+
+class KernelHost(Protocol):
+    """The parts of the daemon that the kernel's side uses."""
+
+    config: Config
+    runtime: Runtime
+    operation: Operation
+    log: Any  # structlog's filtering logger has no public type
+
+
+class KernelSide:
+    """The FIB, the monitor, and the guard of the sysctls that routing needs."""
+
+    def __init__(self, host: KernelHost, inputs: Inputs) -> None:
+        self._host = host
+        fib = host.config.fib
+        self.fib = KernelFib(
+            table=fib.table,
+            protocol=fib.protocol,
+            metric=fib.metric,
+            settings=fib_settings(host.config),
+        )
+        self.monitor = monitor.KernelMonitor(
+            inputs.kernel_event,
+            protocol=fib.protocol,
+            fib_port=self.fib.port_id,
+            taken=self.fib.taken,
+            settled=inputs.links_settled,
+        )
+        self.sysctls = SettingsGuard(
+            SysctlMode(fib.sysctls),
+            self._wanted_sysctls,
+            lambda: self.monitor.links,
+            host.runtime,
+            host.log,
+        )
+
+    def router_id(self) -> int:
+        """The router id, 0 if none is needed. Raises DaemonError."""
+        config = self._host.config
+        found = router_id_of(config, list(self.monitor.links.values()))
+        if found is None and any(section.needs_router_id for section in config.protocols.values()):
+            raise DaemonError(
+                "no router id: set router-id in the configuration, or give lo an address"
+                " other than 127.0.0.1"
+            )
+        return found or 0
+
+    def _wanted_sysctls(self) -> list[Wanted]:
+        links = list(self.monitor.links.values())
+        return sysctls_of(self._host.config, self._host.operation.router_id, links)
+
+    async def adoptable(self) -> FibState:
+        """Return our objects in the kernel. Raises DaemonError if they cannot be read."""
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + ADOPT_WITHIN, 0.05
+        while True:
+            try:
+                return self.fib.dump()
+            except OSError as error:
+                if loop.time() + pause > deadline:
+                    why = error.strerror or str(error)
+                    raise DaemonError(f"cannot read the kernel's routes: {why}") from None
+            await asyncio.sleep(pause)
+            pause *= 2
+
+    def report_missing(self) -> None:
+        """Warn of interfaces that the file names and the kernel does not have."""
+        present = {link.name for link in self.monitor.links.values()}
+        for name in named_interfaces(self._host.config):
+            if name not in present:
+                self._host.log.warning(
+                    "interface-missing", interface=name, effect="runs when it appears"
+                )
+
+    def watch_routes(self, *, by_flow: bool) -> None:
+        """Watch routes that may be redistributed, and those that sprayed packets may follow.
+
+        ``by_flow``: no packets are sprayed. Of sprayed prefixes the packets that a route of others
+        leads keep their path.
+        """
+        sections = self._host.config.protocols.values()
+        wanted = any(section.redistribute.wanted for section in sections)
+        self.monitor.watch_routes(wanted=wanted or not by_flow)

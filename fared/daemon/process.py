@@ -1,0 +1,40 @@
+"""The daemon as a process: it runs until a signal, and a restart puts the next one in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from fared.api.control import SocketInUse
+from fared.config import Loaded
+from fared.daemon.daemon import Daemon
+from fared.daemon.errors import DaemonError
+from fared.daemon.lock import LockError
+from fared.kernel.errors import PrivilegeError
+from fared.startup import share_heap
+
+
+def run(path: str, loaded: Loaded, record: str | None = None) -> None:
+    """Run until SIGTERM or SIGINT; ``record``: where to, if at all. Raises DaemonError."""
+    share_heap()
+    daemon = Daemon(path, loaded, record)
+    del loaded  # its text, when it is in the history
+    try:
+        asyncio.run(daemon.serve())
+        if daemon.leaving:
+            _execute_again()
+    except (LockError, PrivilegeError) as error:
+        raise DaemonError(str(error)) from None
+    except SocketInUse as error:
+        raise DaemonError(error.strerror or str(error)) from None
+
+
+def _execute_again() -> None:
+    """Start the next process in place of this one: its pid, its arguments, present code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
+    except OSError as error:
+        raise DaemonError(f"cannot restart {sys.executable}: {error.strerror}") from None
