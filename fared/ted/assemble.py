@@ -3,7 +3,7 @@
 A row is one flooded link; an edge of the graph is one or several rows. ``Ted`` calls ``assemble``
 for a new graph and ``refresh`` for new capacities of a router. Where all capacities are known, the
 rows of that router suffice. Otherwise ``Partners`` keeps the far end of each link, whose
-capacity stands in for an unknown one.
+capacity stands in for an unknown one (``partners``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from fared.core.ids import NodeId
 from fared.ted.graph import Graph, common, run_lengths, run_starts, same_metric
+from fared.ted.partners import Partners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,59 +45,6 @@ def refresh(graph: Graph, node: int, rows: LinkRows) -> None:
     place = place[used]
     capacity[:] = np.bincount(place, rows.capacities[used], high - low)
     available[:] = np.bincount(place, rows.left()[used], high - low)
-
-
-class Partners(msgspec.Struct, frozen=True, eq=False):
-    """How unknown capacities are filled in; R rows as of GraphLayout.
-
-    ``row_edge`` (R,) the edge a row counts for, -1 where it counts for none (one-way, costlier
-    than its parallels); ``partner`` (R,) the same link as the other end describes it, -1
-    unknown; ``capacity``, ``available`` (R,) as of GraphLayout.
-    """
-
-    row_ptr: NDArray[np.int64]
-    row_edge: NDArray[np.int64]
-    partner: NDArray[np.int64]
-    capacity: NDArray[np.float64]
-    available: NDArray[np.float64]
-
-    def write(self, graph: Graph, node: int, rows: LinkRows) -> None:
-        """Write new capacities of one router (by index) into the graph, in place."""
-        if graph.network[node]:
-            return
-        low, high = int(self.row_ptr[node]), int(self.row_ptr[node + 1])
-        self.capacity[low:high] = rows.capacities
-        self.available[low:high] = rows.left()
-        partners = self.partner[low:high]
-        if np.isnan(self.capacity[partners[partners >= 0]]).any():
-            self.fill(graph, 0, len(graph.nodes))  # edges of other routers use these capacities
-        else:
-            self.fill(graph, node, node + 1)
-
-    def fill(self, graph: Graph, first: int, last: int) -> None:
-        """Sum the rows of the routers ``first`` to ``last - 1`` into their edges.
-
-        Where a capacity is unknown here, the far end's counts.
-        """
-        rows = slice(int(self.row_ptr[first]), int(self.row_ptr[last]))
-        base, end = int(graph.indptr[first]), int(graph.indptr[last])
-        used = self.row_edge[rows] >= 0
-        edge, partner = self.row_edge[rows][used] - base, self.partner[rows][used]
-        capacity, available = self.capacity[rows][used], self.available[rows][used]
-        far = np.where(partner >= 0, self.capacity[partner], np.nan)
-        capacity = np.where(np.isnan(capacity) & np.isfinite(far), far, capacity)
-        available = np.where(np.isnan(available), capacity, available)
-        graph.capacity[base:end] = _total(edge, capacity, end - base)
-        graph.available[base:end] = _total(edge, available, end - base)
-
-
-def _total(edge: NDArray[np.int64], values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Sum by edge; a parallel link of unknown capacity counts as the mean of its parallels."""
-    known = ~np.isnan(values)
-    total = np.bincount(edge, np.where(known, values, 0.0), size)
-    count = np.bincount(edge, known, size)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(count > 0, total * (np.bincount(edge, minlength=size) / count), np.nan)
 
 
 class _Runs(msgspec.Struct, frozen=True, eq=False):

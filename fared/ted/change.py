@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fared.ted.model import LocalLink, NodeBlock, PrefixReachability
     from fared.ted.rows import LinkRows
 
-_Columns = list["NDArray[np.int64]"]
+Columns = list["NDArray[np.int64]"]
 _OUTSIDE = (
     PathType.EXTERNAL_1,
     PathType.EXTERNAL_2,
@@ -77,7 +77,7 @@ def change_of_links(
 
     ``routers`` may hold the old or the new description of it.
     """
-    before, after = _links(old), _links(new)
+    before, after = columns_of(old), columns_of(new)
     ends = _ends(before, after)
     if not ends:
         return ChangeKind.NONE if same_role(old, new) else ChangeKind.PREFIX
@@ -101,16 +101,16 @@ def change_of_adjacencies(
     return ChangeKind.TOPOLOGY if listed else ChangeKind.ONE_WAY
 
 
-def _links(block: NodeBlock) -> _Columns:
+def columns_of(links: NodeBlock | LinkRows) -> Columns:
     """Return the links of a router: neighbor, metric, ids at both ends."""
-    return [block.neighbors, block.metrics, block.local_ids, block.remote_ids]
+    return [links.neighbors, links.metrics, links.local_ids, links.remote_ids]
 
 
-def _ends(old: _Columns, new: _Columns) -> set[int]:
+def _ends(old: Columns, new: Columns) -> set[int]:
     """Return the neighbors whose links differ."""
     if abs(len(new[0]) - len(old[0])) == 1:  # usually one link failed or came up
         more, less = (new, old) if len(new[0]) > len(old[0]) else (old, new)
-        place = _one_more(more, less)
+        place = one_more(more, less)
         if place is not None:
             return {int(more[0][place])}
     # Several differ: compare them as sets.
@@ -118,7 +118,7 @@ def _ends(old: _Columns, new: _Columns) -> set[int]:
     return {link[0] for link in before ^ after}
 
 
-def _one_more(more: _Columns, less: _Columns) -> int | None:
+def one_more(more: Columns, less: Columns) -> int | None:
     """Return the place of the one link that ``less`` lacks, None if there are other differences."""
     others = (more[0][:-1] != less[0]).nonzero()[0]
     place = int(others[0]) if len(others) else len(less[0])

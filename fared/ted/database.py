@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fared.ted.assemble import Partners, assemble, refresh
+from fared.ted.assemble import assemble, refresh
 from fared.ted.change import ChangeKind, GraphDelta, change_of_adjacencies, change_of_links
 from fared.ted.compare import same_role
 from fared.ted.graph_update import updated_graph
+from fared.ted.partners import Partners, Reshaped, without_links
 from fared.ted.rows import LinkRows, same_links
 from fared.ted.store import LinkStore
 
@@ -42,6 +43,8 @@ class Ted:
         self._partners: Partners | None = None
         self._collected: dict[NodeId, ChangeKind] = {}
         """How the links of routers differ from the graph: LOAD, CAPACITY or TOPOLOGY."""
+        self._former: dict[NodeId, LinkRows] = {}
+        """The rows in the graph of those in TOPOLOGY, where capacities are unknown."""
         self._version = 0
         self._latest: dict[ChangeKind, int] = {}
         """The latest version that each kind of change made."""
@@ -77,7 +80,9 @@ class Ted:
         kind = max(change_of_links(self._rows, old, block), ChangeKind.CAPACITY)
         renewed = self._insert(block)
         # Where a capacity is unknown, edges of the far ends may depend on it.
-        if rows.has_unknown_capacity or renewed.has_unknown_capacity:
+        if self._partners is not None:
+            self._former.setdefault(block.node, rows)
+        elif rows.has_unknown_capacity or renewed.has_unknown_capacity:
             self._graph = None
         return kind
 
@@ -161,10 +166,9 @@ class Ted:
         collected, self._collected = self._collected, {}
         if graph is not None:
             reshaped = [node for node, kind in collected.items() if kind is ChangeKind.TOPOLOGY]
-            if reshaped and self._partners is None:
-                graph, cut = updated_graph(graph, reshaped, self._rows)
-            elif reshaped:
-                graph = None
+            if reshaped:
+                graph, cut = self._reshaped(graph, reshaped)
+        self._former.clear()
         if graph is None:
             graph, self._partners = assemble(self._store.lay(), self._rows)
         else:
@@ -182,6 +186,24 @@ class Ted:
         self._latest[kind] = self._version
         return graph
 
+    def _reshaped(
+        self, graph: Graph, nodes: Sequence[NodeId]
+    ) -> tuple[Graph | None, tuple[int, ...] | None]:
+        """Return the graph with other links of some routers, as ``updated_graph``."""
+        if self._partners is None:
+            return updated_graph(graph, nodes, self._rows)
+        routers = []
+        for node in nodes:
+            index = graph.index(node)
+            if index is None:
+                return None, None
+            routers.append(Reshaped(index, self._former[node], self._rows[node]))
+        found = without_links(self._partners, graph, routers)
+        if found is None:
+            return None, None
+        self._partners, graph, cut = found
+        return graph, cut
+
     def _refresh(self, graph: Graph, node: NodeId, *, reshaped: bool) -> bool:
         """Write the bandwidths of a router into the graph; return whether that may change results.
 
@@ -192,8 +214,7 @@ class Ted:
         index, rows = graph.index(node), self._rows[node]
         assert index is not None
         if self._partners is not None:
-            self._partners.write(graph, index, rows)
-            return True
+            return self._partners.write(graph, index, rows) or not reshaped
         before = graph.bandwidths(index) if reshaped else None
         refresh(graph, index, rows)
         return before is None or before != graph.bandwidths(index)

@@ -85,7 +85,7 @@ def updated_graph(
     cut = _cut(graph, delta)
     if not delta.added:
         simple = not (delta.costs or delta.transit)
-        return _without(graph, cut), tuple(cut) if simple else None
+        return without_edges(graph, cut), tuple(cut) if simple else None
     return _applied(graph, routers, delta, cut), None
 
 
@@ -188,7 +188,7 @@ def _applied(
     )
 
 
-def _without(graph: Graph, cut: Sequence[int]) -> Graph:
+def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
     """Return the graph without these edges: a lost link is urgent, and needs few steps."""
     stops = [-1, *cut, len(graph.dst)]
     kept = [slice(before + 1, at) for before, at in itertools.pairwise(stops)]

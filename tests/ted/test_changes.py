@@ -84,6 +84,18 @@ class Bandwidths:
         return replace(block, **columns), tuple(dict.fromkeys(rows))
 
 
+@dataclass
+class Lost:
+    """One of the links that a router has is gone."""
+
+    which: int
+
+    def left(self, block: NodeBlock) -> NodeBlock:
+        row = self.which % len(block.neighbors)
+        names = ("neighbors", "metrics", "local_ids", "remote_ids", "capacities", "availables")
+        return replace(block, **{name: np.delete(getattr(block, name), row) for name in names})
+
+
 def bandwidths(known: bool):
     spare = st.sampled_from([np.nan, 0.0, 0.5e9, 0.7e9])
     link = st.tuples(st.integers(0, 7), rates(known), spare, st.integers(0, 3))
@@ -91,8 +103,9 @@ def bandwidths(known: bool):
 
 
 def histories(known: bool):
-    """What routers say, whole or as other bandwidths, or None, and when a graph is wanted."""
-    said = st.one_of(st.none(), routers(known), bandwidths(known))
+    """What routers say, whole or as a difference, or None, and when a graph is wanted."""
+    lost = st.builds(Lost, st.integers(0, 7))
+    said = st.one_of(st.none(), routers(known), bandwidths(known), lost, lost)
     return st.lists(st.tuples(st.integers(1, _NODES), said, st.booleans()), max_size=25)
 
 
@@ -140,7 +153,7 @@ def true_of(before: Graph, delta: GraphDelta) -> None:
             np.testing.assert_array_equal(left, getattr(now, name), name)
 
 
-def play(history: list[tuple[int, Router | Bandwidths | None, bool]]) -> None:
+def play(history: list[tuple[int, Router | Bandwidths | Lost | None, bool]]) -> None:
     """Solvers that asked after any of the steps before get a delta that is true of theirs."""
     ted = Ted()
     for node, router in full_mesh().items():
@@ -151,8 +164,12 @@ def play(history: list[tuple[int, Router | Bandwidths | None, bool]]) -> None:
         present = ted.block(NodeId(node))
         if router is None:
             ted.remove(NodeId(node))
-        elif isinstance(router, Bandwidths):
-            if present is not None and not present.network and len(present.neighbors):
+        elif isinstance(router, Bandwidths | Lost):
+            if present is None or present.network or not len(present.neighbors):
+                continue
+            if isinstance(router, Lost):
+                ted.put(router.left(present))
+            else:
                 ted.patch(*router.patched(present))
         else:
             ted.put(router.block(node))

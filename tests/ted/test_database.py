@@ -118,11 +118,14 @@ def test_an_update_in_place_equals_a_new_graph(seed):
     np.testing.assert_allclose(ted.graph().capacity, ted_of(fabric).graph().capacity)
 
 
+@pytest.mark.parametrize("unknown", [0.0, 0.4, 1.0], ids=["known", "some unknown", "unknown"])
 @pytest.mark.parametrize("seed", range(8))
-def test_removal_of_lost_links_in_place_equals_a_new_graph(seed):
+def test_removal_of_lost_links_in_place_equals_a_new_graph(seed, unknown):
     """Either end is first; one of parallel links or all are lost; other links change as well."""
     random = np.random.default_rng(seed)
     fabric = three_stage(3, 4, parallel=1 + seed % 2)
+    for link in fabric.links:
+        link.capacity = None if random.random() < unknown else link.capacity
     if seed == 3:
         fabric.lans = {"S1"}
     ted = ted_of(fabric)
@@ -144,14 +147,20 @@ def test_removal_of_lost_links_in_place_equals_a_new_graph(seed):
         assert ours.uniform_metric == theirs.uniform_metric
 
 
-def test_the_second_end_to_lose_a_link_leaves_the_graph_as_it_is():
+@pytest.mark.parametrize("capacity", [400.0, None])
+def test_the_second_end_to_lose_a_link_leaves_the_graph_as_it_is(capacity):
     fabric = three_stage()
+    for link in fabric.links:
+        link.capacity = 400.0 if link.tail == "L2" else capacity
     ted = ted_of(fabric)
-    whole = ted.graph()
+    whole, before = ted.graph(), ted.since(0).version
     fabric.cut("S1", "L2")
     ted.put(fabric.block("S1"))
     without, known = ted.graph(), ted.since(0).version
     assert (len(whole.src), len(without.src)) == (64, 62)
+    tail, head = whole.index(fabric.id("S1")), whole.index(fabric.id("L2"))
+    lost = {whole.edge(tail, head), whole.edge(head, tail)}
+    assert set(ted.since(before).cut) == lost
     assert ted.put(fabric.block("L2")) is ChangeKind.ONE_WAY
     assert ted.graph() is without
     assert ted.since(known).kind is ChangeKind.NONE
