@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fared.isis.adjacency.election import Candidate, elect
-from fared.isis.adjacency.hello import MAX_LAN_ADJACENCIES
+from fared.isis.adjacency.lan import MAX_LAN_ADJACENCIES
 from fared.isis.ids import Level, LevelSet, Snpa
 from fared.isis.pdu.model import LanHello
 from fared.isis.pdu.tlvs import (

@@ -10,7 +10,7 @@ from fared.core.igp import LinkChanged, LoadMeasured, PacketReceived, SendPacket
 from fared.core.keys import Algorithm, AuthKey, TimedKey
 from fared.core.links import InterfaceAddress
 from fared.isis import transmit
-from fared.isis.adjacency.hello import HelloProtocol
+from fared.isis.adjacency.repetitions import Repetitions
 from fared.isis.circuit import Adjacency
 from fared.isis.pdu.codec import decode_pdu, encode_pdu, peek_type
 from fared.isis.pdu.model import P2pHello, PduType
@@ -155,7 +155,7 @@ def _story(net: Network) -> None:
 def test_a_network_behaves_as_if_each_hello_were_processed_in_full(monkeypatch):
     def told(*, shortcut: bool) -> list[object]:
         if not shortcut:
-            monkeypatch.setattr(HelloProtocol, "repeated", lambda *_: False)
+            monkeypatch.setattr(Repetitions, "repeated", lambda *_: False)
         net = Network(seed=5)
         _story(net)
         return [

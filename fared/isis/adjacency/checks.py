@@ -126,7 +126,7 @@ def judge_p2p(instance: Instance, circuit: Circuit, facts: HelloFacts) -> tuple[
     """Decide for which levels a point-to-point neighbor is used; none, and why.
 
     The result is the adjacency usage of ISO 10589 §8.2.5.2, tables 5 to 8. Their actions Up, Accept
-    and Down follow from it and the present usage (``HelloProtocol.receive_p2p``).
+    and Down follow from it and the present usage (``P2pHellos.receive``).
     """
     # §8.2.5.2 a) 2) to 4), tables 5 to 7: the levels that both ends run, else "wrong system"
     common = levels_on(instance, circuit) & facts.circuit_type

@@ -25,9 +25,9 @@ _TYPE, _ROUTER_ID = slice(1, 2), slice(4, 8)
 """In the packet header (RFC 2328 §A.3.1)."""
 _HELLO = bytes((PacketType.HELLO,))
 _ALIVE_HELLOS = 2
+"""A neighbor with a hello within this many intervals is alive; no other replaces it."""
 MAX_LAN_NEIGHBORS = 256
 """On one broadcast network; a hello with all of them fits into an Ethernet frame."""
-"""A neighbor with a hello within this many intervals is alive; no other replaces it."""
 
 
 class HelloProtocol:
