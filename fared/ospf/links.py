@@ -162,6 +162,7 @@ class LinkManager:
             return
         priority_changed = interface.settings.router_priority != settings.router_priority
         bfd_changed = interface.settings.bfd != settings.bfd
+        former = interface.settings
         interface.link, interface.settings = link, settings
         if bfd_changed:
             self._detection.settings_changed(interface)
@@ -170,6 +171,7 @@ class LinkManager:
         self._originator.bandwidth_changed(interface)
         before = interface.state
         self._apply_link_state(interface)
+        self._hello.settings_changed(interface, former)
         if interface.state is before:
             self._originator.link_changed(interface)
         self._ted.links_changed(settings.area, f"{interface.name} changed")

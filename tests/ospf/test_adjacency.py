@@ -234,6 +234,38 @@ def test_changed_cost_is_announced_and_does_not_disturb_the_adjacency():
     assert net.local_links(1)[0].metric == 77
 
 
+SLOW = replace(FAST, hello_interval=10, router_dead_interval=40)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(FAST, SLOW), (SLOW, FAST)], ids=["longer", "shorter"]
+)
+def test_an_adjacency_survives_intervals_that_both_ends_change_within_the_dead_interval(
+    before, after
+):
+    net = pair(settings=before)
+    net.until(net.all_full)
+    net.run(25)
+    formed = [list(node.said(AdjacencyChanged)) for node in net.nodes.values()]
+    for number in (1, 2):
+        net.link(number, net.nodes[number].links[2][0], after)
+        net.run(2)
+    net.run(100)
+    assert net.all_full()
+    assert [list(node.said(AdjacencyChanged)) for node in net.nodes.values()] == formed
+
+
+def test_a_hello_leaves_at_once_when_an_interval_changes_and_the_next_follow_it():
+    peer = Scripted(settings=SLOW)
+    peer.at(1.0)
+    peer.got()
+    peer.handle(LinkChanged(peer.link, FAST))
+    (hello,) = peer.got(Hello)
+    assert (hello.hello_interval, hello.router_dead_interval) == (1, 4)
+    peer.at(11.0)
+    assert 10 <= len(peer.got(Hello)) <= 11
+
+
 def test_mismatched_hello_intervals_never_become_adjacent():
     net = pair(settings=FAST, b_settings=DEFAULTS)
     net.run(30)

@@ -18,6 +18,7 @@ from fared.ospf.interface import Interface, InterfaceEvent, InterfaceState, Neig
 from fared.ospf.neighbor import NeighborEvent, NeighborState
 from fared.ospf.packet.packets import Hello, Options, Packet, PacketType
 from fared.ospf.processing.transmit import Transmitter
+from fared.ospf.settings import InterfaceSettings
 
 _JITTER = 0.1
 """Part of HelloInterval by which a hello may be early: at random, and to share a wakeup."""
@@ -63,6 +64,23 @@ class HelloProtocol:
         """Stop sending hellos."""
         self._process.timers.cancel(interface.hello_timer)
         interface.hello_timer = None
+
+    def settings_changed(self, interface: Interface, former: InterfaceSettings) -> None:
+        """Send a hello at once if an interval changed, and the next ones by the new interval.
+
+        The neighbor refuses the hellos until it has the same intervals (§10.5). So that the
+        adjacency survives if it has them soon, its silence is judged by a longer dead interval at
+        once, and by a shorter one from its next hello on.
+        """
+        settings = interface.settings
+        longer = settings.router_dead_interval - former.router_dead_interval
+        if longer == 0 and settings.hello_interval == former.hello_interval:
+            return
+        for neighbor in interface.neighbors.values():
+            neighbor.dead_at += max(0, longer)
+        if interface.hello_timer is not None:
+            self.stop(interface)
+            self.start(interface)
 
     def _arm(self, interface: Interface) -> None:
         now, interval = self._process.now, interface.settings.hello_interval
