@@ -427,6 +427,7 @@ def _fared(device: Device) -> dict[str, Any]:
     config: dict[str, Any] = {
         "router-id": dotted(device.fabric.leaf(0)),
         "hostname": "leaf0",
+        "state-directory": str(device.directory),
         "interfaces": ports,
         "api": {"socket": str(device.directory / "fared.sock"), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},

@@ -79,6 +79,7 @@ class Router:
         """Write the configuration; a running daemon reloads it."""
         config = {
             "router-id": f"10.255.7.{self.number}",
+            "state-directory": str(self.directory),
             "interfaces": {"m*": {"bandwidth": CAPACITY}},
             "ospf": {"areas": {0: {"interfaces": {"lo": {"passive": True}, "m*": HELLOS}}}},
             "adaptive": {

@@ -148,6 +148,7 @@ def _fared(member: IsisMember) -> dict[str, str]:
     document = {
         "router-id": member.router_id,
         "hostname": member.name,
+        "state-directory": str(member.directory),
         "isis": {
             "net": f"{member.area}.{member.system_id}.00",
             "level": "level-1-2",

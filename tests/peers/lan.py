@@ -205,6 +205,7 @@ def _fared_files(member: Member) -> dict[str, str]:
     document = {
         "router-id": member.router_id,
         "hostname": member.name,
+        "state-directory": str(member.directory),
         "ospf": {"areas": {"0.0.0.0": {"interfaces": interfaces}}},
         "api": {"socket": str(member.directory / "fared.sock"), "http": "127.0.0.1:9547"},
         "log": {"level": "info", "format": "json"},
