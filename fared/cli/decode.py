@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from fared.cli.session import Failure
 from fared.core.keys import AuthKey
 from fared.core.wire import DecodeError
 from fared.offline.decoded import failure
@@ -130,7 +131,7 @@ def _from_capture(path: Path, proto: str, key: AuthKey | None, *, reencode: bool
     try:
         yield from _decoder(proto).capture_documents(path, key=key, reencode=reencode)
     except CaptureError as error:
-        raise click.ClickException(str(error)) from error
+        raise Failure(str(error)) from error
 
 
 def _print(document: Json, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 
 from rich.console import Console
@@ -24,13 +25,14 @@ def _fabric(document: Json, out: Console, _now: float) -> None:
     for index, (role, group) in enumerate(groupby(ordered, key=lambda node: node["role"])):
         routers = list(group)
         heading(out, f"{len(routers)} {_PLURALS[role]}", first=index == 0)
-        grid = table("Router", "Id", "Pod", "Plane", ">Neighbors", ">Prefixes", "")
+        places = [key for key in ("pod", "plane") if any(node[key] is not None for node in routers)]
+        heads = [f">{key.capitalize()}" for key in places]
+        grid = table("Router", "Id", *heads, ">Neighbors", ">Prefixes", "")
         for node in routers:
             grid.add_row(
                 names[node["id"]],
                 node["id"],
-                _number(node["pod"]),
-                _number(node["plane"]),
+                *(_number(node[key]) for key in places),
                 str(len(node["links"]["to"])),
                 str(node["prefixes"]),
                 _remark(node),
@@ -40,9 +42,16 @@ def _fabric(document: Json, out: Console, _now: float) -> None:
     _marks(document, names, out)
 
 
-def _place(node: Json) -> tuple[bool, int, int, int, str]:
+def _place(node: Json) -> tuple[bool, int, int, int, list[tuple[bool, int, str]]]:
     tier = node["tier"]
-    return tier is None, -(tier or 0), node["pod"] or 0, node["plane"] or 0, node["id"]
+    named = _counted(human.router(node["id"], node["hostname"]))
+    return tier is None, -(tier or 0), node["pod"] or 0, node["plane"] or 0, named
+
+
+def _counted(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that orders leaf2 before leaf10."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def _number(value: int | None) -> str:

@@ -336,7 +336,8 @@ def from_pcap(file: Path, *, proto: str | None, as_json: bool) -> None:
     whole = [capture for capture in found if not capture.empty]
     if not whole:
         wanted = {"ospf": "LS updates", "isis": "LSPs"}
-        raise Failure(f"{file}: no {' and no '.join(wanted[name] for name in chosen)}")
+        text = f"{file}: no {' and no '.join(wanted[name] for name in chosen)}"
+        raise Failure(text, _CAPTURES)
     if len(whole) > 1:
         raise click.UsageError(f"{file} has LS updates of OSPF and LSPs of IS-IS: use --proto")
     click.echo(json.dumps(whole[0].document(), indent=2))

@@ -58,6 +58,8 @@ from fared.offline.plan.traffic import COLLECTIVES
 from fared.offline.world import SavedDatabase
 
 Json = dict[str, Any]
+_REPORTS = "'fared-cli plan failures ... --json > FILE' writes a report to compare with"
+_WRITABLE = "name another file, in a directory that you may write"
 _EPILOG = """
 Without --links, --nodes, --group, --doubles or --degrade, each link and each router fails once.
 
@@ -269,7 +271,7 @@ def _computed(
         rest = "" if resume is None else f"; the same command with --resume {resume} continues"
         raise Failure(f"interrupted{rest}") from error
     except OSError as error:
-        raise Failure(f"{resume}: {error.strerror or error}") from error
+        raise Failure(f"{resume}: {error.strerror or error}", _WRITABLE) from error
     finally:
         if kept is not None:
             kept.close()
@@ -297,7 +299,7 @@ def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text)
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
+        raise Failure(f"{file}: {error.strerror or error}", _WRITABLE) from error
 
 
 def _cores() -> int:
@@ -308,9 +310,9 @@ def _read_report(file: str) -> Json:
     try:
         found: Json = json.loads(Path(file).read_bytes())
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
+        raise Failure(f"{file}: {error.strerror or error}", _REPORTS) from error
     except ValueError as error:
-        raise Failure(f"{file}: not JSON: {error}") from error
+        raise Failure(f"{file}: not JSON: {error}", _REPORTS) from error
     return found
 
 
@@ -319,7 +321,7 @@ def _print(document: Json, before: Json | None, *, as_json: bool) -> None:
         try:
             difference = compare(before, document)
         except ValueError as error:
-            raise Failure(f"--compare: {error}") from error
+            raise Failure(f"--compare: {error}", _REPORTS) from error
         document = {**difference, "required": document["required"]}
     if as_json:
         click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))

@@ -15,6 +15,7 @@ from fared.cli.session import Failure
 from fared.offline.plan.sets import DOUBLES
 
 _MOST_DOUBLES = 20_000
+_GROUPS = "a file of groups is YAML: name: [pattern, ...], such as power: [S1, 'L1,*']"
 
 
 def parsed_by(parse: Callable[[str], Any]) -> Callable[..., Any]:
@@ -95,18 +96,19 @@ def read_groups(file: Path | None) -> dict[str, list[str]]:
     try:
         found = yaml.safe_load(file.read_text())
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
+        raise Failure(f"{file}: {error.strerror or error}", _GROUPS) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Failure(f"{file}: not YAML: {error}") from error
+        raise Failure(f"{file}: not YAML: {error}", _GROUPS) from error
     if not isinstance(found, dict) or not found:
-        raise Failure(f"{file}: expected names of groups with lists of patterns")
+        raise Failure(f"{file}: expected names of groups with lists of patterns", _GROUPS)
     for name, members in found.items():
         if (
             not isinstance(members, list)
             or not members
             or not all(isinstance(member, str) for member in members)
         ):
-            raise Failure(f"{file}: {name}: expected a list of patterns such as S1 or L1,S*")
+            text = f"{file}: {name}: expected a list of patterns such as S1 or L1,S*"
+            raise Failure(text, _GROUPS)
     return {str(name): members for name, members in found.items()}
 
 

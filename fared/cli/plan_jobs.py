@@ -24,6 +24,8 @@ from fared.offline.plan.jobs.placement import Placement
 from fared.offline.plan.jobs.shifts import schedule
 
 Json = dict[str, Any]
+_FORM = "'fared-cli plan jobs --help' shows the form of FILE"
+_LOADS = "'fared-cli show load --json > FILE' on a router writes its loads"
 _EPILOG = """
 FILE is YAML:
 
@@ -77,9 +79,9 @@ def jobs(
         fabric = None if source is None else _fabric(source, given, bandwidth)
         document = _planned(found, grain, fabric)
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
+        raise Failure(f"{file}: {error.strerror or error}", _FORM) from error
     except (JobFileError, UnicodeDecodeError) as error:
-        raise Failure(f"{file}: {error}") from error
+        raise Failure(f"{file}: {error}", _FORM) from error
     except (CircleError, PlanError) as error:
         raise Failure(str(error)) from error
     except ValueError as error:
@@ -99,9 +101,9 @@ def _measured(text: str) -> tuple[str, MeasuredJob]:
     try:
         return job, measured_job(Path(file).read_text(), interface)
     except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}") from error
+        raise Failure(f"{file}: {error.strerror or error}", _LOADS) from error
     except ValueError as error:
-        raise Failure(f"{file}: {error}") from error
+        raise Failure(f"{file}: {error}", _LOADS) from error
 
 
 def _fabric(source: str, given: WhatIf, bandwidth: str | None) -> PlanFabric:

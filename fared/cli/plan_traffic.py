@@ -13,6 +13,7 @@ from fared.offline.plan.routes import Demands
 from fared.offline.plan.traffic import collective, read_demands
 
 _RATE = 100e9 / 8
+_FORM = "a file of demands is YAML: demands: [{from: L1, to: L2, rate: 100G}]"
 
 
 class AskedTraffic(msgspec.Struct, frozen=True):
@@ -39,6 +40,6 @@ class AskedTraffic(msgspec.Struct, frozen=True):
         try:
             return read_demands(file.read_text(), fabric.names)
         except OSError as error:
-            raise Failure(f"{file}: {error.strerror or error}") from error
+            raise Failure(f"{file}: {error.strerror or error}", _FORM) from error
         except (PlanError, UnicodeDecodeError) as error:
-            raise Failure(f"{file}: {error}") from error
+            raise Failure(f"{file}: {error}", _FORM) from error

@@ -14,6 +14,8 @@ _VERSIONS = (
     "a recording that begins with the start of a daemon (fared --record) is read by later versions,"
     " one that begins with a state only by the version that wrote it"
 )
+_TESTS = "--write-test needs a new name such as test_fault.py"
+_RECORDINGS = "'fared-cli record status' names the directory of the recording"
 _TRUST = "--trust loads it: do that only if you know who wrote it"
 
 
@@ -98,7 +100,9 @@ def replay(session: Session, directory: str, until: str, test: str | None, *, tr
 def _hint(words: str) -> str:
     if "written by others" in words:
         return _TRUST
-    return _VERSIONS if "version" in words or "no other can load" in words else ""
+    if "version" in words or "no other can load" in words:
+        return _VERSIONS
+    return _TESTS if "test" in words or "exists" in words else _RECORDINGS
 
 
 def _bad(document: Json) -> bool:

@@ -6,7 +6,9 @@ Exit codes: 0 ok, 1 a negative result or malformed input, 2 usage, 3 the daemon 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ DEFAULT_SOCKET = "/run/fared/fared.sock"
 NEGATIVE = 1
 UNREACHABLE = 3
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+_HELP = "'--help' after the command tells what it expects"
 _PIPE_WIDTH = 160
 """Columns if the output is no terminal, so that nothing is cut in a pipe."""
 
@@ -137,8 +140,8 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print message and hint."""
-        super().show(file)
-        tell(self.hint)
+        click.echo(_folded(f"Error: {self.format_message()}"), file=file, err=True)
+        tell(self.hint or _HELP)
 
 
 class Unreachable(Failure):
@@ -150,7 +153,25 @@ class Unreachable(Failure):
 def tell(hint: str) -> None:
     """Print what to do next, if anything."""
     if hint:
-        click.echo(f"Hint: {hint}", err=True)
+        click.echo(_folded(f"Hint: {hint}"), err=True)
+
+
+def _folded(text: str) -> str:
+    """Break lines at words on a terminal; for programs a line stays one."""
+    if not sys.stderr.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    lines = (
+        textwrap.wrap(
+            line,
+            columns,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in text.splitlines()
+    )
+    return "\n".join(part for line in lines for part in line or [""])
 
 
 def _words(command: str, what: str | None) -> str:

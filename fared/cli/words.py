@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import click
 
+_MOST_HELP = 200
+"""Characters: the list of commands shows first sentences whole, over two lines if need be."""
+
 
 class Lazy(NamedTuple):
     """A command that is created at first use, and its help, whose first sentence is for lists."""
@@ -95,7 +98,7 @@ class Words(click.Group):
     def _help_of(self, name: str) -> str:
         lazy = self._lazy.get(name)
         command = self.commands[name] if lazy is None else click.Command(name, help=lazy.help)
-        return command.get_short_help_str(60)
+        return command.get_short_help_str(_MOST_HELP)
 
 
 def one_of(*words: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:

@@ -222,9 +222,9 @@ def shape(name: str | None, a: str, b: str, rate: str) -> None:
 @click.option("--port", default=HTTP_PORT, show_default=True, help="Port of this machine.")
 @click.pass_obj
 def page(name: str | None, node: str | None, port: int) -> None:
-    """Serve the page of NODE at this machine until Ctrl-C: the fabric as a drawing.
+    """Serve the page of NODE at this machine until Ctrl-C.
 
-    The default is the first leaf. If the port is taken, any free one is used.
+    It draws the fabric. The default is the first leaf. If the port is taken, any free one is used.
     """
     lab = holder.choose(name)
     with listen(port) as listener:  # before the lab's namespaces are entered

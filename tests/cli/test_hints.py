@@ -13,6 +13,7 @@ from fared.api.schema import ERROR_CODES
 from fared.cli.hints import of_refusal
 from fared.cli.main import main
 from tests.api.documents import ANSWERS
+from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon
 
 
@@ -132,6 +133,46 @@ def test_a_daemon_that_stands_still_is_not_waited_for_without_a_hint(tmp_path):
             result = run(path, "show", "status")
     assert result.exit_code == 3
     assert "journalctl" in hint(result)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["plan", "jobs", "no.yaml"], "form of FILE"),
+        (["plan", "jobs", "broken"], "form of FILE"),
+        (["plan", "failures", "--lsdb", "no.json"], "show lsdb --json"),
+        (["plan", "failures", "--lsdb", "no.json", "--groups", "no.yaml"], "name: [pattern"),
+        (["plan", "failures", "--lsdb", "no.json", "--compare", "no.json"], "--json > FILE"),
+        (["spf", "--lsdb", "broken"], "show lsdb --json"),
+        (["lsdb", "from-pcap", "no.pcap"], "tcpdump"),
+        (["decode", "--proto", "ospf", "broken.pcap"], "--help"),
+        (["replay", "no-such-directory"], "record status"),
+    ],
+    ids=" ".join,
+)
+def test_mistakes_offline_have_a_hint_too(tmp_path, monkeypatch, words, expected):
+    monkeypatch.chdir(tmp_path)
+    for name in ("broken", "broken.pcap"):
+        (tmp_path / name).write_text("]")
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert expected in hint(result)
+
+
+def test_errors_break_at_words_on_a_terminal(tmp_path):
+    with Terminal("-s", str(tmp_path / "x.sock"), "show", "status", width=80) as terminal:
+        assert terminal.ended()[0] == 3
+        lines = [line.strip() for line in terminal.screen()]
+    assert max(map(len, lines)) <= 80
+    assert "'systemctl start fared' starts it; 'journalctl -u fared -n 20' tells" in " ".join(lines)
+
+
+@pytest.mark.parametrize("words", [[], ["show"], ["config"], ["drain"], ["record"], ["plan"]])
+def test_the_lists_of_commands_have_whole_sentences_in_80_columns(words):
+    result = CliRunner().invoke(main, [*words, "--help"], terminal_width=80)
+    assert result.exit_code == 0
+    assert "..." not in result.output.partition("Commands:")[2]
+    assert all(len(line) <= 80 for line in result.output.splitlines())
 
 
 def _impatient(client, path, timeout):

@@ -87,6 +87,15 @@ def test_long_names_widen_a_table_and_are_not_cut():
     assert lines[0].endswith("Flaps")
 
 
+def test_routers_of_a_fabric_are_listed_by_the_numbers_in_their_names():
+    document = copy.deepcopy(documents.FABRIC)
+    leaves = [node for node in document["nodes"] if node["role"] == "leaf"]
+    for node, name in zip(leaves, ("leaf10", "leaf9"), strict=True):
+        node["hostname"] = name
+    text = rendered(document)
+    assert text.index("leaf9") < text.index("leaf10")
+
+
 def test_a_hostname_is_text_not_markup():
     """What a neighbor calls itself is shown as it is."""
     document = copy.deepcopy(documents.NEIGHBORS)

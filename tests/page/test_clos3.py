@@ -10,7 +10,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
 from tests.page.browser import browser, patience
 from tests.page.fabrics import forwarded
-from tests.waiting import seconds_until
+from tests.waiting import seconds_until, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "containerlab" / "clos3.clab.yml"
@@ -113,6 +113,11 @@ def test_the_last_changes_show_the_routes_that_they_changed(fabric, page):
     page.js("document.querySelector('.change').click()")
     page.until("return tests.rows('.routes').length", "its routes")
     assert "10.0.2.0/24" in page.text(".routes")
+    newest = page.text(".change")
+    for rate in (QUARTER, 4 * QUARTER):
+        fabric.shape("S2", "L3", rate)
+    wait_for(lambda: page.text(".change") != newest, 20.0, "a later change is the first")
+    assert "10.0.2.0/24" in page.js("return tests.rows('.routes').join()")
     faults = page.faults(AXE)
     assert faults == [], faults
 

@@ -12,23 +12,42 @@ const MOST = 60;
 export function showChanges(panel) {
   const place = h("div", {});
   const { turn } = panel;
+  let known = [];
   async function read() {
     const { changes } = await fetchDocument("convergence");
-    if (turn === panel.turn) place.replaceChildren(...content(panel, changes));
+    if (turn !== panel.turn) return;
+    const shown = changes.slice(-MOST).reverse();
+    known = shown.map((change) => item(panel, change, known.find((before) => same(before.change, change))));
+    const focused = document.activeElement;
+    const wide = place.querySelector("details")?.open ?? false;
+    place.replaceChildren(...content(shown, known.map(({ element }) => element), wide));
+    if (place.contains(focused)) focused.focus({ preventScroll: true });
   }
   read().catch((error) => place.replaceChildren(h("p", { class: "notice" }, error.message)));
   panel.renew = () => read().catch(() => {});
   return [place];
 }
 
-function content(panel, changes) {
-  if (!changes.length) return [h("p", { class: "dim" }, "Nothing has changed yet.")];
+/** Whether two answers tell of one change: the wall clock is slewed, so that times differ a little. */
+function same(before, change) {
+  return Math.abs(before.at - change.at) < 0.01 && before.causes.join() === change.causes.join();
+}
+
+/** The list item of a change. One that is as it was stays, and an opened one stays open. */
+function item(panel, change, before) {
+  if (before?.change.total === change.total) return before;
+  const element = h("li", {}, entry(panel, change));
+  if (before?.element.querySelector("[aria-expanded=true]")) element.querySelector(".change").click();
+  return { change, element };
+}
+
+function content(shown, items, wide) {
+  if (!shown.length) return [h("p", { class: "dim" }, "Nothing has changed yet.")];
   const key = h("p", { class: "stages" }, STAGES.map(([name, text]) => h("span", { class: "key" }, h("span", { class: `swatch ${name}`, "aria-hidden": "true" }), text)));
-  const shown = changes.slice(-MOST).reverse();
   return [
     h("h3", {}, "Last changes, first sign to kernel"), key,
-    h("ol", { class: "timeline" }, shown.map((change) => h("li", {}, entry(panel, change)))),
-    h("details", {}, h("summary", {}, "As a table"), table("Durations", ["Time", ">Total", ...STAGES.map(([, text]) => `>${text}`)],
+    h("ol", { class: "timeline" }, items),
+    h("details", { open: wide }, h("summary", {}, "As a table"), table("Durations", ["Time", ">Total", ...STAGES.map(([, text]) => `>${text}`)],
       shown.map((change) => [new Date(change.at * 1000).toLocaleTimeString(), duration(change.total), ...STAGES.map(([name]) => duration(change[name]))]))),
   ];
 }
