@@ -44,6 +44,8 @@ _RELIEF = 16
 """Calls of a reader between two looks at its socket's buffer."""
 _SLICE = 0.02
 """Seconds that a slice should take, by the time that others took so far."""
+_LONG_SLICE = 0.1
+"""The same at most, where each turn computes routes for longer than ``_SLICE``."""
 _LEAST, _MOST = 16, 512
 """Packets of a slice."""
 _RISE, _FALL = 0.75, 0.25
@@ -57,7 +59,7 @@ _SENDERS = 4096
 
 _Packet = tuple[str, PacketReceived]
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
-HandOn = Callable[[list[events.To], float], None]
+HandOn = Callable[[list[events.To], float], float | None]
 Dropped = Callable[[str, PacketReceived], None]
 
 
@@ -65,9 +67,19 @@ def _count_nothing(proto: str, packet: PacketReceived) -> None:
     """Ignore a packet that was dropped."""
 
 
+def _do_nothing() -> None:
+    """Read nothing."""
+
+
 def _size(packet: PacketReceived) -> int:
     """Bytes that stand for the time of a packet."""
     return len(packet.payload) + _OVERHEAD
+
+
+def _averaged(known: float, last: float) -> float:
+    """The average time of a byte, with that of the last slice."""
+    weight = _RISE if last > known else _FALL
+    return known + (last - known) * weight if known else last
 
 
 class RepeatedHellos:
@@ -111,7 +123,9 @@ class Burst:
     loop reads all that are readable, in the order in which they were added, and then passes the
     packets on. With a reader of the loop for each socket, that would take a second turn.
 
-    ``hand_on`` receives the packets in order, and the loop's time of the first. ``dropped`` is
+    ``hand_on`` receives the packets in order, and the loop's time of the first; it returns the
+    seconds in which routes were computed, which do not depend on how many packets they were. A
+    slice takes as long as that, so that at least half of the time is for packets. ``dropped`` is
     called for packets for which there is no room. Packets from a
     socket that was closed meanwhile are dropped, since the interface is down. ``io`` holds, by
     protocol, the interfaces with open sockets; ``hellos`` tell whether a payload is a hello.
@@ -119,6 +133,8 @@ class Burst:
 
     def __init__(self, hand_on: HandOn, dropped: Dropped = _count_nothing) -> None:
         self.io: Mapping[str, Container[int]] = {}
+        self.receive_hellos: Callable[[], object] = _do_nothing
+        """Called when there is no room: reads the hellos that have sockets of their own."""
         self.hellos: Mapping[str, Callable[[bytes], bool]] = {}
         self._hand_on = hand_on
         self._dropped = dropped
@@ -128,7 +144,7 @@ class Burst:
         self._packets: deque[_Packet] = deque()
         self._size = 0
         self._arrived = 0.0
-        self._cost = 0.0
+        self._cost = self._pace = self._computing = 0.0
         self._next: asyncio.Handle | None = None
         self._epoll = select.epoll()
         self._readers: dict[int, _Reader] = {}
@@ -195,12 +211,13 @@ class Burst:
             return waiting >= _QUEUED + _HELLOS * hello
         if self._size >= _BYTES:
             return True
-        return waiting >= _MOST and self._size * self._cost >= _DELAY
+        return waiting >= _MOST and self._size * self._pace >= _DELAY
 
     def _slice(self) -> list[_Packet]:
         """Take hellos that overtake, and the packets for which there is time now."""
         packets, self._urgent = self._urgent, []
-        left = _SLICE / self._cost if self._cost else math.inf
+        seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
+        left = seconds / self._cost if self._cost else math.inf
         for number in range(min(_MOST, len(self._packets))):
             if left <= 0 and number >= _LEAST:
                 break
@@ -223,10 +240,10 @@ class Burst:
             if packet.ifindex in self.io[proto]
         ]
         arrived, started = self._arrived, loop.time()
-        self._hand_on(still_open, arrived)
-        spent = (loop.time() - started) / sum(_size(packet) for _, packet in packets)
-        weight = _RISE if spent > self._cost else _FALL
-        self._cost += (spent - self._cost) * weight if self._cost else spent
+        self._computing = self._hand_on(still_open, arrived) or 0.0
+        whole, size = loop.time() - started, sum(_size(packet) for _, packet in packets)
+        self._pace = _averaged(self._pace, whole / size)
+        self._cost = _averaged(self._cost, max(0.0, whole - self._computing) / size)
         if self._packets and self._next is None:
             self._arrived = started
             self._next = loop.call_soon(self._continue)
@@ -241,6 +258,7 @@ class Burst:
         for _ in range(_ROUNDS):
             if self._is_full():
                 self._relieve()
+                self.receive_hellos()
                 break
             found = {fd for fd, _ in self._epoll.poll(0)}
             if not found:

@@ -37,7 +37,10 @@ class Sockets(PacketIo, Protocol):
         """Return the type of a packet."""
 
     def receive_all(self) -> None:
-        """Read all queued packets."""
+        """Read all queued packets, or all hellos."""
+
+    def receive_hellos(self) -> None:
+        """Read hellos that do not wait behind other packets."""
 
     def close_all(self) -> None:
         """Close the sockets of all interfaces."""
@@ -66,6 +69,7 @@ class Inputs:
     def __init__(self, host: InputsHost) -> None:
         self._host = host
         self.burst = Burst(self._packets, self._dropped)
+        self.burst.receive_hellos = self._receive_hellos
         self._overloads: dict[int, RateLimitedLog] = {}
         self._not_opened = RateLimitedLog(host.log.warning, "interface-not-opened")
         self._opened = RateLimitedLog(host.log.info, "interface-opened")
@@ -111,6 +115,10 @@ class Inputs:
         for io in self._host.io.values():
             io.receive_all()
 
+    def _receive_hellos(self) -> None:
+        for io in self._host.io.values():
+            io.receive_hellos()
+
     def socket_trouble(self, ifindex: int, error: OSError | None) -> None:
         """Report that an interface's sockets cannot be opened and are retried, or are open now."""
         link = self._host.monitor.links.get(ifindex)
@@ -133,10 +141,13 @@ class Inputs:
         name = link.name if link is not None else str(ifindex)
         report(proto=proto, interface=name, kind=kind, effect="neighbors retransmit")
 
-    def _packets(self, packets: list[events.To], arrived: float) -> None:
-        """Process packets that arrived together."""
+    def _packets(self, packets: list[events.To], arrived: float) -> float:
+        """Process packets that arrived together; return the seconds that routes took."""
+        runner = self._host.runner
         self._came_in(arrived)
-        self._host.runner.feed_all(packets)
+        before = runner.computing
+        runner.feed_all(packets)
+        return runner.computing - before
 
     def _came_in(self, arrived: float) -> None:
         """Pass the router the age of the inputs that follow."""

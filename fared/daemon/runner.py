@@ -34,6 +34,8 @@ _PENALTY = 1.0
 
 LATE = 0.5
 """A timer later than so many seconds lets packets be read first."""
+_CAUGHT_UP = 3
+"""How often they are read if that takes as long, and more packets arrive meanwhile."""
 
 
 class PacketIo(Protocol):
@@ -89,6 +91,8 @@ class Runner:
         }
         self._guard_output = Guard(self._output_failed)
         self._guard_apply = self.defence.guard("apply")
+        self._applying = 0.0
+        """Seconds in which the kernel was written to."""
         self.counts: Counter[str] = Counter()
         self.observers: list[Observer] = []
         """They are passed all reports: outputs that are neither sent nor applied."""
@@ -100,6 +104,11 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
+
+    @property
+    def computing(self) -> float:
+        """Seconds in which routes were computed and written to the kernel so far."""
+        return self.router.computing + self._applying
 
     def feed(self, *inputs: events.Input) -> None:
         """Pass inputs to the router, then execute all outputs."""
@@ -228,6 +237,7 @@ class Runner:
         self._log.debug(
             "fib-applied", operations=len(results), milliseconds=seconds * 1e3, cause=request.cause
         )
+        self._applying += seconds
         self.router.handle(events.FibApplied(request, results, seconds), self._loop.time())
 
     def _log_neighbor(self, proto: str, change: igp.AdjacencyChanged) -> None:
@@ -264,7 +274,11 @@ class Runner:
         late = self._loop.time() - self._timer_at
         if late > LATE:
             self._was_away(seconds=round(late, 3))
-            self._catch_up()
+            for _ in range(_CAUGHT_UP):
+                began = self._loop.time()
+                self._catch_up()
+                if self._loop.time() - began <= LATE:
+                    break
         guard = self._guards["tick"]
         with guard:
             self.router.tick(self._loop.time())

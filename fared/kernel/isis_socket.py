@@ -35,6 +35,7 @@ from fared.kernel.socketfilter import (
     EQUAL,
     LOAD_BYTE,
     LOAD_HALF,
+    NOTHING,
     PACKET_TYPE,
     RETURN,
     Instruction,
@@ -160,6 +161,9 @@ class IsisSockets(PacketSockets):
 
     def _receive_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
         attach_filter(sock, _ONLY_ISIS if hellos else _NO_HELLOS)
+
+    def _receive_only_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        attach_filter(sock, _ONLY_HELLOS if hellos else NOTHING)
 
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send to a MAC address; a PDU may be as long as the MTU less 3 bytes of LLC header."""

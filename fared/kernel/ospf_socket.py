@@ -27,6 +27,7 @@ from fared.kernel.socketfilter import (
     EQUAL,
     LENGTH_OF_IPV4,
     LOAD_BYTE_BEHIND,
+    NOTHING,
     RETURN,
     attach_filter,
     detach_filter,
@@ -126,6 +127,9 @@ class OspfSockets(PacketSockets):
             detach_filter(sock)
         else:
             attach_filter(sock, _NO_HELLOS)
+
+    def _receive_only_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        attach_filter(sock, _ONLY_HELLOS if hellos else NOTHING)
 
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send from ``packet.source``; 0: the kernel chooses the address."""

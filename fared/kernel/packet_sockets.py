@@ -19,6 +19,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import ClassVar
 
 from fared.core.igp import PacketReceived, SendPacket
@@ -36,9 +37,11 @@ _A_LOOK = 16
 """Packets read from a socket before the next one is looked at."""
 _SMALL = 128
 """Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
-_APART_ABOVE = 0.5
+_APART_ABOVE = 0.25
 """The part of a socket's buffer that packets take when hellos get sockets of their own."""
-_TOGETHER_BELOW, _TOGETHER_AFTER = 0.125, 5.0
+_WAITING = 0.005
+"""The same where packets are not read at once: some ten packets."""
+_TOGETHER_BELOW, _TOGETHER_AFTER = 0.0625, 5.0
 """Hellos lose them when less of the buffer was taken, and nothing dropped, in so many seconds."""
 _HELLOS_A_LOOK = 256
 _SO_MEMINFO = 55
@@ -87,6 +90,10 @@ class PacketSockets(ABC):
         """Let a socket of ``_open`` receive hellos as well, or all else only. Raises OSError."""
 
     @abstractmethod
+    def _receive_only_hellos(self, sock: socket.socket, *, hellos: bool) -> None:
+        """Let a socket of ``_open_hellos`` receive hellos, or nothing. Raises OSError."""
+
+    @abstractmethod
     def _send(self, sockets: Sockets, packet: SendPacket) -> None:
         """Send one packet. Raises OSError."""
 
@@ -108,6 +115,12 @@ class PacketSockets(ABC):
         self._sockets: dict[int, Sockets] = {}
         self._apart: dict[int, Sockets] = {}
         """Sockets for hellos, of interfaces whose others are crowded."""
+        self._spare: dict[int, Sockets] = {}
+        """The same of interfaces that were crowded: they stay open, and receive nothing.
+
+        To close a packet socket takes a grace period of RCU, ten milliseconds, and all interfaces
+        of a router that joins a fabric are crowded at once.
+        """
         self._dropped: weakref.WeakKeyDictionary[socket.socket, int] = weakref.WeakKeyDictionary()
         self._again = Reopening(self._loop, self.open, report)
 
@@ -136,7 +149,8 @@ class PacketSockets(ABC):
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
         self._again.forget(ifindex)
-        for sock in (*self._sockets.pop(ifindex, ()), *self._apart.pop(ifindex, ())):
+        found = [known.pop(ifindex, ()) for known in (self._sockets, self._apart, self._spare)]
+        for sock in chain.from_iterable(found):
             self._readers.remove_reader(sock)
             sock.close()
 
@@ -164,10 +178,29 @@ class PacketSockets(ABC):
             self.counters["sent"] += 1
 
     def receive_all(self) -> None:
-        """Call back for all packets queued in all sockets."""
+        """Call back for all packets queued in all sockets.
+
+        If the hellos of an interface have sockets of their own, only for these. To read the rest of
+        all interfaces may take so long that neighbors miss the hellos of this router.
+        """
         for ifindex, sockets in list(self._sockets.items()):
+            if ifindex in self._apart:
+                for sock in self._apart[ifindex]:
+                    self._read(ifindex, sock, WHOLE_QUEUE)
+                continue
+            if any(fullness(sock) > _TOGETHER_BELOW for sock in sockets):
+                self._separate(ifindex)  # so that the next call need not read all this
             for sock in sockets:
                 self._receive(ifindex, sock, WHOLE_QUEUE)
+
+    def receive_hellos(self) -> None:
+        """Call back for hellos only, while the rest waits; others will have their own sockets."""
+        for ifindex, sockets in list(self._sockets.items()):
+            if ifindex in self._apart:
+                for sock in self._apart[ifindex]:
+                    self._read(ifindex, sock, _HELLOS_A_LOOK)
+            elif any(fullness(sock) > _WAITING for sock in sockets):
+                self._separate(ifindex)
 
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
         for hellos in self._apart.get(ifindex, ()):
@@ -214,14 +247,19 @@ class PacketSockets(ABC):
 
     def _separate(self, ifindex: int) -> None:
         """Receive the hellos of an interface in sockets of their own."""
+        found = self._spare.pop(ifindex, ())
         try:
-            found = self._open_hellos(ifindex)
+            if not found:
+                found = self._open_hellos(ifindex)
+                for sock in found:
+                    self._readers.add_reader(sock, self._read, ifindex, sock, _HELLOS_A_LOOK)
+            else:
+                for sock in found:
+                    self._receive_only_hellos(sock, hellos=True)
         except OSError as error:
             count_error(self.counters, "open-error", error)
             return
         self._apart[ifindex] = found
-        for sock in found:
-            self._readers.add_reader(sock, self._read, ifindex, sock, _HELLOS_A_LOOK)
         for sock in self._sockets[ifindex]:
             self._receive_hellos(sock, hellos=False)
         self.counters["hellos-apart"] += 1
@@ -240,11 +278,10 @@ class PacketSockets(ABC):
             return
         for sock in sockets:
             self._receive_hellos(sock, hellos=True)
-        del self._apart[ifindex]
+        self._spare[ifindex] = self._apart.pop(ifindex)
         for sock in found:
+            self._receive_only_hellos(sock, hellos=False)
             self._read(ifindex, sock, WHOLE_QUEUE)
-            self._readers.remove_reader(sock)
-            sock.close()
 
 
 def enlarge_buffer(sock: socket.socket) -> None:

@@ -27,6 +27,9 @@ ALL = 0xFFFF_FFFF
 Instruction = tuple[int, int, int, int]
 """Operation, ``then``, ``otherwise``, constant."""
 
+NOTHING: tuple[Instruction, ...] = ((RETURN, 0, 0, 0),)
+"""A program that drops every packet."""
+
 
 def attach_filter(sock: socket.socket, program: Sequence[Instruction]) -> None:
     """Let the socket receive only packets that ``program`` keeps. Raises OSError."""

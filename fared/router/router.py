@@ -71,6 +71,8 @@ class Router:
         self._pending = PendingChange()
         self._detected = self._engine_seconds = self._flood_seconds = 0.0
         self._handed_out: float | None = None
+        self.computing = 0.0
+        """Seconds in which routes and weights were computed so far."""
         self.measure_with(stopwatch)
         self._fib = FibProgramming(self.planner, self.journal, self._outputs)
         self.spraying = Spraying(settings.spray, self.planner, self._fib, self._outputs)
@@ -232,6 +234,7 @@ class Router:
             self._detected = self._engine_seconds = self._flood_seconds = 0.0
         if self._fib.withdrawn or self._outputs:
             return bool(self._outputs)
+        started = self._stopwatch()
         if self.schedule.due(now):
             self._compute(now)
         if self.adaptation.due(now):
@@ -240,6 +243,7 @@ class Router:
             self._advance(now)
         self.spraying.process(now)
         self.multicast.process(now, frozen=self._fib.frozen or self._fib.withdrawn)
+        self.computing += self._stopwatch() - started
         return False
 
     def _drain_engine(self, instance: ProtocolInstance, now: float) -> None:

@@ -201,6 +201,25 @@ async def test_a_long_burst_is_passed_on_in_slices_between_which_the_loop_goes_o
     assert [p for payloads in busy.payloads() for p in payloads] == [b"%d" % n for n in range(1000)]
 
 
+async def test_where_each_turn_computes_routes_a_slice_takes_as_long(busy):
+    """Not less and less, because the time of few packets includes that of the routes."""
+    hand_on, computing = busy.burst._hand_on, 0.05
+    loop = asyncio.get_running_loop()
+
+    def computed(packets: list[To], arrived: float) -> float:
+        hand_on(packets, arrived)
+        before = loop.time
+        loop.time = lambda: before() + computing
+        return computing
+
+    busy.burst._hand_on = computed
+    fill(busy, 1000)
+    busy.burst.end()
+    await drained(busy)
+    sizes = [len(payloads) for payloads in busy.payloads()]
+    assert all(45 <= size <= 60 for size in sizes[1:-1])
+
+
 async def drained(busy: Watched) -> list[bytes]:
     """The payloads in the order in which they were passed on."""
     while busy.burst._packets or busy.burst._urgent:
@@ -265,6 +284,18 @@ async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
     while sum(map(len, busy.payloads())) < 10_001:
         await one_turn()
     assert busy.payloads()[-1][-1] == b"later"
+
+
+async def test_while_too_many_packets_wait_hellos_are_read_in_each_turn(busy):
+    """Those that have sockets of their own: four seconds without one end an adjacency."""
+    turns: list[int] = []
+    busy.burst.receive_hellos = lambda: turns.append(len(busy.handed))
+    fill(busy, 10_000)
+    busy.burst.end()
+    while len(busy.burst._packets) > 8192:
+        await one_turn()
+    assert turns
+    assert turns == list(range(1, len(turns) + 1))
 
 
 class Flooded(Watched):

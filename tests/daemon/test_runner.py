@@ -62,6 +62,25 @@ def test_after_a_long_stop_the_neighbors_packets_decide_and_not_the_own_timer(pa
     assert pair.await_up(2.0) < 0.1
 
 
+def test_packets_that_arrive_while_others_are_read_late_are_read_before_timers_run(pair):
+    """Without CPU time, to read what waits takes as long as a dead interval."""
+    left = pair.left
+    read, reads = left.runner._catch_up, []
+
+    def slowly() -> None:
+        read()
+        reads.append(pair.clock.now)
+        if len(reads) == 1:
+            sleep(pair, DEAD + LATE)
+
+    left.runner._catch_up = slowly
+    sleep(pair, left.loop.due() - pair.clock.now + LATE + 0.05)
+    pair.run(0.0)
+    assert len(reads) == 2
+    reasons = {reason for _, reason in left.changes}
+    assert not reasons & {"InactivityTimer", "holding time expired"}
+
+
 def test_a_hello_that_says_nothing_new_is_processed_without_a_drain(monkeypatch):
     pair = Pair("ospf")
     pair.await_up(15)

@@ -366,6 +366,64 @@ def test_where_many_neighbors_come_up_at_once_lsps_wait_longer_for_their_csnps()
     assert len(net.pdus(LSP, by=1)) == 32, "CSNPs may be lost"
 
 
+def come_up(neighbors: int, fragments: int) -> Network:
+    """Router 1, whose adjacencies come up at once, and whose neighbors send no CSNPs."""
+    net = Network()
+    net.add(*range(1, neighbors + 2))
+    cables = [net.join(1, number + 2, up=False) for number in range(neighbors)]
+    for fragment in range(fragments):
+        net.say(1, "x", fragment)
+    for cable in cables:
+        net._up_at(cable, cable.ends[0])
+    net._send_all()
+    return net
+
+
+def sent_by(net: Network, router: int) -> list[tuple[int, Lsp]]:
+    """The LSPs that a router has sent, with the circuits."""
+    pdus = [(out.ifindex, decode_pdu(out.payload)) for _, by, out in net.sent if by == router]
+    return [(ifindex, pdu) for ifindex, pdu in pdus if isinstance(pdu, Lsp)]
+
+
+def test_a_router_without_csnps_of_its_neighbors_sends_its_whole_database_to_few_at_a_time():
+    """And all that changes to all of them: they are synchronized otherwise."""
+    net = come_up(12, 100)
+    while not sent_by(net, 1):
+        net.run(0.01)
+    assert len({ifindex for ifindex, _ in sent_by(net, 1)}) == 4
+    net.say(1, "changed", 7)
+    net.run(0.1)
+    changed = [at for at, lsp in sent_by(net, 1) if lsp.sequence_number == 2]
+    assert sorted(changed) == list(range(1, 13))
+    net.run(3)
+    whole = Counter(ifindex for ifindex, _ in sent_by(net, 1))
+    assert min(whole[ifindex] for ifindex in range(1, 13)) >= 100
+
+
+def test_an_lsp_that_appears_is_not_sent_to_a_neighbor_whose_csnps_then_list_it():
+    """A router that joins a fabric may read the LSPs of one neighbor before all CSNPs."""
+    net = come_up(2, 1)
+    raw = encode_pdu(make_lsp(name(9), 7, "text"))
+    entry = LspEntry(name(9), 7, 1200, int.from_bytes(raw[24:26], "big"))
+    csnp = Csnp(2, 3 << 8, FIRST_LSP, LAST_LSP, (LspEntries((entry,)),))
+    net.inject(1, 1, raw)
+    net.run(0.01)
+    net.inject(1, 2, encode_pdu(csnp))
+    net.run(20)
+    sent = [(ifindex, lsp.lsp_id) for ifindex, lsp in sent_by(net, 1)]
+    assert (2, name(1)) in sent
+    assert (2, name(9)) not in sent
+
+
+def test_an_lsp_that_appears_is_sent_to_a_neighbor_whose_csnps_do_not_list_it():
+    net = come_up(2, 1)
+    net.inject(1, 1, make_lsp(name(9), 7, "text"))
+    net.run(0.01)
+    net.inject(1, 2, encode_pdu(Csnp(2, 3 << 8, FIRST_LSP, LAST_LSP, ())))
+    net.run(0.1)
+    assert (2, name(9)) in [(ifindex, lsp.lsp_id) for ifindex, lsp in sent_by(net, 1)]
+
+
 def test_csnps_that_came_long_before_the_adjacency_do_not_count():
     net = line(2)
     net.say(1, "hello")
@@ -530,6 +588,40 @@ def test_an_lsp_that_several_neighbors_list_is_requested_of_one_at_a_time():
     net.run(10)
     assert net[1].counts["requested"] <= 3 * 200
     assert net[1].flooding.awaited() == 0
+
+
+def test_a_neighbor_that_was_asked_often_enough_still_has_the_lsp_that_it_listed():
+    """When another one sends it, it is acknowledged to this one, and not sent there."""
+    net = line(3)
+    raw = encode_pdu(make_lsp(name(9), 7, "text"))
+    entry = LspEntry(name(9), 7, 1200, int.from_bytes(raw[24:26], "big"))
+    net.inject(2, 2, encode_pdu(Csnp(2, 3 << 8, FIRST_LSP, LAST_LSP, (LspEntries((entry,)),))))
+    net.run(20)
+    assert net[2].counts["requested"] == 3
+    net.inject(2, 1, raw)
+    net.run(1)
+    ours = [decode_pdu(out.payload) for _, n, out in net.sent if n == 2 and out.ifindex == 2]
+    assert not [pdu for pdu in ours if isinstance(pdu, Lsp)]
+    acknowledged = [e for pdu in ours if isinstance(pdu, Psnp) for e in listed(pdu)]
+    assert [e.lsp_id for e in acknowledged if e.sequence_number] == [name(9)]
+    assert net[2].flooding.awaited() == 0
+
+
+def test_more_requests_than_a_psnp_holds_are_each_sent_three_times():
+    net = line(2)
+    entries = tuple(LspEntry(name(9 + n // 250, n % 250), 1, 1200, 7) for n in range(500))
+    for at in range(0, 500, 45):
+        tlvs = tuple(LspEntries(entries[i : i + 15]) for i in range(at, min(at + 45, 500), 15))
+        net.inject(1, 1, encode_pdu(Psnp(2, 2 << 8, tlvs)))
+    net.run(30)
+    asked = Counter(
+        entry.lsp_id
+        for _, number, out in net.sent
+        if number == 1 and isinstance(pdu := decode_pdu(out.payload), Psnp)
+        for entry in listed(pdu)
+    )
+    assert len(asked) == 500
+    assert set(asked.values()) == {3}
 
 
 def test_requests_are_not_remembered_without_limit(monkeypatch):

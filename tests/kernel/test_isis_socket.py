@@ -1,5 +1,6 @@
 """IS-IS frames between two namespaces: their receivers, their maximum length, and drops."""
 
+import asyncio
 import socket
 import struct
 from collections import Counter
@@ -249,3 +250,87 @@ async def test_hellos_have_sockets_of_their_own_while_another_is_crowded(ends, m
         send(kind, 1)
     await loop_until(lambda: len(b.got) == before + 3)
     assert b.sockets.counters["hellos-apart"] == 1
+
+
+def spacious(b: End) -> None:
+    """Open sockets for hellos in the namespace of this end."""
+    open_hellos = b.sockets._open_hellos
+
+    def open_there(ifindex: int):
+        with inside(b.name):
+            return open_hellos(ifindex)
+
+    b.sockets._open_hellos = open_there
+
+
+def frames(a: End, kind: int, count: int) -> None:
+    for _ in range(count):
+        a.send(1, ALL_ISS, ISIS + bytes((27, 1, 0, kind)) + bytes(1000))
+
+
+@pytest.mark.netns
+async def test_sockets_for_hellos_are_opened_once_and_receive_nothing_between(ends, monkeypatch):
+    """To close one takes ten milliseconds, and all interfaces are crowded at the same time."""
+    monkeypatch.setattr(packet_sockets, "_TOGETHER_AFTER", 0.1)
+    a, b = ends
+    spacious(b)
+    opened = []
+    for turn in range(1, 4):
+        b.sockets._separate(b.indexes[1])
+        opened.append(b.sockets._apart[b.indexes[1]])
+        frames(a, PduType.P2P_HELLO, 1)
+        await loop_until(lambda turn=turn: len(b.got) == 2 * turn - 1)
+        await loop_until(lambda: not b.sockets._apart)
+        frames(a, PduType.P2P_HELLO, 1)
+        await loop_until(lambda turn=turn: len(b.got) == 2 * turn)
+    assert opened[0] == opened[1] == opened[2]
+    b.sockets.close(b.indexes[1])
+    assert all(sock.fileno() < 0 for sock in opened[0])
+
+
+async def unread(a: End, b: End, *kinds: int) -> None:
+    """Send a frame of each kind; wait until the sockets of ``b`` hold them, which nobody reads."""
+    ifindex = b.indexes[1]
+    sockets = (*b.sockets._sockets[ifindex], *b.sockets._apart.get(ifindex, ()))
+    for sock in sockets:
+        asyncio.get_running_loop().remove_reader(sock)
+
+    def held() -> int:
+        return sum(packet_sockets._memory(sock)[0] for sock in sockets)
+
+    for kind in kinds:
+        before = held()
+        frames(a, kind, 1)
+        await loop_until(lambda before=before: held() > before)
+
+
+@pytest.mark.netns
+async def test_after_a_delay_the_hellos_of_a_crowded_interface_are_read_and_not_all_packets(ends):
+    """All packets once, to find the hellos among them: later hellos are in other sockets."""
+    a, b = ends
+    spacious(b)
+    sockets = b.sockets
+    sockets._sockets[b.indexes[1]][0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+    kinds = [PduType.L2_LSP] * 20 + [PduType.P2P_HELLO]
+    await unread(a, b, *kinds)
+    sockets.receive_all()
+    assert [packet.payload[4] for packet in b.got] == kinds
+    b.got.clear()
+    await unread(a, b, *kinds)
+    sockets.receive_all()
+    assert [packet.payload[4] for packet in b.got] == [PduType.P2P_HELLO]
+
+
+@pytest.mark.netns
+async def test_hellos_alone_are_read_where_other_packets_have_to_wait(ends):
+    a, b = ends
+    spacious(b)
+    sockets, ifindex = b.sockets, b.indexes[1]
+    sockets._sockets[ifindex][0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 17)
+    sockets.receive_hellos()
+    assert ifindex not in sockets._apart
+    await unread(a, b, PduType.L2_LSP, PduType.L2_LSP)
+    sockets.receive_hellos()
+    await unread(a, b, PduType.P2P_HELLO)
+    sockets.receive_hellos()
+    assert [packet.payload[4] for packet in b.got] == [PduType.P2P_HELLO]

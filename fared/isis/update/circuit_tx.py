@@ -21,12 +21,19 @@ from fared.isis.pdu.tlvs import LspEntry
 RESEND_GUARD = 0.3
 """Seconds: an LSP sent more recently is still on its way to the neighbor that requests it."""
 _MOST_REQUESTS = 16384
+MOST_REQUESTS_SENT = 3
+"""Requests for an LSP at most; a neighbor that still has it answers one of them."""
 
 
 class Request(msgspec.Struct, eq=False):
-    """An LSP that the neighbor has: the instance that it listed, and how often we requested it."""
+    """An LSP that the neighbor has: the instance that it listed, and how often we requested it.
+
+    ``due``: when to request it; infinite if it has been requested often enough. The neighbor still
+    is one that has the LSP.
+    """
 
     listed: LspEntry
+    due: float
     sent: int = 0
 
 
@@ -38,7 +45,8 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     ``acks``: SSN is set; the value describes an LSP that is not in the database. ``requests``: SSN
     of LSPs of which the neighbor has a newer instance.
     ``deferred``: SRM is set; they become pending at their time unless the neighbor has shown by
-    then that it has them.
+    then that it has them. ``unlisted``: SRM is set since the adjacency came up; the neighbor's
+    CSNPs show which of them it has, and the rest becomes pending in ``offer``.
     """
 
     circuit: Circuit
@@ -51,11 +59,19 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     deferred: dict[LspId, float] = msgspec.field(default_factory=dict)
     deferred_due: float = math.inf
     """At most the first of these times."""
+    unlisted: dict[LspId, None] = msgspec.field(default_factory=dict)
+    comparing: bool = False
+    """Whether the neighbor's first set of CSNPs is still awaited, and nothing has been offered."""
+    offer_at: float = -math.inf
+    """When to offer ``unlisted``, or to ask again whether too many others are being offered all."""
+    offering: bool = False
+    """Whether the neighbor is sent all that its CSNPs did not list."""
     flood_delay: FloodDelay = msgspec.field(default_factory=FloodDelay)
     held_until: float = -math.inf
     """Until then LSPs wait for the neighbor's CSNPs, or on a LAN for a faster router."""
     acks_due: float = math.inf
     requests_due: float = math.inf
+    """When to request LSPs; infinite if none is to be requested, or requested again."""
     csnp_due: float = math.inf
     """When to begin the next set of CSNPs."""
     csnp_next: LspId | None = None
@@ -66,21 +82,41 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     @property
     def waiting(self) -> int:
         """The number of LSPs whose SRM flag is set."""
-        return len(self.pending) + len(self.unacknowledged) + len(self.deferred)
+        sent = len(self.pending) + len(self.unacknowledged)
+        return sent + len(self.deferred) + len(self.unlisted)
 
     @property
     def reliable(self) -> bool:
         """Whether LSPs are retransmitted until acknowledged: on point-to-point circuits."""
         return not self.circuit.broadcast
 
-    def set_srm(self, entry: StoredLsp) -> None:
-        """Set SRM, clear SSN: send this LSP (§7.3.15.1 e) 1) ii and v, e) 3), §7.3.15.2 b) 3))."""
+    def set_srm(self, entry: StoredLsp, *, appears: bool = False) -> None:
+        """Set SRM, clear SSN: send this LSP (§7.3.15.1 e) 1) ii and v, e) 3), §7.3.15.2 b) 3)).
+
+        If it ``appears`` in the database, the CSNPs that are awaited may yet list it.
+        """
         lsp_id = entry.lsp_id
         self.unacknowledged.pop(lsp_id, None)
         self.acks.pop(lsp_id, None)
         self.requests.pop(lsp_id, None)
         self.deferred.pop(lsp_id, None)
-        self.pending[lsp_id] = None
+        self.unlisted.pop(lsp_id, None)
+        flags = self.unlisted if appears and self.comparing else self.pending
+        flags[lsp_id] = None
+
+    def set_srm_all(self) -> None:
+        """Set SRM, clear SSN for all LSPs of the database (§7.3.17 a)), on a new adjacency."""
+        known = self.database.ids()
+        for lsp_id in known if self.waiting or self.acks or self.requests else ():
+            self.received(lsp_id)
+        self.unlisted = dict.fromkeys(known)
+        self.comparing = True
+
+    def offer(self) -> None:
+        """Send all LSPs that the neighbor's CSNPs have not listed so far."""
+        self.pending.update(self.unlisted)
+        self.unlisted.clear()
+        self.comparing, self.offering = False, True
 
     def defer(self, entry: StoredLsp, due: float) -> bool:
         """Send this LSP at ``due``, unless the neighbor has shown by then that it has it.
@@ -88,7 +124,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         Return whether that is before the others that are deferred, and so needs another timer.
         """
         lsp_id = entry.lsp_id
-        if self.pending or self.unacknowledged or self.acks or self.requests:
+        if self.pending or self.unacknowledged or self.acks or self.requests or self.unlisted:
             self.received(lsp_id)
         self.deferred[lsp_id] = due
         if due >= self.deferred_due:
@@ -118,6 +154,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """Clear SRM. Return whether the LSP had been sent before."""
         self.pending.pop(entry.lsp_id, None)
         self.deferred.pop(entry.lsp_id, None)
+        self.unlisted.pop(entry.lsp_id, None)
         return self.unacknowledged.pop(entry.lsp_id, None) is not None
 
     def set_ssn(self, lsp_id: LspId, received: LspEntry | None = None) -> None:
@@ -128,13 +165,13 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     def request(self, listed: LspEntry, due: float) -> None:
         """Request a listed LSP at ``due`` unless it arrives before."""
         known = self.requests.get(listed.lsp_id)
-        if known is not None:
+        if known is not None and known.due < math.inf:
             known.listed = listed
             return
-        if len(self.requests) >= _MOST_REQUESTS:
+        if known is None and len(self.requests) >= _MOST_REQUESTS:
             return
-        self.requests_due = min(self.requests_due, due) if self.requests else due
-        self.requests[listed.lsp_id] = Request(listed)
+        self.requests_due = min(self.requests_due, due)
+        self.requests[listed.lsp_id] = Request(listed, due)
 
     def has_listed(self, entry: StoredLsp) -> bool:
         """Whether the neighbor of a point-to-point circuit has listed this very instance."""
@@ -151,7 +188,8 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     def received(self, lsp_id: LspId) -> None:
         """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
         # most are empty: an LSP has many circuits, a circuit few LSPs
-        for flags in (self.pending, self.unacknowledged, self.deferred, self.acks, self.requests):
+        srm = self.pending, self.unacknowledged, self.deferred, self.unlisted
+        for flags in (*srm, self.acks, self.requests):
             if flags:
                 flags.pop(lsp_id, None)
 

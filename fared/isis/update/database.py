@@ -150,6 +150,7 @@ class Database:
             instance.process.timers.cancel(previous.timer)
         plan = self.dynamic.plan(level, source)
         paced = source is not None and only_bandwidth(previous, entry)
+        appears = source is not None and previous is None
         reached: Container[SystemId] = ()
         if source is not None and not paced:
             reached = covered(instance.databases[level], previous, entry)
@@ -168,7 +169,7 @@ class Database:
             elif deferred is None and source is not None:
                 due = self._deferred_until(queue, reached, paced=paced)
             if due is None:
-                queue.set_srm(entry)
+                queue.set_srm(entry, appears=appears)
                 self._lsp_transmitter.touch(queue)
             elif queue.defer(entry, due):
                 self._lsp_transmitter.touch(queue)

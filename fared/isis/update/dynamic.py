@@ -44,7 +44,7 @@ class DynamicLevels:
         """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
         if plan is None or not self._is_synchronized(queue):
             return False
-        waiting = (queue.pending, queue.unacknowledged, queue.deferred)
+        waiting = (queue.pending, queue.unacknowledged, queue.deferred, queue.unlisted)
         spared = _neighbor(queue.circuit) in plan.spared
         return spared and not any(identifier in flags for flags in waiting)
 

@@ -166,8 +166,7 @@ class Flooding:
         now = self._process.now
         # §7.3.17 a): set SRM on all LSPs; b): send a complete set of CSNPs
         if queue.reliable:
-            for entry in queue.database.ordered():
-                queue.set_srm(entry)
+            queue.set_srm_all()
             queue.begin_csnp()
             queue.held_until = now + self._lsp_transmitter.sync_hold()
             for csnp in self._early.take(circuit, level):
@@ -265,7 +264,9 @@ class Flooding:
         None: in all levels.
         """
         queues = (q for o in self._lsp_transmitter.circuits.values() for q in o.levels.values())
-        return sum(len(queue.requests) for queue in queues if level in (None, queue.level))
+        queues = (queue for queue in queues if level in (None, queue.level))
+        asked = (request for queue in queues for request in queue.requests.values())
+        return sum(request.due < math.inf for request in asked)
 
     def waiting(self) -> dict[int, int]:
         """LSPs that are still to be sent or acknowledged, by ifindex, in all levels."""

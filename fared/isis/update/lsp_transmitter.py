@@ -19,21 +19,23 @@ from fared.isis.instance import Instance
 from fared.isis.pdu.lsp_entries import ENTRY_SIZE, pack, pack_entry, split
 from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.transmit import Transmitter, pdu_space
-from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
+from fared.isis.update.circuit_tx import MOST_REQUESTS_SENT, CircuitTx, SrmSsnQueue
 from fared.isis.update.pacing import Pace
 
 SYNC_HOLD = 0.25
 """Seconds for which LSPs wait for the next CSNP of the neighbor's set on a new adjacency: of each
 of few."""
 _SYNCED_AT_ONCE = 8
+_OFFERED_AT_ONCE = 4
+"""Neighbors that are sent at the same time all that their CSNPs have not listed."""
+_OFFER_AGAIN = 0.25
+"""Seconds between two looks whether others still are."""
 QUICK_CSNP = 1.2
 """Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
 MOST_ASKED = 16384
 """LSPs of which the last request is remembered; of others several neighbors may be asked."""
 REQUEST_GAP = 0.05
 """Seconds between two PSNPs with requests for different LSPs."""
-MOST_REQUESTS_SENT = 3
-"""Requests for an LSP at most; a neighbor that still has it answers one of them."""
 _SLACK = 0.1
 _FORGET_REQUEST = 30.0
 _CSNP_HEADER = 33
@@ -159,6 +161,8 @@ class LspTransmitter:
         if now >= queue.csnp_due and queue.csnp_next is None:
             queue.begin_csnp()
             queue.csnp_due = now + self._csnp_interval(queue)
+        if queue.unlisted and now >= max(queue.held_until, queue.offer_at):
+            self._offer(queue)
         if now >= queue.deferred_due:
             self._process.counters.lsdb["deferred-sent"] += queue.end_deferral(now)
         # §7.3.15.5: SRM is still set after the retransmission interval
@@ -172,6 +176,23 @@ class LspTransmitter:
             del queue.unacknowledged[lsp_id]
             queue.pending[lsp_id] = None
             self._process.counters.lsdb["retransmitted"] += 1
+
+    def _offer(self, queue: SrmSsnQueue) -> None:
+        """Send the neighbor all that its CSNPs did not list, unless too many are sent as much.
+
+        A router that has no time to read the CSNPs of its neighbors would take still more to send
+        its database to all of them, and lose the adjacencies meanwhile. What is new since then, and
+        what CSNPs show to be missing, is sent at once.
+        """
+        offering = 0
+        for tx in self.circuits.values():
+            for other in tx.levels.values():
+                other.offering = other.offering and bool(other.pending)
+                offering += other.offering
+        if offering < _OFFERED_AT_ONCE:
+            queue.offer()
+        else:
+            queue.offer_at = self._process.now + _OFFER_AGAIN
 
     def _csnp_interval(self, queue: SrmSsnQueue) -> float:
         if queue.quick_csnps:
@@ -283,14 +304,15 @@ class LspTransmitter:
         entries: list[bytes] = []
         limit, left = self._entries_per_pdu(queue, _PSNP_HEADER), False
         interval = queue.circuit.settings.psnp_interval
-        for lsp_id, request in list(queue.requests.items()):
+        for lsp_id, request in queue.requests.items():
+            if request.due > now:
+                continue
             asked = self._asked_at.get((queue.level, lsp_id), -math.inf)
             elsewhere = now - asked < interval * (1 - _SLACK)
             if left := not elsewhere and len(entries) == limit:
                 break
             request.sent += 1
-            if request.sent >= MOST_REQUESTS_SENT:
-                del queue.requests[lsp_id]
+            request.due = now + interval if request.sent < MOST_REQUESTS_SENT else math.inf
             if not elsewhere:
                 self._asked(queue.level, lsp_id)
                 # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
@@ -298,8 +320,8 @@ class LspTransmitter:
                 entries.append(pack_entry(0, lsp_id, 0, 0) if known is None else known)
         self._process.counters.lsdb["requested"] += len(entries)
         self._send_psnp(queue, entries)
-        pause = REQUEST_GAP if left else interval
-        queue.requests_due = now + pause if queue.requests else math.inf
+        due = min((request.due for request in queue.requests.values()), default=math.inf)
+        queue.requests_due = now + REQUEST_GAP if left else due
 
     def _asked(self, level: Level, lsp_id: LspId) -> None:
         """Record a request: for an interval no other neighbor is asked for the same LSP.
@@ -343,4 +365,6 @@ class LspTransmitter:
             wanted = min(wanted, max(tx.paced_until, queue.held_until))
         if queue.deferred:
             wanted = min(wanted, queue.deferred_due)
+        if queue.unlisted:
+            wanted = min(wanted, max(queue.held_until, queue.offer_at))
         return min(wanted, next(iter(queue.unacknowledged.values()), math.inf))

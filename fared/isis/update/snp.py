@@ -87,7 +87,7 @@ class SnpReader:
             now = self._process.now
             # the neighbor's set is complete: its database is known, and LSPs need not wait for it
             if queue.reliable and snp.end == LAST_LSP:
-                queue.held_until = -math.inf
+                queue.held_until, queue.comparing = -math.inf, False
             # the rest of the set may wait behind the PDUs of many other neighbors
             elif queue.reliable and queue.held_until > now:
                 queue.held_until = now + self._lsp_transmitter.sync_hold()
@@ -99,7 +99,7 @@ class SnpReader:
     def _listed(self, queue: SrmSsnQueue, packed: bytes) -> None:
         """Compare each listed LSP with the database; nearly all are as there."""
         known = queue.database.entries
-        flagged = (queue.pending, queue.unacknowledged, queue.deferred)
+        flagged = (queue.pending, queue.unacknowledged, queue.deferred, queue.unlisted)
         acked = 0
         for lifetime, identifier, sequence, checksum in unpack(packed):
             entry = known.get(LspId(identifier))
