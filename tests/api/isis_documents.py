@@ -3,18 +3,11 @@
 from typing import Any
 
 from fared.api.schema import isis, routes
-from tests.api.documents import (
-    DATABASE,
-    GBIT,
-    INTERFACES,
-    NEIGHBORS,
-    NOW,
-    SPF,
-    STATUS,
-    TIMERS,
-    TOPOLOGY,
-    WEIGHTS,
-)
+from tests.api.documents.common import GBIT, NOW
+from tests.api.documents.databases import DATABASE, SPF, TOPOLOGY
+from tests.api.documents.links import INTERFACES, NEIGHBORS
+from tests.api.documents.router import STATUS, TIMERS
+from tests.api.documents.routing import WEIGHTS
 from tests.api.sample import sample
 
 Json = dict[str, Any]

@@ -18,11 +18,7 @@ from tests.api.conforms import faults
 from tests.api.schemas import schema_of
 from tests.api.seen import seen_from
 
-FIXTURES = {
-    name: value
-    for name, value in (vars(documents) | vars(isis_documents)).items()
-    if name.isupper() and isinstance(value, dict) and "format" in value
-}
+FIXTURES = documents.NAMED | documents.named(isis_documents)
 SCHEMAS = {entry.format: schema_of(entry) for entry in DOCUMENTS}
 NEEDED = {"prefix": "10.0.2.0/24", "source": "L1", "destination": "L2"}
 

@@ -21,7 +21,8 @@ from fared.api.metrics import Metrics, counter, gauge
 from fared.api.respond import Responder
 from fared.api.static_files import ROOT
 from fared.daemon.http import HttpPort, Served
-from tests.api.documents import ANSWERS, ROUTES
+from tests.api.documents import ANSWERS
+from tests.api.documents.routing import ROUTES
 
 
 def families():

@@ -18,7 +18,10 @@ from fared.api.documents import ACTIONS, DOCUMENTS, NARROWED, PROTOCOLS, SHOWN
 from fared.api.errors import CommandError
 from fared.api.respond import Responder
 from fared.cli.main import main
-from tests.api.documents import ANSWERS, FIB_DIFF, ROUTES, SPF_LOG, STATUS
+from tests.api.documents import ANSWERS
+from tests.api.documents.databases import SPF_LOG
+from tests.api.documents.router import STATUS
+from tests.api.documents.routing import FIB_DIFF, ROUTES
 
 
 class Daemon:

@@ -11,7 +11,10 @@ from click.testing import CliRunner
 from fared.api.documents import SHOWN
 from fared.cli import support_tar
 from fared.cli.main import main
-from tests.api.documents import ANSWERS, CONFIG, CONFIG_HISTORY, FIB_DIFF, LOG
+from tests.api.documents import ANSWERS
+from tests.api.documents.changes import CONFIG, CONFIG_HISTORY
+from tests.api.documents.router import LOG
+from tests.api.documents.routing import FIB_DIFF
 from tests.api.isis_documents import BOTH_STATUS
 from tests.cli.test_main import Daemon
 

@@ -11,14 +11,16 @@ from fared.api.documents import DOCUMENTS
 from fared.cli.render import console
 from fared.cli.tables import renderer_of, write
 from tests.api import documents, isis_documents
+from tests.api.documents.common import NOW
+from tests.api.documents.links import NEIGHBORS
+from tests.api.documents.routing import WEIGHTS
 from tests.api.sample import sample
 from tests.api.schemas import schema_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SHOWN = {
-    name.lower(): value
-    for name, value in (vars(documents) | vars(isis_documents)).items()
-    if name.isupper() and isinstance(value, dict) and "format" in value
+    name.lower(): shown
+    for name, shown in (documents.NAMED | documents.named(isis_documents)).items()
 }
 
 
@@ -36,7 +38,7 @@ def utc(monkeypatch):
 def rendered(document, width=80):
     out = console(width)
     with out.capture() as captured:
-        write(document, out, documents.NOW)
+        write(document, out, NOW)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
@@ -65,20 +67,20 @@ def test_an_empty_document_has_a_table(entry):
 
 
 def test_show_weights_marks_weights_shifted_for_few_flows():
-    text = rendered(documents.WEIGHTS | {"flows": 128})
+    text = rendered(WEIGHTS | {"flows": 128})
     first = "weights follow: capacity, skewed away from small paths for 128 flows"
     assert text.splitlines()[0] == first
 
 
 def test_the_budget_of_announcements_is_shown():
-    text = rendered(documents.WEIGHTS)
+    text = rendered(WEIGHTS)
     assert "ospf 0.0.0.0: 3.91 of 500 announcements/s (16 of 2048 link ends)" in text
     assert "loads averaged over 4.1 s, 7 deferred" in text
 
 
 def test_long_names_widen_a_table_and_are_not_cut():
     """A narrow terminal never costs an address its last digits."""
-    document = copy.deepcopy(documents.NEIGHBORS)
+    document = copy.deepcopy(NEIGHBORS)
     for entry in document["neighbors"]:
         entry.update(router_id="255.255.255.255", area="255.255.255.254", hostname="h" * 40)
     lines = rendered(document).splitlines()
@@ -98,14 +100,14 @@ def test_routers_of_a_fabric_are_listed_by_the_numbers_in_their_names():
 
 def test_a_hostname_is_text_not_markup():
     """What a neighbor calls itself is shown as it is."""
-    document = copy.deepcopy(documents.NEIGHBORS)
+    document = copy.deepcopy(NEIGHBORS)
     document["neighbors"][0]["hostname"] = "[bold red]x[/] :smile:"
     assert "[bold red]x[/] :smile:" in rendered(document)
 
 
 def test_an_empty_table_states_that_it_is_empty():
     """No neighbors is an answer."""
-    assert rendered({**documents.NEIGHBORS, "neighbors": []}) == "none\n"
+    assert rendered({**NEIGHBORS, "neighbors": []}) == "none\n"
 
 
 def test_an_unknown_document_is_shown_as_json():

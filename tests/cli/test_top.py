@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from fared.cli.main import main
 from fared.cli.top_page import Snapshot, page
-from tests.api.documents import INTERFACES, LOG, NEIGHBORS, NOW, STATUS, WEIGHTS
+from tests.api.documents.common import NOW
+from tests.api.documents.links import INTERFACES, NEIGHBORS
+from tests.api.documents.router import LOG, STATUS
+from tests.api.documents.routing import WEIGHTS
 from tests.cli.terminal import Terminal
 from tests.cli.test_main import Daemon
 

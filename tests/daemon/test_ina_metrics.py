@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from fared.daemon.metrics import _aggregation
-from tests.api.documents import INA
+from tests.api.documents.aggregation import INA
 
 PAGE = Path(__file__).parents[2] / "docs" / "ina.md"
 

@@ -1,0 +1,53 @@
+"""Fixture documents: leaf L1 of a fabric with four spines, one link at a quarter capacity."""
+
+from fared.api.documents import DOCUMENTS, Document
+from tests.api.documents import (
+    aggregation,
+    changes,
+    databases,
+    links,
+    multicast,
+    page,
+    recordings,
+    router,
+    routing,
+)
+from tests.api.documents.common import Json
+from tests.api.sample import sample
+from tests.api.schemas import schema_of
+
+
+def named(*modules: object) -> dict[str, Json]:
+    """The documents of modules, by name."""
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, dict) and "format" in value
+    }
+
+
+NAMED = named(router, links, databases, routing, multicast, aggregation, changes, page, recordings)
+
+
+def answer(entry: Document) -> Json:
+    """The answer of a daemon: the first document of that format, or a schema sample."""
+    blank = sample(schema_of(entry)) | {"format": entry.format}
+    return next((shown for shown in NAMED.values() if shown["format"] == entry.format), blank)
+
+
+ANSWERS: dict[str, Json] = {entry.command: answer(entry) for entry in DOCUMENTS} | {
+    "config-diff": changes.CONFIG_DIFF,
+    "config-apply": changes.CONFIG_CHANGE,
+    "config-confirm": changes.CONFIRMED,
+    "config-rollback": changes.CONFIG_CHANGE,
+    "config-history": changes.CONFIG_HISTORY,
+    "reload": changes.RELOAD,
+    "drain": changes.DRAIN,
+    "undrain": changes.DRAIN | {"drained": False},
+    "restart": {"format": "fared-restart/1", "announced": True},
+    "clear-limits": {"format": "fared-limits/1", "cleared": True},
+    "record-start": recordings.RECORD,
+    "record-stop": recordings.RECORD | {"recording": False},
+    "record-status": recordings.RECORD,
+}
