@@ -20,6 +20,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.namespaces import Netns
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
+from tests.two_leaves import WAYS, help_restarts, topology
 from tests.waiting import wait_for
 
 PACKAGES = [package(name, version) for name in build.PACKAGES for version in (OLD, NEW)]
@@ -34,23 +35,6 @@ pytestmark = [
     pytest.mark.skipif(not _PREPARED, reason="not prepared: make test-deb"),
 ]
 
-TOPOLOGY = """
-name: packages
-topology:
-  defaults: {labels: {fared-lab.protocol: PROTOCOL}}
-  groups: {router: {labels: {fared-lab.kind: fared}}}
-  nodes:
-    {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
-     h1: {}, h2: {}}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
-WAYS = (("h1", "h2"), ("h2", "h1"))
 _CGROUP = """
 set -e
 mount --make-rprivate /
@@ -160,15 +144,10 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fabric(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fabric]:
     """A small fabric with graceful restart, in which L1 has no daemon any more."""
     path = tmp_path / "packages.clab.yml"
-    path.write_text(TOPOLOGY.replace("PROTOCOL", request.param))
+    path.write_text(topology("packages", protocol=request.param))
     with Fabric.from_file(path, directory=tmp_path / "state") as running:
         assert await_paths(running, 30) is not None
-        for plan in running.plan.routers:
-            file = running.node(plan.name).directory / "fared.yaml"
-            config = yaml.safe_load(file.read_text())
-            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
-            file.write_text(yaml.safe_dump(config))
-            running.node(plan.name).cli("config", "reload")
+        help_restarts(running, request.param)
         running.stop_node("L1")
         yield running
 

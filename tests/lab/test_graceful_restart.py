@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from fared.fib.settings import FibSettings
@@ -18,6 +17,7 @@ from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
+from tests.two_leaves import WAYS, help_restarts
 from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
@@ -27,7 +27,6 @@ RATE, FLOWS = 5000, 64
 """Packets/s in each direction, so 10,000 in all, over all spines."""
 QUIET = FibSettings().coalesce_delay + 1.0
 """Seconds: routers then merge groups, and remove those that nothing uses."""
-WAYS = (("h1", "h2"), ("h2", "h1"))
 
 
 @pytest.fixture(scope="module", params=FABRICS)
@@ -36,12 +35,7 @@ def fabric(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[F
     file = DIRECTORY / FABRICS[request.param]
     with Fabric.from_file(file, directory=tmp_path_factory.mktemp("clos3")) as running:
         assert await_paths(running, 60.0) is not None
-        for plan in running.plan.routers:
-            file = running.node(plan.name).directory / "fared.yaml"
-            config = yaml.safe_load(file.read_text())
-            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
-            file.write_text(yaml.safe_dump(config))
-            running.node(plan.name).cli("config", "reload")
+        help_restarts(running, request.param)
         yield running
 
 

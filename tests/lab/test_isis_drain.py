@@ -17,27 +17,11 @@ import yaml
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
+from tests.two_leaves import WAYS, topology
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
 
-TOPOLOGY = """
-name: isis-drain
-topology:
-  defaults: {labels: {fared-lab.protocol: isis}}
-  groups: {router: {labels: {fared-lab.kind: fared}}}
-  nodes:
-    {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
-     h1: {}, h2: {}}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
-WAYS = (("h1", "h2"), ("h2", "h1"))
 FAR = {"L1": "10.0.2.0/24", "L2": "10.0.1.0/24"}
 """The networks of the other leaf's hosts."""
 BOTH, OTHER = {"S1", "S2"}, {"S2"}
@@ -57,7 +41,7 @@ QUIET = 60
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fabric]:
     directory = tmp_path_factory.mktemp("drain")
     path = directory / "drain.clab.yml"
-    path.write_text(TOPOLOGY)
+    path.write_text(topology("isis-drain", protocol="isis"))
     with Fabric.from_file(path, directory=directory / "state") as made:
         assert await_paths(made, 60.0) is not None
         yield made

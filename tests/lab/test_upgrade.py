@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import fared
 from fared.api.client import DaemonRefusedError, DaemonUnreachableError
@@ -22,27 +21,11 @@ from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
 from tests.stream import Stream
+from tests.two_leaves import WAYS, help_restarts, topology
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(240)]
 
-TOPOLOGY = """
-name: upgrade
-topology:
-  defaults: {{labels: {{fared-lab.protocol: {protocol}}}}}
-  groups: {{router: {{labels: {{fared-lab.kind: fared}}}}}}
-  nodes:
-    {{S1: {{group: router}}, S2: {{group: router}}, L1: {{group: router}}, L2: {{group: router}},
-     h1: {{}}, h2: {{}}}}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
-WAYS = (("h1", "h2"), ("h2", "h1"))
 OLD, NEW = fared.__version__, "9.9.9~test"
 SOURCE = Path(fared.__file__).parent
 
@@ -70,15 +53,10 @@ def running(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[
     """A small fabric in which all routers help those that restart gracefully."""
     directory = tmp_path_factory.mktemp("upgrade")
     path = directory / "upgrade.clab.yml"
-    path.write_text(TOPOLOGY.format(protocol=request.param))
+    path.write_text(topology("upgrade", protocol=request.param))
     with Fabric.from_file(path, directory=directory / "state") as made:
         assert await_paths(made, 60.0) is not None
-        for plan in made.plan.routers:
-            file = made.node(plan.name).directory / "fared.yaml"
-            config = yaml.safe_load(file.read_text())
-            config[request.param]["graceful-restart"] = {"enabled": True, "helper": True}
-            file.write_text(yaml.safe_dump(config))
-            made.node(plan.name).cli("config", "reload")
+        help_restarts(made, request.param)
         yield made
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fared.core.units import parse_bandwidth
 from fared.lab.errors import LabError
@@ -25,6 +24,7 @@ from fared.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions, rule_expressions
 from tests.error_counters import Interface
 from tests.stream import Stream
+from tests.two_leaves import rewrite_config, topology
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -34,21 +34,6 @@ pytestmark = [
     pytest.mark.timeout(400),
     pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is missing"),
 ]
-TOPOLOGY = """
-name: monitoring
-topology:
-  groups: {router: {labels: {fared-lab.kind: fared, fared-lab.rate: 100M}}}
-  nodes:
-    {S1: {group: router}, S2: {group: router}, L1: {group: router}, L2: {group: router},
-     h1: {}, h2: {}}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
 DAMPING = {"half-life": "2s", "suppress": 1500, "reuse": 750, "maximum": "6s"}
 """Two flaps suppress the link, for a few seconds."""
 PATIENCE = 40.0
@@ -62,10 +47,7 @@ class Lab:
         self.fabric, self.prometheus, self.counters = fabric, prometheus, counters
 
     def configure(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
-        file = self.fabric.node(name).directory / "fared.yaml"
-        config = yaml.safe_load(file.read_text())
-        change(config)
-        file.write_text(yaml.safe_dump(config))
+        rewrite_config(self.fabric.node(name), change)
 
     @contextmanager
     def alert(self, name: str, instance: str) -> Iterator[None]:
@@ -95,7 +77,7 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     directory = tmp_path_factory.mktemp("monitoring")
     path = directory / "monitoring.clab.yml"
-    path.write_text(TOPOLOGY)
+    path.write_text(topology("monitoring", rate="100M"))
     with (
         Interface(directory / "counters", "L2") as counters,
         Fabric.from_file(path, directory=directory / "state") as fabric,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from fared.lab.fabric import Fabric, RunningNode
@@ -20,29 +19,11 @@ from fared.lab.processes import send_signal, start_in_turn
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors
 from tests.stream import Stream
+from tests.two_leaves import WAYS, rewrite_config, topology
 from tests.waiting import await_rest, wait_for
 
 pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mark.alone]
 
-TOPOLOGY = """
-name: restarts
-topology:
-  nodes:
-    L1: {kind: fared}
-    L2: {kind: fared}
-    S1: {kind: frr}
-    S2: {kind: bird}
-    h1: {}
-    h2: {}
-  links:
-    - endpoints: ["S1:L1", "L1:S1"]
-    - endpoints: ["S1:L2", "L2:S1"]
-    - endpoints: ["S2:L1", "L1:S2"]
-    - endpoints: ["S2:L2", "L2:S2"]
-    - endpoints: ["L1:h1", "h1:L1"]
-    - endpoints: ["L2:h2", "h2:L2"]
-"""
-WAYS = (("h1", "h2"), ("h2", "h1"))
 FRR = ("router ospf", "graceful-restart grace-period 60", "graceful-restart helper enable")
 BIRD = {
     "log stderr all;": "graceful restart wait 30;",
@@ -55,13 +36,11 @@ BIRD = {
 @pytest.fixture(scope="module")
 def peers(running: Running) -> Iterator[Peers]:
     """Every router restarts gracefully and helps: BIRD helps unless it is told not to."""
-    with running(TOPOLOGY) as up:
+    with running(topology("restarts", S1="frr", S2="bird")) as up:
         for name in ("L1", "L2"):
             node = up.fabric.node(name)
-            file = node.directory / "fared.yaml"
-            config = yaml.safe_load(file.read_text())
-            config["ospf"]["graceful-restart"] = {"enabled": True, "helper": True}
-            file.write_text(yaml.safe_dump(config))
+            restart = {"enabled": True, "helper": True}
+            rewrite_config(node, lambda c, r=restart: c["ospf"].update({"graceful-restart": r}))
             assert fared(node).request("reload")["applied"]
         frr = up.fabric.node("S1")
         vtysh(frr, "configure terminal", *FRR)

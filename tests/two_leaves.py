@@ -1,0 +1,47 @@
+"""The least fabric with two paths: spines S1 and S2, leaves L1 and L2, hosts h1 and h2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from fared.lab.fabric import Fabric, RunningNode
+
+ROUTERS = ("S1", "S2", "L1", "L2")
+WAYS = (("h1", "h2"), ("h2", "h1"))
+"""Traffic in both directions."""
+
+
+def topology(name: str, *, protocol: str = "ospf", rate: str | None = None, **kinds: str) -> str:
+    """Return its file. ``rate`` is that of the routers' ports; ``kinds``: routers of other makes.
+
+    ``topology("mixed", S1="frr")`` has a spine of FRR.
+    """
+    labels = {} if rate is None else {"labels": {"fared-lab.rate": rate}}
+    routers = {router: {"kind": kinds.get(router, "fared"), **labels} for router in ROUTERS}
+    cables = (("S1", "L1"), ("S1", "L2"), ("S2", "L1"), ("S2", "L2"), ("L1", "h1"), ("L2", "h2"))
+    document = {
+        "defaults": {"labels": {"fared-lab.protocol": protocol}},
+        "nodes": {**routers, "h1": {}, "h2": {}},
+        "links": [{"endpoints": [f"{a}:{b}", f"{b}:{a}"]} for a, b in cables],
+    }
+    return yaml.safe_dump({"name": name, "topology": document}, sort_keys=False)
+
+
+def rewrite_config(node: RunningNode, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the configuration file of a router; its daemon does not notice yet."""
+    file = node.directory / "fared.yaml"
+    config = yaml.safe_load(file.read_text())
+    change(config)
+    file.write_text(yaml.safe_dump(config))
+
+
+def help_restarts(fabric: Fabric, protocol: str) -> None:
+    """Let all routers restart gracefully, and help each other."""
+    restart = {"enabled": True, "helper": True}
+    for plan in fabric.plan.routers:
+        node = fabric.node(plan.name)
+        rewrite_config(node, lambda config: config[protocol].update({"graceful-restart": restart}))
+        node.cli("config", "reload")
