@@ -10,7 +10,7 @@ import pytest
 from fared.config import ConfigErrors, Reload, diff, json_schema, load_text
 from fared.config.secrets import HIDDEN
 from fared.core.keys import Algorithm, AuthKey, TimedKey
-from fared.daemon.settings import interface_settings
+from fared.daemon.ospf_settings import interface_settings
 
 SECRET = "s3cr3t-w0rd"
 ONE = f"{{algorithm: hmac-sha-256, key-id: 1, key: {SECRET}}}"

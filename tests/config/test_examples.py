@@ -9,7 +9,7 @@ import pytest
 
 from fared.config import load
 from fared.core.ids import format_system_id
-from fared.daemon.settings import circuit_settings, isis_settings
+from fared.daemon.isis_settings import circuit_settings, isis_settings
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind
 

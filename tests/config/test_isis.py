@@ -11,7 +11,7 @@ from fared.config import ConfigErrors, diff, load_text
 from fared.config.isis import parse_net
 from fared.core.ids import parse_prefix
 from fared.core.keys import Algorithm
-from fared.daemon.settings import circuit_settings, isis_settings
+from fared.daemon.isis_settings import circuit_settings, isis_settings
 from fared.isis.ids import LevelSet
 from fared.isis.settings import CircuitKind, RedistributeSettings, Redistribution
 

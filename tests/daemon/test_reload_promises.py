@@ -23,7 +23,9 @@ from fared.config import Config, ConfigErrors, Reload, diff, load_text, merged
 from fared.config.section import Section
 from fared.config.shapes import fields_of
 from fared.core.links import Link
-from fared.daemon.settings import circuit_settings, interface_settings, link_events, router_settings
+from fared.daemon.isis_settings import circuit_settings
+from fared.daemon.ospf_settings import interface_settings
+from fared.daemon.settings import link_events, router_settings
 from fared.router import events
 from fared.router.settings import RouterSettings
 from fared.sim.network import Network, Node
