@@ -61,6 +61,13 @@ def test_all_routers_and_links_are_drawn_in_their_tiers(page):
     assert "ready" in page.text("#facts")
 
 
+def test_short_names_have_room_on_a_phone(page):
+    page.size("phone")
+    page.open()
+    assert page.js("return fared.drawing.named")
+    assert page.js("fared.drawing.widest = 60; return fared.drawing.named") is False
+
+
 def test_a_link_at_a_quarter_changes_color_and_shares_within_two_seconds(fabric, page):
     page.click("L1")
     page.click("L2")

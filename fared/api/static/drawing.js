@@ -11,7 +11,8 @@ import { linkLook, readStyle } from "./style.js";
 const MANY = 4000;
 const SLICE = 10;
 const FIRST_SLICE = 60;
-const LABEL_ROOM = 46;
+const LABEL_GAP = 8;
+const LABEL_SIZE = 11.5;
 
 export class Drawing {
   constructor(model, stage, chosen) {
@@ -63,6 +64,7 @@ export class Drawing {
     this.plan = layout(this.model, this.width, this.height, this.plan.places);
     const points = [...this.plan.places].map(([id, place]) => ({ id, ...place }));
     this.tree = d3.quadtree(points, (point) => point.x, (point) => point.y);
+    this.widest = this.widestName();
     this.radius = Math.max(1.6, Math.min(10, this.plan.room * 0.3));
   }
 
@@ -245,18 +247,32 @@ export class Drawing {
 
   // -- routers --------------------------------------------------------------------------------
 
+  /** Pixels of the longest name. */
+  widestName() {
+    const context = this.nodeCanvas.getContext("2d");
+    context.font = `450 ${LABEL_SIZE}px ${this.style.font}`;
+    const names = [...this.model.nodes.values()].map(({ name }) => name);
+    return context.measureText(names.reduce((one, other) => (other.length > one.length ? other : one), "")).width;
+  }
+
+  /** Whether names have room beside each other. Zooming enlarges them less than the room. */
+  get named() {
+    const { k } = this.transform;
+    return this.plan.room * k > this.widest * k ** 0.5 + LABEL_GAP;
+  }
+
   paintNodes() {
     if (!this.width) return;
     const context = this.prepare(this.nodeCanvas);
     if (this.dimmed) this.paintSelection(context);
     const zoomed = this.transform.k ** 0.5;
     const radius = this.radius / zoomed;
-    const named = this.plan.room * this.transform.k > LABEL_ROOM;
+    const { named } = this;
     const marked = new Set([...this.selected.nodes, this.pointer.hovered?.node].filter(Boolean));
     for (const [id, { x, y }] of this.plan.places) {
       const node = this.model.nodes.get(id);
       if (!node) continue;
-      const look = { x, y, radius, marked: marked.has(id), above: node.tier !== 0 && this.model.clos, size: 11.5 / zoomed };
+      const look = { x, y, radius, marked: marked.has(id), above: node.tier !== 0 && this.model.clos, size: LABEL_SIZE / zoomed };
       paintRouter(context, this.style, node, look);
       if (named || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }

@@ -15,7 +15,7 @@ export function bandwidth(value) {
 /** A share 0..1. */
 export function share(value) {
   if (value === null || value === undefined) return "unknown";
-  const percent = value * 100;
+  const percent = Math.round(value * 1000) / 10;
   return `${percent !== 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
 }
 
