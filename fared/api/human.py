@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fared.core.units import format_bandwidth
 
 DASH = "-"
@@ -52,3 +54,9 @@ def _short(seconds: float) -> str:
 def router(router_id: str, hostname: str | None) -> str:
     """Return the hostname of a router, or its id if it has none."""
     return hostname or router_id
+
+
+def ordering(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that orders leaf2 before leaf10."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 
 from rich.console import Console
@@ -44,14 +43,8 @@ def _fabric(document: Json, out: Console, _now: float) -> None:
 
 def _place(node: Json) -> tuple[bool, int, int, int, list[tuple[bool, int, str]]]:
     tier = node["tier"]
-    named = _counted(human.router(node["id"], node["hostname"]))
+    named = human.ordering(human.router(node["id"], node["hostname"]))
     return tier is None, -(tier or 0), node["pod"] or 0, node["plane"] or 0, named
-
-
-def _counted(name: str) -> list[tuple[bool, int, str]]:
-    """Return a key that orders leaf2 before leaf10."""
-    parts = re.split(r"(\d+)", name)
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def _number(value: int | None) -> str:

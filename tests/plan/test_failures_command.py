@@ -1,6 +1,7 @@
 """``fared-cli plan failures`` on the saved database of a 4 x 8 fabric."""
 
 import json
+from collections import Counter
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -199,6 +200,27 @@ def test_the_page_has_pictures_of_the_distribution_and_of_the_fabric(database, t
     assert len(failed) + len(pictures[2].findall("circle[@class='failed']")) >= 1
     assert len(pictures[2].findall("circle")) == 12
     assert "n-1 &gt; 75% is broken" in page.read_text()
+    names = [text.text for text in pictures[2].findall("text")]
+    assert names[:8] == [f"L{n}" for n in range(1, 9)]
+    causes = [row[1].text for row in tree.findall(".//table")[1]][1:]
+    assert set(causes) <= {f"L{leaf}-S{spine}" for leaf in range(1, 9) for spine in range(1, 5)}
+
+
+def test_the_page_draws_the_shortest_paths_of_the_worst_pair(database, tmp_path):
+    page = tmp_path / "plan.html"
+    run(database, "--links", "--drained", "S1", "--html", str(page))
+    tree = ET.fromstring(page.read_text().partition("\n")[2].replace('<meta charset="utf-8">', ""))
+    picture = tree.findall(".//svg")[1]
+    kinds = Counter(line.get("class") for line in picture.findall("line"))
+    assert kinds["failed"] == 1
+    assert kinds["pair"] == 2 * 3 - 1  # not over S1
+
+
+def test_a_link_that_keeps_a_part_is_named_with_it(database):
+    found = answer(database, "--links", "--degrade", "25%")
+    assert {row["failure"] for row in found["rows"] if row["set"] == "degrade"} == {
+        f"{row['failure']} at 75%" for row in found["rows"] if row["set"] == "links"
+    }
 
 
 @pytest.mark.parametrize("args", [(), ("--doubles", "all", "--drained", "S2", "--degrade", "9%")])

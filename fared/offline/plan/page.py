@@ -1,6 +1,6 @@
 """A report as one HTML file: tables, the distribution of what remains, the fabric with the worst.
 
-The pictures are inline SVG, so that the file needs nothing else.
+The pictures are inline SVG (``picture``), so that the file needs nothing else.
 """
 
 from __future__ import annotations
@@ -9,27 +9,35 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fared.api import human
 from fared.offline.plan.document import Planned
-from fared.offline.plan.fabric import PlanFabric
+from fared.offline.plan.picture import Marked, drawn
 
 Json = dict[str, Any]
-_WIDTH, _TIER, _MARGIN = 960, 130, 60
-_MOST_LINKS, _MOST_NAMES = 3000, 48
-_BAR, _HEIGHT = 26, 150
+_MARGIN, _BAR, _HEIGHT = 60, 26, 150
+_MOST_PAIRS = 10
+_KEY = (
+    "Red: what fails. Green: the pair that loses most. Blue: the shortest paths between them while"
+    " nothing fails."
+)
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; color: #222 }
-table { border-collapse: collapse } td, th { padding: .15rem .8rem .15rem 0; text-align: left }
+:root { color-scheme: light dark; --ink: #222; --ground: #fff; --line: #c9ced3; --blue: #3f6f9c;
+  --red: #b3402e; --green: #2a7f4f }
+@media (prefers-color-scheme: dark) { :root { --ink: #dde2e7; --ground: #14181c; --line: #3d454d;
+  --blue: #6fa3d1; --red: #e8735f; --green: #58b883 } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
+  color: var(--ink); background: var(--ground) }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }
 td.n, th.n { text-align: right }
-h2 { margin-top: 2rem; font-size: 1.15rem } th { font-weight: 600 }
-svg text { font: 11px system-ui, sans-serif } .bad { color: #b3402e } .good { color: #2a7f4f }
-line { stroke: #c9ced3 } line.pair { stroke: #5b7c99 }
-line.failed { stroke: #b3402e; stroke-width: 3 }
-circle { fill: #5b7c99 } circle.end { fill: #2a7f4f } circle.failed { fill: #b3402e }
-rect { fill: #5b7c99 }
+h2 { margin-top: 2rem; font-size: 1.15rem } th { font-weight: 600 } svg { max-width: 100% }
+h3 { font-size: 1rem; margin-bottom: .3rem }
+svg text { font: 11px system-ui, sans-serif; fill: var(--ink) }
+.bad { color: var(--red) } .good { color: var(--green) }
+line { stroke: var(--line) } line.pair { stroke: var(--blue); stroke-width: 1.5 }
+line.failed { stroke: var(--red); stroke-width: 3 }
+circle { fill: var(--blue) } circle.end { fill: var(--green) } circle.failed { fill: var(--red) }
+rect { fill: var(--blue) }
 """
 
 
@@ -70,9 +78,13 @@ def _summary(document: Json) -> str:
     drained = f"; drained: {_text(', '.join(document['drained']))}" if document["drained"] else ""
     return (
         f"{document['routers']:,} routers, {document['links']:,} links; capacity between "
-        f"{len(document['ends']):,} routers, {human.bandwidth(healthy['least'])} to "
-        f"{human.bandwidth(healthy['most'])} without failures{drained}"
+        f"{len(document['ends']):,} routers, {_between(healthy)} without failures{drained}"
     )
+
+
+def _between(healthy: Json) -> str:
+    least, most = human.bandwidth(healthy["least"]), human.bandwidth(healthy["most"])
+    return least if least == most else f"{least} to {most}"
 
 
 def _bounds(bounds: Iterable[Json]) -> list[str]:
@@ -162,29 +174,44 @@ def _names(entries: Sequence[Json]) -> str:
 
 def _distribution(one: Json) -> str:
     """Bars: how many failures of a set leave the worst pair nothing, up to 5 %, ... all."""
-    bars = one["histogram"]
-    most = max(bars) or 1
-    drawn = []
-    for at, number in enumerate(bars):
+    counts = one["histogram"]
+    most = max(counts) or 1
+    bars = []
+    for at, number in enumerate(counts):
         height = _HEIGHT * number / most
         x, y = _MARGIN + at * _BAR, _HEIGHT - height + 15
         if number:
-            drawn.append(
+            bars.append(
                 f'<rect x="{x}" y="{y:.1f}" width="{_BAR - 4}" height="{max(height, 1):.1f}"/>'
                 f'<text x="{x + 11}" y="{y - 3:.1f}" text-anchor="middle">{number:,}</text>'
             )
         if at % 4 == 0:
-            label = f"{at * 100 // (len(bars) - 1)}%"
-            drawn.append(
+            label = f"{at * 100 // (len(counts) - 1)}%"
+            bars.append(
                 f'<text x="{x + 11}" y="{_HEIGHT + 32}" text-anchor="middle">{label}</text>'
             )
-    width = _MARGIN * 2 + len(bars) * _BAR
+    width = _MARGIN * 2 + len(counts) * _BAR
     title = f"{one['set']}: what the worst pair keeps, number of failures"
     return (
         f"<h2>{_text(title)}</h2>"
-        f'<svg role="img" aria-label="{_text(title)}" width="{width}" height="{_HEIGHT + 40}">'
-        f"{''.join(drawn)}</svg>"
+        f'<svg role="img" aria-label="{_text(title)}" viewBox="0 0 {width} {_HEIGHT + 40}"'
+        f' width="{width}">{"".join(bars)}</svg>{_pairs(one["pairs"])}'
     )
+
+
+def _pairs(pairs: Sequence[Json]) -> str:
+    """The worst pairs of a set, with the failure that causes it."""
+    head = ("Worst pairs", "Failure", "Left", "Capacity")
+    rows = [
+        (
+            " > ".join(pair["pair"]),
+            pair["cause"],
+            human.share(pair["left"]),
+            human.bandwidth(pair["capacity"]),
+        )
+        for pair in pairs[:_MOST_PAIRS]
+    ]
+    return _table(head, rows, 2) if rows else ""
 
 
 def _picture(document: Json, plan: Planned) -> list[str]:
@@ -197,8 +224,13 @@ def _picture(document: Json, plan: Planned) -> list[str]:
     links = set(failures.links[failures.link_start[at] : failures.link_start[at + 1]].tolist())
     nodes = set(failures.nodes[failures.node_start[at] : failures.node_start[at + 1]].tolist())
     title = f"The worst failure: {worst['failure']}, for {' > '.join(worst['pair'])}"
-    pair = {plan.fabric.names.index(name) for name in worst["pair"]}
-    return [f"<h2>{_text(title)}</h2>", _drawn(plan.fabric, links, nodes, pair, title)]
+    names = plan.fabric.names
+    ends = (names.index(worst["pair"][0]), names.index(worst["pair"][1]))
+    return [
+        f"<h2>{_text(title)}</h2>",
+        drawn(plan.fabric, Marked(links, nodes, ends), title),
+        f"<p>{_KEY}</p>",
+    ]
 
 
 def _place(document: Json, plan: Planned, row: Json) -> tuple[int, int]:
@@ -208,54 +240,3 @@ def _place(document: Json, plan: Planned, row: Json) -> tuple[int, int]:
     rows = document["rows"][before:]
     at = next(n for n, other in enumerate(rows) if other["failure"] == row["failure"])
     return kinds.index(row["set"]), at
-
-
-def _drawn(fabric: PlanFabric, links: set[int], nodes: set[int], pair: set[int], title: str) -> str:
-    tier = _tiers(fabric)
-    place: dict[int, tuple[float, float]] = {}
-    top = int(tier.max())
-    for level in range(top + 1):
-        here = sorted(np.flatnonzero(tier == level).tolist(), key=lambda n: fabric.names[n])
-        for at, node in enumerate(here):
-            x = _MARGIN + (at + 0.5) * (_WIDTH - 2 * _MARGIN) / len(here)
-            place[node] = (x, 30 + (top - level) * _TIER)
-    drawn: list[str] = []
-    marked: list[str] = []
-    edges, graph = fabric.link_edges[:, 0], fabric.graph
-    few = len(edges) <= _MOST_LINKS
-    for link, edge in enumerate(edges.tolist()):
-        a, b = int(graph.src[edge]), int(graph.dst[edge])
-        kind = "failed" if link in links else "pair" if pair & {a, b} else ""
-        if kind or few:
-            (x, y), (u, v) = place[a], place[b]
-            line = f'<line class="{kind}" x1="{x:.1f}" y1="{y}" x2="{u:.1f}" y2="{v}"/>'
-            (marked if kind == "failed" else drawn).append(line)
-    for node, (x, y) in place.items():
-        kind = "failed" if node in nodes else "end" if node in pair else ""
-        drawn_name = kind or len(place) <= _MOST_NAMES
-        radius = 6 if kind else 4
-        marked.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="{radius}"/>')
-        if drawn_name:
-            name = _text(fabric.names[node])
-            marked.append(f'<text x="{x:.1f}" y="{y - 9}" text-anchor="middle">{name}</text>')
-    height = 60 + top * _TIER
-    return (
-        f'<svg role="img" aria-label="{_text(title)}" width="{_WIDTH}" height="{height}">'
-        f"{''.join(drawn)}{''.join(marked)}</svg>"
-    )
-
-
-def _tiers(fabric: PlanFabric) -> NDArray[np.int64]:
-    """The number of links from each node to the nearest end (N,)."""
-    graph = fabric.graph
-    found = np.full(len(fabric.names), len(fabric.names))
-    found[fabric.ends] = 0
-    while True:
-        nearer = found.copy()
-        np.minimum.at(nearer, graph.dst, found[graph.src] + 1)
-        if np.array_equal(nearer, found):
-            break
-        found = nearer
-    reached = found < len(found)
-    found[~reached] = found[reached].max() + 1
-    return found

@@ -66,13 +66,17 @@ class Failures(msgspec.Struct, frozen=True, eq=False):
         return found
 
     def name(self, fabric: PlanFabric, at: int) -> str:
-        """Return what fails: ``L1-S1``, ``S1``, ``L1-S1 + L2-S3``, the name of a group."""
+        """Return what fails: ``L1-S1``, ``S1``, ``L1-S1 + L2-S3``, the name of a group.
+
+        A link that keeps a part of its capacity is ``L1-S1 at 75%``.
+        """
         if self.labels:
             return self.labels[at]
         nodes = self.nodes[self.node_start[at] : self.node_start[at + 1]].tolist()
         if nodes:
             return " + ".join(fabric.names[node] for node in nodes)
-        return " + ".join(fabric.link_names[link] for link in self.links_at(at))
+        links = " + ".join(fabric.link_names[link] for link in self.links_at(at))
+        return f"{links} at {self.left * 100:.4g}%" if self.left > 0.0 else links
 
 
 def single_links(fabric: PlanFabric) -> Failures:
