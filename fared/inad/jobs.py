@@ -6,6 +6,7 @@ member, and the slot machine takes from that member only its own bits.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Mapping
 
@@ -15,9 +16,10 @@ from fared.ina.slots.aggregator import Aggregator
 from fared.ina.slots.packet import Flag, PacketKind, newer
 from fared.ina.slots.setup import SetupError
 from fared.ina.slots.slot import TreeSlots
-from fared.inad.results import Data, Dissemination, PacketSender
+from fared.ina.trains import TrainSocket
+from fared.inad.results import Data, Dissemination
 
-_JOB_ID_AT = slice(4, 8)
+_JOB_ID, _JOB_ID_AT = struct.Struct("!I"), 4
 _KIND = 15
 _MOST_REPEATED = 64
 
@@ -29,7 +31,7 @@ class JobError(ValueError):
 class RunningJob:
     """One job: slots, and the addresses of its members. It is the port of its aggregator."""
 
-    def __init__(self, node: Vertex, sender: PacketSender, results: Dissemination) -> None:
+    def __init__(self, node: Vertex, trains: TrainSocket, results: Dissemination) -> None:
         self.node = node
         self.aggregator = Aggregator(node, self)
         self.job: JobEpoch | None = None
@@ -37,7 +39,7 @@ class RunningJob:
         """Bytes of its slots, as far as other jobs cannot have them."""
         self._vertices: dict[tuple[str, int], Vertex] = {}
         self._addresses: dict[Vertex, tuple[str, int]] = {}
-        self._sender, self._results = sender, results
+        self._trains, self._results = trains, results
         self._by_bier = self._repeated = 0
         """Results of this epoch by BIER, and repeated ones by unicast."""
         self._given_up = False
@@ -70,11 +72,11 @@ class RunningJob:
 
     def up(self, parent: Vertex, data: Data) -> None:
         """Send a packet to a parent."""
-        self._sender.send(data, self._addresses[parent])
+        self._send(data, self._addresses[parent])
 
     def down(self, router: Vertex, data: Data) -> None:
         """Send a result to a router that passes it on."""
-        self._sender.send(data, self._addresses[router])
+        self._send(data, self._addresses[router])
 
     def disseminate(self, bits: BitString, data: Data) -> None:
         """Send a packet to workers, a result for all of them by BIER if the job has that way."""
@@ -94,18 +96,20 @@ class RunningJob:
         """Tell a member that its epoch is over."""
         address = self._addresses.get(sender)
         if address is not None:
-            self._sender.send(data, address)
+            self._send(data, address)
+
+    def _send(self, data: Data, address: tuple[str, int]) -> None:
+        packet = bytes(data)  # the slot may be used again before packets are sent
+        self._trains.put(address, len(packet), packet)
 
 
 class Jobs:
     """All jobs of the process. ``memory`` is the most bytes of their slots together."""
 
-    def __init__(
-        self, memory: int, most: int, sender: PacketSender, results: Dissemination
-    ) -> None:
+    def __init__(self, memory: int, most: int, trains: TrainSocket, results: Dissemination) -> None:
         self.limit, self.most = memory, most
         self.counters: Counter[str] = Counter()
-        self._sender, self._results = sender, results
+        self._trains, self._results = trains, results
         self._running: dict[int, RunningJob] = {}
 
     @property
@@ -147,7 +151,7 @@ class Jobs:
                 f"its slots take {needed} bytes, and {self.limit - others} of {self.limit} are free"
             )
         if running is None:
-            running = RunningJob(request.node, self._sender, self._results)
+            running = RunningJob(request.node, self._trains, self._results)
             self._running[job.setup.job_id] = running
         running.reserved = needed
         running.install(job)
@@ -159,7 +163,10 @@ class Jobs:
 
     def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
         """Pass a packet to its job."""
-        running = self._running.get(int.from_bytes(data[_JOB_ID_AT], "big"))
+        if len(data) < _JOB_ID_AT + _JOB_ID.size:
+            self.counters["no-job"] += 1
+            return
+        running = self._running.get(_JOB_ID.unpack_from(data, _JOB_ID_AT)[0])
         if running is None:
             self.counters["no-job"] += 1
         else:

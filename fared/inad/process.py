@@ -28,18 +28,17 @@ from fared.ina.messages import (
     WatchWorkers,
     WorkerGone,
 )
+from fared.ina.trains import TrainSocket
 from fared.inad.guests import Guest, Guests
 from fared.inad.jobs import JobError, Jobs, state_of
 from fared.inad.results import (
     BierReplication,
     Dissemination,
-    PacketSender,
     UnicastReplication,
 )
 
 _AT_ONCE = 64
-"""Packets read before anything else has its turn."""
-_MOST_PACKET = 1 << 16
+"""Packets, or trains of them, read before anything else has its turn."""
 _MOST_OPERATORS = 32
 _BUFFER = 8 << 20
 _MODE = 0o660
@@ -115,9 +114,9 @@ class InaProcess:
         self._log = structlog.get_logger("fared-ina")
         self._limit = LogRateLimiter()
         self._udp = open_udp(settings.address, settings.port)
-        sender = PacketSender(self._udp, self.counters)
-        self._results = self._dissemination(sender)
-        self.jobs = Jobs(settings.memory, settings.jobs, sender, self._results)
+        self._trains = TrainSocket(self._udp, self.counters)
+        self._results = self._dissemination(self._trains)
+        self.jobs = Jobs(settings.memory, settings.jobs, self._trains, self._results)
         self.guests = Guests(self.jobs, self.counters)
         self.guests.gone = self._gone
         self._tcp = socket.create_server(("", settings.port))
@@ -125,8 +124,8 @@ class InaProcess:
         self._unix = listen_unix(settings.socket)
         self._operators: set[LineConnection] = set()
         self._watcher: LineConnection | None = None
-        self._buffer = bytearray(_MOST_PACKET)
-        self._view = memoryview(self._buffer)
+        self._now = 0.0
+        """When the packets that are processed were received."""
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(Request).decode
         self._selector = selectors.DefaultSelector()
@@ -137,9 +136,9 @@ class InaProcess:
         ):
             self._selector.register(sock, selectors.EVENT_READ, action)
 
-    def _dissemination(self, sender: PacketSender) -> Dissemination:
+    def _dissemination(self, trains: TrainSocket) -> Dissemination:
         """Return the way of results. Raises OSError."""
-        unicast = UnicastReplication(sender)
+        unicast = UnicastReplication(trains)
         if not self.settings.bier:
             return unicast
         source = (self.settings.address, self.settings.port)
@@ -160,6 +159,7 @@ class InaProcess:
             if due is not None and self._clock() >= due:
                 self.guests.tick(self._clock())
                 self._tidy()
+            self._trains.flush()
         self.close()
 
     def close(self) -> None:
@@ -175,14 +175,11 @@ class InaProcess:
     # -- packets --------------------------------------------------------------------------------
 
     def _packets(self, _: int) -> None:
-        receive, view, udp = self.jobs.receive, self._view, self._udp
-        now = self._clock()
-        for _ in range(_AT_ONCE):
-            try:
-                size, source = udp.recvfrom_into(self._buffer, 0, socket.MSG_DONTWAIT)
-            except OSError:  # none waits
-                return
-            receive(source, view[:size], now)
+        self._now = self._clock()
+        self._trains.receive(self._packet, _AT_ONCE)
+
+    def _packet(self, source: tuple[str, int], data: memoryview) -> None:
+        self.jobs.receive(source, data, self._now)
 
     # -- workers --------------------------------------------------------------------------------
 

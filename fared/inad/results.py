@@ -14,6 +14,7 @@ from typing import Protocol
 
 from fared.ina.by_bier import BierWay
 from fared.ina.plan.model import BitString, Vertex, members
+from fared.ina.trains import TrainSocket
 
 Data = bytes | bytearray | memoryview
 Addresses = Mapping[Vertex, tuple[str, int]]
@@ -30,38 +31,20 @@ class Dissemination(Protocol):
         """
 
 
-class PacketSender:
-    """The UDP socket, as far as it sends: what cannot be sent is counted, and repeated by workers.
-
-    Two cases are known: no route after a failure, and a full queue.
-    """
-
-    def __init__(self, sock: socket.socket, counters: Counter[str]) -> None:
-        self._sock, self._counters = sock, counters
-
-    def send(self, data: Data, address: tuple[str, int]) -> None:
-        """Send a packet."""
-        try:
-            self._sock.sendto(data, socket.MSG_DONTWAIT, address)
-        except BlockingIOError:
-            self._counters["queue-full"] += 1
-        except OSError:
-            self._counters["not-sent"] += 1
-
-
 class UnicastReplication:
     """A copy for each worker."""
 
-    def __init__(self, sender: PacketSender) -> None:
-        self._sender = sender
+    def __init__(self, trains: TrainSocket) -> None:
+        self._trains = trains
 
     def send(self, bits: BitString, data: Data, addresses: Addresses, way: BierWay | None) -> bool:
-        """Send a copy to each worker."""
+        """Queue a copy for each worker."""
         del way
+        packet = bytes(data)
         for bfr_id in members(bits):
             address = addresses.get(-bfr_id)
             if address is not None:
-                self._sender.send(data, address)
+                self._trains.put(address, len(packet), packet)
         return False
 
 

@@ -2,91 +2,156 @@
 
 Integers travel as they are, floats as block fixed point (``fared.ina.slots.numbers``): first the
 exponents of all chunks, as a maximum, then the sums. The caller's array may be changed as soon as a
-call returns, but a new epoch may need its chunks once more: so they are copies. Each is made when
-the chunk is sent, so that the first ones are on their way while others are copied.
+call returns, but a new epoch may need its chunks once more: so they are copies. Some chunks at a
+time are copied when the first of them is sent, so that the first ones are on their way while others
+are copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fared.ina.slots.numbers import Floats, exponents, quantised, scale_of
-from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values
-from fared.ina.slots.worker import Source
+from fared.ina.slots.numbers import Floats, exponents, fast_scales, quantised, scale_of
+from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values, controls_of
+from fared.ina.slots.worker import Input
 
 Array = NDArray[Any]
 """Of int32 or float32."""
-Chunk = tuple[Source, DataType, Op, int]
-"""Source of the values, type, operation and exponent, as ``WorkerMachine.put`` takes them."""
+_AT_ONCE = 16
+"""Chunks that are copied together: a call of NumPy takes as long as the copy of one of them."""
+
+
+class ArrayPart(Protocol):
+    """The chunks of one array in a call, a ``Part`` as the machine takes it."""
+
+    count: int
+
+    def made(self, at: int) -> Input:
+        """Return chunk ``at``, with its neighbors as it is now."""
+
+    def store(self, at: int, values: Values) -> None:
+        """Store the result of a chunk."""
 
 
 class Call:
-    """The chunks of some arrays in one pass; ``store`` takes the result of each."""
+    """The chunks of some arrays in one pass, array after array."""
 
     def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
-        self._stores: list[Callable[[Values], None]] = []
+        self.parts: list[ArrayPart] = []
 
-    def add(self, chunk: Chunk, store: Callable[[Values], None]) -> None:
-        """Add a chunk."""
-        self.chunks.append(chunk)
-        self._stores.append(store)
+    def add(self, part: ArrayPart) -> None:
+        """Add the chunks of an array."""
+        if part.count:
+            self.parts.append(part)
 
-    def store(self, place: int, values: Values) -> None:
+
+class _Chunks:
+    """An array in chunks of ``count`` values, the last of which may be shorter."""
+
+    def __init__(self, flat: Array, count: int, data_type: DataType, op: Op) -> None:
+        self.flat, self.size = flat, count
+        self.count = -(-len(flat) // count)
+        self._type, self._op = data_type, op
+        self._made: dict[int, Input] = {}
+
+    def made(self, at: int) -> Input:
+        """Return chunk ``at``, with its neighbors as it is now."""
+        found = self._made.pop(at, None)
+        if found is None:
+            self._make(at - at % _AT_ONCE)
+            found = self._made.pop(at)
+        return found
+
+    def _make(self, first: int) -> None:
+        end = min(self.count, first + _AT_ONCE)
+        copy = self.copied(first, end)
+        whole = len(copy) // self.size
+        rows = copy[: whole * self.size].reshape(whole, self.size)
+        sums = self._op is Op.SUM
+        controls = controls_of(rows) if sums else [0] * whole
+        for place, control in enumerate(controls):
+            at, row = first + place, rows[place]
+            self._made[at] = Input(row, self._type, self._op, self.exponent(at), control)
+        if first + whole < end:
+            rest = copy[whole * self.size :]
+            self._made[end - 1] = Input.of(rest, self._type, self._op, self.exponent(end - 1))
+
+    def target(self, at: int) -> Array:
+        """Return the place of a chunk in the array."""
+        return self.flat[at * self.size : (at + 1) * self.size]
+
+    def exponent(self, at: int) -> int:
+        """Return the exponent of a chunk."""
+        del at
+        return 0
+
+    def copied(self, first: int, end: int) -> Values:
+        """Return the values of some chunks as they travel."""
+        raise NotImplementedError
+
+
+class _Exact(_Chunks):
+    """Values that travel as they are."""
+
+    def copied(self, first: int, end: int) -> Values:
+        found: Values = self.flat[first * self.size : end * self.size].astype(self._type.dtype)
+        return found
+
+    def store(self, at: int, values: Values) -> None:
         """Store the result of a chunk."""
-        self._stores[place](values)
+        self.target(at)[:] = values
 
 
 def integers(call: Call, array: NDArray[np.int32], op: Op, payload: int) -> None:
     """Add an array of integers, whose sums wrap as in MPI."""
-    _add_exact(call, _flat(array), DataType.INT32, op, payload)
+    call.add(_Exact(_flat(array), payload // 4, DataType.INT32, op))
 
 
 def extremes(call: Call, array: Floats, op: Op, payload: int) -> None:
     """Add an array of floats for a maximum or minimum, which is exact in any order."""
-    _add_exact(call, _flat(array), DataType.FLOAT32, op, payload)
+    call.add(_Exact(_flat(array), payload // 4, DataType.FLOAT32, op))
 
 
-def _add_exact(call: Call, flat: Array, data_type: DataType, op: Op, payload: int) -> None:
-    for part in _parts(len(flat), payload // 4):
-        target = flat[part]
-        call.add((partial(target.astype, data_type.dtype), data_type, op, 0), _copier(target))
-
-
-class FloatSum:
+class FloatSum(_Chunks):
     """An array of floats: ``exponents`` go first, in a call of their own, then ``add``."""
 
     def __init__(self, array: Floats, workers: int, data_type: DataType, payload: int) -> None:
-        self._flat = _flat(array)
-        self._workers, self._type = workers, data_type
-        self._count = payload // data_type.dtype.itemsize
-        self.exponents = exponents(self._flat, self._count)
+        super().__init__(_flat(array), payload // data_type.dtype.itemsize, data_type, Op.SUM)
+        self._workers = workers
+        self.exponents = exponents(self.flat, self.size)
+        self._exponents: list[int] = []
+        self._scales: list[np.float32 | None] = []
 
     def add(self, call: Call) -> None:
         """Add the chunks; ``exponents`` are now those of all workers."""
-        for at, part in enumerate(_parts(len(self._flat), self._count)):
-            target, exponent = self._flat[part], int(self.exponents[at])
-            source = partial(
-                quantised, target, self.exponents[at : at + 1], len(target), self._workers,
-                self._type,
-            )  # fmt: skip
-            call.add((source, self._type, Op.SUM, exponent), self._restorer(target, exponent))
+        self._exponents = self.exponents.tolist()
+        self._scales = fast_scales(self.exponents, self._workers, self._type)
+        call.add(self)
 
-    def _restorer(self, target: Floats, exponent: int) -> Callable[[Values], None]:
-        if exponent == NOT_FINITE:
-            return lambda _: target.fill(np.nan)
-        scale = scale_of(exponent, self._workers, self._type)
+    def exponent(self, at: int) -> int:
+        """Return the exponent of a chunk."""
+        return self._exponents[at]
 
-        def store(values: Values) -> None:
+    def copied(self, first: int, end: int) -> Values:
+        """Return the integers of some chunks."""
+        values = self.flat[first * self.size : end * self.size]
+        return quantised(values, self.exponents[first:end], self.size, self._workers, self._type)
+
+    def store(self, at: int, values: Values) -> None:
+        """Store the sums of a chunk as floats."""
+        target, scale = self.target(at), self._scales[at]
+        if scale is not None:
+            target[:] = values
+            np.multiply(target, scale, target)
+        elif self._exponents[at] == NOT_FINITE:
+            target.fill(np.nan)
+        else:
+            exact = scale_of(self._exponents[at], self._workers, self._type)
             with np.errstate(over="ignore"):  # n finite values may add up to infinity
-                np.multiply(values, scale, out=target, casting="same_kind")
-
-        return store
+                np.multiply(values, exact, out=target, casting="same_kind")
 
 
 def _flat(array: Array) -> Array:
@@ -94,14 +159,3 @@ def _flat(array: Array) -> Array:
     flat = array.view()
     flat.shape = (array.size,)
     return flat
-
-
-def _parts(size: int, count: int) -> Iterator[slice]:
-    return (slice(at, min(size, at + count)) for at in range(0, size, count))
-
-
-def _copier(target: Array) -> Callable[[Values], None]:
-    def store(values: Values) -> None:
-        target[:] = values
-
-    return store

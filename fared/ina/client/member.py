@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 
-from fared.ina.client.arrays import Call
+from fared.ina.client.arrays import ArrayPart, Call
 from fared.ina.client.bier_sockets import BierSockets
 from fared.ina.client.control import Control
 from fared.ina.client.errors import (
@@ -39,9 +39,9 @@ from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
 from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
+from fared.ina.trains import TrainSocket
 
 _AT_ONCE = 64
-_MOST_PACKET = 1 << 16
 _BUFFER = 4 << 20
 _TOLD_FOR = 2.0
 """Seconds for which it is believed for whom a router waits."""
@@ -62,8 +62,8 @@ class WorkerMember:
         self._control = Control(router, join)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._calls: dict[int, tuple[Call, int]] = {}
-        """By chunk without a result: its call and place there."""
+        self._calls: dict[int, tuple[int, ArrayPart]] = {}
+        """By chunk without a result: its part of a call, and the number of the part's first."""
         self._heard_at = time.monotonic()
         self._missing: dict[int, float] = {}
         """By BFR-id: when a router last waited for it."""
@@ -71,11 +71,12 @@ class WorkerMember:
         self._ring: WorkerRing | None = None
         """From the first epoch without trees on."""
         self._udp: socket.socket | None = None
+        self._trains: TrainSocket | None = None
         self._by_bier: BierSockets | None = None
         self._senders: set[tuple[str, int]] = set()
         self._endpoints: dict[Vertex, tuple[str, int]] = {}
-        self._buffer = bytearray(_MOST_PACKET)
-        self._view = memoryview(self._buffer)
+        self._now = 0.0
+        """When the packets that are processed were received."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._tell_at = 0.0
         self._target = 0
@@ -114,11 +115,14 @@ class WorkerMember:
             if self.failure is not None:
                 raise self.failure
             assert machine is not None
-            for place, chunk in enumerate(call.chunks):
-                self._calls[machine.put(*chunk)] = (call, place)
+            for part in call.parts:
+                first = machine.put_part(part, part.count)
+                chunks = range(first, first + part.count)
+                self._calls.update(dict.fromkeys(chunks, (first, part)))
             self._target = machine.end
             self._heard_at = time.monotonic()
             machine.pump(self._heard_at)
+            self._flush()
             os.eventfd_write(self._wake, 1)
             try:
                 self._await_results(machine)
@@ -204,6 +208,7 @@ class WorkerMember:
             if machine_due is not None and now >= machine_due and self._machine is not None:
                 self._machine.tick(now)
             self._take_from_ring(now)
+            self._flush()
 
     def _tell(self, now: float) -> None:
         """Tell the router once a second how far this worker is."""
@@ -279,6 +284,7 @@ class WorkerMember:
                 where = ":".join(map(str, job.members[-bfr_id].pair))
                 self._set_failure(JoinError(f"{where}: {error.strerror or error}"))
                 return
+            self._trains = TrainSocket(self._udp, self.counters)
             self._machine = WorkerMachine(bfr_id, self)
         self._open_bier(job, bfr_id)
         self._job = job
@@ -309,22 +315,25 @@ class WorkerMember:
     # -- packets ----------------------------------------------------------------------------------
 
     def _packets(self, _: selectors.BaseSelector) -> None:
-        machine, udp = self._machine, self._udp
+        machine = self._machine
         assert machine is not None
-        assert udp is not None
-        now, before = time.monotonic(), machine.next
-        for _at in range(_AT_ONCE):
-            try:
-                size, source = udp.recvfrom_into(self._buffer, 0, socket.MSG_DONTWAIT)
-            except OSError:  # none waits
-                break
-            if source not in self._senders:
-                self.counters["address"] += 1
-            elif size and self._buffer[0] & _KIND == PacketKind.LOST:
-                self._lost(self._view[:size])
-            else:
-                machine.receive(self._view[:size], now)
+        assert self._trains is not None
+        before, self._now = machine.next, time.monotonic()
+        self._trains.receive(self._packet, _AT_ONCE)
         self._notify(before)
+
+    def _packet(self, source: tuple[str, int], data: memoryview) -> None:
+        assert self._machine is not None
+        if source not in self._senders:
+            self.counters["address"] += 1
+        elif data and data[0] & _KIND == PacketKind.LOST:
+            self._lost(data)
+        else:
+            self._machine.receive(data, self._now)
+
+    def _flush(self) -> None:
+        if self._trains is not None:
+            self._trains.flush()
 
     def _notify(self, before: int) -> None:
         """Wake the caller if its last result has come."""
@@ -369,21 +378,16 @@ class WorkerMember:
             assert self._ring is not None
             self._ring.put(header + values.tobytes(), time.monotonic())
             return
-        assert self._udp is not None
-        try:
-            self._udp.sendmsg(
-                (header, values.data), (), socket.MSG_DONTWAIT, self._endpoints[parent]
-            )
-        except OSError:
-            self.counters["not-sent"] += 1
+        assert self._trains is not None
+        self._trains.put(self._endpoints[parent], len(header) + values.nbytes, header, values.data)
 
     def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
         """Store the result of a chunk."""
         del header
         self._heard_at = time.monotonic()
         if not again:
-            call, place = self._calls.pop(chunk)
-            call.store(place, values)
+            first, part = self._calls.pop(chunk)
+            part.store(chunk - first, values)
 
     def outdated(self, epoch: int) -> None:
         """Ask for the epoch that a router has."""

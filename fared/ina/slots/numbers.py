@@ -18,6 +18,9 @@ from fared.ina.slots.packet import NOT_FINITE, DataType
 ALL_ZERO = -32768
 """Exponent of a chunk that has only zeros."""
 _WIDTHS = {DataType.INT32: 32, DataType.INT16: 16}
+_MOST_SHIFT = 126
+_USUAL = 100
+"""Exponents up to this, and from minus this on, need no care: all scales are normal floats."""
 
 Floats = NDArray[np.float32]
 
@@ -73,6 +76,20 @@ def scale_of(exponent: int, workers: int, data_type: DataType) -> np.float64:
     return np.float64(math.ldexp(1.0, -shift_of(exponent, workers, data_type)))
 
 
+def fast_scales(
+    exponents_: NDArray[np.int32], workers: int, data_type: DataType
+) -> list[np.float32 | None]:
+    """Return what one unit of each chunk's sums is worth, if float32 is exact enough; else None.
+
+    A sum as float32 times a power of two is rounded once, like the exact product, unless it is
+    subnormal; and no sum of a usual exponent is infinite.
+    """
+    usual = np.abs(exponents_) <= _USUAL
+    shifts = np.where(usual, exponents_ - shift_of(0, workers, data_type), 0)
+    scales = np.ldexp(np.float32(1), shifts.astype(np.int32))
+    return [scale if fits else None for scale, fits in zip(scales, usual.tolist(), strict=True)]
+
+
 def quantised(
     values: Floats,
     exponents_: NDArray[np.int32],
@@ -95,9 +112,19 @@ def quantised(
         if not len(shift):
             continue
         rows = values[part].reshape(len(shift), -1)
-        with np.errstate(invalid="ignore"):
-            scaled = np.ldexp(rows, shift[:, np.newaxis])
-            scaled[~valid] = 0
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = _scaled(rows, shift)
+            if not valid.all():
+                scaled[~valid] = 0
             np.rint(scaled, out=scaled)
             found[part] = scaled.reshape(-1).astype(data_type.dtype)
+    return found
+
+
+def _scaled(rows: Floats, shifts: NDArray[np.int32]) -> Floats:
+    """Return rows times powers of two: as a product, which is fast, where these are normal."""
+    if np.abs(shifts).max() < _MOST_SHIFT:
+        found: Floats = rows * np.ldexp(np.float32(1), shifts)[:, np.newaxis]
+    else:
+        found = np.ldexp(rows, shifts[:, np.newaxis])
     return found

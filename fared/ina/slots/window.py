@@ -35,7 +35,9 @@ class TreeProgress:
 
     def __init__(self, tree: TreeSetup, at: int, order: tuple[int, ...]) -> None:
         self.setup = tree
+        self.window = tree.window
         self.places = [place for place, chosen in enumerate(order) if chosen == at]
+        self._round = len(order)
         self.next_sequence = 0
         self.done: set[int] = set()
         """Sequences with a result, from ``next_sequence`` - S on."""
@@ -49,10 +51,10 @@ class TreeProgress:
         self.leads = False
         """Whether its next chunk would be too far ahead of other trees'."""
 
-    def offset(self, sequence: int, round_size: int) -> int:
+    def offset(self, sequence: int) -> int:
         """Return which chunk of the epoch a sequence is."""
         turns, place = divmod(sequence, len(self.places))
-        return turns * round_size + self.places[place]
+        return turns * self._round + self.places[place]
 
     def puts_off(self, entry: Outstanding, now: float) -> bool:
         """Whether results still come, and so the packet of this entry may be in a queue.
@@ -79,6 +81,7 @@ class RoundTrip:
     def __init__(self) -> None:
         self._smoothed: float | None = None
         self._variation = 0.0
+        self._first = FIRST_TIMEOUT
         self._backoff = 0
         self._doubled_until = float("-inf")
 
@@ -87,9 +90,10 @@ class RoundTrip:
         self._backoff = 0
         if self._smoothed is None:
             self._smoothed, self._variation = seconds, seconds / 2
-            return
-        self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
-        self._smoothed += (seconds - self._smoothed) / 8
+        else:
+            self._variation += (abs(self._smoothed - seconds) - self._variation) / 4
+            self._smoothed += (seconds - self._smoothed) / 8
+        self._first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
 
     def expired(self, now: float) -> None:
         """Double the timeout, once for all packets of a window that expire together."""
@@ -99,9 +103,5 @@ class RoundTrip:
 
     def timeout(self, repeats: int) -> float:
         """Return the time until a packet that was repeated so often is repeated again."""
-        if self._smoothed is None:
-            first = FIRST_TIMEOUT
-        else:
-            first = max(LEAST_TIMEOUT, self._smoothed + 4 * self._variation)
         doublings = min(_MOST_DOUBLINGS, max(repeats, self._backoff))
-        return min(MOST_TIMEOUT, first * (1 << doublings))
+        return min(MOST_TIMEOUT, self._first * (1 << doublings))

@@ -8,8 +8,8 @@ begin at 0. Sequence s is sent when the result of s - S is here, and no chunk is
 
 A new epoch begins with the least ``next`` of all workers: a minimum over the new trees (``SYNC``).
 
-Links must not wait for arrays that are prepared: the values of a chunk may be a function, which is
-called when the chunk is sent for the first time.
+Links must not wait for arrays that are prepared: the values of a chunk come from a ``Part`` of a
+call, which makes them when the chunk is sent for the first time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex
 from fared.ina.slots.packet import (
+    DataHeaders,
     DataType,
     Flag,
     Header,
@@ -37,12 +38,13 @@ from fared.ina.slots.packet import (
     newer,
     values_of,
 )
-from fared.ina.slots.setup import JobSetup, TreeSetup
+from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.window import LEAST_BURST, Outstanding, RoundTrip, TreeProgress
 
 _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
+_RESULT = PacketKind.RESULT
 _SYNC_EVERY = 0.2
 """Seconds after which the beginning of an epoch is repeated at the latest."""
 ASK_AFTER = 0.25
@@ -72,33 +74,59 @@ Source = Callable[[], Values]
 """Gives the values of a chunk, once."""
 
 
-class _Input(NamedTuple):
+class Input(NamedTuple):
+    """A chunk: its values, what its packets tell of them, and their control sum."""
+
     values: Values
     data_type: DataType
     op: Op
     exponent: int
     control: int
 
+    @classmethod
+    def of(cls, values: Values, data_type: DataType, op: Op = Op.SUM, exponent: int = 0) -> Input:
+        """Return a chunk with its control sum: of sums only, 0 for others."""
+        control = control_of(values) if op is Op.SUM else 0
+        return cls(values, data_type, op, exponent, control)
 
-class _Unsent(NamedTuple):
-    """A chunk of which nothing has been sent."""
 
-    source: Source
-    data_type: DataType
-    op: Op
-    exponent: int
+class Part(Protocol):
+    """Some chunks of a call that follow each other."""
 
-    def made(self) -> _Input:
-        """Return the chunk with its values."""
-        values = self.source()
-        control = control_of(values) if self.op is Op.SUM else 0
-        return _Input(values, self.data_type, self.op, self.exponent, control)
+    def made(self, at: int) -> Input:
+        """Return chunk ``at`` of this part, which is asked for once."""
+
+
+class _Single:
+    """A part of one chunk."""
+
+    def __init__(self, source: Source, data_type: DataType, op: Op, exponent: int) -> None:
+        self._source, self._told = source, (data_type, op, exponent)
+
+    def made(self, at: int) -> Input:
+        del at
+        return Input.of(self._source(), *self._told)
 
 
 def _wish(entry: Outstanding, now: float) -> int:
     """Return the flags of a repeated packet."""
     asks = Flag.ASK if now - entry.sent_at >= ASK_AFTER else 0
     return Flag.AGAIN | Flag.WANT | asks
+
+
+def _after(results: set[int], first: int, chunk: int) -> int:
+    """Note the result of a chunk; return the first chunk without one, ``first`` before.
+
+    ``results`` has those after it.
+    """
+    if chunk != first:
+        results.add(chunk)
+        return first
+    first += 1
+    while first in results:
+        results.remove(first)
+        first += 1
+    return first
 
 
 class WorkerMachine:
@@ -118,8 +146,11 @@ class WorkerMachine:
         self._first = 0
         """The first chunk without a result of this epoch; ``next`` may be ahead of it."""
         self._keep = 0
-        self._inputs: dict[int, _Input] = {}
-        self._unsent: dict[int, _Unsent] = {}
+        self._lead = 0
+        self._inputs: dict[int, Input] = {}
+        self._unsent: dict[int, tuple[int, Part]] = {}
+        """Chunks of which nothing has been sent: part, and the number of its first chunk."""
+        self._headers: DataHeaders | None = None
         self._stopped = False
         self._results: set[int] = set()
         """Chunks with a result, from ``next`` on."""
@@ -138,7 +169,9 @@ class WorkerMachine:
         if self.setup is not None and not newer(setup.epoch, self.setup.epoch, 16):
             return False
         self.setup = setup
-        self._keep = max(self._keep, setup.lead)
+        self._lead = setup.lead
+        self._keep = max(self._keep, self._lead)
+        self._headers = DataHeaders(self._header(PacketKind.DATA, setup, 0, 0))
         self._trees = []
         self._round_trip = RoundTrip()
         self._syncing = Outstanding(0, now, now + self._round_trip.timeout(0))
@@ -157,9 +190,14 @@ class WorkerMachine:
         Returns its number. Call ``pump`` after the last one.
         """
         source = values if callable(values) else lambda: values
-        self._unsent[self.end] = _Unsent(source, data_type, op, exponent)
-        self.end += 1
-        return self.end - 1
+        return self.put_part(_Single(source, data_type, op, exponent), 1)
+
+    def put_part(self, part: Part, count: int) -> int:
+        """Add ``count`` chunks; return the number of the first."""
+        first = self.end
+        self.end += count
+        self._unsent.update(dict.fromkeys(range(first, self.end), (first, part)))
+        return first
 
     def stop(self) -> None:
         """Send no further chunk: what it would be made of may have changed."""
@@ -185,27 +223,24 @@ class WorkerMachine:
                 self._pump(tree, now)
 
     def _pump(self, tree: TreeProgress, now: float) -> None:
-        setup = self.setup
-        assert setup is not None
         while not self._stopped:
             sequence = tree.next_sequence
-            chunk = self._base + tree.offset(sequence, len(setup.order))
+            chunk = self._base + tree.offset(sequence)
             if not self._may_send(tree, sequence, chunk):
                 return
-            tree.done.discard(sequence - tree.setup.window)
+            tree.done.discard(sequence - tree.window)
             tree.next_sequence += 1
             due = now + self._round_trip.timeout(0)
             self._due = min(self._due, due)
             entry = tree.sent[sequence] = Outstanding(chunk, now, due)
-            self._send(tree.setup, sequence, entry, 0)
+            self._send(tree, sequence, entry, 0)
 
     def _may_send(self, tree: TreeProgress, sequence: int, chunk: int) -> bool:
         """Whether there is such a chunk, and lead and window permit it."""
-        assert self.setup is not None
-        behind = sequence - tree.setup.window
+        behind = sequence - tree.window
         if chunk >= self.end or (behind >= 0 and behind not in tree.done):
             return False
-        tree.leads = chunk >= self._first + self.setup.lead
+        tree.leads = chunk >= self._first + self._lead
         return not tree.leads
 
     def deadline(self) -> float | None:
@@ -248,7 +283,7 @@ class WorkerMachine:
 
     def _repeat(self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float) -> None:
         self._again(entry, now)
-        self._send(tree.setup, sequence, entry, _wish(entry, now))
+        self._send(tree, sequence, entry, _wish(entry, now))
 
     def _again(self, entry: Outstanding, now: float) -> None:
         self.counters["repeated"] += 1
@@ -257,33 +292,32 @@ class WorkerMachine:
         entry.due = now + self._round_trip.timeout(entry.repeats)
         self._due = min(self._due, entry.due)
 
-    def _send(self, tree: TreeSetup, sequence: int, entry: Outstanding, flags: int) -> None:
+    def _send(self, tree: TreeProgress, sequence: int, entry: Outstanding, flags: int) -> None:
+        assert self._headers is not None
         given = self._inputs.get(entry.chunk)
         if given is None:
-            given = self._inputs[entry.chunk] = self._unsent.pop(entry.chunk).made()
-        header = self._header(PacketKind.DATA, tree.tree_id, sequence % _PLACE, given, flags)
-        self._port.send(tree.parents[self.vertex], header, given.values)
+            first, part = self._unsent.pop(entry.chunk)
+            given = self._inputs[entry.chunk] = part.made(entry.chunk - first)
+        values, data_type, op, exponent, control = given
+        header = self._headers.encode(
+            tree.setup.tree_id, sequence % _PLACE, values.nbytes, data_type << 4 | op, flags,
+            exponent, control,
+        )  # fmt: skip
+        self._port.send(tree.setup.parents[self.vertex], header, values)
 
     def _send_sync(self, flags: int) -> None:
         setup = self.setup
         assert setup is not None
         tree = setup.trees[0]
         values: Values = np.array([self.next], "<i8")
-        given = _Input(values, DataType.INT64, Op.MIN, 0, 0)
-        header = self._header(PacketKind.SYNC, tree.tree_id, 0, given, flags)
-        self._port.send(tree.parents[self.vertex], header, values)
+        header = self._header(PacketKind.SYNC, setup, tree.tree_id, values.nbytes)
+        header = header._replace(data_type=DataType.INT64, op=Op.MIN, flags=flags)
+        self._port.send(tree.parents[self.vertex], encode_header(header), values)
 
-    def _header(
-        self, kind: PacketKind, tree: int, sequence: int, given: _Input, flags: int
-    ) -> bytes:
-        setup = self.setup
-        assert setup is not None
-        return encode_header(
-            Header(
-                kind, setup.job_id, tree, setup.epoch, sequence, self._bit, given.values.nbytes,
-                given.data_type, given.op, flags, given.exponent, given.control, setup.length,
-                setup.set_id, setup.sub_domain,
-            )
+    def _header(self, kind: PacketKind, setup: JobSetup, tree: int, size: int) -> Header:
+        return Header(
+            kind, setup.job_id, tree, setup.epoch, 0, self._bit, size, length=setup.length,
+            set_id=setup.set_id, sub_domain=setup.sub_domain,
         )  # fmt: skip
 
     # -- receiving ----------------------------------------------------------------------------
@@ -302,10 +336,10 @@ class WorkerMachine:
             self.counters["other-epoch"] += 1
             if header.kind is PacketKind.NACK and newer(header.epoch, setup.epoch, 16):
                 self._port.outdated(header.epoch)
+        elif header.kind is _RESULT and self._syncing is None:
+            self._result(header, data, now)
         elif header.kind is PacketKind.LACKING:
             self._port.lacking(header.bits)
-        elif header.kind is PacketKind.RESULT and self._syncing is None:
-            self._result(header, data, now)
         elif header.kind is PacketKind.SYNC_RESULT and self._syncing is not None:
             self._synced(header, data, now)
         else:
@@ -372,15 +406,11 @@ class WorkerMachine:
 
     def _advance(self, chunk: int, *, again: bool) -> None:
         if not again:
-            self._results.add(chunk)
-            while self.next in self._results:
-                self._results.remove(self.next)
-                self.next += 1
-        self._epoch_results.add(chunk)
-        while self._first in self._epoch_results:
-            self._epoch_results.remove(self._first)
-            self._inputs.pop(self._first - self._keep, None)
-            self._first += 1
+            self.next = _after(self._results, self.next, chunk)
+        first = self._first
+        self._first = _after(self._epoch_results, first, chunk)
+        for passed in range(first, self._first):
+            self._inputs.pop(passed - self._keep, None)
 
     # -- for operators ------------------------------------------------------------------------
 
