@@ -257,7 +257,7 @@ def _row(name: str, ours: float, unit: str, goal: str | None, *, met: bool) -> d
 
 
 if __name__ == "__main__":
-    from bench.run import table
+    from bench.report import table
 
     every = [*SETTINGS, *ON_OFF]
     parser = argparse.ArgumentParser(description="Weights under load without congestion control.")

@@ -299,7 +299,7 @@ def main() -> None:
     parser.add_argument("--fabrics", nargs="*", default=[f"{s}x{k}" for s, k in FABRICS])
     given = parser.parse_args()
     sizes = tuple((int(s), int(k)) for s, k in (text.split("x") for text in given.fabrics))
-    from bench.run import table
+    from bench.report import table
 
     rows = fabric_rows(sizes) if sizes else []
     print("\n".join(table(rows + (external_rows(tuple(given.held)) if given.held else []))))

@@ -250,7 +250,7 @@ def rows(runs: Sequence[Run] | None = None, hosts: str = "advised") -> list[dict
 
 def main() -> None:
     """Run the selected workloads and print the table."""
-    from bench.run import table
+    from bench.report import table
 
     parser = argparse.ArgumentParser(description="Collectives by granularity and queue.")
     parser.add_argument("--all", action="store_true", help="all collectives and queues")

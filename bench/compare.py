@@ -39,7 +39,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from bench.compare_worker import DUMP, Samples
-from bench.run import ROWS_MARK, layout
+from bench.report import layout
+from bench.run import ROWS_MARK
 
 ROUNDS, SECONDS = 3, 0.4
 """Rounds, and CPU time that a measurement gets in each round and tree."""

@@ -429,7 +429,7 @@ def rows(runs: Sequence[Run] | None = None, mtu: int = MTU) -> list[dict[str, An
 def main() -> None:
     """Run the selected workloads and print the table."""
     from bench.dataplane_report import found_in, page, rows_of
-    from bench.run import table
+    from bench.report import table
 
     parser = argparse.ArgumentParser(description="Completion times by routing.")
     parser.add_argument("--all", action="store_true", help="all workloads in all scenarios")

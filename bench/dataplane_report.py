@@ -31,7 +31,7 @@ from bench.dataplane import (
     WORKLOADS,
     Found,
 )
-from bench.run import layout
+from bench.report import layout
 
 _Row = dict[str, Any]
 

@@ -215,7 +215,7 @@ def rows(
 
 def main() -> None:
     """Run the selected workloads and print the table."""
-    from bench.run import table
+    from bench.report import table
 
     parser = argparse.ArgumentParser(description="Few elephants: completion times by granularity.")
     parser.add_argument("--all", action="store_true", help="all connections over every routing")

@@ -235,7 +235,7 @@ def rows(
 
 
 if __name__ == "__main__":
-    from bench.run import table
+    from bench.report import table
 
     parser = argparse.ArgumentParser(description="Packets and CPU of an event in a dense fabric.")
     parser.add_argument("cycles", nargs="?", type=int, default=CYCLES)

@@ -52,7 +52,7 @@ def measure(controls: list[str], draws: int) -> list[str]:
     from bench.dataplane import MTU, READY, SLOW, state
     from bench.elephants import PACKET, await_routing
     from bench.labs import clos, configure
-    from bench.run import layout
+    from bench.report import layout
     from fared.lab.fabric import Fabric
     from fared.lab.waiting import await_paths
 

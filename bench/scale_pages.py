@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.run import layout, machine, number
+from bench.report import layout, machine, number
 from bench.scale_report import rows_of
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import run
+from bench import report, run
 
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 GOOD = {"name": "routes", "ours": 1234.5, "other": 100.0, "unit": "routes/s", "ratio": 12.345}
@@ -18,42 +18,42 @@ ROWS = [
 ]
 
 
-def page(*sections: run.Section) -> list[str]:
-    return run.page(list(sections), BEGAN, 60.0).splitlines()
+def page(*sections: report.Section) -> list[str]:
+    return report.page(list(sections), BEGAN, 60.0).splitlines()
 
 
 def test_the_last_line_counts_goals():
-    section = run.Section("fib", "FIB: routes", 3.0, ROWS)
+    section = report.Section("fib", "FIB: routes", 3.0, ROWS)
     assert page(section)[-1] == "1 goals met, 1 missed"
 
 
 def test_a_section_that_failed_is_a_missed_goal_with_a_reason():
-    failed = run.Section("beside", "Beside C", 1.0, failure="ImportError: no peer")
-    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS), failed)
+    failed = report.Section("beside", "Beside C", 1.0, failure="ImportError: no peer")
+    lines = page(report.Section("fib", "FIB: routes", 3.0, ROWS), failed)
     assert lines[-1] == "1 goals met, 2 missed"
     assert any("**Failed**: ImportError: no peer" in line for line in lines)
 
 
 def test_every_section_says_its_command_and_how_long_it_took():
-    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS))
+    lines = page(report.Section("fib", "FIB: routes", 3.0, ROWS))
     assert "`python bench/fib.py`, 3 s" in lines
 
 
 def test_notes_stand_below_the_table():
-    lines = run.table(ROWS)
+    lines = report.table(ROWS)
     assert any("groups (1)" in line for line in lines)
     assert "(1) the kernel's own work" in lines[-1]
 
 
 def test_goals_are_listed_before_the_sections():
-    text = "\n".join(page(run.Section("fib", "FIB: routes", 3.0, ROWS)))
+    text = "\n".join(page(report.Section("fib", "FIB: routes", 3.0, ROWS)))
     head = text[: text.index("## FIB")]
     assert "12.3x" in head
     assert "no goal" not in head
 
 
 def test_missed_goals_come_first():
-    lines = page(run.Section("fib", "FIB: routes", 3.0, ROWS))
+    lines = page(report.Section("fib", "FIB: routes", 3.0, ROWS))
     at = lines.index("## Goals: 1 met, 1 missed")
     first, second = [line for line in lines[at:] if line.startswith("| FIB")][:2]
     assert "**missed**" in first
@@ -61,10 +61,10 @@ def test_missed_goals_come_first():
 
 
 def test_a_long_table_shows_goals_and_folds_the_rest_away():
-    many = [{**GOOD, "name": f"figure {number}"} for number in range(run.MANY)]
-    text = "\n".join(page(run.Section("fib", "FIB: routes", 3.0, [*ROWS, *many])))
+    many = [{**GOOD, "name": f"figure {number}"} for number in range(report.MANY)]
+    text = "\n".join(page(report.Section("fib", "FIB: routes", 3.0, [*ROWS, *many])))
     shown, _, folded = text.partition("<details>")
-    assert f"{run.MANY + 1} figures without a goal" in folded
+    assert f"{report.MANY + 1} figures without a goal" in folded
     assert "groups" in shown
     assert "figure 7" not in shown
 
@@ -79,7 +79,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a bench room of its own."""
     room = tmp_path / "bench"
     room.mkdir()
-    (room / "run.py").write_text(Path(run.__file__).read_text())
+    for module in (run, report):
+        file = Path(module.__file__)
+        (room / file.name).write_text(file.read_text())
     monkeypatch.setattr(run, "ROOT", tmp_path)
     monkeypatch.setattr(run, "__file__", str(room / "run.py"))
     monkeypatch.setattr(run, "OUTPUT", tmp_path)
@@ -118,11 +120,10 @@ def test_a_section_that_hangs_is_stopped(bench, tmp_path):
     assert mark.exists() or not (tmp_path / "begun").exists()
 
 
-def test_pictures_are_drawn_where_there_are_ratios(tmp_path, monkeypatch):
+def test_pictures_are_drawn_where_there_are_ratios(tmp_path):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(run, "OUTPUT", tmp_path)
-    section = run.Section("fib", "FIB: routes", 3.0, ROWS)
-    run.draw_ratios(section)
+    section = report.Section("fib", "FIB: routes", 3.0, ROWS)
+    report.draw_ratios(section, tmp_path)
     assert (tmp_path / section.figures[0][0]).stat().st_size > 1000
     assert sys.modules.get("matplotlib.pyplot") is None
 
@@ -135,5 +136,5 @@ def test_what_the_host_took_stands_beside_what_was_measured(tmp_path):
     stat.write_text("cpu  20 0 20 140 0 0 0 40 5 0\n")
     assert run.stolen(before, run.spent(stat)) == 20 / 120
     assert run.stolen(before, before) == 0.0
-    section = run.Section("fib", "FIB: routes", seconds=2.0, stolen=0.17)
-    assert "17%" in run.summary([section])[2]
+    section = report.Section("fib", "FIB: routes", seconds=2.0, stolen=0.17)
+    assert "17%" in report.summary([section])[2]
