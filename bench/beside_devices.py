@@ -1,8 +1,7 @@
 """The device under test: leaf 0 of the fabric, by FRR, BIRD or fared, in a namespace of its own.
 
 Each device has one veth to every spine; the other ends are in a second namespace, with the
-speakers. Configurations are those of the lab kinds, reduced: leaf 0 has many links and no hosts,
-and each peer runs with the timers that make it fastest.
+speakers. ``beside_configs`` has the configurations.
 """
 
 from __future__ import annotations
@@ -13,23 +12,21 @@ import re
 import socket
 import struct
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.beside_configs import commands, fared_config, files
 from bench.beside_fabric import Fabric
 from bench.beside_speakers import DEAD, HELLO, MTU, IsisSpeaker, OspfSpeaker
 from fared.api.client import ControlClient
-from fared.core.ids import dotted, format_system_id
+from fared.core.ids import dotted
 from fared.isis.ids import ALL_ISS
 from fared.kernel.isis_socket import ETH_P_802_2, frame, strip_ethernet_header
 from fared.kernel.ospf_socket import strip_ipv4_header
 from fared.lab.namespaces import Netns
 
 READY = 30.0
-_FRR = Path("/usr/lib/frr")
 _ISIS_MTU = 1500
 _BUFFER = 16 << 20
 _RTM_NEWROUTE, _RTM_DELROUTE, _RTM_NEWNEXTHOP = 24, 25, 104
@@ -138,7 +135,7 @@ class Device:
 
     def start(self) -> None:
         """Write the configuration and start the daemon."""
-        for name, text in _files(self).items():
+        for name, text in files(self).items():
             (self.directory / name).write_text(text)
         for arguments, ready in self.commands():
             process = self.inside.start(arguments, self.directory / "log")
@@ -152,11 +149,11 @@ class Device:
 
     def commands(self) -> list[tuple[list[str], Path]]:
         """Return the command of each process, and the file that exists once it has started."""
-        return list(_commands(self))
+        return list(commands(self))
 
     def configuration(self) -> dict[str, Any]:
         """Return the configuration of fared."""
-        return _fared(self)
+        return fared_config(self)
 
     def stop(self) -> None:
         """Stop the processes of the daemon."""
@@ -296,167 +293,3 @@ def isis_socket(name: str) -> socket.socket:
 def _isis_sender(sock: socket.socket) -> Any:  # noqa: ANN401
     own = sock.getsockname()[4]
     return lambda payload: sock.send(frame(own, ALL_ISS, payload))
-
-
-# Configurations
-
-
-def _files(device: Device) -> dict[str, str]:
-    if device.kind == "fared":
-        return {"fared.yaml": json.dumps(device.configuration())}
-    if device.kind == "bird":
-        return {"bird.conf": "\n".join(_bird(device)) + "\n"}
-    lines = _ospfd(device) if device.protocol == "ospf" else _isisd(device)
-    te = [
-        line
-        for spine in range(device.fabric.spines if device.fabric.te else 0)
-        for line in (f"interface s{spine}", " link-params", "  enable", " exit-link-params")
-    ]
-    return {
-        "zebra.conf": "\n".join(["hostname leaf0", "no zebra nexthop kernel enable", *te]) + "\n",
-        f"{_daemon(device)}.conf": "\n".join(lines) + "\n",
-    }
-
-
-def _commands(device: Device) -> Iterator[tuple[list[str], Path]]:
-    here = device.directory
-    if device.kind == "fared":
-        program = [sys.executable, "-m", "fared.daemon.main", "-c", str(here / "fared.yaml")]
-        yield program, here / "fared.sock"
-        return
-    if device.kind == "bird":
-        control = here / "bird.ctl"
-        yield ["bird", "-f", "-c", str(here / "bird.conf"), "-s", str(control)], control
-        return
-    for name in ("zebra", _daemon(device)):
-        ready = here / "zserv" if name == "zebra" else here / f"{name}.vty"
-        yield (
-            [
-                *(
-                    str(_FRR / name),
-                    "-f",
-                    str(here / f"{name}.conf"),
-                    "-i",
-                    str(here / f"{name}.pid"),
-                ),
-                *("-z", str(here / "zserv"), "--vty_socket", str(here), "-P", "0"),
-            ],
-            ready,
-        )
-
-
-def _daemon(device: Device) -> str:
-    return "ospfd" if device.protocol == "ospf" else "isisd"
-
-
-def _net(device: Device) -> str:
-    return f"49.0000.{format_system_id(device.fabric.system(device.fabric.leaf(0)))}.00"
-
-
-def _ospfd(device: Device) -> Iterator[str]:
-    for spine in range(device.fabric.spines):
-        yield f"interface s{spine}"
-        yield " ip ospf area 0"
-        yield " ip ospf cost 10"
-        yield " ip ospf network point-to-point"
-        yield f" ip ospf hello-interval {device.hello}"
-        yield f" ip ospf dead-interval {device.dead}"
-        yield " ip ospf retransmit-interval 1"
-    yield "interface lo"
-    yield " ip ospf area 0"
-    yield " ip ospf passive"
-    yield "router ospf"
-    yield f" ospf router-id {dotted(device.fabric.leaf(0))}"
-    yield " maximum-paths 64"
-    yield " timers throttle spf 0 50 500"
-    yield " timers throttle lsa all 0"
-    yield " timers lsa min-arrival 0"
-    if device.fabric.te:
-        yield " capability opaque"
-        yield " mpls-te on"
-        yield f" mpls-te router-address {dotted(device.fabric.leaf(0))}"
-
-
-def _isisd(device: Device) -> Iterator[str]:
-    yield "router isis fab"
-    yield " lsp-gen-interval 1"
-    yield " spf-interval 1"
-    yield (
-        " spf-delay-ietf init-delay 0 short-delay 50 long-delay 500 holddown 1000 time-to-learn 500"
-    )
-    yield f" net {_net(device)}"
-    yield " is-type level-2-only"
-    yield " metric-style wide"
-    for spine in range(device.fabric.spines):
-        yield f"interface s{spine}"
-        yield " ip router isis fab"
-        yield " isis network point-to-point"
-        yield " isis metric 10"
-        yield " isis circuit-type level-2-only"
-        yield f" isis hello-interval {device.hello}"
-        yield " isis hello-multiplier 4"
-    yield "interface lo"
-    yield " ip router isis fab"
-    yield " isis passive"
-
-
-def _bird(device: Device) -> Iterator[str]:
-    paths = device.fabric.spines
-    yield f"router id {dotted(device.fabric.leaf(0))};"
-    yield "log stderr all;"
-    yield "protocol device { scan time 10; }"
-    yield "protocol kernel {"
-    yield "  ipv4 { export where source != RTS_DEVICE; import none; };"
-    yield f"  merge paths yes limit {paths};"
-    yield "}"
-    yield "protocol ospf v2 fab {"
-    yield f"  ecmp yes limit {paths}; tick 1;"
-    yield "  ipv4 { import all; export none; };"
-    yield "  area 0 {"
-    dead = device.dead // device.hello
-    timers = f"hello {device.hello}; dead count {dead}; retransmit 2; rx buffer 65535;"
-    for spine in range(device.fabric.spines):
-        yield f'    interface "s{spine}" {{ type ptp; cost 10; check link yes; {timers} }};'
-    yield '    interface "lo" { stub yes; };'
-    yield "  };"
-    yield "}"
-
-
-def _fared(device: Device) -> dict[str, Any]:
-    ports = {f"s{spine}": {"bandwidth": "400G"} for spine in range(device.fabric.spines)}
-    config: dict[str, Any] = {
-        "router-id": dotted(device.fabric.leaf(0)),
-        "hostname": "leaf0",
-        "state-directory": str(device.directory),
-        "interfaces": ports,
-        "api": {"socket": str(device.directory / "fared.sock"), "http": "127.0.0.1:9547"},
-        "log": {"level": "info", "format": "json"},
-    }
-    if device.protocol == "ospf":
-        point = {
-            "network-type": "point-to-point",
-            "cost": 10,
-            "hello-interval": device.hello,
-            "dead-interval": device.dead,
-        }
-        interfaces = {"lo": {"passive": True}, **dict.fromkeys(ports, point)}
-        config["ospf"] = {
-            "max-paths": device.fabric.spines,
-            "areas": {"0.0.0.0": {"interfaces": interfaces}},
-        }
-    else:
-        circuit = {
-            "network-type": "point-to-point",
-            "level": "level-2",
-            "metric": 10,
-            "hello-interval": device.hello,
-            "hello-multiplier": 4,
-        }
-        config["isis"] = {
-            "net": _net(device),
-            "level": "level-2",
-            "max-paths": device.fabric.spines,
-            "address-families": ["ipv4"],
-            "interfaces": {"lo": {"passive": True}, **dict.fromkeys(ports, circuit)},
-        }
-    return config
