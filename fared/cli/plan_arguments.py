@@ -15,6 +15,8 @@ from fared.cli.session import Failure
 from fared.offline.plan.sets import DOUBLES
 
 _MOST_DOUBLES = 20_000
+_BAR = 16
+"""Columns of the progress bar."""
 _GROUPS = "a file of groups is YAML: name: [pattern, ...], such as power: [S1, 'L1,*']"
 
 
@@ -113,7 +115,7 @@ def read_groups(file: Path | None) -> dict[str, list[str]]:
 
 
 class PlanProgress:
-    """Progress on a terminal: failures done, rate, time left."""
+    """A progress bar on a terminal: failures done, rate, time left."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -133,6 +135,8 @@ class PlanProgress:
         spent = max(time.monotonic() - self._begun, 1e-3)
         rate = done / spent
         left = (total - done) / rate
+        filled = _BAR * done // max(total, 1)
+        bar = "█" * filled + "░" * (_BAR - filled)
         text = f"{done:,} of {total:,} failures, {rate:,.0f}/s, {left:.0f} s left"
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+        click.echo(f"\r\x1b[K{bar} {text}", err=True, nl=False)
         self._drawn = True

@@ -1,6 +1,7 @@
 """``fared-cli plan failures`` on the saved database of a 4 x 8 fabric."""
 
 import json
+import re
 from collections import Counter
 from xml.etree import ElementTree as ET
 
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from fared.cli.main import main
 from fared.offline.plan.run import PlanTask
+from tests.cli.terminal import Terminal
 from tests.offline.fabrics import clos, saved
 
 PAIR = 4 * 400e9 / 8
@@ -254,3 +256,12 @@ def test_mistakes_are_told(database, args, code, words):
     result = run(database, *args)
     assert result.exit_code == code
     assert words in result.output
+
+
+def test_a_terminal_has_a_progress_bar_with_rate_and_time_left(database):
+    given = ("plan", "failures", "--lsdb", database, "--doubles", "all", "--workers", "1")
+    with Terminal(*given) as terminal:
+        assert terminal.ended()[0] == 0
+        drawn = [line for line in terminal.output.split("\r") if " of 496 failures, " in line]
+    assert drawn[-1].startswith("\x1b[K" + "█" * 16 + " 496 of 496 failures, ")
+    assert all(len(line) < 80 and re.search(r", [\d,]+/s, \d+ s left", line) for line in drawn[:-1])
