@@ -176,7 +176,7 @@ def capacity_row(box: Box) -> Row:
 
     def update(weights: list[int]) -> None:
         hops = box.hops(weights)
-        changed = {p: Route(p, 1, PathType.INTRA_AREA, 0, hops, (1,)) for p in PREFIXES}
+        changed = {p: Route(1, PathType.INTRA_AREA, 0, hops, (1,)) for p in PREFIXES}
         times.append(timed(lambda: _carry_out(planner, box, changed)))
 
     times: list[float] = []

@@ -187,18 +187,18 @@ def _routing(context: ViewContext) -> Iterator[Metric]:
         "martian_prefixes", "Prefixes advertised to us that are never routed", martians, ("proto",)
     )
     # By identity: thousands of routes share few sets, and hashing one hashes all its hops.
-    sets = {id(r.nexthops): r for r in context.routes.values()}
+    sets = {id(r.nexthops): (prefix, r.nexthops) for prefix, r in context.routes.items()}
     errors = (
-        quantization_error(context, r.nexthops, programmed_shares(context, r.prefix, r.nexthops))
-        for r in sets.values()
-        if r.nexthops is not None and r.nexthops.hops
+        quantization_error(context, hops, programmed_shares(context, prefix, hops))
+        for prefix, hops in sets.values()
+        if hops is not None and hops.hops
     )
     text = "Largest throughput loss to integer weights"
     yield gauge("weight_quantization_error_ratio", text, max(errors, default=0.0))
     text = "Routes with next hops of unequal weights"
     yield gauge("weighted_routes", text, weighted_routes(context.routes))
     text = "Share of a next hop over its share under equal weights; all routes, the extremes"
-    ratios = [ratio for r in sets.values() if r.nexthops for ratio in _ratios(r.nexthops)]
+    ratios = [ratio for _, hops in sets.values() if hops for ratio in _ratios(hops)]
     extremes = {("smallest",): min(ratios, default=1.0), ("largest",): max(ratios, default=1.0)}
     yield gauge("weight_share_ratio", text, extremes, ("extreme",))
 

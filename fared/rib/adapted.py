@@ -97,7 +97,7 @@ class AdaptedRoutes:
         joined: dict[_Key, None] = {}
         for prefix, route in changed.items():
             before = self._key_of(prefix, self._programmed.get(prefix)) if self._joined else None
-            key = self._key(route)
+            key = self._key(prefix, route)
             if key != before:
                 self._leave(prefix, before)
                 self._join(prefix, key, route)
@@ -138,7 +138,7 @@ class AdaptedRoutes:
 
     # Sharing of vectors by prefixes
 
-    def _key(self, route: Route | None) -> _Key | None:
+    def _key(self, prefix: Prefix, route: Route | None) -> _Key | None:
         """Return the key of a vector, stable from run to run: the destinations of its routes.
 
         Prefixes with an advertised capacity of their own have a vector of their own. None: routes
@@ -146,9 +146,9 @@ class AdaptedRoutes:
         """
         if route is None or route.nexthops is None or route.discard:
             return None
-        egress = self._solver.egress(route)
+        egress = self._solver.egress(prefix, route)
         own = len(egress) > 1 and any(np.isfinite(advertised) for _, _, advertised in egress)
-        return (tuple((area, node) for area, node, _ in egress), route.prefix if own else None)
+        return (tuple((area, node) for area, node, _ in egress), prefix if own else None)
 
     def _key_of(self, prefix: Prefix, route: Route | None) -> _Key | None:
         """Return the key of the vector that a prefix has joined with this route."""
@@ -211,12 +211,12 @@ class AdaptedRoutes:
         """Whether a prefix belongs to a vector."""
         return self._key_of(prefix, self._solver.routes.get(prefix)) == key
 
-    def _one_of(self, vector: _AdaptedVector) -> Route:
-        """Return the route of one of the prefixes of a vector."""
+    def _one_of(self, vector: _AdaptedVector) -> Prefix:
+        """Return one of the prefixes of a vector."""
         prefixes = vector.prefixes
         while not self._in(prefixes[-1], vector.key):
             prefixes.pop()
-        return self._solver.routes[prefixes[-1]]
+        return prefixes[-1]
 
     def _of_egress(self, key: _Key) -> dict[_Key, None]:
         """Return the vectors with the same egress node, or all those with several."""
@@ -255,10 +255,11 @@ class AdaptedRoutes:
 
     def _refresh(self, vector: _AdaptedVector) -> _Fed | None:
         """Return capacity and remaining capacity of a vector's paths (M,); None: unchanged."""
-        route = self._one_of(vector)
+        prefix = self._one_of(vector)
+        route = self._solver.routes[prefix]
         target = route.nexthops
         assert target is not None
-        baseline = self._solver.capacity_nexthops(route) or target
+        baseline = self._solver.capacity_nexthops(prefix, route) or target
         # Solvers make equal sets one object: neither capacities nor load differ.
         if vector.programmed and target is vector.target and baseline is vector.baseline:
             return None
@@ -307,6 +308,7 @@ class AdaptedRoutes:
     def _publish(self, prefixes: Iterable[Prefix]) -> RouteDelta:
         """Make the routes of these prefixes; return those that changed."""
         changed: RouteDelta = {}
+        made: dict[tuple[int, int], Route] = {}
         for prefix in prefixes:
             route, before = self._solver.routes.get(prefix), self._programmed.get(prefix)
             if route is None:
@@ -314,8 +316,10 @@ class AdaptedRoutes:
                     changed[prefix] = None
                 continue
             vector = self._vector_of(prefix, route)
-            if vector is not None:
-                route = _with_hops(route, vector.programmed)
+            if vector is not None and route.nexthops is not vector.programmed:
+                # Prefixes that share a route of the solver and a vector share this one, too.
+                at = id(route), vector.row
+                route = made.get(at) or made.setdefault(at, _with_hops(route, vector.programmed))
             if before is None or before.nexthops is not route.nexthops or before != route:
                 changed[prefix] = route
         return changed
@@ -335,9 +339,7 @@ def _equal(solved: NextHopSet, made: NextHopSet) -> bool:
 
 
 def _with_hops(route: Route, hops: NextHopSet | None) -> Route:
-    if route.nexthops is hops:
-        return route
-    return Route(route.prefix, route.metric, route.path_type, route.area, hops, route.destinations)
+    return Route(route.metric, route.path_type, route.area, hops, route.destinations)
 
 
 def _arrays(hops: NextHopSet) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:

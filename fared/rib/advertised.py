@@ -43,7 +43,7 @@ class AdvertisedRoutes:
     """All advertised routes (neither external nor discard routes), and their changes."""
 
     def __init__(
-        self, areas: Mapping[int, AreaSolver], egress_of: Callable[[Route], Egress]
+        self, areas: Mapping[int, AreaSolver], egress_of: Callable[[Prefix, Route], Egress]
     ) -> None:
         self._areas = areas
         self._egress_of = egress_of
@@ -87,7 +87,7 @@ class AdvertisedRoutes:
             route is not None and route.path_type in _ADVERTISED_TYPES and not route.discard
         )
         path = (
-            (self._egress_of(route), route.nexthops)
+            (self._egress_of(prefix, route), route.nexthops)
             if route is not None and is_advertised
             else None
         )

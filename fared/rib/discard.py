@@ -28,7 +28,7 @@ class Discards:
     ``areas_of`` gives the areas that a route leads into.
     """
 
-    def __init__(self, root: NodeId, areas_of: Callable[[Route], Iterable[int]]) -> None:
+    def __init__(self, root: NodeId, areas_of: Callable[[Prefix, Route], Iterable[int]]) -> None:
         self._root = root
         self._areas_of = areas_of
         self._ranges: tuple[AreaRange, ...] = ()
@@ -71,7 +71,7 @@ class Discards:
         # §12.4.3: ranges summarize intra-area routes only
         if route is None or route.path_type is not PathType.INTRA_AREA:
             return
-        areas = set(self._areas_of(route))
+        areas = set(self._areas_of(prefix, route))
         around = [item for item in self._ranges if item[0] in areas and item[1].covers(prefix)]
         if around:
             found = max(around, key=lambda item: item[1].length)
@@ -109,5 +109,5 @@ class Discards:
         # §3.5: a range is active while it has components; §16.2 (3): it replaces equal summaries
         for area, wide in self._ranges:
             if wide == prefix and self._components.get((area, wide)):
-                return Route(prefix, 0, PathType.INTER_AREA, area, DISCARD, (self._root,))
+                return Route(0, PathType.INTER_AREA, area, DISCARD, (self._root,))
         return None

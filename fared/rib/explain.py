@@ -105,7 +105,9 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def explain_route(areas: Mapping[int, AreaSolver], route: Route, egress: Egress) -> Explanation:
+def explain_route(
+    areas: Mapping[int, AreaSolver], prefix: Prefix, route: Route, egress: Egress
+) -> Explanation:
     """Explain a present route; ``egress`` has the capacity that each node advertises."""
     hops: list[ExplainedHop] = []
     shared: int | None = None
@@ -117,7 +119,7 @@ def explain_route(areas: Mapping[int, AreaSolver], route: Route, egress: Egress)
             shared = meeting
             hops.append(ExplainedHop(hop, local, path, limits, hop.weight / total, 1 / count))
     return Explanation(
-        prefix=route.prefix,
+        prefix=prefix,
         route=route,
         path_type=route.path_type,
         distance=route.metric,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from fared.core.ids import NodeId, ipv4_prefix
 from fared.rib.distances import NO_ROUTE
-from fared.rib.prefixes import METRIC_SHIFT, PATH_TYPE
+from fared.rib.rows import METRIC_SHIFT
 from fared.rib.selection import ANYCAST
 from fared.ted.change import ChangeKind, change_of_prefix
 from fared.ted.model import PathType
@@ -232,7 +232,7 @@ def _serve(
         number = table.number(ipv4_prefix(address, length))
         if not 0 <= number < len(selection.key) or selection.key[number] == NO_ROUTE:
             continue
-        kind = PathType(int(table.columns[PATH_TYPE, selection.row[number]]))
+        kind = table.path_type(int(selection.row[number]))
         # RFC 2328 §16.4 (3): the entry must specify an intra-area or inter-area path
         if kind not in (PathType.INTRA_AREA, PathType.INTER_AREA):
             continue

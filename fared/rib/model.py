@@ -76,12 +76,12 @@ DISCARD = NextHopSet((NextHop(0, "", FAMILY_IPV4, 0, NodeId(0), None, None, 1),)
 
 
 class Route(msgspec.Struct, frozen=True, gc=False):
-    """The best route of one prefix. ``nexthops`` None: connected here, not for the kernel.
+    """The best route to a prefix. ``nexthops`` None: connected here, not for the kernel.
 
-    It is in no cycle of references, and there may be a hundred thousand: the collector skips them.
+    It does not name the prefix: a router may redistribute a hundred thousand prefixes at one
+    metric, which then share one object. It is in no cycle of references: the collector skips it.
     """
 
-    prefix: Prefix
     metric: int
     path_type: PathType
     area: int | None

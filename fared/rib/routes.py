@@ -1,7 +1,8 @@
 """Make routes from a selection: next hops, metric and area of each prefix with an advertiser.
 
-Prefixes that one node serves share its next-hop set; those that several nodes serve share a set
-joined once for all prefixes with the same egress.
+Prefixes that one node serves share its next-hop set, and the route if metric and path type are
+equal, too; those that several nodes serve share a set joined once for all prefixes with the same
+egress.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from fared.rib.join import join_areas
 from fared.rib.model import Route
-from fared.rib.prefixes import ADVERTISER, METRIC, NONE, PATH_TYPE
+from fared.rib.rows import NONE, metrics, path_types
 from fared.rib.selection import ANYCAST
 from fared.ted.model import PathType
 
@@ -31,16 +32,22 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
 
 _SPARE_SETS = 64
+_MOST_SINGLE = 4096
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
 class JoinedSets:
-    """Next-hop sets toward several egress nodes, or one that advertises a capacity."""
+    """What prefixes share: next-hop sets toward several egress nodes, routes to a single one.
+
+    A single one that advertises a capacity counts as several. ``single``: routes by advertiser,
+    metric and path type.
+    """
 
     def __init__(self, areas: Mapping[int, AreaSolver], settings: SolverSettings) -> None:
         self.areas = areas
         self._settings = settings
         self._sets: dict[EgressAdvertisers, NextHopSet | None] = {}
+        self.single: dict[tuple[int, int, int], Route] = {}
 
     def get(self, table: PrefixTable, egress: EgressAdvertisers) -> NextHopSet | None:
         """Return the set toward these egress nodes; None without a path."""
@@ -59,7 +66,9 @@ class JoinedSets:
     def renew(self, selector: PrefixSelector, *, everything: bool) -> NDArray[np.int64]:
         """Join all sets again after areas were computed; return prefixes with a new set object."""
         egress = selector.selection.egress
-        # Joined sets depend on rows of areas: without a computed area they are as before.
+        if everything or len(self.single) > _MOST_SINGLE:
+            self.single = {}
+        # Sets depend on rows of areas: without a computed area they are as before.
         if not everything:
             if len(self._sets) > 2 * len(egress) + _SPARE_SETS:  # most sets have no prefix any more
                 used = set(egress.values())
@@ -77,15 +86,13 @@ def make_routes(
     """Make the routes of these prefixes; a prefix without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
     found = numbers[selection.advertiser[numbers] != NONE]
-    rows = selection.row[found]
-    columns = table.columns
-    advertiser, path_type = columns[ADVERTISER, rows], columns[PATH_TYPE, rows]
+    rows = table.read(selection.row[found])
+    advertiser, path_type = rows.advertiser, path_types(rows.key)
     connected = distances.direct[advertiser]
     # RFC 2328 §16.4 (5): the type 2 cost is Y, without the cost inside the AS
     alone = connected | (path_type == int(PathType.EXTERNAL_2))
-    metric = columns[METRIC, rows] + np.where(alone, 0, distances.distance[advertiser])
-    sets: dict[int, NextHopSet | None] = {}
-    alone_at: dict[int, tuple[NodeId, ...]] = {}
+    metric = metrics(rows.key) + np.where(alone, 0, distances.distance[advertiser])
+    shared = joined.single
     for number, several, end, total, kind, local in zip(
         found.tolist(),
         (selection.advertiser[found] == ANYCAST).tolist(),
@@ -96,22 +103,22 @@ def make_routes(
         strict=True,
     ):
         prefix = table.prefixes[number]
-        area, node = table.advertisers[end]
-        at_node = alone_at.setdefault(end, (node,))  # one object for all of its prefixes
-        if local:
-            yield prefix, Route(prefix, total, _TYPES[kind], area, None, at_node)
-        elif several:
+        if several and not local:
             egress = selection.egress[number]
             hops = joined.get(table, egress)
             if hops is not None:
                 at, nodes = _places(table, egress)
-                yield prefix, Route(prefix, total, _TYPES[kind], at, hops, nodes)
-        else:
-            if end not in sets:
-                sets[end] = joined.areas[area].set_of(int(distances.index[end]))
-            hops = sets[end]
-            if hops is not None:
-                yield prefix, Route(prefix, total, _TYPES[kind], area, hops, at_node)
+                yield prefix, Route(total, _TYPES[kind], at, hops, nodes)
+            continue
+        route = shared.get((end, total, kind))
+        if route is None:
+            area, node = table.advertisers[end]
+            hops = None if local else joined.areas[area].set_of(int(distances.index[end]))
+            if hops is None and not local:
+                continue
+            route = Route(total, _TYPES[kind], area, hops, (node,))
+            shared[end, total, kind] = route
+        yield prefix, route
 
 
 def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:

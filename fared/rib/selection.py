@@ -6,28 +6,20 @@ and returns the prefixes for which it changed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
 
 from fared.rib.distances import NO_ROUTE, AdvertiserDistances
-from fared.rib.prefixes import (
-    ADVERTISER,
-    ASBR,
-    KEY,
-    METRIC,
-    NONE,
-    PATH_TYPE,
-    PREFIX,
-    TYPE_SHIFT,
-    PrefixTable,
-)
+from fared.rib.prefixes import PrefixTable
+from fared.rib.rows import NONE, TYPE_SHIFT, Rows, metrics, path_types
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_Number = TypeVar("_Number", np.int32, np.int64)
 ANYCAST = -2
 """In place of an advertiser: several nodes serve the prefix, or one with an advertised capacity."""
 EgressAdvertisers = tuple[tuple[int, float], ...]
@@ -47,8 +39,8 @@ class Choice(msgspec.Struct, frozen=True, eq=False):
     """
 
     key: NDArray[np.int64]
-    advertiser: NDArray[np.int64]
-    row: NDArray[np.int64]
+    advertiser: NDArray[np.int32]
+    row: NDArray[np.int32]
     egress: dict[int, EgressAdvertisers]
 
 
@@ -56,8 +48,8 @@ class Selection(msgspec.Struct, eq=False):
     """The choice for each prefix, by prefix number (P,); the fields are those of Choice."""
 
     key: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
-    advertiser: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
-    row: NDArray[np.int64] = msgspec.field(default_factory=lambda: np.empty(0, np.int64))
+    advertiser: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.empty(0, np.int32))
+    row: NDArray[np.int32] = msgspec.field(default_factory=lambda: np.empty(0, np.int32))
     egress: dict[int, EgressAdvertisers] = msgspec.field(default_factory=dict)
 
     def take_all(self, choice: Choice) -> NDArray[np.int64]:
@@ -74,7 +66,7 @@ class Selection(msgspec.Struct, eq=False):
     def take(self, numbers: NDArray[np.int64], choice: Choice, size: int) -> NDArray[np.int64]:
         """Set the choice for the prefixes ``numbers``, of ``size`` in total."""
         if size > len(self.key):
-            more = max(size, len(self.key) + (len(self.key) >> 1))
+            more = max(size, len(self.key) + (len(self.key) >> 3))
             self.key = _grown(self.key, more, NO_ROUTE)
             self.advertiser = _grown(self.advertiser, more, NONE)
             self.row = _grown(self.row, more, NONE)
@@ -90,8 +82,8 @@ class Selection(msgspec.Struct, eq=False):
         return found
 
 
-def _grown(values: NDArray[np.int64], size: int, fill: int) -> NDArray[np.int64]:
-    larger = np.full(size, fill, np.int64)
+def _grown(values: NDArray[_Number], size: int, fill: int) -> NDArray[_Number]:
+    larger = np.full(size, fill, values.dtype)
     larger[: len(values)] = values
     return larger
 
@@ -112,21 +104,21 @@ def choose(
 
     ``numbers``: of these prefixes, ascending; None: of all.
     """
+    at: NDArray[np.integer]
     if numbers is None:
-        columns, capacity = table.columns[:, : table.size], table.capacity[: table.size]
         rows = np.arange(table.size)
-        at, size = columns[PREFIX], len(table.prefixes)
-        numbers = np.arange(size)
+        found = table.read(rows)
+        numbers, at = np.arange(len(table.prefixes)), found.number
     else:
         rows = table.rows_of(numbers.tolist())
-        columns, capacity = table.columns[:, rows], table.capacity[rows]
-        at, size = numbers.searchsorted(columns[PREFIX]), len(numbers)
-    key = _keys(columns, distances)
+        found = table.read(rows)
+        at = numbers.searchsorted(found.number)
+    size, key = len(numbers), _keys(found, distances)
     best = np.full(size, NO_ROUTE)
     np.minimum.at(best, at, key)
     # RFC 2328 §16.2 (7), §16.4 (6): paths of the same cost are added to the entry
     chosen = ((key == best[at]) & (key != NO_ROUTE)).nonzero()[0]
-    prefix, server = at[chosen], columns[ADVERTISER, chosen]
+    prefix, server = at[chosen], found.advertiser[chosen]
     advertiser, row = np.full((2, size), NONE)
     advertiser[prefix], row[prefix] = server, rows[chosen]
     several = np.bincount(prefix, minlength=size) > 1
@@ -137,47 +129,47 @@ def choose(
     # Externals of this router itself have no next hops to join.
     several &= (best < _OWN_EXTERNAL) | (best >= _EXTERNAL)
     # An advertised capacity is part of the next-hop set, which other prefixes do not share.
-    limited = np.isfinite(capacity[chosen]) & ~distances.direct[server]
+    limited = np.isfinite(found.capacity[chosen]) & ~distances.direct[server]
     several[prefix[limited]] = True
     advertiser[several] = ANYCAST
     egress: dict[int, dict[int, float]] = {}
     for one in several[prefix].nonzero()[0].tolist():
         mine, end = egress.setdefault(int(numbers[prefix[one]]), {}), int(server[one])
-        mine[end] = min(float(capacity[chosen[one]]), mine.get(end, np.inf))
-    found = {number: tuple(sorted(mine.items())) for number, mine in egress.items()}
-    return Choice(best, advertiser, row, found)
+        mine[end] = min(float(found.capacity[chosen[one]]), mine.get(end, np.inf))
+    ends = {number: tuple(sorted(mine.items())) for number, mine in egress.items()}
+    return Choice(best, advertiser.astype(np.int32), row.astype(np.int32), ends)
 
 
-def _keys(columns: NDArray[np.int64], distances: AdvertiserDistances) -> NDArray[np.int64]:
+def _keys(rows: Rows, distances: AdvertiserDistances) -> NDArray[np.int64]:
     """Return one integer for each advertisement; the least is the best, equal ones share the load.
 
     The order is by path type, then total metric; for external type 2 its own metric before the
     distance. This router's own prefixes come before everything, those that it redistributes before
     other externals; a summary that it only passes on from another area is no route.
     """
-    advertiser, kinds = columns[ADVERTISER], columns[PATH_TYPE]
+    advertiser, kinds = rows.advertiser, path_types(rows.key)
     distance: NDArray[np.int64] = distances.distance[advertiser]
     # §16.2 (4), §16.4 (3): no route to the border or AS boundary router: do nothing with the LSA
-    key: NDArray[np.int64] = np.where(distance != NO_ROUTE, columns[KEY] + distance, NO_ROUTE)
+    key: NDArray[np.int64] = np.where(distance != NO_ROUTE, rows.key + distance, NO_ROUTE)
     direct = distances.direct[advertiser].nonzero()[0]
     kind = kinds[direct]
     # Level 1 and 2, the last of all types, are as local as intra-area.
     local = (kind == int(PathType.INTRA_AREA)) | (kind >= int(PathType.LEVEL_1))
     mine = direct[local]
-    key[mine] = columns[METRIC, mine] + distance[mine] - _OWN
+    key[mine] = metrics(rows.key[mine]) + distance[mine] - _OWN
     external = (kind == int(PathType.EXTERNAL_1)) | (kind == int(PathType.EXTERNAL_2))
     own = distances.own[advertiser]
     # Deviation from §16.4 (2), which ignores them: they are routes of this router's kernel.
     mine = direct[external & own[direct]]
-    key[mine] = _OWN_EXTERNAL + 2 * columns[METRIC, mine] + kinds[mine] - int(PathType.EXTERNAL_1)
+    key[mine] = _OWN_EXTERNAL + 2 * metrics(rows.key[mine]) + kinds[mine] - int(PathType.EXTERNAL_1)
     # RFC 2328 §16.2 (2): ignore summaries that the calculating router originates
     key[direct[(kind == int(PathType.INTER_AREA)) & own[direct]]] = NO_ROUTE
-    far = columns[ASBR] != NONE
+    far = rows.asbr != NONE
     outside = (kinds == int(PathType.INTER_AREA)) | far
     # §16.2: an area border router examines backbone summaries only
     key[outside & ~distances.beyond[advertiser]] = NO_ROUTE
     if bool(far.any()):
         # §16.2 (6): an intra-area path to the AS boundary router is preferred to a summary
-        inside = far & (distances.distance[columns[ASBR]] != NO_ROUTE)
+        inside = far & (distances.distance[rows.asbr] != NO_ROUTE)
         key[inside | (far & own)] = NO_ROUTE
     return key

@@ -146,9 +146,9 @@ class PrefixSelector:
                 found.setdefault(at, []).append(item)
         return {at: tuple(items) for at, items in found.items()}
 
-    def egress(self, route: Route) -> Egress:
+    def egress(self, prefix: Prefix, route: Route) -> Egress:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""
-        egress = self.selection.egress.get(self.table.number(route.prefix))
+        egress = self.selection.egress.get(self.table.number(prefix))
         if egress is None:
             area = 0 if route.area is None else route.area
             return tuple((area, node, np.inf) for node in route.destinations)

@@ -22,8 +22,8 @@ from fared.rib.explain import Explanation, SpfVertex, explain_route, view_spf
 from fared.rib.facts import aggregate_capacity, find_asbrs
 from fared.rib.martians import Martians
 from fared.rib.model import Route
-from fared.rib.prefixes import NONE
 from fared.rib.routes import JoinedSets, make_routes
+from fared.rib.rows import NONE
 from fared.rib.selection import union
 from fared.rib.selector import Advertisements, PrefixSelector
 from fared.rib.settings import SolverSettings
@@ -231,12 +231,12 @@ class RouteSolver:
             return None
         return tuple((area, node) for area, nodes in found.items() for node in nodes or ())
 
-    def capacity_nexthops(self, route: Route) -> NextHopSet | None:
+    def capacity_nexthops(self, prefix: Prefix, route: Route) -> NextHopSet | None:
         """Return the next-hop set of a present route by capacity, load ignored; for available mode.
 
         Advertised capacities are ignored, since they change with load.
         """
-        return self._baseline.nexthops(self.egress(route))
+        return self._baseline.nexthops(self.egress(prefix, route))
 
     def _replace_all(self) -> RouteDelta:
         routes = dict(self._make_routes((self._selector.selection.advertiser != NONE).nonzero()[0]))
@@ -297,14 +297,14 @@ class RouteSolver:
         route = self._routes.get(prefix)
         if route is None or route.discard:
             return None
-        return aggregate_capacity(self._areas, self.egress(route), route.nexthops)
+        return aggregate_capacity(self._areas, self.egress(prefix, route), route.nexthops)
 
-    def egress(self, route: Route) -> RouteEgress:
+    def egress(self, prefix: Prefix, route: Route) -> RouteEgress:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""
-        return self._selector.egress(route)
+        return self._selector.egress(prefix, route)
 
-    def _areas_of(self, route: Route) -> Iterator[int]:
-        return (area for area, _, _ in self.egress(route))
+    def _areas_of(self, prefix: Prefix, route: Route) -> Iterator[int]:
+        return (area for area, _, _ in self.egress(prefix, route))
 
     def take_advertisements(
         self,
@@ -333,7 +333,8 @@ class RouteSolver:
         route = self._routes.get(prefix)
         if route is None:
             return None
-        return explain_route(self._areas, route, () if route.discard else self.egress(route))
+        egress = () if route.discard else self.egress(prefix, route)
+        return explain_route(self._areas, prefix, route, egress)
 
     def spf_view(self, area: int) -> dict[NodeId, SpfVertex]:
         """Return distance and first hops of every reachable node of an area."""

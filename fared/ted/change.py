@@ -145,5 +145,12 @@ def change_of_prefix(old: PrefixReachability | None, new: PrefixReachability | N
         return ChangeKind.ADVERTISED
     if old is None or old.path_type in _OUTSIDE:
         return ChangeKind.PREFIX
-    longer = new is None or new.prefix != old.prefix or new.metric > old.metric
+    if new is None:
+        return change_of_withdrawal(old.path_type)
+    longer = new.prefix != old.prefix or new.metric > old.metric
     return ChangeKind.LOSS if longer else ChangeKind.PREFIX
+
+
+def change_of_withdrawal(path_type: PathType) -> ChangeKind:
+    """The kind of change if an advertisement of a path type is withdrawn."""
+    return ChangeKind.PREFIX if path_type in _OUTSIDE else ChangeKind.LOSS

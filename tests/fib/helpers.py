@@ -46,7 +46,7 @@ def prefix6(number: int) -> Prefix:
 
 
 def route(number: int, nexthops: NextHopSet) -> Route:
-    return Route(prefix(number), 10, PathType.INTRA_AREA, 0, nexthops, (1,))
+    return Route(10, PathType.INTRA_AREA, 0, nexthops, (1,))
 
 
 def routes(numbers, weights: dict[int, int]) -> dict[Prefix, Route | None]:

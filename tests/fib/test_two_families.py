@@ -18,7 +18,7 @@ from tests.fib.helpers import Bench, hop_key, hops, prefix, prefix6, six
 
 def routes(prefixes, weights):
     shared = hops(weights)
-    return {p: Route(p, 10, PathType.LEVEL_2, 2, shared, (1,)) for p in prefixes}
+    return {p: Route(10, PathType.LEVEL_2, 2, shared, (1,)) for p in prefixes}
 
 
 def four(*numbers):

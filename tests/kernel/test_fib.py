@@ -62,7 +62,7 @@ class Box:
     def routes(self, count: int, weights: dict[int, int]):
         hops = self.hops(weights)
         prefixes = [Prefix(4, 0xC6120000 + (n << 8), 24) for n in range(count)]
-        return {p: Route(p, 20, PathType.INTRA_AREA, 0, hops, (1,)) for p in prefixes}
+        return {p: Route(20, PathType.INTRA_AREA, 0, hops, (1,)) for p in prefixes}
 
     def carry_out(self, planner: FibPlanner, operations, fib=None):
         done = list(operations)
@@ -225,7 +225,7 @@ def test_the_kernel_removes_next_hops_of_a_failed_link_and_the_planner_follows(b
     planner = FibPlanner()
     box.carry_out(planner, planner.update(box.routes(20, {0: 1000, 1: 500, 2: 20}), 0.0))
     single = parse_prefix("203.0.113.0/24")
-    lone = Route(single, 20, PathType.INTRA_AREA, 0, box.hops({2: 1}), (1,))
+    lone = Route(20, PathType.INTRA_AREA, 0, box.hops({2: 1}), (1,))
     box.carry_out(planner, planner.update({single: lone}, 0.0))
     full = box.fib.dump()
     run("ip link set e2 down", box.far)
@@ -265,7 +265,7 @@ def test_an_undetected_link_failure_affects_only_its_own_next_hop(box):
 def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(box):
     """This is an active area range in the kernel; more specific routes take precedence."""
     wide = parse_prefix("198.18.0.0/15")
-    nowhere = {wide: Route(wide, 0, PathType.INTER_AREA, 0, DISCARD, (1,))}
+    nowhere = {wide: Route(0, PathType.INTER_AREA, 0, DISCARD, (1,))}
     planner = FibPlanner()
     changed = {**box.routes(1, {0: 1, 1: 3}), **nowhere}
     box.carry_out(planner, planner.update(changed, 0.0))

@@ -94,7 +94,7 @@ class Box:
                 for n, weight in sorted(weights.items())
             )
         )
-        return {p: Route(p, 20, PathType.LEVEL_2, 2, hops, (1,)) for p in prefixes}
+        return {p: Route(20, PathType.LEVEL_2, 2, hops, (1,)) for p in prefixes}
 
     def carry_out(self, planner: FibPlanner, operations):
         done = list(operations)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.core.ids import NodeId, ipv4_prefix
-from fared.rib.prefixes import ADVERTISER, ASBR, KEY, METRIC, NONE, PREFIX, PrefixTable
+from fared.rib.prefixes import PrefixTable
+from fared.rib.rows import NONE, AdvertisementRows, metrics, path_types
 from fared.ted.change import ChangeKind
 from fared.ted.model import PathType, PrefixReachability
 
@@ -16,7 +17,9 @@ NODES = [NodeId(n) for n in (1, 2, 3)]
 PREFIXES = [ipv4_prefix((10 << 24) + (n << 8), 24) for n in range(3)]
 _TYPES = [PathType.INTRA_AREA, PathType.INTER_AREA, PathType.EXTERNAL_1, PathType.EXTERNAL_2]
 _ITEMS = [
-    PrefixReachability(prefix, metric, kind, capacity, asbr=asbr)
+    PrefixReachability(
+        prefix, metric, kind, capacity, asbr=asbr, distance=7 if metric == 4 and asbr else 0
+    )
     for prefix in PREFIXES
     for metric, kind in zip((1, 2, 3, 4), _TYPES, strict=True)
     for capacity in (None, 1e9)
@@ -27,14 +30,26 @@ _CHANGES = st.dictionaries(st.integers(0, 3), st.none() | st.sampled_from(_ITEMS
 
 def rows(table: PrefixTable, at: np.ndarray) -> list[tuple]:
     """Rows of the arrays in words, in an order of their own."""
-    found = []
-    for row in at.tolist():
-        column = table.columns[:, row].tolist()
-        asbr = None if column[ASBR] == NONE else table.advertisers[column[ASBR]]
-        prefix, node = table.prefixes[column[PREFIX]], table.advertisers[column[ADVERTISER]]
-        capacity = float(table.capacity[row])
-        found.append((prefix, node, *column[METRIC:KEY], column[KEY] >> 58, capacity, str(asbr)))
-    return sorted(found)
+    read = table.read(at)
+    return sorted(
+        (
+            table.prefixes[number],
+            table.advertisers[advertiser],
+            metric,
+            kind,
+            capacity,
+            str(None if asbr == NONE else table.advertisers[asbr]),
+        )
+        for number, advertiser, metric, kind, capacity, asbr in zip(
+            read.number.tolist(),
+            read.advertiser.tolist(),
+            metrics(read.key).tolist(),
+            path_types(read.key).tolist(),
+            read.capacity.tolist(),
+            read.asbr.tolist(),
+            strict=True,
+        )
+    )
 
 
 def said(advertised: dict) -> list[tuple]:
@@ -44,7 +59,7 @@ def said(advertised: dict) -> list[tuple]:
             item.prefix,
             (0, node),
             item.metric,
-            *(int(item.path_type),) * 2,
+            int(item.path_type),
             float("inf") if item.capacity is None else item.capacity,
             str(None if item.asbr is None else (0, item.asbr)),
         )
@@ -64,10 +79,10 @@ def test_rows_are_what_is_advertised_however_often_they_are_read(steps):
             if item is not None:
                 advertised[node, source] = item
         if look:
-            assert len(table.columns[0]) >= table.size
+            assert len(table.read(np.arange(table.size)).key) == table.size
     everything = table.rows_of(list(range(len(table.prefixes))))
     assert rows(table, everything) == said(advertised)
-    used = table.columns[ADVERTISER, : table.size].nonzero()[0]
+    used = table.read(np.arange(table.size)).advertiser.nonzero()[0]
     assert sorted(used.tolist()) == sorted(everything.tolist())
     told = {(node, source): item for (_, node), source, item in table.advertised()}
     assert told == advertised
@@ -76,22 +91,21 @@ def test_rows_are_what_is_advertised_however_often_they_are_read(steps):
 @pytest.mark.parametrize("held", [10, 5000])
 def test_one_changed_capacity_writes_one_row_whatever_is_held(held, monkeypatch):
     written: list[int] = []
-    real = PrefixTable._write_rows
+    real = AdvertisementRows.write
 
-    def counted(self, numbers):
-        written.append(len(numbers))
-        real(self, numbers)
+    def counted(self, again, advertiser, new):
+        written.append(len(new.numbers))
+        real(self, again, advertiser, new)
 
     table = PrefixTable()
     items = {n: PrefixReachability(ipv4_prefix((20 << 24) + (n << 8), 24), 5) for n in range(held)}
+    monkeypatch.setattr(AdvertisementRows, "write", counted)
     assert table.put(0, NODES[0], items) is ChangeKind.PREFIX
-    monkeypatch.setattr(PrefixTable, "_write_rows", counted)
     assert table.size == held
-    assert len(table.columns[0]) >= held
     changed = PrefixReachability(items[3].prefix, 5, capacity=1e9)
     assert table.put(0, NODES[0], {3: changed}) is ChangeKind.ADVERTISED
-    (row,) = table.rows_of([table.number(changed.prefix)]).tolist()
-    assert table.capacity[row] == 1e9
+    rows = table.rows_of([table.number(changed.prefix)])
+    assert table.read(rows).capacity.tolist() == [1e9]
     assert written == [held, 1]
     assert table.size == held
 

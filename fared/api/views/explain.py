@@ -10,7 +10,6 @@ from fared.core.ids import Prefix
 from fared.core.units import format_bandwidth
 from fared.fib.settings import Granularity, SprayMatch
 from fared.rib.explain import ExplainedHop, Explanation, LimitingLink
-from fared.rib.model import Route
 
 if TYPE_CHECKING:
     from fared.api.schema import routes as schema
@@ -110,21 +109,21 @@ def _limit_name(context: ViewContext, link: LimitingLink) -> str:
 
 
 def _summary(context: ViewContext, explanation: Explanation) -> str:
-    route = explanation.route
+    prefix, route = explanation.prefix, explanation.route
     where = " and ".join(context.name(node) for node in route.destinations)
     if route.nexthops is None:
         if route.path_type in EXTERNAL:
-            return f"{route.prefix} is redistributed here; the kernel's own route is used."
-        return f"{route.prefix} is connected here."
+            return f"{prefix} is redistributed here; the kernel's own route is used."
+        return f"{prefix} is connected here."
     if route.discard:
         return (
-            f"{route.prefix} is an area range of this router: it is advertised to other areas, and "
+            f"{prefix} is an area range of this router: it is advertised to other areas, and "
             "packets without a more specific route are discarded."
         )
     count = len(explanation.hops)
     known = [hop.hop.capacity for hop in explanation.hops if hop.hop.capacity is not None]
     text = (
-        f"{route.prefix} is behind {where}, {count} next hop{'s' if count > 1 else ''} "
+        f"{prefix} is behind {where}, {count} next hop{'s' if count > 1 else ''} "
         f"at metric {route.metric}."
     )
     if len(known) == count and count > 1:
@@ -141,7 +140,7 @@ def _summary(context: ViewContext, explanation: Explanation) -> str:
             f" {' and '.join(silent)} advertise{'' if several else 's'} no path capacity for it: "
             "the capacity beyond is unknown and limits nothing."
         )
-    return text + _sprayed(context, route.prefix) + _others(context, route)
+    return text + _sprayed(context, prefix) + _others(context, prefix)
 
 
 def _sprayed(context: ViewContext, prefix: Prefix) -> str:
@@ -154,16 +153,16 @@ def _sprayed(context: ViewContext, prefix: Prefix) -> str:
     return f" Of forwarded packets{which}, each {granularity} takes the next hop that is due."
 
 
-def _others(context: ViewContext, route: Route) -> str:
+def _others(context: ViewContext, prefix: Prefix) -> str:
     """Describe other protocols' routes to the prefix, and which one is used."""
     router, titles = context.router, context.titles
-    used = router.table.source(route.prefix)
-    mine = context.instance_of(route.prefix).name
-    others = [name for name in router.table.candidates(route.prefix) if name != mine]
+    used = router.table.source(prefix)
+    mine = context.instance_of(prefix).name
+    others = [name for name in router.table.candidates(prefix) if name != mine]
     if not others or used is None:
         return ""
     if used != mine:
-        return f" It is not used: {titles[used]} has {route.prefix} too and is preferred."
+        return f" It is not used: {titles[used]} has {prefix} too and is preferred."
     known = " and ".join(
         f"{titles[name]} (preference {router.preferences[name]})" for name in others
     )

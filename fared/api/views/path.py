@@ -106,7 +106,7 @@ def path(
     way = walker.way(start, prefix)
     if first is None or way is None:
         raise CommandError("not-found", f"{source} has no route to {destination}")
-    edges = _follow(context, walker, start, way)
+    edges = _follow(context, walker, prefix, start, way)
     known = [(e["capacity"], e["share"]) for e in edges if e["share"]]
     limits = [capacity / share for capacity, share in known if capacity is not None]
     return {
@@ -171,7 +171,7 @@ def _goal(
     raise CommandError("not-found", f"{text} advertises no {what}")
 
 
-def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
+def _next(walker: Walker, prefix: Prefix, route: Route, node: int, head: int) -> Route | None:
     """Return the route of the next node, which ends, without next hops, at a border router.
 
     None: the node has no route.
@@ -179,11 +179,11 @@ def _next(walker: Walker, route: Route, node: int, head: int) -> Route | None:
     if route.path_type in _BEYOND and head in route.destinations:
         metric = route.metric - walker.cost(node, head)
         return replace(route, metric=metric, nexthops=None)
-    return walker.way(head, route.prefix)
+    return walker.way(head, prefix)
 
 
 def _follow(
-    context: ViewContext, walker: Walker, start: int, first: Route
+    context: ViewContext, walker: Walker, prefix: Prefix, start: int, first: Route
 ) -> list[schema.PathEdge]:
     """Send one unit of traffic along the splits, farthest node first."""
     inflow = {start: 1.0}
@@ -202,7 +202,7 @@ def _follow(
             share = inflow[node] * weight / route.nexthops.total_weight
             inflow[head] = inflow.get(head, 0.0) + share
             if head not in routes:
-                found = _next(walker, route, node, head)
+                found = _next(walker, prefix, route, node, head)
                 if found is None:
                     raise CommandError("not-found", f"{context.node(head)} has no route: a loop?")
                 routes[head] = found

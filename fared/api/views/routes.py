@@ -17,6 +17,7 @@ from fared.api.views.context import (
     finite,
     gateway,
 )
+from fared.core.ids import Prefix
 from fared.rib.model import NextHop, NextHopSet, Route
 from fared.weights.few_flows import skew_for_few_flows
 from fared.weights.quantise import divide_buckets
@@ -45,18 +46,17 @@ def routes(context: ViewContext, prefix: str | None = None, af: str | None = Non
 
 def _chosen(
     context: ViewContext, prefix: str | None, family: int | None
-) -> list[tuple[str, Route]]:
-    """Return the requested routes, in order, with their protocols. Raises CommandError."""
+) -> list[tuple[str, Prefix, Route]]:
+    """Return the requested routes, in order, after protocol and prefix. Raises CommandError."""
     if prefix is not None:
         wanted = context.find_route(prefix)
-        return [(context.instance_of(wanted).name, context.routes[wanted])]
-    chosen = [
-        route for found, route in sorted(context.routes.items()) if family in (None, found.family)
-    ]
+        return [(context.instance_of(wanted).name, wanted, context.routes[wanted])]
+    routes = context.routes
+    chosen = [(found, routes[found]) for found in sorted(routes) if family in (None, found.family)]
     if len(context.instances) == 1:
         proto = context.instances[0].name
-        return [(proto, route) for route in chosen]
-    return [(context.instance_of(route.prefix).name, route) for route in chosen]
+        return [(proto, found, route) for found, route in chosen]
+    return [(context.instance_of(found).name, found, route) for found, route in chosen]
 
 
 class _RouteRows:
@@ -68,11 +68,11 @@ class _RouteRows:
         self._nexthops: dict[int, tuple[NextHopSet, list[schema.RouteNextHop]]] = {}
         """By the id of the set, which is kept alive so that its id is not used again."""
 
-    def row(self, entry: tuple[str, Route]) -> schema.RouteEntry:
-        """Build one row of a route and its protocol."""
-        proto, route = entry
+    def row(self, entry: tuple[str, Prefix, Route]) -> schema.RouteEntry:
+        """Build one row of protocol, prefix and route."""
+        proto, prefix, route = entry
         return {
-            "prefix": str(route.prefix),
+            "prefix": str(prefix),
             "protocol": proto,
             "preference": self._preferences[proto],
             "metric": route.metric,
@@ -134,10 +134,9 @@ def weights(
     context: ViewContext, prefix: str | None = None, af: str | None = None
 ) -> schema.Weights:
     """``show weights [PREFIX]``: each distinct vector once. Raises CommandError."""
-    vectors: dict[Any, tuple[NextHopSet, list[Route]]] = {}
-    for proto, route in _chosen(context, prefix, family_number(af)):
+    vectors: dict[Any, tuple[NextHopSet, list[tuple[Prefix, Route]]]] = {}
+    for proto, wanted, route in _chosen(context, prefix, family_number(af)):
         if route.nexthops is not None and not route.discard:
-            wanted = route.prefix
             key: tuple[object, ...] = (
                 proto,
                 wanted.family,
@@ -146,8 +145,8 @@ def weights(
                 context.router.spraying.granularity(wanted),
             )
             found = vectors.setdefault(key, (route.nexthops, []))
-            found[1].append(route)
-    ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0].prefix))
+            found[1].append((wanted, route))
+    ordered = sorted(vectors.values(), key=lambda item: (-len(item[0].hops), item[1][0][0]))
     return {
         "format": "fared-weights/1",
         "root": context.root,
@@ -159,8 +158,11 @@ def weights(
     }
 
 
-def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schema.WeightVector:
-    wanted = programmed_shares(context, users[0].prefix, hops) or wanted_shares(context, hops)
+def _vector(
+    context: ViewContext, hops: NextHopSet, users: list[tuple[Prefix, Route]]
+) -> schema.WeightVector:
+    first, _ = users[0]
+    wanted = programmed_shares(context, first, hops) or wanted_shares(context, hops)
     written = written_weights(context, hops.hops)
     total = sum(written)
     members: list[schema.WeightMember] = []
@@ -176,17 +178,17 @@ def _vector(context: ViewContext, hops: NextHopSet, users: list[Route]) -> schem
                 "error": round(share / want - 1, 6) if want else 0.0,
             }
         )
-    destinations = sorted({node for route in users for node in route.destinations})
+    destinations = sorted({node for _, route in users for node in route.destinations})
     return {
-        "protocol": context.instance_of(users[0].prefix).name,
-        "af": family_name(users[0].prefix.family),
+        "protocol": context.instance_of(first).name,
+        "af": family_name(first.family),
         "prefixes": len(users),
-        "examples": [str(route.prefix) for route in users[:MAX_EXAMPLES]],
+        "examples": [str(prefix) for prefix, _ in users[:MAX_EXAMPLES]],
         "destinations": [context.name(node) for node in destinations],
-        "granularity": context.router.spraying.granularity(users[0].prefix),
+        "granularity": context.router.spraying.granularity(first),
         "quantization_error": round(quantization_error(context, hops, wanted), 6),
         "members": members,
-        "adaptation": state(context, users[0].prefix),
+        "adaptation": state(context, first),
     }
 
 

@@ -1,0 +1,182 @@
+"""What advertisements say: one row of arrays for each, 28 bytes, without an object of its own.
+
+``PrefixTable`` assigns the rows. The preference at distance 0 is one integer, from which path type,
+metric and distance to the AS boundary router are read again. Advertisements come by the thousand
+while a database is learnt, and one LSA at a time later: the arrays are written from Python, and
+``read`` copies what ``selection`` compares to NumPy.
+"""
+
+from __future__ import annotations
+
+from array import array
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from fared.core.ids import BACKBONE
+from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fared.core.ids import NodeId, Prefix
+
+NONE = -1
+"""The number of no prefix, no row and no advertiser."""
+METRIC_SHIFT = 34
+TYPE_SHIFT = 58
+_NOT_PREFERRED = 1 << 33
+_BELOW_TYPE = (1 << TYPE_SHIFT) - 1
+_BELOW_PREFERENCE = _NOT_PREFERRED - 1
+_UNLIMITED = float("inf")
+_TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
+
+
+class Rows(msgspec.Struct, frozen=True, eq=False):
+    """Some rows (Q,), copied.
+
+    ``number`` is that of the prefix, ``key`` the preference at distance 0, ``capacity`` the
+    advertised one, bytes/s, infinite without. ``advertiser`` is 0 for a free row; ``asbr`` is the
+    number of the AS boundary router that the advertiser leads to, NONE for none.
+    """
+
+    number: NDArray[np.int32]
+    advertiser: NDArray[np.int32]
+    asbr: NDArray[np.int32]
+    key: NDArray[np.int64]
+    capacity: NDArray[np.float64]
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What some rows are to be, for each: the fields of ``Rows``."""
+
+    numbers: list[int]
+    asbrs: list[int]
+    keys: list[int]
+    capacities: list[float]
+
+
+class AdvertisementRows:
+    """The rows of all advertisements, by number; the number of a free row's advertiser is 0."""
+
+    __slots__ = ("_asbr", "_capacity", "_key", "advertiser", "number")
+
+    def __init__(self) -> None:
+        self.number = array("i")
+        """The prefix of each row, by its number."""
+        self.advertiser = array("i")
+        self._asbr = array("i")
+        self._key = array("q")
+        self._capacity = array("d")
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def write(self, again: Sequence[int], advertiser: int, new: Contents) -> None:
+        """Write advertisements of one node: to rows that are used again, and then to new ones."""
+        for row, number, asbr, key, capacity in zip(
+            again, new.numbers, new.asbrs, new.keys, new.capacities, strict=False
+        ):
+            self.number[row], self.advertiser[row], self._asbr[row] = number, advertiser, asbr
+            self._key[row], self._capacity[row] = key, capacity
+        written = len(again)
+        if written < len(new.numbers):
+            self.number.extend(new.numbers[written:])
+            self.advertiser.extend([advertiser] * (len(new.numbers) - written))
+            self._asbr.extend(new.asbrs[written:])
+            self._key.extend(new.keys[written:])
+            self._capacity.extend(new.capacities[written:])
+
+    def free(self, row: int) -> None:
+        """Free a row; the rest of it stays until it is used again."""
+        self.advertiser[row] = 0
+
+    def read(self, rows: NDArray[np.integer]) -> Rows:
+        """Return these rows."""
+        # Indexing copies; no view stays, since an array does not grow while there is one.
+        return Rows(
+            np.frombuffer(self.number, np.intc)[rows],
+            np.frombuffer(self.advertiser, np.intc)[rows],
+            np.frombuffer(self._asbr, np.intc)[rows],
+            np.frombuffer(self._key, np.int64)[rows],
+            np.frombuffer(self._capacity, np.float64)[rows],
+        )
+
+    def path_type(self, row: int) -> PathType:
+        """The path type of one row."""
+        return _TYPES[self._key[row] >> TYPE_SHIFT]
+
+    def advertisement(
+        self, row: int, prefix: Prefix, asbr_of: Callable[[int], NodeId]
+    ) -> PrefixReachability:
+        """The advertisement of a row; ``asbr_of`` returns the node of an advertiser."""
+        kind, rest = self.path_type(row), self._key[row] & _BELOW_TYPE
+        metric, distance = rest, 0
+        if kind is PathType.EXTERNAL_2:
+            metric, distance = rest >> METRIC_SHIFT, rest & _BELOW_PREFERENCE
+        elif kind is PathType.EXTERNAL_1:
+            metric = rest & _BELOW_PREFERENCE
+        asbr, capacity = self._asbr[row], self._capacity[row]
+        return PrefixReachability(
+            prefix,
+            metric,
+            kind,
+            capacity=None if capacity == _UNLIMITED else capacity,
+            asbr=None if asbr == NONE else asbr_of(asbr),
+            distance=distance,
+        )
+
+
+def path_types(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The path types of rows, by their keys."""
+    found: NDArray[np.int64] = key >> TYPE_SHIFT
+    return found
+
+
+def metrics(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The metrics of rows, by their keys."""
+    kind, found = key >> TYPE_SHIFT, key & _BELOW_TYPE
+    second = kind == int(PathType.EXTERNAL_2)
+    found[second] >>= METRIC_SHIFT
+    found[kind == int(PathType.EXTERNAL_1)] &= _BELOW_PREFERENCE
+    return found
+
+
+def keys_at_zero(area: int, items: Sequence[PrefixReachability]) -> list[int]:
+    """Return the keys of advertisements of an area at distance 0: path type first.
+
+    For external type 2 their own metric follows, then the distance. Among externals, a path inside
+    a non-backbone area to the AS boundary router comes before any other, regardless of distance
+    (RFC 2328 §16.4.1).
+    """
+    # RFC 2328 §16.4 (6)(a), (b): paths inside the AS first, then type 1, then type 2
+    # §16.2 (5) to (7): inter-area after intra-area paths and before externals, then the least cost.
+    # §16.3 is for transit areas of virtual links, which fared lacks.
+    of_type = {item.path_type: int(item.path_type) << TYPE_SHIFT for item in items}
+    if of_type.keys().isdisjoint(EXTERNAL_TYPES):
+        return [of_type[item.path_type] + item.metric for item in items]
+    # §16.4.1: intra-area paths through the backbone and inter-area paths are equal
+    inside = 0 if area != BACKBONE else _NOT_PREFERRED
+    return [
+        of_type[item.path_type] + _external(item, inside)
+        if item.path_type in EXTERNAL_TYPES
+        else of_type[item.path_type] + item.metric
+        for item in items
+    ]
+
+
+def _external(item: PrefixReachability, inside: int) -> int:
+    """The key of an external below its path type; ``inside``: where its advertiser is the ASBR."""
+    preference = inside if item.asbr is None else _NOT_PREFERRED
+    if item.path_type is PathType.EXTERNAL_2:
+        return preference + (item.metric << METRIC_SHIFT) + item.distance
+    return preference + item.metric
+
+
+def capacities(items: Sequence[PrefixReachability]) -> list[float]:
+    """The advertised capacities, infinite without."""
+    return [_UNLIMITED if item.capacity is None else item.capacity for item in items]
