@@ -8,8 +8,9 @@ except that the other routers cost nothing here.
 Measured: *joined*, from the first hello of the neighbors until all adjacencies are full, the
 database is loaded and the kernel has every route over every path; a distant link lost: time to the
 last route in the kernel, and CPU; then, for each rate of changed available bandwidths: CPU, which
-part of the LSAs was acknowledged within a second (of each to each neighbor), adjacencies lost, the
-longest time between hellos, how long the loop was held (fared), memory.
+part of the LSAs was acknowledged within a second (of each to each neighbor; a later instance counts
+for those before it), adjacencies lost, the longest time between hellos, how long the loop was held
+(fared), memory.
 
 ``python bench/scale.py --daemon fared --fabric 64x512 --te --rate 200 --seconds 20`` runs one row,
 ``--protocol isis`` the same over IS-IS; ``--profile FILE`` writes a profile (pstats) of the rates,
@@ -245,7 +246,9 @@ class Run:
             self.device.serve(_SPACING)
             self._event(contents.restore(link))
             self._check(link[1], fabric.spines)
+            before, began = self.device.cpu(), time.monotonic()
             self.device.serve(_SPACING)
+            self.found["idle"] = (self.device.cpu() - before) / (time.monotonic() - began)
         found = {"last": statistics.median(times), "cpu": statistics.median(costs), "all": times}
         print(f"{self.case.daemon}: link lost {_shown(found)}", flush=True)
         return found

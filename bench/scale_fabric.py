@@ -99,6 +99,10 @@ class LsaContents:
         """Identify an instance: its header without the age."""
         return raw[2:LSA_HEADER_SIZE]
 
+    def identity(self, instance: bytes) -> bytes:
+        """Identify an LSA by type, link state id and advertising router."""
+        return instance[1:10]
+
     def packed(self, lsas: Iterable[bytes]) -> list[Content]:
         """Pack LSAs into updates."""
         return list(updates(lsas))

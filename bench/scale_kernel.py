@@ -1,6 +1,8 @@
 """The routes of a namespace's kernel, as notifications report them: ``scale`` waits for the last.
 
-Reading them costs the observer little, and the daemon nothing: ``ip route`` would do neither.
+Reading them costs the observer little, and the daemon nothing: ``ip route`` would do neither. What
+counts are changed next hops. Where weights follow load they take steps for many seconds after a
+database was loaded, whatever happens meanwhile: that is not a reaction.
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ _NEXTHOP = struct.Struct("=HBBi")
 
 
 class KernelRoutes:
-    """IPv4 routes by prefix, and how many next hops each has."""
+    """IPv4 routes by prefix, and the next hops of each."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
         self.changed_at = 0.0
         """When the last change was read."""
         self.changes = 0
-        self._groups: dict[int, int] = {}
+        """Routes, and groups of existing routes, whose next hops have changed."""
+        self._groups: dict[int, frozenset[bytes]] = {}
         self._routes: dict[tuple[int, int], tuple[int, int]] = {}
         sock.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE
         sock.bind((0, 0))
@@ -55,7 +58,9 @@ class KernelRoutes:
     def width(self, address: int, length: int) -> int:
         """Number of next hops of a route; 0 without a route."""
         hops, group = self._routes.get((address, length), (0, 0))
-        return self._groups.get(group, 1) if group else hops
+        if not group:
+            return hops
+        return len(self._groups[group]) if group in self._groups else 1
 
     def _process(self, kind: int, data: bytes, at: int, end: int) -> None:
         if kind in (_NEWROUTE, _DELROUTE):
@@ -63,20 +68,29 @@ class KernelRoutes:
             if data[at + 4] != 254:  # the main table only
                 return
             key = int.from_bytes(found.get(_DST, b"\0\0\0\0"), "big"), data[at + 1]
-            self.changes += 1
+            route = _hops(found), int.from_bytes(found.get(_NH_ID, b""), "little")
             if kind == _DELROUTE:
-                self._routes.pop(key, None)
+                self.changes += self._routes.pop(key, None) is not None
             else:
-                group = int.from_bytes(found.get(_NH_ID, b""), "little")
-                self._routes[key] = _hops(found), group
+                before = self._routes.get(key)
+                self._routes[key] = route
+                self.changes += before is None or self._next_hops(before) != self._next_hops(route)
         elif kind in (_NEWNEXTHOP, _DELNEXTHOP):
             found = dict(_attributes(data, at + 8, end))
-            number = int.from_bytes(found[_GROUP_ID], "little")
-            self.changes += 1
-            if kind == _NEWNEXTHOP:
-                self._groups[number] = len(found[_GROUP]) // 8 if _GROUP in found else 1
-            else:
-                self._groups.pop(number, None)
+            self._next_hop(kind, int.from_bytes(found[_GROUP_ID], "little"), found.get(_GROUP))
+
+    def _next_hop(self, kind: int, number: int, group: bytes | None) -> None:
+        if kind == _DELNEXTHOP or group is None:
+            self._groups.pop(number, None)
+            return
+        members = frozenset(group[at : at + 4] for at in range(0, len(group), 8))
+        before = self._groups.get(number)
+        self._groups[number] = members
+        self.changes += before is not None and before != members
+
+    def _next_hops(self, route: tuple[int, int]) -> frozenset[bytes] | tuple[int, int]:
+        """The members of a route's group, else what identifies its next hop."""
+        return self._groups.get(route[1], route)
 
 
 def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:

@@ -107,6 +107,10 @@ class LspContents:
         """Identify an instance: its entry without the lifetime."""
         return raw[LSP_ID:FLAGS]
 
+    def identity(self, instance: bytes) -> bytes:
+        """Identify an LSP by its id."""
+        return instance[: SEQUENCE - LSP_ID]
+
     def packed(self, lsps: Iterable[bytes]) -> list[bytes]:
         """An LSP is a packet."""
         return list(lsps)

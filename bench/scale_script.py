@@ -32,6 +32,9 @@ class Contents(Protocol):
     def is_newest(self, raw: bytes) -> bool:
         """Whether an LSA has not been replaced by a later instance."""
 
+    def identity(self, instance: bytes) -> bytes:
+        """Identify the LSA of which this is an instance."""
+
     def announcement(self) -> bytes:
         """The next instance of an LSA in which an available bandwidth differs."""
 
@@ -74,14 +77,14 @@ class Sent:
     """One LSA that the neighbors announce, and since when.
 
     ``due``, ``waiting``: bits of those that still have to send it, or await an acknowledgment.
-    ``last``: when it was sent last.
+    ``last``: when it was sent last. ``replaced``: the instance before, if it is open too.
     """
 
-    __slots__ = ("at", "due", "last", "raw", "waiting")
+    __slots__ = ("at", "due", "last", "raw", "replaced", "waiting")
 
-    def __init__(self, raw: bytes, at: float, due: int) -> None:
+    def __init__(self, raw: bytes, at: float, due: int, replaced: bytes | None) -> None:
         self.raw, self.at, self.due, self.waiting = raw, at, due, 0
-        self.last = at
+        self.last, self.replaced = at, replaced
 
 
 class Wave:
@@ -128,6 +131,8 @@ class Script:
         self.missing: set[bytes] = set()
         """Instances that the device has neither acknowledged nor flooded."""
         self.sent: dict[bytes, Sent] = {}
+        self._latest: dict[bytes, bytes] = {}
+        """The last instance that was sent, by LSA."""
         self.copies = 0
         self.in_time = 0
         """Acknowledgments of announced LSAs that came in time, one for each LSA and neighbor."""
@@ -150,11 +155,17 @@ class Script:
     def announce(self, lsas: list[bytes], now: float) -> None:
         """Send new instances over every link."""
         everyone = (1 << len(self.neighbors)) - 1
-        sent = [Sent(raw, now, everyone) for raw in lsas]
-        self.sent.update((self.contents.instance(one.raw), one) for one in sent)
+        sent = [self._instance(raw, now, everyone) for raw in lsas]
         order = self._dice.sample(self.neighbors, len(self.neighbors))
         self._waves.append(Wave(sent, order, now, self.spread))
         self.turn(now)
+
+    def _instance(self, raw: bytes, now: float, everyone: int) -> Sent:
+        instance = self.contents.instance(raw)
+        identity = self.contents.identity(instance)
+        found = self.sent[instance] = Sent(raw, now, everyone, self._latest.get(identity))
+        self._latest[identity] = instance
+        return found
 
     def turn(self, now: float) -> bool:
         """Send what is due of all announcements; return whether all has been sent."""
@@ -162,11 +173,23 @@ class Script:
         return not self._waves
 
     def acknowledged(self, instance: bytes, bit: int) -> bool:
-        """Record that the device has an instance; return whether a neighbor awaited this."""
+        """Record that the device has an instance; return whether a neighbor awaited this.
+
+        It then has had all instances before, or has no use for them: a neighbor stops to send an
+        LSA when it sends the next instance, which is all that is acknowledged (ISO 10589
+        §7.3.15.4 lists what is in the database).
+        """
         self.missing.discard(instance)
+        awaited, before = self._settle(instance, bit)
+        while before is not None:
+            _, before = self._settle(before, bit)
+        return awaited
+
+    def _settle(self, instance: bytes, bit: int) -> tuple[bool, bytes | None]:
+        """Whether a neighbor awaited this acknowledgment, and the instance before, if any."""
         found = self.sent.get(instance)
         if found is None:
-            return False
+            return False, None
         found.due &= ~bit
         awaited = bool(found.waiting & bit)
         if awaited:
@@ -175,7 +198,7 @@ class Script:
                 self.in_time += 1
         if not found.waiting and not found.due:
             del self.sent[instance]
-        return awaited
+        return awaited, found.replaced
 
     def retransmit(self, now: float) -> None:
         """Send again what has not been acknowledged in time; to be called often."""
@@ -201,6 +224,7 @@ class Script:
         """Begin a measurement."""
         now = time.monotonic()
         self.sent.clear()
+        self._latest.clear()
         self.copies = self.in_time = self.retransmitted = self.lost = self.received = 0
         self.lapse = 0.0
         for neighbor in self.neighbors:

@@ -2,13 +2,15 @@
 
 import random
 import socket
+import struct
 from itertools import pairwise
 
 import pytest
 
-from bench import scale_pages
+from bench import scale_pages, scale_script
 from bench.beside_fabric import Fabric
 from bench.scale_fabric import LsaContents, content, packet
+from bench.scale_kernel import KernelRoutes
 from bench.scale_lsps import LspContents, csnp, entries_of, entry_of, psnp
 from bench.scale_pages import AT_FIRST, OF_README, recorded, tables, written
 from bench.scale_report import rows_of
@@ -31,6 +33,10 @@ def lsas() -> LsaContents:
 
 def lsps() -> LspContents:
     return LspContents(Fabric(3, 5, te=True))
+
+
+def stored(contents: LsaContents | LspContents) -> list[bytes]:
+    return list((contents.lsas if isinstance(contents, LsaContents) else contents.lsps).values())
 
 
 def bandwidths(contents: LsaContents | LspContents, raw: bytes) -> list[TeAttributes]:
@@ -197,6 +203,35 @@ def test_an_acknowledgment_counts_once_and_a_missing_one_is_followed_by_the_lsa_
     assert len(neighbors[0].queued) == 1
 
 
+@pytest.mark.parametrize("make", [lsas, lsps])
+def test_an_acknowledgment_of_a_later_instance_counts_for_those_before_it(make, monkeypatch):
+    """Each in time or not by its own age."""
+    now = 100.0
+    monkeypatch.setattr(scale_script.time, "monotonic", lambda: now)
+    made = Script(make(), 1, 1, 0.0)
+    neighbors = [FakeNeighbor(made) for _ in range(3)]
+    contents = made.contents
+    identity = {contents.identity(contents.instance(raw)): None for raw in stored(contents)}
+    assert len(identity) == len(stored(contents))
+    first = contents.announcement()
+    mine = contents.identity(contents.instance(first))
+    made.announce([first], now)
+    now = 100.9
+    later = first
+    while later is first or contents.identity(contents.instance(later)) != mine:
+        later = contents.announcement()
+    made.announce([later], now)
+    now = 101.5
+    for neighbor in neighbors[:2]:
+        assert made.acknowledged(contents.instance(later), neighbor.bit)
+    assert made.in_time == 2, "the first is too late"
+    assert len(made.sent) == 2
+    made.acknowledged(contents.instance(first), neighbors[2].bit)
+    assert len(made.sent) == 1
+    made.acknowledged(contents.instance(later), neighbors[2].bit)
+    assert not made.sent
+
+
 def test_a_case_that_failed_is_a_missed_goal():
     case = {"daemon": "frr", "protocol": "ospf", "spines": 64, "leaves": 512, "te": True}
     (joined, memory) = rows_of([{"case": case, "joined": 20.0, "memory": 3000.0, "rates": {}}])
@@ -248,3 +283,58 @@ def test_a_new_run_replaces_both_tables_and_nothing_else(tmp_path, monkeypatch):
         assert text.endswith("\nafter\n")
         assert "7.25 s" in text
         assert "old" not in text
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def group(number: int, members: dict[int, int]) -> bytes:
+    """A notification of a next-hop group: weights by next hop."""
+    entries = b"".join(struct.pack("=IBxxx", hop, weight - 1) for hop, weight in members.items())
+    body = bytes(8) + attribute(1, struct.pack("=I", number)) + attribute(2, entries)
+    return struct.pack("=IHHII", 16 + len(body), 104, 0, 0, 0) + body
+
+
+def route(network: int, via: int, kind: int = 24) -> bytes:
+    """A notification of a route over a next-hop object."""
+    body = struct.pack("=BBBBBBBBI", 2, 24, 0, 0, 254, 0, 0, 0, 0)
+    body += attribute(1, network.to_bytes(4, "big")) + attribute(30, struct.pack("=I", via))
+    return struct.pack("=IHHII", 16 + len(body), kind, 0, 0, 0) + body
+
+
+def test_a_route_has_changed_if_its_next_hops_have_and_not_if_only_their_weights_have():
+    class Notified:
+        def __init__(self) -> None:
+            self.waiting: list[bytes] = []
+
+        def recv(self, _: int) -> bytes:
+            if not self.waiting:
+                raise BlockingIOError
+            return self.waiting.pop(0)
+
+        def setsockopt(self, *_: object) -> None: ...
+        def bind(self, *_: object) -> None: ...
+        def setblocking(self, *_: object) -> None: ...
+
+    notified = Notified()
+    kernel = KernelRoutes(notified)
+    network = 100 << 24
+
+    def changes(*messages: bytes) -> int:
+        before = kernel.changes
+        notified.waiting += messages
+        kernel.read()
+        return kernel.changes - before
+
+    assert changes(group(1, {11: 1, 12: 1}), route(network, 1)) == 1
+    assert kernel.width(network, 24) == 2
+    assert changes(group(1, {11: 2, 12: 1})) == 0
+    assert changes(group(2, {11: 1, 12: 5}), route(network, 2)) == 0
+    assert changes(group(3, {11: 1}), route(network, 3)) == 1
+    assert kernel.width(network, 24) == 1
+    assert changes(group(3, {11: 1, 13: 1})) == 1
+    assert changes(route(network, 13)) == 1
+    assert kernel.width(network, 24) == 1
+    assert changes(route(network, 13, kind=25)) == 1
+    assert kernel.width(network, 24) == 0
