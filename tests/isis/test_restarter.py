@@ -8,11 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from fared.core.igp import (
-    AdjacencyChanged,
-    GracefulRestartBegun,
     GracefulRestartRequested,
     LinkChanged,
-    LogRecord,
     SendPacket,
 )
 from fared.isis.engine import IsisEngine
@@ -21,13 +18,21 @@ from fared.isis.pdu.codec import decode_pdu, peek_type
 from fared.isis.pdu.model import LanHello, P2pHello, PduType
 from fared.isis.pdu.tlvs import IsReachability, Restart, RestartFlag, of_type
 from fared.isis.reacquisition import MOST_REQUESTS, T1, Progress, Reacquisition
-from fared.ted.events import TedUpdated
 from tests.engines import Node
 from tests.isis.net import BOTH, FAST, LAN, ONE, TWO, Network, mac, system
 from tests.isis.routed import Routers
+from tests.restarts import (
+    PERIOD,
+    come_back,
+    helped,
+    leave,
+    lost,
+    marks,
+    results,
+    topology_changes,
+)
 from tests.wireshark import ETHERNET, NEEDED, assert_sound, dissect
 
-PERIOD = 60.0
 GRACEFUL = {"restarts": True, "restart_period": PERIOD, "restart_helper": True}
 RR, RA, SA, PR, PA = RestartFlag
 
@@ -42,58 +47,6 @@ def star(*, leaves=(2, 3, 4), settings=FAST, **changes) -> Network:
         net.join(9, number, settings)
     net.settle()
     return net
-
-
-def leave(net: Network, number: int, *, planned: bool) -> None:
-    """End a process; a planned restart is announced first."""
-    if planned:
-        net.input(number, GracefulRestartRequested(PERIOD))
-        net.until(lambda: net.nodes[number].engine.restart_announced, 1.0)
-    net.stop(number)
-
-
-def come_back(
-    net: Network, number: int, *, planned: bool, remaining: float = PERIOD, **changes
-) -> Node:
-    """Start a new process with the same links."""
-    old = net.nodes[number]
-    settings = replace(old.settings, **changes)
-    engine = IsisEngine(settings, random.Random(5))
-    node = net.nodes[number] = Node(number, engine, 5, settings, links=old.links)
-    net.input(number, GracefulRestartBegun(remaining, planned))
-    for link, circuit in node.links.values():
-        net.input(number, LinkChanged(link, circuit))
-    return node
-
-
-def marks(net: Network, *numbers: int) -> dict[int, int]:
-    return {n: len(net.nodes[n].outputs) for n in numbers}
-
-
-def since_marks(net: Network, since: dict[int, int], kind: type) -> list:
-    return [
-        (number, output)
-        for number, mark in since.items()
-        for _, output in net.nodes[number].outputs[mark:]
-        if isinstance(output, kind)
-    ]
-
-
-def topology_changes(net: Network, since: dict[int, int]) -> list:
-    """What others than the restarting router learnt of the graph since a mark."""
-    return [(n, o.node, o.cause) for n, o in since_marks(net, since, TedUpdated)]
-
-
-def lost(net: Network, since: dict[int, int]) -> list:
-    return [(n, o) for n, o in since_marks(net, since, AdjacencyChanged) if o.gained_or_lost]
-
-
-def results(node: Node, event: str = "graceful-restart-ended") -> list[str]:
-    return [log.fields["result"] for log in node.said(LogRecord) if log.event == event]
-
-
-def helped(net: Network, number: int) -> list[str]:
-    return results(net.nodes[number], "graceful-restart-helper-ended")
 
 
 def flags(node: Node, since: float = 0.0) -> list[int]:

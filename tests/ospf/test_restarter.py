@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import random
-
 from msgspec.structs import replace
 
 from fared.core.igp import (
-    AdjacencyChanged,
-    GracefulRestartBegun,
-    GracefulRestartRequested,
     LinkChanged,
-    LogRecord,
     SendPacket,
 )
-from fared.ospf.engine import OspfEngine
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.grace import GraceLsa
 from fared.ospf.packet.lsa import MAX_AGE, LsType
 from fared.ospf.packet.packets import Hello, LsUpdate
 from fared.ospf.settings import GracefulRestartSettings
-from fared.ted.events import TedUpdated
 from tests.engines import Node
 from tests.ospf.harness import FAST, LAN, Network, router_id
-
-PERIOD = 60.0
+from tests.restarts import (
+    PERIOD,
+    come_back,
+    helped,
+    leave,
+    lost,
+    marks,
+    results,
+    topology_changes,
+)
 
 
 def star(*, helper: bool = True, leaves=(2, 3, 4)) -> Network:
@@ -40,60 +40,6 @@ def star(*, helper: bool = True, leaves=(2, 3, 4)) -> Network:
     net.until(lambda: net.all_full() and net.in_sync())
     net.run(12.0)
     return net
-
-
-def leave(net: Network, number: int, *, planned: bool) -> None:
-    """End a process; a planned restart is announced first."""
-    if planned:
-        net.input(number, GracefulRestartRequested(PERIOD))
-        net.until(lambda: net.nodes[number].engine.restart_announced)
-    net.stop(number)
-
-
-def come_back(net: Network, number: int, *, planned: bool, graceful: bool = True) -> Node:
-    """Start a new process with the same links."""
-    old = net.nodes[number]
-    engine = OspfEngine(old.settings, random.Random(5))
-    node = net.nodes[number] = Node(number, engine, 5, old.settings, links=old.links)
-    if graceful:
-        net.input(number, GracefulRestartBegun(PERIOD, planned))
-    for link, settings in node.links.values():
-        net.input(number, LinkChanged(link, settings))
-    return node
-
-
-def marks(net: Network, *numbers: int) -> dict[int, int]:
-    return {n: len(net.nodes[n].outputs) for n in numbers}
-
-
-def topology_changes(net: Network, since: dict[int, int]) -> list:
-    """What others than the restarting router learnt of the graph since a mark."""
-    return [
-        (number, output.node, output.cause)
-        for number, mark in since.items()
-        for _, output in net.nodes[number].outputs[mark:]
-        if isinstance(output, TedUpdated)
-    ]
-
-
-def ended(node: Node) -> list[str]:
-    logs = [log for log in node.said(LogRecord) if log.event == "graceful-restart-ended"]
-    return [log.fields["result"] for log in logs]
-
-
-def helped(net: Network, number: int) -> list[str]:
-    event = "graceful-restart-helper-ended"
-    logs = [log for log in net.nodes[number].said(LogRecord) if log.event == event]
-    return [log.fields["result"] for log in logs]
-
-
-def lost(net: Network, since: dict[int, int]) -> list:
-    return [
-        (number, output)
-        for number, mark in since.items()
-        for _, output in net.nodes[number].outputs[mark:]
-        if isinstance(output, AdjacencyChanged) and output.gained_or_lost
-    ]
 
 
 def graces(node: Node) -> list:
@@ -117,7 +63,7 @@ def restarted(*, planned: bool, away: float) -> None:
     leave(net, 1, planned=planned)
     net.run(away)
     node = come_back(net, 1, planned=planned)
-    net.until(lambda: ended(node) == ["completed"], 5.0)
+    net.until(lambda: results(node) == ["completed"], 5.0)
     net.run(8.0)
     assert net.all_full()
     assert net.in_sync()
@@ -146,7 +92,7 @@ def test_a_crash_of_longer_than_the_dead_interval_is_noticed_and_routes_are_righ
     net.run(6.0)
     node = come_back(net, 1, planned=False)
     net.until(lambda: net.all_full() and net.in_sync(), 20.0)
-    assert ended(node) == ["inconsistent-lsa"]
+    assert results(node) == ["inconsistent-lsa"]
 
 
 def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever():
@@ -155,7 +101,7 @@ def test_without_helpers_the_restart_ends_and_adjacencies_form_as_ever():
     net.run(1.0)
     node = come_back(net, 1, planned=True)
     net.until(lambda: net.all_full() and net.in_sync(), 20.0)
-    assert ended(node) == ["inconsistent-lsa"]
+    assert results(node) == ["inconsistent-lsa"]
 
 
 def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
@@ -186,7 +132,7 @@ def test_helpers_help_until_they_have_acknowledged_what_follows_the_exchange():
     leave(net, 1, planned=False)
     net.run(1.0)
     node = come_back(net, 1, planned=False)
-    net.until(lambda: ended(node) == ["completed"], 5.0)
+    net.until(lambda: results(node) == ["completed"], 5.0)
     assert node.engine.snapshot(net.now).helped == ()
     assert [helped(net, n) for n in (2, 3, 4)] == [[]] * 3
     net.until(lambda: [helped(net, n) for n in (2, 3, 4)] == [["completed"]] * 3, 3.0)
@@ -197,7 +143,7 @@ def test_grace_lsas_are_flushed_even_if_a_neighbor_acknowledges_nothing():
     leave(net, 1, planned=True)
     net.run(1.0)
     node = come_back(net, 1, planned=True)
-    net.until(lambda: ended(node) == ["completed"], 5.0)
+    net.until(lambda: results(node) == ["completed"], 5.0)
     net.stop(4)
     net.until(lambda: helped(net, 2) == ["completed"], 3.5)
 
@@ -213,7 +159,7 @@ def test_a_topology_change_during_the_restart_ends_it_for_all():
     assert not any(router_id(1) in {n.router_id for n in net.neighbors(m)} for m in (2, 3, 4))
     node = come_back(net, 1, planned=True)
     net.until(lambda: net.all_full() and net.in_sync(), 20.0)
-    assert ended(node) == ["inconsistent-lsa"]
+    assert results(node) == ["inconsistent-lsa"]
 
 
 def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn():
@@ -221,9 +167,9 @@ def test_a_neighbor_that_is_gone_ends_the_restart_and_its_link_is_withdrawn():
     leave(net, 1, planned=True)
     net.stop(4)
     node = come_back(net, 1, planned=True)
-    net.until(lambda: ended(node) != [], 4.1)
+    net.until(lambda: results(node) != [], 4.1)
     net.run(8.0)
-    assert ended(node) == ["neighbor-lost"]
+    assert results(node) == ["neighbor-lost"]
     assert net.states(1) == ["Full", "Full"]
     assert net.in_sync()
 
@@ -235,7 +181,7 @@ def test_all_routers_crashed_at_once_find_nobody_who_remembers_and_start_as_ever
         leave(net, number, planned=False)
     nodes = [come_back(net, number, planned=False) for number in numbers]
     net.until(lambda: net.all_full() and net.in_sync(), 20.0)
-    assert all(ended(node) == ["no-router-lsa"] for node in nodes)
+    assert all(results(node) == ["no-router-lsa"] for node in nodes)
 
 
 def test_a_router_without_neighbors_ends_its_restart_after_the_dead_interval():
@@ -243,7 +189,7 @@ def test_a_router_without_neighbors_ends_its_restart_after_the_dead_interval():
     for number in tuple(net.nodes):
         leave(net, number, planned=False)
     node = come_back(net, 1, planned=False)
-    net.until(lambda: ended(node) == ["no-neighbors"], 5.0)
+    net.until(lambda: results(node) == ["no-neighbors"], 5.0)
 
 
 def test_nothing_is_originated_during_the_restart():
@@ -252,11 +198,11 @@ def test_nothing_is_originated_during_the_restart():
     net.run(1.0)
     node = come_back(net, 1, planned=True)
     net.until(lambda: "Loading" in net.states(1), 5.0)
-    assert not ended(node)
+    assert not results(node)
     assert node.engine.counters.lsdb["originated"] == 0
     assert {body.period for _, _, body in graces(node)} == {PERIOD}
     assert node.engine.restarting
-    net.until(lambda: ended(node) == ["completed"], 5.0)
+    net.until(lambda: results(node) == ["completed"], 5.0)
     assert not node.engine.restarting
 
 
@@ -270,7 +216,7 @@ def test_an_lsa_from_before_the_restart_that_is_no_longer_wanted_is_flushed():
     net.input(4, LinkChanged(*_down(net, 4)))
     node = come_back(net, 1, planned=True)
     net.run(12.0)
-    assert len(ended(node)) == 1
+    assert len(results(node)) == 1
     own = [key for key in net.database(9) if key.advertising_router == router_id(1)]
     te = [key for key in own if key.link_state_id >> 24 == 1]
     assert link.ifindex not in {key.link_state_id & 0xFFFFFF for key in te}
@@ -301,8 +247,8 @@ def lan_restart(which: str) -> None:
     leave(net, number, planned=True)
     net.run(10.0)
     node = come_back(net, number, planned=True)
-    net.until(lambda: ended(node) != [], 10.0)
-    assert ended(node) == ["completed"]
+    net.until(lambda: results(node) != [], 10.0)
+    assert results(node) == ["completed"]
     net.run(8.0)
     assert topology_changes(net, since) == []
     for n in (1, 2, 3):

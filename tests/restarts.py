@@ -1,0 +1,73 @@
+"""What the tests of restarting routers of both protocols share: how a router leaves and comes back,
+and what the others noticed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from fared.core.igp import (
+    AdjacencyChanged,
+    GracefulRestartBegun,
+    GracefulRestartRequested,
+    LinkChanged,
+    LogRecord,
+)
+from fared.ted.events import TedUpdated
+from tests.engines import Node
+
+PERIOD = 60.0
+Marks = dict[int, int]
+"""How many outputs each router had."""
+
+
+def leave(net: Any, number: int, *, planned: bool) -> None:
+    """End a process; a planned restart is announced first."""
+    if planned:
+        net.input(number, GracefulRestartRequested(PERIOD))
+        net.until(lambda: net.nodes[number].engine.restart_announced, 1.0)
+    net.stop(number)
+
+
+def come_back(net: Any, number: int, *, planned: bool, remaining: float = PERIOD) -> Node:
+    """Start a new process with the same links."""
+    old = net.nodes[number]
+    engine = type(old.engine)(old.settings, random.Random(5))
+    node = net.nodes[number] = Node(number, engine, 5, old.settings, links=old.links)
+    net.input(number, GracefulRestartBegun(remaining, planned))
+    for link, of_link in node.links.values():
+        net.input(number, LinkChanged(link, of_link))
+    return node
+
+
+def marks(net: Any, *numbers: int) -> Marks:
+    return {n: len(net.nodes[n].outputs) for n in numbers}
+
+
+def since_marks(net: Any, since: Marks, kind: type) -> list:
+    return [
+        (number, output)
+        for number, mark in since.items()
+        for _, output in net.nodes[number].outputs[mark:]
+        if isinstance(output, kind)
+    ]
+
+
+def topology_changes(net: Any, since: Marks) -> list:
+    """What others than the restarting router learnt of the graph since a mark."""
+    return [(n, o.node, o.cause) for n, o in since_marks(net, since, TedUpdated)]
+
+
+def lost(net: Any, since: Marks) -> list:
+    """The adjacencies that others gained or lost since a mark."""
+    return [(n, o) for n, o in since_marks(net, since, AdjacencyChanged) if o.gained_or_lost]
+
+
+def results(node: Node, event: str = "graceful-restart-ended") -> list[str]:
+    """How the restarts of a router ended."""
+    return [log.fields["result"] for log in node.said(LogRecord) if log.event == event]
+
+
+def helped(net: Any, number: int) -> list[str]:
+    """How the restarts ended that a router helped."""
+    return results(net.nodes[number], "graceful-restart-helper-ended")
