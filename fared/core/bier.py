@@ -6,11 +6,13 @@ layout: ``fared.ospf.packet.bier`` and ``fared.isis.pdu.bier``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
+
+from fared.core.wire import DecodeError
 
 LENGTHS: Final = (64, 128, 256, 512, 1024, 2048, 4096)
 """The lengths of bit strings that RFC 8296 §2.1.2 defines, bits."""
@@ -80,6 +82,18 @@ class BierSettings(msgspec.Struct, frozen=True):
         label = bift_id(self.length, self.sub_domain, 0)
         offered = BierEncapsulation(min(most, MAX_SETS) - 1, label, CODE_OF[self.length])
         return BierInfo(self.sub_domain, bfr_id, encapsulations=(offered,))
+
+
+def read_infos(
+    sub_tlvs: Iterable[tuple[int, bytes]], bier: int, decode: Callable[[bytes], BierInfo]
+) -> Iterator[BierInfo]:
+    """Yield those of type ``bier`` among the sub-TLVs of a prefix, without malformed ones."""
+    for kind, value in sub_tlvs:
+        if kind == bier:
+            try:
+                yield decode(value)
+            except DecodeError:
+                continue
 
 
 def bift_id(length: int, sub_domain: int, set_id: int) -> int:

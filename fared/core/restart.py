@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import msgspec
+
+from fared.core.process import Process
+
+COMPLETED: Final = "completed"
 
 
 class RestartEnded(msgspec.Struct, frozen=True):
@@ -12,3 +18,15 @@ class RestartEnded(msgspec.Struct, frozen=True):
     duration: float
     planned: bool
     result: str
+
+
+def end_restart(process: Process[Any], began: float, result: str, *, planned: bool) -> RestartEnded:
+    """Log that the restart of this router has ended, and return it."""
+    seconds = process.now - began
+    process.log(
+        "info" if result == COMPLETED else "warning",
+        "graceful-restart-ended",
+        result=result,
+        seconds=round(seconds, 3),
+    )
+    return RestartEnded(process.now, seconds, planned, result)

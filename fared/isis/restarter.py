@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from fared.core.igp import GracefulRestartBegun
-from fared.core.restart import RestartEnded
+from fared.core.restart import COMPLETED, RestartEnded, end_restart
 from fared.core.timers import Timer
 from fared.isis.adjacency.checks import levels_on
 from fared.isis.adjacency.fsm import all_adjacencies
@@ -32,7 +32,6 @@ _ROUTES_WITHIN = 2.0
 """Seconds in which routes of the other level are computed, which our LSPs advertise."""
 _STALE_AFTER = 5.0
 """Seconds from the end of a restart until LSPs of former pseudonodes are purged."""
-COMPLETED = "completed"
 
 
 class Restarter:
@@ -132,13 +131,7 @@ class Restarter:
         assert restart is not None
         instance.restart = None
         self._process.timers.cancel(self._t3)
-        self.last = RestartEnded(now, now - restart.began, restart.planned, result)
-        self._process.log(
-            "info" if result == COMPLETED else "warning",
-            "graceful-restart-ended",
-            result=result,
-            seconds=round(now - restart.began, 3),
-        )
+        self.last = end_restart(self._process, restart.began, result, planned=restart.planned)
         self._hello.reacquirer.refuse_all()
         # §3.4.1: with two levels, first the routes of each, which are advertised in the other
         if len(instance.databases) > 1:

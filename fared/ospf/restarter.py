@@ -15,7 +15,7 @@ import msgspec
 
 from fared.core.ids import AreaId
 from fared.core.igp import GracefulRestartBegun
-from fared.core.restart import RestartEnded
+from fared.core.restart import COMPLETED, RestartEnded, end_restart
 from fared.core.timers import Timer
 from fared.core.wire import DecodeError
 from fared.ospf.flooding.procedure import Flooding
@@ -154,7 +154,7 @@ class Restarter:
         if self._current is None:
             return
         if self._complete():
-            self._end("completed")
+            self._end(COMPLETED)
         elif self._forgotten():
             self._end("no-router-lsa")
 
@@ -213,18 +213,11 @@ class Restarter:
         now = self._process.now
         self._current = None
         # a restart that failed has no helper whose state matters
-        self._flush_by = now + (_FLUSH_WITHIN if result == "completed" else 0.0)
+        self._flush_by = now + (_FLUSH_WITHIN if result == COMPLETED else 0.0)
         self._process.timers.arm(self._flush_by, _wake)
         self._instance.restarting = False
         self._process.timers.cancel(self._timer)
-        planned = current.reason.planned
-        self.last = RestartEnded(now, now - current.began, planned, result)
-        self._process.log(
-            "info" if result == "completed" else "warning",
-            "graceful-restart-ended",
-            result=result,
-            seconds=round(now - current.began, 3),
-        )
+        self.last = end_restart(self._process, current.began, result, planned=current.planned)
         # §2.3 (1), (2): router LSAs and network LSAs; the others of this router as well
         self._originator.everything_changed(force=True)
         self._process.timers.arm(now + _STALE_AFTER, self._self_lsas.flush_stale)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fared.core.bier import BierEncapsulation, BierInfo
+from fared.core.bier import BierEncapsulation, BierInfo, read_infos
 from fared.core.wire import DecodeError
 from fared.ospf.packet.tlv import read_tlvs, write_tlv
 
@@ -52,10 +52,5 @@ def encode_bier(info: BierInfo) -> bytes:
 
 
 def read_bier(sub_tlvs: Iterable[tuple[int, bytes]]) -> Iterator[BierInfo]:
-    """Yield the BIER sub-TLVs among those of a prefix, without malformed ones."""
-    for kind, value in sub_tlvs:
-        if kind == BIER:
-            try:
-                yield decode_bier(value)
-            except DecodeError:
-                continue
+    """Return the BIER sub-TLVs among those of a prefix, without malformed ones."""
+    return read_infos(sub_tlvs, BIER, decode_bier)
