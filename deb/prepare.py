@@ -5,6 +5,7 @@ A clean Debian 12, and the packages in two versions, below ``build/deb-test``.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,8 @@ def main() -> None:
     """Build what is missing, and the packages anew."""
     OUT.mkdir(parents=True, exist_ok=True)
     if not CLEAN.exists():
+        if shutil.which("mmdebstrap") is None:
+            sys.exit("the clean root needs mmdebstrap: apt install mmdebstrap")
         part = CLEAN.with_suffix(".part")
         how = ("--variant=minbase", f"--include={_INCLUDED}", "--format=tar")
         subprocess.run(("mmdebstrap", *how, "bookworm", str(part)), check=True, timeout=600)
