@@ -133,13 +133,14 @@ def test_switching_a_circuit_off_tells_the_neighbors():
     [
         {"metric": 77},
         {"hello_interval": 0.5},
+        {"hello_interval": 10.0},
         {"hello_multiplier": 9},
         {"priority": 1},
         {"hello_padding": False},
         {"csnp_interval": 3.0},
         {"capacity": 1e6},
     ],
-    ids=lambda change: next(iter(change)),
+    ids=str,
 )
 def test_settings_that_leave_adjacencies_alone(change):
     net = Net()

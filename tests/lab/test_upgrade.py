@@ -38,14 +38,14 @@ class Code:
         self.put(OLD)
 
     def put(self, version: str) -> None:
-        """Put the code with a version into place."""
-        fresh, present = self.directory / "fresh", self.directory / "fared"
-        shutil.copytree(SOURCE, fresh)
-        text = (fresh / "__init__.py").read_text()
-        (fresh / "__init__.py").write_text(text.replace(OLD, version))
-        if present.exists():
-            present.rename(self.directory / f"before-{version}")
-        fresh.rename(present)
+        """Put the code with a version into place, at no time without code: a daemon that runs
+        loads modules when it first needs them."""
+        code, link = self.directory / f"fared-{version}", self.directory / "fresh"
+        shutil.copytree(SOURCE, code)
+        text = (code / "__init__.py").read_text()
+        (code / "__init__.py").write_text(text.replace(OLD, version))
+        link.symlink_to(code)
+        link.replace(self.directory / "fared")
 
 
 @pytest.fixture(scope="module", params=[pytest.param("ospf", marks=pytest.mark.soak), "isis"])
