@@ -61,7 +61,7 @@ def _jobs(jobs: list[Json], out: Console) -> None:
             job["name"],
             str(job["epoch"]),
             _name(job, "head"),
-            str(len(job["workers"])),
+            str(len(job["workers"]) - len(job["lost"])),
             str(len(job["trees"]) or "ring"),
             _rate(job["planned"] or None),
             _rate(job["seen"]),
@@ -79,6 +79,7 @@ def _job(job: Json, out: Console) -> None:
             ("Head", _name(job, "head")),
             ("Rate", f"{_rate(job['planned'] or None)} planned, {_rate(job['seen'])} seen"),
             ("Waits for", _waits(job["waits_for"])),
+            *_elastic(job),
             *_local(job["here"]),
         ],
     )
@@ -100,6 +101,14 @@ def _job(job: Json, out: Console) -> None:
             "" if repeated is None else str(repeated),
         )
     emit(out, grid)
+
+
+def _elastic(job: Json) -> list[tuple[str, Cell]]:
+    if not job["elastic"]:
+        return []
+    left = f"{len(job['workers']) - len(job['lost'])} of {len(job['workers'])} workers"
+    without = f", without rank{'s' if len(job['lost']) > 1 else ''} {_ranges(job['lost'])}"
+    return [("Elastic", Text(left + without, style="red") if job["lost"] else left)]
 
 
 def _local(here: Json | None) -> list[tuple[str, Cell]]:

@@ -26,14 +26,16 @@ def jobs(session: Session) -> None:
 @click.option("--workers", required=True, metavar="ADDRESS,...", help="Hosts, in order of rank.")
 @click.option("--mtu", type=int, help="Of the path (default: the least of this router's links).")
 @click.option("--bier", is_flag=True, help="Results by BIER; each worker needs a BFR-id.")
+@click.option("--elastic", is_flag=True, help="Go on without workers that are lost.")
 @output_options
 @click.pass_obj
-def create(session: Session, *, name: str, workers: str, mtu: int | None, bier: bool) -> None:
+def create(
+    session: Session, *, name: str, workers: str, mtu: int | None, bier: bool, elastic: bool
+) -> None:
     """Create the job NAME at this router, which has its first worker."""
     listed = [word.strip() for word in workers.split(",")]
-    session.show_answer(
-        "ina-create", args={"name": name, "workers": listed, "mtu": mtu, "bier": bier}
-    )
+    given = {"name": name, "workers": listed, "mtu": mtu, "bier": bier, "elastic": elastic}
+    session.show_answer("ina-create", args=given)
 
 
 @ina.command()

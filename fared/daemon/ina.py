@@ -25,12 +25,10 @@ from fared.daemon.ina_rates import TreeRates
 from fared.daemon.rate_limited import RateLimitedLog
 from fared.daemon.runner import Runner
 from fared.ina.control.advert import SumCapability
-from fared.ina.control.manager import (
-    JobManager,
-    ManagerError,
-    WorkerPlace,
-    length_of,
-)
+from fared.ina.control.creation import NewJob, WorkerPlace, length_of
+from fared.ina.control.errors import ManagerError
+from fared.ina.control.manager import JobManager
+from fared.ina.control.membership import report_of
 from fared.ina.messages import (
     Answer,
     InaState,
@@ -144,7 +142,7 @@ class InaService:
         for job_id, job in wanted.items():
             self._install(job_id, job)
         for job_id in [job_id for job_id in self._installed if job_id not in wanted]:
-            if self._send(Remove(job_id, "deleted")):
+            if self._send(Remove(job_id, self.manager.why_ended(job_id))):
                 del self._installed[job_id]
         if self._timer is not None:
             self._timer.cancel()
@@ -157,7 +155,9 @@ class InaService:
         epoch = job.setup.epoch
         if self._installed.get(job_id) != epoch and self._send(Install(job, int(self._root))):
             self._installed[job_id] = epoch
-            self._log.info("ina-epoch", job=job.name, epoch=epoch, reason=job.reason)
+            left = {"workers": len(job.setup.workers), "lost": job.lost_ranks}
+            told = left if job.setup.elastic else {}
+            self._log.info("ina-epoch", job=job.name, epoch=epoch, reason=job.reason, **told)
 
     # -- fared-ina ------------------------------------------------------------------------------
 
@@ -195,9 +195,12 @@ class InaService:
                 self.rates.observe(state, self._loop.time())
                 found = SumCapability(state.address, state.port, state.instance, state.memory_limit)
                 self.manager.process_found(found, self._loop.time())
+                reports = {job.job_id: report_of(job.workers) for job in state.jobs}
+                self.manager.workers_found(reports, self._loop.time())
                 self._apply()
             case WorkerGone() as event:
                 self.gone.append(event)
+                self._send(ShowJobs())
                 if event.lost:
                     self._log.warning("ina-worker-lost", job=event.job_id, bfr_id=event.bfr_id)
             case RequestRefused(reason):
@@ -208,6 +211,7 @@ class InaService:
             self._log.warning("ina-process-lost", socket=self._path)
         self.state, self._writer = None, None
         self.manager.process_found(None, self._loop.time())
+        self.manager.workers_found({}, self._loop.time())
         self._apply()
 
     def _send(self, request: Request) -> bool:
@@ -219,11 +223,18 @@ class InaService:
     # -- operators ------------------------------------------------------------------------------
 
     def create(
-        self, name: str, workers: Sequence[str], mtu: int | None, *, bier: bool = False
+        self,
+        name: str,
+        workers: Sequence[str],
+        mtu: int | None,
+        *,
+        bier: bool = False,
+        elastic: bool = False,
     ) -> JobEpoch:
         """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
 
-        ``mtu`` None: the least one of this router's links. Raises ManagerError.
+        An ``elastic`` one goes on without workers that are lost. ``mtu`` None: the least one of
+        this router's links. Raises ManagerError.
         """
         self._consider()
         routing = self._runner.router.multicast.bier if bier else None
@@ -234,7 +245,8 @@ class InaService:
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
         payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
         places = [WorkerPlace(address, leaf_of(self._solvers(), address)) for address in workers]
-        job = self.manager.create(name, places, payload, _WINDOW, self._loop.time(), bier=way)
+        new = NewJob(name, places, payload, _WINDOW, way, elastic)
+        job = self.manager.create(new, self._loop.time())
         self._apply()
         return job
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fared.bier.bit_string import bit_strings
 from fared.core.ids import ipv4_prefix
 from fared.ina.by_bier import BierWay
-from fared.ina.control.manager import ManagerError
+from fared.ina.control.errors import ManagerError
 
 if TYPE_CHECKING:
     from fared.router.bier import BierRouting

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from fared.core.ids import NodeId, format_node
-from fared.ina.control.manager import JobNetwork, ManagerError
+from fared.ina.control.errors import ManagerError
+from fared.ina.control.network import JobNetwork
 from fared.rib.solver import RouteSolver
 from fared.ted.model import PathType
 

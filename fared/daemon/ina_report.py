@@ -11,7 +11,7 @@ from fared.api.respond import Json
 from fared.core.ids import NodeId, format_node
 from fared.daemon.ina import InaService
 from fared.ina.control.advert import JobAdvert
-from fared.ina.control.manager import ManagerError
+from fared.ina.control.errors import ManagerError
 from fared.ina.control.reasons import JobReasons, NoRoot
 from fared.ina.messages import JobState, TreeState
 from fared.ina.plan.model import Direction, Vertex, members
@@ -40,7 +40,13 @@ def aggregation(service: InaService, command: str, args: Json) -> Mapping[str, A
     """Answer ``ina-create`` or ``ina-delete``. Raises CommandError."""
     try:
         if command == "ina-create":
-            service.create(_name(args), _workers(args), _mtu(args), bier=args.get("bier") is True)
+            service.create(
+                _name(args),
+                _workers(args),
+                _mtu(args),
+                bier=args.get("bier") is True,
+                elastic=args.get("elastic") is True,
+            )
         elif command == "ina-delete":
             service.delete(_name(args))
         else:
@@ -123,6 +129,8 @@ class _AggregationReport:
             "head": format_node(self._head),
             "head_hostname": self._service.hostname(self._head),
             "payload": self._setup.payload,
+            "elastic": self._setup.elastic,
+            "lost": self._job.lost_ranks,
             "planned": sum(tree["planned"] or 0.0 for tree in trees),
             "seen": sum(rates) if rates else None,
             "waits_for": self._ranks_of(waits),

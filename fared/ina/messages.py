@@ -42,15 +42,24 @@ class JobEpoch(msgspec.Struct, frozen=True):
     """Why this epoch began."""
     bier: BierWay | None = None
     """How results go to workers by BIER; None: a copy for each worker."""
+    lost: tuple[int, ...] = ()
+    """BFR-ids of an elastic job that are no workers of this epoch, but may come back."""
 
     @property
     def ranks(self) -> dict[int, int]:
-        """The rank of each BFR-id: their order."""
-        return {bfr_id: rank for rank, bfr_id in enumerate(sorted(self.setup.workers))}
+        """The rank of each BFR-id: their order. Lost workers keep theirs."""
+        every = {*self.setup.workers, *self.lost}
+        return {bfr_id: rank for rank, bfr_id in enumerate(sorted(every))}
+
+    @property
+    def lost_ranks(self) -> list[int]:
+        """The ranks that are no workers of this epoch."""
+        ranks = self.ranks
+        return sorted(ranks[bfr_id] for bfr_id in self.lost)
 
     def bfr_id(self, rank: int) -> int:
         """Return the BFR-id of a rank. Raises IndexError."""
-        return sorted(self.setup.workers)[rank]
+        return sorted({*self.setup.workers, *self.lost})[rank]
 
     def checked(self) -> JobEpoch:
         """Return itself. Raises SetupError if the setup is wrong or an address is missing."""
@@ -64,8 +73,10 @@ class JobEpoch(msgspec.Struct, frozen=True):
         lacking = sorted(needed - self.members.keys())
         if lacking:
             raise SetupError(f"no address of {lacking}")
-        if self.bier is not None and set(self.bier.bfr_ids) != set(self.setup.workers):
+        if self.bier is not None and not set(self.setup.workers) <= set(self.bier.bfr_ids):
             raise SetupError("workers without a BFR-id")
+        if self.lost and (not self.setup.elastic or set(self.lost) & set(self.setup.workers)):
+            raise SetupError("workers that are lost")
         pairs = {endpoint.pair for endpoint in self.members.values()}
         if len(pairs) < len(self.members):
             raise SetupError("two members have one address and port")
@@ -130,7 +141,8 @@ class WorkerState(msgspec.Struct, frozen=True):
     bfr_id: int
     address: str
     state: str
-    """``absent``: not joined here; ``joined``; ``left``: it ended the job; ``lost``."""
+    """``absent``: not joined here; ``joined``; ``left``: it ended the job; ``lost``;
+    ``returning``: it has joined an elastic job again, and waits for an epoch."""
     progress: WorkerProgress | None = None
     """None: it has told nothing."""
 
@@ -200,11 +212,16 @@ Answer = Done | RequestRefused | InaState | WorkerGone
 
 
 class Join(msgspec.Struct, frozen=True, tag="join"):
-    """A worker announces itself; ``size`` is the number of ranks it expects."""
+    """A worker announces itself; ``size`` is the number of ranks it expects.
+
+    ``instance`` differs for each process; ``epoch`` is the last one it knows, None at first.
+    """
 
     job: str
     rank: int
     size: int
+    instance: int = 0
+    epoch: int | None = None
 
 
 class Leave(msgspec.Struct, frozen=True, tag="leave"):
@@ -219,9 +236,13 @@ WorkerRequest = Join | Leave | Current | WorkerProgress
 
 
 class Epoch(msgspec.Struct, frozen=True, tag="epoch"):
-    """The answer to ``Join``, and each new epoch."""
+    """The answer to ``Join``, and each new epoch.
+
+    ``returning``: the worker comes back to an elastic job, in which others have made calls.
+    """
 
     job: JobEpoch
+    returning: bool = False
 
 
 class Lost(msgspec.Struct, frozen=True, tag="lost"):

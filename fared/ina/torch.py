@@ -39,7 +39,7 @@ class GradientHook:
         self._thread = ThreadPoolExecutor(1, "fared-ina-gradients")
 
     def mean(self, bucket: distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        """Return the future mean of a bucket over all ranks: ``register_comm_hook`` calls this."""
+        """Return the future mean of a bucket over workers: ``register_comm_hook`` calls this."""
         tensor = bucket.buffer()
         found: torch.futures.Future[torch.Tensor] = torch.futures.Future()
         self._thread.submit(self._reduce, tensor, found)
@@ -49,8 +49,8 @@ class GradientHook:
         try:
             width = self._width or ("int16" if tensor.dtype in _HALF else "int32")
             array = np.array(tensor.detach().to("cpu", torch.float32).numpy())
-            self._group.allreduce(array, width=width)
-            array /= self._group.size
+            report = self._group.allreduce(array, width=width)
+            array /= report.ranks
             tensor.copy_(torch.from_numpy(array))
         except Exception as error:  # noqa: BLE001 - backward must not wait for ever
             found.set_exception(error)

@@ -3,6 +3,9 @@
 A connection that ends without ``Leave`` is a lost worker: an all-reduce without its values would be
 no sum. All workers of the job are told, those at other routers by packets (``LOST``), repeated,
 since nothing acknowledges them. Whoever misses them all still has its own timeout.
+
+Those of an elastic job are not told: the daemon floods the loss, and an epoch without the worker
+follows. Then the rank may join again, as another process, and is a worker of a later epoch.
 """
 
 from __future__ import annotations
@@ -57,8 +60,8 @@ class Guest:
         self.line = LineConnection(sock, _MOST_LINE)
         self.address, self.since = address, now
         self.job_id: int | None = None
-        self.bfr_id = 0
-        self.left = False
+        self.bfr_id = self.instance = 0
+        self.left = self.returning = False
         self.progress: WorkerProgress | None = None
 
 
@@ -124,22 +127,44 @@ class Guests:
         if problem is not None:
             self._refuse(guest, problem)
             return
-        bfr_id = job.bfr_id(request.rank)
         states = self._states.setdefault(job.setup.job_id, {})
-        if states.get(bfr_id) in {"left", "lost"}:
+        problem = self._ended_or_present(job, request, states)
+        if problem is not None:
+            self._refuse(guest, problem)
+            return
+        self._admit(guest, job, request, states)
+
+    def _ended_or_present(self, job: JobEpoch, request: Join, states: dict[int, str]) -> str | None:
+        """Return why a rank cannot join now, None if it can."""
+        bfr_id, name = job.bfr_id(request.rank), f"rank {request.rank} of job {job.name}"
+        state = states.get(bfr_id)
+        if state == "left" or (state == "lost" and not job.setup.elastic):
             # Chunks are numbered through the life of a job: who begins again at 0 needs a new job.
-            self._refuse(guest, f"rank {request.rank} of job {job.name} has ended: create it again")
+            return f"{name} has ended: create it again"
+        if state == "lost" and bfr_id not in job.lost:
+            return f"{name} is lost, and no epoch without it has begun yet"
+        for other in self._of(job.setup.job_id):
+            if other.bfr_id == bfr_id and other.instance != request.instance:
+                return f"{name} is present"
+        return None
+
+    def _admit(self, guest: Guest, job: JobEpoch, request: Join, states: dict[int, str]) -> None:
+        bfr_id = job.bfr_id(request.rank)
+        if bfr_id in job.lost and request.epoch is not None:
+            self._send(guest, Lost([request.rank]))  # its connection broke: others go on without it
             return
         for other in self._of(job.setup.job_id):
             if other.bfr_id == bfr_id:
                 other.job_id = None  # a connection that broke unnoticed
                 other.line.closed = True
         guest.job_id, guest.bfr_id = job.setup.job_id, bfr_id
-        states[bfr_id] = "joined"
-        self._send(guest, Epoch(job))
-        lost = self._lost(job)
-        if lost:
-            self._send(guest, Lost(_ranks(job, lost)))
+        guest.instance, guest.returning = request.instance, bfr_id in job.lost
+        states[bfr_id] = "returning" if guest.returning else "joined"
+        if not guest.returning:
+            self._send(guest, Epoch(job))
+            lost = self._lost(job)
+            if lost:
+                self._send(guest, Lost(_ranks(job, lost)))
 
     def _refuse(self, guest: Guest, reason: str) -> None:
         self._counters["guest-refused"] += 1
@@ -159,18 +184,24 @@ class Guests:
             return
         self._states[guest.job_id][guest.bfr_id] = "left" if guest.left else "lost"
         self.gone(WorkerGone(guest.job_id, guest.bfr_id, not guest.left))
-        if not guest.left:
+        job = self._jobs.all[guest.job_id].current
+        if not guest.left and not job.setup.elastic:
             self._tellings[guest.job_id] = (_TELLINGS, now)
-            job = self._jobs.all[guest.job_id].current
             for other in self._of(guest.job_id):
                 self._send(other, Lost(_ranks(job, self._lost(job))))
 
     # -- jobs -----------------------------------------------------------------------------------
 
     def began(self, running: RunningJob) -> None:
-        """Tell the workers of a new epoch."""
-        for guest in self._of(running.current.setup.job_id):
-            self._send(guest, Epoch(running.current))
+        """Tell the workers of a new epoch; those who are not in it are told that they are lost."""
+        job = running.current
+        for guest in self._of(job.setup.job_id):
+            if guest.bfr_id in job.setup.workers:
+                self._send(guest, Epoch(job, guest.returning))
+                guest.returning = False
+                self._states[job.setup.job_id][guest.bfr_id] = "joined"
+            elif not guest.returning:
+                self._send(guest, Lost([job.ranks[guest.bfr_id]]))
 
     def removed(self, job_id: int, reason: str) -> None:
         """Tell the workers that the job is over."""
@@ -197,6 +228,9 @@ class Guests:
         ]
 
     def _lost(self, job: JobEpoch) -> BitString:
+        """Return the lost workers because of which a job fails."""
+        if job.setup.elastic:
+            return 0
         states = self._states.get(job.setup.job_id, {})
         return sum(1 << (bfr_id - 1) for bfr_id, state in states.items() if state == "lost")
 
@@ -232,8 +266,8 @@ class Guests:
 
 
 def _problem(job: JobEpoch, address: str, request: Join) -> str | None:
-    if request.size != len(job.setup.workers):
-        return f"job {job.name} has {len(job.setup.workers)} workers, not {request.size}"
+    if request.size != len(job.ranks):
+        return f"job {job.name} has {len(job.ranks)} workers, not {request.size}"
     if not 0 <= request.rank < request.size:
         return f"no rank {request.rank} of {request.size}"
     known = job.members[-job.bfr_id(request.rank)].address

@@ -211,11 +211,18 @@ def job(
     epoch: int = 1,
     window: int = 8,
     ring: bool = False,
+    since: int | None = None,
+    lost: tuple[int, ...] = (),
     **changes: object,
 ) -> JobEpoch:
-    """A job of four workers with one tree, or none."""
-    trees = () if ring else (TreeSetup(0, ROOT, 1, window, PARENTS),)
-    setup = JobSetup(job_id, epoch, 64, largest_payload(MTU, 64), WORKERS, trees)
+    """A job of four workers with one tree, or none; elastic if ``since`` is given."""
+    left = tuple(bfr_id for bfr_id in WORKERS if bfr_id not in lost)
+    parents = {child: to for child, to in PARENTS.items() if -child not in lost}
+    trees = () if ring else (TreeSetup(0, ROOT, 1, window, parents),)
+    setup = JobSetup(
+        job_id, epoch, 64, largest_payload(MTU, 64), left, trees,
+        elastic=since is not None, since=since or 0,
+    )  # fmt: skip
     members = {-b: MemberAddress(host(b), WORKER_PORT) for b in WORKERS}
     members |= {router: MemberAddress(loopback(router), DEFAULT_PORT) for router in ROUTERS}
-    return JobEpoch(name, setup, members, **changes)
+    return JobEpoch(name, setup, members, lost=lost, **changes)

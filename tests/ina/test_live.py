@@ -15,6 +15,7 @@ from tests.ina.live import (
     ROOT,
     ROUTERS,
     WORKER_PORT,
+    gateway,
     host,
     job,
     live_fabric,
@@ -248,6 +249,90 @@ def _told(fabric, name: str, epoch: int):
     """Rank and progress of the workers that told of an epoch."""
     found = _workers_of(fabric, name)
     return [(one.rank, one.progress) for one in found if one.progress.epoch == epoch]
+
+
+# -- elastic jobs -----------------------------------------------------------------------------
+
+
+def over(fabric, name: str, rank: int) -> list[list[int]]:
+    """The sets of ranks over which a worker got sums, as they followed each other."""
+    return [line["over"] for line in fabric.lines(name, rank) if "over" in line]
+
+
+def refusals(fabric) -> int:
+    return state(fabric.socket(LEAVES[1])).counters.get("guest-refused", 0)
+
+
+@pytest.mark.parametrize(("kind", "ring"), [("int", False), ("float", False), ("float", True)])
+def test_an_elastic_job_goes_on_without_a_killed_worker_and_then_with_it(
+    fabric, tmp_path, kind, ring
+):
+    """The test is the head: it begins an epoch without rank 2, and one in which it is back."""
+    name, number = f"elastic-{kind}-{ring}", 60 + 2 * ring + (kind == "int")
+    given = {"stop": str(tmp_path / "stop"), "elements": 60_000, "kind": kind}
+    every = [0, 1, 2, 3]
+    fabric.install(job(name, number, ring=ring, since=1))
+    started = [fabric.start_worker(name, rank, **given) for rank in every]
+    told = lambda: "\n".join(fabric.log(f"{name}-{rank}") for rank in every)  # noqa: E731
+    wait_for(lambda: all(every in over(fabric, name, r) for r in every), 40, told)
+    started[2].send_signal(signal.SIGKILL)
+    wait_for(lambda: workers(fabric)[2] == "lost", 10, "the loss is seen")
+    refused = refusals(fabric)
+    fabric.start_worker(name, 2, **given)
+    wait_for(lambda: refusals(fabric) > refused, 10, "no epoch without it has begun yet")
+    fabric.install(job(name, number, epoch=2, ring=ring, since=2, lost=(3,)))
+    wait_for(lambda: all([0, 1, 3] in over(fabric, name, r) for r in (0, 1, 3)), 20, told)
+    wait_for(lambda: workers(fabric)[2] == "returning", 10, "it wants to come back")
+    fabric.install(job(name, number, epoch=3, ring=ring, since=3))
+    wait_for(lambda: all(over(fabric, name, r)[-1:] == [every] for r in every), 20, told)
+    (tmp_path / "stop").touch()
+    wait_for(lambda: all("ranks" in fabric.lines(name, r)[-1] for r in every), 30, told)
+    last = [fabric.lines(name, rank)[-1] for rank in every]
+    assert [line["sets"] for line in last] == [
+        [every] if rank == 2 else [every, [0, 1, 3], every] for rank in every
+    ]
+    assert [(line["ranks"], line["lost"]) for line in last] == [(4, [])] * 4
+
+
+def test_a_worker_that_is_taken_for_lost_is_told_so_itself(fabric, tmp_path):
+    """Its connection breaks while it computes; others go on, and its place may be another's."""
+    given = {"stop": str(tmp_path / "stop"), "elements": 20_000}
+    fabric.install(job("suspect", 70, since=1))
+    for rank in range(4):
+        fabric.start_worker("suspect", rank, **given)
+    wait_for(lambda: all(over(fabric, "suspect", r) for r in range(4)), 40, "calls")
+    fabric.hosts[4].ip("link", "set", "eth0", "down")
+    try:
+        wait_for(lambda: workers(fabric)[3] == "lost", 20, "the loss is seen")
+        fabric.install(job("suspect", 70, epoch=2, since=2, lost=(4,)))
+        wait_for(lambda: all(len(over(fabric, "suspect", r)) > 1 for r in (0, 1, 2)), 20, "calls")
+    finally:
+        fabric.hosts[4].ip("link", "set", "eth0", "up")
+        fabric.hosts[4].ip("route", "add", "default", "via", gateway(4))
+    wait_for(lambda: "error" in fabric.lines("suspect", 3)[-1], 20, lambda: fabric.log("suspect-3"))
+    line = fabric.lines("suspect", 3)[-1]
+    assert (line["error"], line["ranks"]) == ("WorkerLost", [3])
+    (tmp_path / "stop").touch()
+    wait_for(lambda: all("ranks" in fabric.lines("suspect", r)[-1] for r in (0, 1, 2)), 30, "end")
+    assert fabric.lines("suspect", 0)[-1]["lost"] == [3]
+
+
+def test_a_rank_that_is_present_is_refused_to_another_process(fabric, tmp_path):
+    given = {"stop": str(tmp_path / "stop"), "elements": 5000}
+    fabric.install(job("present", 71, since=1))
+    for rank in range(4):
+        fabric.start_worker("present", rank, **given)
+    wait_for(lambda: all(over(fabric, "present", r) for r in range(4)), 40, "calls")
+    fabric.start_worker("present", 1, timeout=1.0)
+    wait_for(lambda: any("error" in line for line in fabric.lines("present", 1)), 20, "an error")
+    (line,) = (line for line in fabric.lines("present", 1) if "error" in line)
+    assert (line["error"], "rank 1 of job present is present" in line["text"]) == (
+        "JoinError",
+        True,
+    )
+    (tmp_path / "stop").touch()
+    wait_for(lambda: all("ranks" in fabric.lines("present", r)[-1] for r in (0, 2, 3)), 30, "end")
+    assert {tuple(fabric.lines("present", r)[-1]["lost"]) for r in (0, 2, 3)} == {()}
 
 
 # -- what is refused --------------------------------------------------------------------------

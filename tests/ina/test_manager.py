@@ -15,8 +15,12 @@ from fared.ina.control.advert import (
     encode_capability,
     encode_job,
 )
+from fared.ina.control.creation import NewJob, WorkerPlace
+from fared.ina.control.errors import ManagerError
 from fared.ina.control.hops import hops_of, shapes_of
-from fared.ina.control.manager import JobManager, JobNetwork, ManagerError, WorkerPlace
+from fared.ina.control.manager import JobManager
+from fared.ina.control.membership import WorkerReport, decode_report
+from fared.ina.control.network import JobNetwork
 from fared.ina.slots.setup import TreeSetup
 from tests.ina.fabrics import both, clos, leaf
 
@@ -85,9 +89,17 @@ class Flooded:
             self.now += 0.01
         self.now = end
 
-    def create(self, name: str = "job") -> None:
+    def create(self, name: str = "job", *, elastic: bool = False) -> None:
         places = [WorkerPlace(f"10.0.{at}.2", node) for at, node in enumerate(self.leaves, 1)]
-        self.managers[LEAVES[0]].create(name, places, 1408, 8, self.now)
+        new = NewJob(name, places, 1408, 8, elastic=elastic)
+        self.managers[LEAVES[0]].create(new, self.now)
+        self.exchange()
+
+    def report(self, number: int, **told: tuple[int, ...]) -> None:
+        """What ``fared-ina`` of a leaf tells of its workers."""
+        ((job_id, _),) = self.managers[self.leaves[number - 1]].jobs.items()
+        reports = {job_id: WorkerReport(**told)}
+        self.managers[self.leaves[number - 1]].workers_found(reports, self.now)
         self.exchange()
 
     def job(self, node: NodeId = SPINES[1]):
@@ -241,11 +253,11 @@ def test_jobs_that_cannot_be_are_refused_with_the_reason():
         ([here, WorkerPlace("10.0.9.2", NodeId(999))], "does not sum"),
     ):
         with pytest.raises(ManagerError, match=told):
-            manager.create("x", places, 1408, 8, net.now)
-    manager.create("x", [here, there], 1408, 8, net.now)
+            manager.create(NewJob("x", places, 1408, 8), net.now)
+    manager.create(NewJob("x", [here, there], 1408, 8), net.now)
     with pytest.raises(ManagerError, match="exists"):
-        manager.create("x", [here, there], 1408, 8, net.now)
-    other = manager.create("y", [here, there], 1408, 8, net.now)
+        manager.create(NewJob("x", [here, there], 1408, 8), net.now)
+    other = manager.create(NewJob("y", [here, there], 1408, 8), net.now)
     assert other.members[-1].port == 54202, "both jobs have a worker at one host"
 
 
@@ -327,6 +339,107 @@ def test_a_leaf_that_is_cut_off_makes_no_ring(net):
     assert (net.job()[1].setup.epoch, len(net.job()[1].setup.trees)) == (1, 2)
 
 
+# -- elastic jobs -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elastic() -> Flooded:
+    made = Flooded(leaves=4)
+    made.create(elastic=True)
+    return made
+
+
+def test_an_elastic_job_goes_on_without_a_worker_that_is_lost(elastic):
+    elastic.report(3, lost=(3,))
+    head, job = elastic.job()
+    assert (head, job.setup.epoch, job.reason) == (LEAVES[0], 2, "rank 2 is lost")
+    assert (job.setup.workers, job.setup.since, job.lost_ranks) == ((1, 2, 4), 2, [2])
+    assert all(-3 not in tree.parents and -4 in tree.parents for tree in job.setup.trees)
+    assert job.ranks == {1: 0, 2: 1, 3: 2, 4: 3}, "others keep their ranks"
+    assert elastic.managers[LEAVES[2]].wanted(), "the worker may come back there"
+    elastic.run(10)
+    assert elastic.job()[1].setup.epoch == 2
+
+
+def test_a_worker_that_wants_to_come_back_is_one_in_a_later_epoch(elastic):
+    elastic.report(3, lost=(3,))
+    elastic.report(3, returning=(3,))
+    job = elastic.job()[1]
+    assert (job.setup.epoch, job.setup.since, job.reason) == (3, 3, "rank 2 is back")
+    assert (job.setup.workers, job.lost_ranks) == ((1, 2, 3, 4), [])
+    elastic.report(3)
+    elastic.run(10)
+    assert elastic.job()[1].setup.epoch == 3
+    assert elastic.agreed()
+    elastic.report(3, lost=(3,))
+    assert elastic.job()[1].setup.workers == (1, 2, 4)
+
+
+def test_other_epochs_leave_the_workers_of_an_elastic_job_as_they_are(elastic):
+    elastic.report(3, lost=(3,))
+    elastic.changes = both(1, 1, 0.0)
+    elastic.route()
+    job = elastic.job()[1]
+    assert (job.setup.epoch, job.setup.since, job.setup.workers) == (3, 2, (1, 2, 4))
+    for spine in SPINES:
+        elastic.begin_process(spine, None)
+        elastic.exchange()
+    job = elastic.job()[1]
+    assert (job.setup.since, job.setup.workers) == (2, (1, 2, 4))
+    elastic.report(4, lost=(4,))
+    job = elastic.job()[1]
+    assert (job.setup.since, job.setup.workers) == (job.setup.epoch, (1, 2))
+
+
+def test_the_next_head_knows_who_is_lost_and_leads_on(elastic):
+    """Adverts of epochs have keys in turn: L1 sees that L2 withdraws one before it has the next."""
+    elastic.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    elastic.begin_process(LEAVES[0], 1)
+    elastic.route()
+    elastic.run(2)
+    epoch = elastic.job()[1].setup.epoch
+    elastic.report(3, lost=(3,))
+    elastic.run(5)
+    head, job = elastic.job()
+    assert (head, job.setup.epoch, job.lost_ranks) == (LEAVES[1], epoch + 1, [2])
+
+
+def test_an_elastic_job_ends_with_the_reason_where_one_worker_is_left(elastic):
+    for number in (2, 3, 4):
+        elastic.report(number, lost=(number,))
+    assert not any(elastic.managers[node].jobs for node in elastic.alive)
+    ((head, last),) = [
+        elastic.managers[SPINES[0]]._adverts.best(job_id)
+        for job_id in elastic.managers[SPINES[0]]._adverts._adverts
+    ]
+    assert (head, last.ended) == (LEAVES[0], True)
+    assert elastic.managers[SPINES[0]].why_ended(last.job.setup.job_id) == (
+        "rank 3 is lost: 2 workers are needed"
+    )
+    elastic.run(60)
+    assert not any(key for node in elastic.alive for key in elastic.managers[node].items())
+
+
+def test_who_left_in_good_order_is_not_missed_but_no_worker_of_a_later_epoch(elastic):
+    elastic.report(4, left=(4,))
+    assert elastic.job()[1].setup.epoch == 1
+    elastic.report(3, lost=(3,))
+    assert elastic.job()[1].setup.workers == (1, 2)
+
+
+def test_a_router_tells_of_its_own_workers_only(elastic):
+    elastic.report(2, lost=(1, 3, 4))
+    assert (elastic.job()[1].setup.epoch, elastic.job()[1].lost_ranks) == (1, [])
+
+
+def test_a_job_that_is_not_elastic_has_no_other_workers():
+    net = Flooded(leaves=4)
+    net.create()
+    net.report(3, lost=(3,))
+    assert (net.job()[1].setup.epoch, net.job()[1].setup.workers) == (1, (1, 2, 3, 4))
+    assert len(net.seen[LEAVES[2]]) == 1, "nothing but its capability is flooded"
+
+
 # -- what is flooded --------------------------------------------------------------------------
 
 
@@ -344,7 +457,7 @@ def test_any_bytes_give_an_advert_or_an_error(data, at):
     good = bytearray(next(v for k, v in net.seen[LEAVES[0]].items() if k))
     good[at : at + len(data)] = data
     for value in (data, bytes(good)):
-        for decode in (decode_capability, decode_job):
+        for decode in (decode_capability, decode_job, decode_report):
             try:
                 decode(value)
             except DecodeError:

@@ -3,6 +3,8 @@
 ``python worker_program.py '{"job": ..., "rank": ..., ...}'`` prints one JSON line: a digest of all
 results, or the error. ``silent`` is the call and rank at which a worker falls silent, ``held``
 where it waits until the file ``release`` exists, while the others are in the middle of that call.
+With ``stop``, a file, all calls have the same numbers and go on until it exists; then each sum is
+compared with that over the workers that the library tells: those of an elastic job change.
 """
 
 from __future__ import annotations
@@ -68,10 +70,33 @@ def work(given: dict) -> dict:
     }
 
 
+def work_on(given: dict) -> dict:
+    """Call until some worker has seen the file: all end after the same call."""
+    parts = [numbers(0, rank, given) for rank in range(given["size"])]
+    stop, ended, longest, sets = Path(given["stop"]), np.zeros(1, np.int32), 0.0, []
+    with client.join(given["job"], given["rank"], given["size"], timeout=20.0) as group:
+        tell({"joined": given["rank"]})
+        while not ended[0]:
+            mine, ended[0] = parts[given["rank"]].copy(), stop.exists()
+            report = group.allreduce([mine, ended])
+            left = [rank for rank in range(given["size"]) if rank not in report.lost]
+            exact = sum(parts[rank].astype(np.float64) for rank in left)
+            wrong = np.abs(mine - exact).max()
+            limit = 0 if given["kind"] == "int" else 1e-6 * np.abs(exact).max()
+            assert wrong <= limit, f"ranks {left}: off by {wrong}"
+            assert report.ranks == len(left)
+            longest = max(longest, report.seconds)
+            if left not in sets[-1:]:
+                sets.append(left)
+                tell({"over": left})
+        found = group.stats()
+    return {"sets": sets, "longest": longest, "ranks": found.ranks, "lost": found.lost}
+
+
 def main() -> None:
     given = json.loads(sys.argv[1])
     try:
-        result = work(given)
+        result = work_on(given) if "stop" in given else work(given)
     except client.InaError as error:
         result = {
             "error": type(error).__name__,

@@ -43,29 +43,29 @@ class Jobs:
     def job(self, name: str, router: str = "L1") -> dict[str, Any]:
         return next(job for job in self.shown(router)["jobs"] if job["name"] == name)
 
-    def create(self, name: str) -> None:
+    def create(self, name: str, *options: str) -> None:
         plan = self.fabric.plan
         wait_for(lambda: len(self.shown("L1")["routers"]) == self._summing, 20, "all routers sum")
         addresses = [str(plan.leaf_of(host)[1].peer_address) for host in self.hosts]
-        self.fabric.node("L1").cli("ina", "create", name, "--workers", ",".join(addresses))
+        self.fabric.node("L1").cli(
+            "ina", "create", name, "--workers", ",".join(addresses), *options
+        )
 
     def start(self, name: str, **given: object) -> list[subprocess.Popen[bytes]]:
         """Start all workers; they make calls until ``calls`` are done."""
-        for rank, host in enumerate(self.hosts):
-            task = {
-                "job": name,
-                "rank": rank,
-                "size": len(self.hosts),
-                "calls": 40,
-                "elements": 200_000,
-            }
-            text = json.dumps(task | {"kind": "int", "timeout": 20.0} | given)
-            node = self.fabric.node(host)
-            node.directory.mkdir(parents=True, exist_ok=True)
-            log = self.log(name, host)
-            self._workers.append(node.netns.start([sys.executable, str(PROGRAM), text], log))
+        for rank in range(len(self.hosts)):
+            self.start_one(name, rank, **given)
         wait_for(lambda: all(self.lines(name)), 20, lambda: self.told(name))
         return self._workers[-len(self.hosts) :]
+
+    def start_one(self, name: str, rank: int, **given: object) -> subprocess.Popen[bytes]:
+        task = {"job": name, "rank": rank, "size": len(self.hosts), "calls": 40}
+        task |= {"elements": 200_000, "kind": "int", "timeout": 20.0}
+        node = self.fabric.node(self.hosts[rank])
+        node.directory.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(PROGRAM), json.dumps(task | given)]
+        self._workers.append(node.netns.start(command, self.log(name, self.hosts[rank])))
+        return self._workers[-1]
 
     def log(self, name: str, host: str) -> Path:
         return self.fabric.node(host).directory / f"{name}.log"

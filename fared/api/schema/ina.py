@@ -120,7 +120,8 @@ class InaHere(TypedDict):
 class InaJob(TypedDict):
     """A job. ``reason``: why its epoch began. ``waits_for``: ranks that routers wait for, as known.
 
-    ``repeated``: packets that workers of this router sent again.
+    ``repeated``: packets that workers of this router sent again. ``lost``: ranks without which an
+    ``elastic`` job goes on.
     """
 
     name: str
@@ -130,6 +131,8 @@ class InaJob(TypedDict):
     head: str
     head_hostname: str | None
     payload: int
+    elastic: bool
+    lost: list[int]
     planned: float
     seen: float | None
     waits_for: list[int]

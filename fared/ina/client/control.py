@@ -117,6 +117,10 @@ class Control:
         self._told = None
         self.send(self._join)
 
+    def installed(self, epoch: int) -> None:
+        """Tell the router of this epoch when a connection is opened again."""
+        self._join = msgspec.structs.replace(self._join, epoch=epoch)
+
     def send(self, request: WorkerRequest) -> None:
         """Send a request, if there is a connection."""
         if self._line is not None:

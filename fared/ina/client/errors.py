@@ -14,7 +14,10 @@ class JoinError(InaError):
 
 
 class WorkerLost(InaError):  # noqa: N818 - reads as the condition it is
-    """Workers ended without leaving; the job has failed. ``ranks`` are theirs."""
+    """Workers ended without leaving; the job has failed. ``ranks`` are theirs.
+
+    In an elastic job it is this worker itself: the others go on without it.
+    """
 
     def __init__(self, ranks: Iterable[int]) -> None:
         self.ranks = tuple(sorted(ranks))
@@ -22,7 +25,7 @@ class WorkerLost(InaError):  # noqa: N818 - reads as the condition it is
 
 
 class JobEnded(InaError):  # noqa: N818
-    """An operator removed the job."""
+    """An operator removed the job, or too few workers of an elastic one are left."""
 
 
 class CallTimeout(InaError):  # noqa: N818

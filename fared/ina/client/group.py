@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,8 +14,9 @@ import numpy as np
 
 from fared.ina.client.arrays import Array, Call, FloatSum, extremes, integers
 from fared.ina.client.control import default_gateway
-from fared.ina.client.member import WorkerMember
+from fared.ina.client.member import CallTakenBack, WorkerMember
 from fared.ina.messages import Join
+from fared.ina.plan.model import BitString
 from fared.ina.slots.packet import DEFAULT_PORT, DataType, Op
 
 _OPS = MappingProxyType({"sum": Op.SUM, "max": Op.MAX, "min": Op.MIN})
@@ -22,14 +24,16 @@ _WIDTHS = MappingProxyType({"int32": DataType.INT32, "int16": DataType.INT16})
 
 
 class CallReport(msgspec.Struct, frozen=True):
-    """An all-reduce: bytes of its arrays, and seconds.
+    """An all-reduce: bytes of its arrays, and seconds; ``ranks`` is how many workers it is over.
 
-    ``bus_bandwidth`` is bytes/s as the tests of NCCL define it: that of a ring which takes as long.
+    ``lost`` are ranks of an elastic job whose values are not in it. ``bus_bandwidth`` is bytes/s as
+    the tests of NCCL define it: that of a ring which takes as long.
     """
 
     size: int
     seconds: float
     ranks: int
+    lost: tuple[int, ...] = ()
 
     @property
     def bandwidth(self) -> float:
@@ -43,7 +47,11 @@ class CallReport(msgspec.Struct, frozen=True):
 
 
 class GroupStats(msgspec.Struct, frozen=True):
-    """What happened since ``join``. ``counters`` are those of packets, ``repeated`` among them."""
+    """What happened since ``join``. ``counters`` are those of packets, ``repeated`` among them.
+
+    ``ranks`` is how many workers the job has now, ``lost`` are those of an elastic job that it goes
+    on without.
+    """
 
     calls: int
     size: int
@@ -53,6 +61,8 @@ class GroupStats(msgspec.Struct, frozen=True):
     """Why the present epoch began."""
     trees: int
     counters: dict[str, int]
+    ranks: int
+    lost: tuple[int, ...] = ()
 
 
 class WorkerGroup:
@@ -75,7 +85,7 @@ class WorkerGroup:
 
     @property
     def size(self) -> int:
-        """The number of workers."""
+        """The number of ranks; those of an elastic job may be lost (``stats``)."""
         return self._member.join.size
 
     def allreduce(
@@ -87,35 +97,52 @@ class WorkerGroup:
         """Combine arrays of all workers, in place.
 
         Arrays are contiguous, of int32 or float32. Sums of floats travel as integers of ``width``
-        and are the same bits at all workers, sums of int32 wrap. Raises InaError; then the contents
+        and are the same bits at all workers, sums of int32 wrap. In an elastic job they are over
+        the workers that are left, the same ones at all of them. Raises InaError; then the contents
         of the arrays are undefined. Raises TypeError or ValueError for an array that is neither.
         """
         given = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
         check_arrays(given)
         begun = time.monotonic()
+        over = self._over_one_set(given, _OPS[op], _WIDTHS[width])
+        ranks = self._member.job.ranks
+        lost = tuple(sorted(rank for bfr_id, rank in ranks.items() if not over >> bfr_id - 1 & 1))
+        size = sum(array.nbytes for array in given)
+        report = CallReport(size, time.monotonic() - begun, len(ranks) - len(lost), lost)
+        self._calls += 1
+        self._size += report.size
+        self._seconds += report.seconds
+        return report
+
+    def _over_one_set(self, given: list[Array], op: Op, width: DataType) -> BitString:
+        """Combine arrays, from the start again whenever the workers of an elastic job change."""
+        elastic = self._member.job.setup.elastic
+        saved = [array.copy() for array in given] if elastic else []
+        while True:
+            begun = self._member.restarts
+            try:
+                return self._combine(given, op, width, begun)
+            except CallTakenBack:
+                for array, values in zip(given, saved, strict=True):
+                    array[...] = values
+
+    def _combine(self, given: list[Array], op: Op, width: DataType, begun: int) -> BitString:
         payload = self._member.job.setup.payload
         call, first = Call(), Call()
         sums: list[FloatSum] = []
         for array in given:
             if array.dtype == np.int32:
-                integers(call, array, _OPS[op], payload)
-            elif op == "sum":
-                sums.append(FloatSum(array, self.size, _WIDTHS[width], payload))
+                integers(call, array, op, payload)
+            elif op is Op.SUM:
+                sums.append(FloatSum(array, self.size, width, payload))
                 integers(first, sums[-1].exponents, Op.MAX, payload)
             else:
-                extremes(call, array, _OPS[op], payload)
+                extremes(call, array, op, payload)
         if sums:
-            self._member.run(first)
+            self._member.run(first, begun, last=False)
         for one in sums:
             one.add(call)
-        self._member.run(call)
-        report = CallReport(
-            sum(array.nbytes for array in given), time.monotonic() - begun, self.size
-        )
-        self._calls += 1
-        self._size += report.size
-        self._seconds += report.seconds
-        return report
+        return self._member.run(call, begun, last=True)
 
     def barrier(self) -> None:
         """Wait until all workers are here."""
@@ -132,6 +159,8 @@ class WorkerGroup:
             reason=job.reason,
             trees=len(job.setup.trees),
             counters=dict(self._member.packet_counters()),
+            ranks=len(job.setup.workers),
+            lost=tuple(job.lost_ranks),
         )
 
     def close(self) -> None:
@@ -198,4 +227,5 @@ def join(
     InaError.
     """
     router = gateway if gateway is not None else default_gateway()
-    return WorkerGroup(WorkerMember(Join(job, rank, size), (router, port), timeout))
+    instance = int.from_bytes(os.urandom(4), "big")
+    return WorkerGroup(WorkerMember(Join(job, rank, size, instance), (router, port), timeout))

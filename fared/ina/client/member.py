@@ -50,6 +50,10 @@ _TELL_EVERY = 1.0
 _KIND = 15
 
 
+class CallTakenBack(Exception):  # noqa: N818 - not an error: who catches it calls again
+    """Workers of an elastic job have changed in the middle of a call."""
+
+
 class WorkerMember:
     """A worker that joined. ``timeout``: seconds without any result after which a call fails."""
 
@@ -79,6 +83,8 @@ class WorkerMember:
         """When the packets that are processed were received."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._tell_at = 0.0
+        self._restarts = 0
+        """Those of the machine that the caller was woken for."""
         self._target = 0
         """The chunk whose result, with all before it, a call waits for."""
         self._watched: tuple[socket.socket, int] | None = None
@@ -91,14 +97,20 @@ class WorkerMember:
     def _await_first(self) -> None:
         end = time.monotonic() + self.timeout
         with self._lock:
-            while self._machine is None and self.failure is None and time.monotonic() < end:
+            while not self._joined and self.failure is None and time.monotonic() < end:
                 self._changed.wait(0.1)
             failure = self.failure
-            if self._machine is None and failure is None:
+            if not self._joined and failure is None:
                 failure = JoinError(f"job {self.join.job}: {self._control.error}")
         if failure is not None:
             self.close(leave=False)
             raise failure
+
+    @property
+    def _joined(self) -> bool:
+        """Whether calls can be made: who comes back learns from the others from which chunk on."""
+        machine = self._machine
+        return machine is not None and not machine.calls.returning
 
     @property
     def job(self) -> JobEpoch:
@@ -108,30 +120,49 @@ class WorkerMember:
 
     # -- calls, in the caller's thread ------------------------------------------------------------
 
-    def run(self, call: Call) -> None:
-        """Run a call to its end. Raises InaError."""
+    @property
+    def restarts(self) -> int:
+        """How often a call was taken back, since workers of an elastic job changed."""
+        with self._lock:
+            return 0 if self._machine is None else self._machine.restarts
+
+    def run(self, call: Call, begun: int, *, last: bool) -> BitString:
+        """Run a part of a call to its end; return the workers whose values are in it.
+
+        ``begun``: ``restarts`` when the call began; ``last``: it has no other part. Raises
+        InaError, and CallTakenBack if the call is to be made again, over other workers.
+        """
         with self._lock:
             machine = self._machine
             if self.failure is not None:
                 raise self.failure
             assert machine is not None
+            if machine.restarts != begun:
+                raise CallTakenBack
             for part in call.parts:
                 first = machine.put_part(part, part.count)
                 chunks = range(first, first + part.count)
                 self._calls.update(dict.fromkeys(chunks, (first, part)))
+            if last:
+                machine.close_call()
             self._target = machine.end
             self._heard_at = time.monotonic()
             machine.pump(self._heard_at)
             self._flush()
             os.eventfd_write(self._wake, 1)
             try:
-                self._await_results(machine)
+                self._await_results(machine, begun)
+            except CallTakenBack:
+                raise
             except BaseException:
                 machine.stop()  # the caller has its arrays back, and may change them
                 raise
+            return machine.summed_over
 
-    def _await_results(self, machine: WorkerMachine) -> None:
+    def _await_results(self, machine: WorkerMachine, begun: int) -> None:
         while machine.next < self._target:
+            if machine.restarts != begun:
+                raise CallTakenBack
             if self.failure is not None:
                 raise self.failure
             now = time.monotonic()
@@ -265,8 +296,8 @@ class WorkerMember:
 
     def _take(self, answer: WorkerAnswer) -> None:
         match answer:
-            case Epoch(job):
-                self._install(job)
+            case Epoch(job, returning):
+                self._install(job, returning=returning)
             case Lost(ranks):
                 self._set_failure(WorkerLost(ranks))
             case Ended(reason):
@@ -275,8 +306,11 @@ class WorkerMember:
                 # The job may be on its way to this router: ``_await_first`` gives it some time.
                 self._control.error = reason
 
-    def _install(self, job: JobEpoch) -> None:
+    def _install(self, job: JobEpoch, *, returning: bool) -> None:
         bfr_id = job.bfr_id(self.join.rank)
+        if bfr_id in job.lost:
+            self._set_failure(WorkerLost([self.join.rank]))
+            return
         if self._machine is None:
             try:
                 self._udp = _open_udp(job.members[-bfr_id].pair)
@@ -285,9 +319,10 @@ class WorkerMember:
                 self._set_failure(JoinError(f"{where}: {error.strerror or error}"))
                 return
             self._trains = TrainSocket(self._udp, self.counters)
-            self._machine = WorkerMachine(bfr_id, self)
+            self._machine = WorkerMachine(bfr_id, self, returning=returning)
         self._open_bier(job, bfr_id)
         self._job = job
+        self._control.installed(job.setup.epoch)
         self._endpoints = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
         self._senders = {pair for vertex, pair in self._endpoints.items() if vertex >= 0}
         try:
@@ -302,7 +337,7 @@ class WorkerMember:
         """Return the chains of an epoch without trees. Raises OSError."""
         if self._ring is None:
             self._ring = WorkerRing(job, bfr_id, self.counters)
-        return self._ring.begin(job.setup)
+        return self._ring.begin(job)
 
     def _fail(self, failure: InaError) -> None:
         with self._lock:
@@ -336,8 +371,12 @@ class WorkerMember:
             self._trains.flush()
 
     def _notify(self, before: int) -> None:
-        """Wake the caller if its last result has come."""
-        if self._machine is not None and before < self._target <= self._machine.next:
+        """Wake the caller if its last result has come, or its call is taken back."""
+        machine = self._machine
+        if machine is None:
+            return
+        if before < self._target <= machine.next or machine.restarts != self._restarts:
+            self._restarts = machine.restarts
             self._changed.notify_all()
 
     def _bier_packets(self, _: selectors.BaseSelector) -> None:
@@ -385,7 +424,7 @@ class WorkerMember:
         """Store the result of a chunk."""
         del header
         self._heard_at = time.monotonic()
-        if not again:
+        if not again and chunk in self._calls:  # a closing chunk has no values
             first, part = self._calls.pop(chunk)
             part.store(chunk - first, values)
 

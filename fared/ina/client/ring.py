@@ -24,10 +24,9 @@ class WorkerRing:
 
     def __init__(self, job: JobEpoch, bfr_id: int, counters: Counter[str]) -> None:
         """Listen at the worker's address and port. Raises OSError."""
-        self._counters = counters
+        self._counters, self._bfr_id = counters, bfr_id
         self._place = RingPlace(bfr_id, self)
-        self._next = job.members[-next_in_ring(job.setup, bfr_id)].pair
-        self._previous = job.members[-previous_in_ring(job.setup, bfr_id)].address
+        self._next, self._previous = _neighbors(job, bfr_id)
         self._listener = socket.create_server(job.members[-bfr_id].pair)
         self._listener.setblocking(False)
         self._out: FrameConnection | None = None
@@ -37,9 +36,14 @@ class WorkerRing:
         self._local: deque[bytes] = deque()
         self._watched: dict[socket.socket, int] = {}
 
-    def begin(self, setup: JobSetup) -> JobSetup:
+    def begin(self, job: JobEpoch) -> JobSetup:
         """Begin an epoch without trees; return its setup with chains."""
-        chains = ring_of(setup)
+        next_, previous = _neighbors(job, self._bfr_id)
+        if next_ != self._next:  # workers of an elastic job have changed
+            self._next, self._out, self._connecting, self._retry_at = next_, None, None, 0.0
+        if previous != self._previous:
+            self._previous, self._in = previous, None
+        chains = ring_of(job.setup)
         self._place.install(chains)
         return chains
 
@@ -163,3 +167,9 @@ class WorkerRing:
         """Close all sockets, after the thread has ended."""
         for sock in (self._listener, *self._watched):
             sock.close()
+
+
+def _neighbors(job: JobEpoch, bfr_id: int) -> tuple[tuple[str, int], str]:
+    """Return where the next worker listens, and the address of the one before."""
+    after, before = next_in_ring(job.setup, bfr_id), previous_in_ring(job.setup, bfr_id)
+    return job.members[-after].pair, job.members[-before].address

@@ -39,7 +39,10 @@ class SumCapability(msgspec.Struct, frozen=True):
 
 
 class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
-    """A job as its head floods it. ``leaves`` has the router of each worker, by BFR-id."""
+    """A job as its head floods it. ``leaves`` has the router of each worker, by BFR-id.
+
+    Lost workers of an elastic job are among them.
+    """
 
     job: JobEpoch
     leaves: dict[int, Vertex]
@@ -87,7 +90,7 @@ def decode_job(value: bytes) -> JobAdvert:
         advert.job.checked()
     except (zlib.error, msgspec.MsgspecError, SetupError, RecursionError) as error:
         raise DecodeError("tlv", 1, f"job of aggregation: {error}") from error
-    if set(advert.leaves) != set(advert.job.setup.workers):
+    if set(advert.leaves) != {*advert.job.setup.workers, *advert.job.lost}:
         raise DecodeError("tlv", 1, "job of aggregation: workers without a router")
     return advert
 

@@ -26,7 +26,8 @@ _MOST_STREAMS = 2
 
 def summing_job(advert: JobAdvert) -> SummingJob:
     """Return the job as it is planned."""
-    return SummingJob(advert.job.name, advert.leaves)
+    present = advert.job.setup.workers
+    return SummingJob(advert.job.name, {bfr_id: advert.leaves[bfr_id] for bfr_id in present})
 
 
 def able_routers(
@@ -77,7 +78,7 @@ def setup_of_plan(advert: JobAdvert, plan: TreePlan, epoch: int) -> JobSetup:
     setup = advert.job.setup
     if not plan.trees:
         return replace(setup, epoch=epoch, trees=())
-    return setup_of(
+    found = setup_of(
         plan,
         job_id=setup.job_id,
         epoch=epoch,
@@ -85,3 +86,4 @@ def setup_of_plan(advert: JobAdvert, plan: TreePlan, epoch: int) -> JobSetup:
         payload=advert.payload,
         window=advert.window,
     )
+    return replace(found, elastic=setup.elastic, since=setup.since)

@@ -76,6 +76,10 @@ class JobSetup(msgspec.Struct, frozen=True, dict=True):
     trees: tuple[TreeSetup, ...]
     sub_domain: int = 0
     set_id: int = 0
+    elastic: bool = False
+    """Whether the job goes on without workers that are lost, and they may come back."""
+    since: int = 0
+    """The epoch in which the workers of an elastic job last changed."""
 
     @cached_property
     def bits(self) -> BitString:

@@ -8,6 +8,8 @@ begin at 0. Sequence s is sent when the result of s - S is here, and no chunk is
 
 A new epoch begins with the least ``next`` of all workers: a minimum over the new trees (``SYNC``).
 
+The workers of an elastic job may change: then an epoch begins between two calls (``calls``).
+
 Links must not wait for arrays that are prepared: the values of a chunk come from a ``Part`` of a
 call, which makes them when the chunk is sent for the first time.
 """
@@ -23,6 +25,7 @@ import numpy as np
 
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex
+from fared.ina.slots.calls import FAR, CallBounds
 from fared.ina.slots.packet import (
     DataHeaders,
     DataType,
@@ -45,6 +48,8 @@ _LATER_RESULTS = 3
 """A chunk is repeated at once when as many later ones of its tree have a result."""
 _PLACE = 1 << 32
 _RESULT = PacketKind.RESULT
+_NOTHING = np.zeros(1, "<i4")
+"""The closing chunk of a call."""
 _SYNC_EVERY = 0.2
 """Seconds after which the beginning of an epoch is repeated at the latest."""
 ASK_AFTER = 0.25
@@ -130,9 +135,12 @@ def _after(results: set[int], first: int, chunk: int) -> int:
 
 
 class WorkerMachine:
-    """One worker of one job. ``vertex`` is minus its BFR-id."""
+    """One worker of one job. ``vertex`` is minus its BFR-id.
 
-    def __init__(self, bfr_id: int, port: WorkerPort) -> None:
+    ``returning``: other workers of an elastic job have been calling before.
+    """
+
+    def __init__(self, bfr_id: int, port: WorkerPort, *, returning: bool = False) -> None:
         self.vertex = -bfr_id
         self._bit = 1 << (bfr_id - 1)
         self._port = port
@@ -142,6 +150,9 @@ class WorkerMachine:
         """The first chunk without a result."""
         self.end = 0
         """The number of the next chunk that is put."""
+        self.calls = CallBounds(returning=returning)
+        self.restarts = 0
+        """How often a call was taken back, all chunks of which are to be put again."""
         self._base = 0
         self._first = 0
         """The first chunk without a result of this epoch; ``next`` may be ahead of it."""
@@ -199,6 +210,17 @@ class WorkerMachine:
         self._unsent.update(dict.fromkeys(range(first, self.end), (first, part)))
         return first
 
+    def close_call(self) -> None:
+        """Note that a call has all its chunks; in an elastic job it gets a closing one."""
+        if self.setup is not None and self.setup.elastic:
+            self.calls.close(self.put(_NOTHING))
+
+    @property
+    def summed_over(self) -> BitString:
+        """The workers of the last call, once it has ended."""
+        assert self.setup is not None
+        return self.calls.summed_over if self.setup.elastic else self.setup.bits
+
     def stop(self) -> None:
         """Send no further chunk: what it would be made of may have changed."""
         self._stopped = True
@@ -236,11 +258,15 @@ class WorkerMachine:
             self._send(tree, sequence, entry, 0)
 
     def _may_send(self, tree: TreeProgress, sequence: int, chunk: int) -> bool:
-        """Whether there is such a chunk, and lead and window permit it."""
+        """Whether there is such a chunk, and lead and window permit it.
+
+        The closing chunk of a call is sent when all others have results.
+        """
         behind = sequence - tree.window
         if chunk >= self.end or (behind >= 0 and behind not in tree.done):
             return False
-        tree.leads = chunk >= self._first + self._lead
+        early = chunk == self.calls.closing and self.next < chunk
+        tree.leads = early or chunk >= self._first + self._lead
         return not tree.leads
 
     def deadline(self) -> float | None:
@@ -309,7 +335,7 @@ class WorkerMachine:
         setup = self.setup
         assert setup is not None
         tree = setup.trees[0]
-        values: Values = np.array([self.next], "<i8")
+        values: Values = np.array([self.calls.proposal(setup, self.next)], "<i8")
         header = self._header(PacketKind.SYNC, setup, tree.tree_id, values.nbytes)
         header = header._replace(data_type=DataType.INT64, op=Op.MIN, flags=flags)
         self._port.send(tree.parents[self.vertex], encode_header(header), values)
@@ -352,15 +378,35 @@ class WorkerMachine:
             self.counters["malformed-size"] += 1
             return
         base = int(values_of(header, data)[0])
-        if not self.oldest_needed <= base <= self.next:
+        if not self._begins(base, setup):
             self.counters["lost-too-much"] += 1  # a worker that is not one of ours
             return
+        base = 0 if base == FAR else base
         self._base = self._first = base
         self._epoch_results.clear()
         self._syncing = None
         self._due = math.inf
         self._trees = [TreeProgress(tree, at, setup.order) for at, tree in enumerate(setup.trees)]
         self.pump(now)
+
+    def _begins(self, base: int, setup: JobSetup) -> bool:
+        """Whether an epoch can run from a chunk; if workers changed, take back what follows it."""
+        if not self.calls.changes(setup):
+            return self.oldest_needed <= base <= self.next
+        if not self.calls.permits(base, self.next):
+            return False
+        base = 0 if base == FAR else base  # all workers come back
+        has_more = self.next > base or bool(self._results)
+        if self.calls.returning or has_more:
+            self.end = base
+            self._results.clear()
+            self._inputs.clear()
+            self._unsent.clear()
+            self.restarts += has_more
+        self._unsent.pop(base - 1, None)  # a closing chunk that is not needed any more
+        self.calls.began(base, setup, restarts=has_more)
+        self.next = base
+        return True
 
     def _result(self, header: Header, data: bytes | bytearray | memoryview, now: float) -> None:
         setup = self.setup

@@ -78,6 +78,7 @@ INA: Json = {
             head="10.255.0.5",
             head_hostname="leaf1",
             payload=8192,
+            elastic=True,
             planned=62.5e6 / 8,
             seen=58.1e6 / 8,
             waits_for=[1],

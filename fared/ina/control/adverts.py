@@ -1,0 +1,107 @@
+"""The jobs that are flooded, and which advert of a job counts: the highest epoch, then router."""
+
+from __future__ import annotations
+
+from fared.core.ids import NodeId
+from fared.core.wire import DecodeError
+from fared.ina.control.advert import JobAdvert, decode_job
+from fared.ina.slots.packet import newer
+
+MOST_JOBS = 4096
+
+
+def epoch_of(advert: JobAdvert) -> int:
+    """Return the epoch of an advert."""
+    return advert.job.setup.epoch
+
+
+class JobAdverts:
+    """All adverts, our own included. Of equal epochs the one of the lowest router counts."""
+
+    def __init__(self) -> None:
+        self._adverts: dict[int, dict[NodeId, JobAdvert]] = {}
+        """By job and head."""
+        self._withdrawn: set[tuple[int, NodeId]] = set()
+        """Adverts that a head withdrew before the job ended: after it restarted, for example."""
+        self._tombs: dict[int, int] = {}
+        """The last epoch of each ended job, since adverts of former heads may live on."""
+
+    # -- what is known --------------------------------------------------------------------------
+
+    def best(self, job_id: int) -> tuple[NodeId, JobAdvert] | None:
+        """Return the advert of a job that counts, and its head."""
+        found: tuple[NodeId, JobAdvert] | None = None
+        for head, advert in sorted(self._adverts.get(job_id, {}).items()):
+            if found is None or newer(epoch_of(advert), epoch_of(found[1]), 16):
+                found = head, advert
+        return found
+
+    @property
+    def running(self) -> dict[int, tuple[NodeId, JobAdvert]]:
+        """The jobs that run, by id, each with its head."""
+        known = ((job_id, self.best(job_id)) for job_id in sorted(self._adverts))
+        return {job_id: best for job_id, best in known if best is not None and not best[1].ended}
+
+    def of(self, node: NodeId) -> list[JobAdvert]:
+        """Return the adverts of a router."""
+        return [found[node] for found in self._adverts.values() if node in found]
+
+    def is_withdrawn(self, job_id: int, head: NodeId) -> bool:
+        """Whether a head gave up a job that goes on."""
+        return (job_id, head) in self._withdrawn
+
+    def is_known(self, job_id: int) -> bool:
+        """Whether there is an advert of a job, also of one that has ended."""
+        return job_id in self._adverts
+
+    def is_free(self, job_id: int) -> bool:
+        """Whether no job has, or lately had, an id."""
+        return job_id not in self._adverts and job_id not in self._tombs
+
+    # -- changes --------------------------------------------------------------------------------
+
+    def learned(self, node: NodeId, key: int, value: bytes | None) -> None:
+        """Take an advert of a router; None: it withdrew that. Raises DecodeError."""
+        job_id = key // 2
+        known = self._adverts.get(job_id, {}).get(node)
+        if value is not None:
+            self._take(node, job_id, decode_job(value))
+        elif known is not None and known.key == key:
+            if known.ended:
+                self.drop(job_id, node)
+            else:
+                self._withdrawn.add((job_id, node))
+
+    def _take(self, node: NodeId, job_id: int, advert: JobAdvert) -> None:
+        """Take an advert of a job, unless a newer one of the same head is known."""
+        if advert.job.setup.job_id != job_id:
+            raise DecodeError("tlv", 1, "job of aggregation: another id")
+        tomb = self._tombs.get(job_id)
+        if tomb is not None and not newer(epoch_of(advert), tomb, 16):
+            return
+        known = self._adverts.get(job_id, {}).get(node)
+        if known is not None and newer(epoch_of(known), epoch_of(advert), 16):
+            return
+        if job_id not in self._adverts and len(self._adverts) >= MOST_JOBS:
+            return
+        self.put(node, advert)
+        self._withdrawn.discard((job_id, node))
+        if advert.ended:
+            self.bury(advert)
+
+    def put(self, node: NodeId, advert: JobAdvert) -> None:
+        """Have an advert of a router."""
+        self._adverts.setdefault(advert.job.setup.job_id, {})[node] = advert
+
+    def drop(self, job_id: int, node: NodeId) -> None:
+        """Forget the advert of a router."""
+        found = self._adverts.get(job_id, {})
+        found.pop(node, None)
+        if not found:
+            self._adverts.pop(job_id, None)
+
+    def bury(self, advert: JobAdvert) -> None:
+        """Note that a job has ended: what is older does not come back."""
+        while len(self._tombs) >= MOST_JOBS:
+            del self._tombs[next(iter(self._tombs))]
+        self._tombs[advert.job.setup.job_id] = epoch_of(advert)
