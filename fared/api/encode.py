@@ -54,6 +54,7 @@ def slices(value: object, clock: Callable[[], float]) -> Iterator[bytes]:
 
 
 def _parts(value: object) -> Iterator[bytes]:
+    """Yield the encoding in parts: nested values one by one, long lists in blocks."""
     if isinstance(value, dict) and any(isinstance(v, dict | list | Rows) for v in value.values()):
         opening = b"{"
         for key, entry in value.items():

@@ -75,6 +75,10 @@ class GlobIndex:
     def _search(
         self, root: _TrieNode, tokens: tuple[_Token, ...], owner: int
     ) -> tuple[str, int] | None:
+        """Walk a pattern down one of the tries; return as ``overlap`` does.
+
+        Raises TooManyGlobsError.
+        """
         seen: set[tuple[int, int, bool]] = set()
         waiting = [(0, root, False)]
         while waiting:

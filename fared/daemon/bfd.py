@@ -107,6 +107,7 @@ class BfdClient:
                 getattr(self._log, level if level == "warning" else "error")(event, **fields)
 
     def _changed(self, change: StateChange) -> None:
+        """Report another state of a session to the log and to all protocols that want it."""
         users = self._wanted.get(change.key)
         if users is None:  # no longer wanted
             return

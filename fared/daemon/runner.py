@@ -221,6 +221,7 @@ class Runner:
             observer(output)
 
     def _apply(self, request: events.ApplyFib) -> None:
+        """Write to the kernel, and give the router the results, whatever happens."""
         started = time.perf_counter()
         results: tuple[OperationResult, ...] = ()
         with self._guard_apply:
@@ -269,6 +270,7 @@ class Runner:
             self._timer = self._loop.call_at(deadline, self._tick)
 
     def _tick(self) -> None:
+        """Fire the router's timers; after a stall, first process what arrived meanwhile."""
         self._timer = None
         assert self._timer_at is not None
         late = self._loop.time() - self._timer_at

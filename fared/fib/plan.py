@@ -207,6 +207,7 @@ class PlanningPass:
         return PutGroup(group_id, vector.members, replace=replace, resilient=self._resilient)
 
     def _need_nexthops(self, vector: MemberVector) -> None:
+        """Write the next hops of a vector that the kernel does not have, or may have otherwise."""
         installed = self._installed
         # Hundreds of groups share members: each next hop is examined once a pass.
         unseen = {nexthop_id for nexthop_id, _ in vector.members} - self._checked

@@ -59,6 +59,7 @@ class SlicedDump:
             raise
 
     async def _dump(self, kind: int, body: bytes, take: Take) -> bool:
+        """Pass each answer to ``take``, one packet in a turn; return whether all arrived."""
         sock = self._ready()
         self._sequence = wanted = (self._sequence + 1) & 0xFFFFFFFF
         flags = NLM_F_REQUEST | NLM_F_DUMP

@@ -117,6 +117,7 @@ class FibReading:
             self._take_nexthop(body)
 
     def _take_nexthop(self, body: bytes) -> None:
+        """Read a next hop or group: ours into the state, those of others as ids that are taken."""
         if len(body) < NHMSG.size:
             return
         family, _, protocol, _, flags = NHMSG.unpack_from(body)
@@ -172,6 +173,7 @@ class FibReading:
         return True
 
     def _take_route(self, body: bytes) -> None:
+        """Read a route: ours into the state; of others, who holds the place of a refused one."""
         try:
             af, length, _, tos, table, protocol, _, _, _ = RTMSG.unpack_from(body)
         except struct.error:

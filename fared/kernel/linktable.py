@@ -81,6 +81,7 @@ class LinkTable:
             self._rebuild(ifindex)
 
     def _rebuild(self, ifindex: int) -> None:
+        """Make the link anew from what messages have told of it so far."""
         parts = self._parts.get(ifindex)
         if parts is None:
             self.links.pop(ifindex, None)
@@ -100,6 +101,7 @@ class LinkTable:
         )
 
     def _take_link(self, kind: int, body: bytes) -> int | None:
+        """Take a message of a link; return its ifindex, None for other messages."""
         message = read_link(kind, body)
         if message is None or message.family:
             return None  # AF_BRIDGE: a bridge reports its port, with flags of its own

@@ -281,6 +281,7 @@ class KernelMonitor:
             self.resync()
 
     def _report(self, taken: Taken | None) -> None:
+        """Report the link that a message was of, and ask for speeds that messages do not tell."""
         if taken is None:
             return
         ifindex, previous = taken
@@ -319,6 +320,7 @@ class KernelMonitor:
         self.refresh_speeds()
 
     def _fib_readable(self) -> None:
+        """Read notifications of routes and next hops, and report what others did to ours."""
         changes, local = 0, False
         for received in notifications(self._fib_socket):
             if received is None:

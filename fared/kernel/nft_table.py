@@ -80,6 +80,7 @@ class Transaction:
             yield from part
 
     def _add(self, operation: SprayOperation) -> None:
+        """Add the statements of an operation, each to the part that is executed in its turn."""
         match operation:
             case PutMatch(match):
                 self._begin(match)
@@ -124,6 +125,7 @@ class Transaction:
         self._parts[4].append(f"{verb} element inet {TABLE} {name} {{ {content} }}")
 
     def _round(self, operation: PutRound) -> None:
+        """Write the chain of a group, and for flowlets the map that remembers their next hops."""
         group_id, former = operation.group_id, operation.former
         order, gap, small = operation.round
         if former is not None and former.gap != gap:

@@ -172,6 +172,7 @@ class RequestSocket:
             raise
 
     def _dump(self, kind: int, body: bytes, flags: int) -> tuple[list[tuple[int, bytes]], bool]:
+        """Return all answers, and whether no change and no full buffer interrupted them."""
         wanted = self._next_sequence()
         flags |= NLM_F_REQUEST | NLM_F_DUMP
         sock = self._send(HEADER.pack(16 + len(body), kind, flags, wanted, 0) + body)

@@ -115,6 +115,7 @@ class LocalRoutes:
         return body[:1] in _AF and body[5:6] in _STATIC
 
     def _read(self) -> None:
+        """Read the tables, report what changed, and set when they may be read again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -142,6 +143,7 @@ class LocalRoutes:
             self._callback(LocalRoutesChanged(changes))
 
     def _all(self) -> Routes:
+        """Return connected and static routes; of static ones to a prefix the best that can work."""
         links = self._links()
         routes = {(RouteSource.CONNECTED, p): route for p, route in connected(links).items()}
         best: dict[Prefix, tuple[int, Hops]] = {}

@@ -251,6 +251,7 @@ class SettingsKeeper:
         return changed
 
     def _look(self, setting: Wanted, known: SysctlRow | None, now: float) -> SysctlRow:
+        """Check a setting, and set it back, less often the more it is disputed; return its row."""
         path = self._root / setting.path
         row = _apply(SysctlMode.CHECK, setting, path)
         if row.action == "unread" and known is not None:  # no descriptor or memory just now

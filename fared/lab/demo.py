@@ -236,6 +236,10 @@ class _Demo:
         *,
         quiet: float = 0.0,
     ) -> float:
+        """Wait until all views are accepted, and show progress; return when that was.
+
+        Raises DemoError.
+        """
         views: Mapping[str, KernelView] = self.fabric.views(plans)
         with self.console.status(what) as status:
             seen = [0]
@@ -313,6 +317,10 @@ class _Demo:
 
 
 def _choose(fabric: Fabric) -> _Cast:
+    """Choose leaves, hosts and the link that is slowed down: the first leaf, and the farthest one.
+
+    Raises DemoError.
+    """
     plan = fabric.plan
     leaves = plan.leaves
     if len(leaves) < 2:

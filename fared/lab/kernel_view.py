@@ -249,6 +249,7 @@ class KernelView:
         raise TimeoutError(f"{self.netns.name}: every dump was interrupted")
 
     def _collect(self, objects: list[_Attributes], header_size: int) -> bool:
+        """Receive a dump, and append its objects; return whether no change interrupted it."""
         whole = True
         while True:
             data = self._requests.recv(1 << 18)

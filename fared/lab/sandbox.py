@@ -131,6 +131,7 @@ def join(pid: int, payload: Payload) -> int:
 
 
 def _join_and_exit(pid: int, payload: Payload) -> NoReturn:
+    """Run the payload in the namespaces of a process, and exit with its code."""
     here = Path.cwd()
     try:
         descriptor = os.pidfd_open(pid)

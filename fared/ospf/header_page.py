@@ -88,6 +88,7 @@ class KnownPages:
     def _find(
         self, headers: bytes, instances: bytes, databases: Collection[Lsdb]
     ) -> HeaderPage | None:
+        """Return the page of these headers, known or new; None: no database has all of them."""
         first = instance_of(headers)
         known, page = self._pages.get(first, (b"", None))
         if page is not None and known == instances and page.current:

@@ -158,6 +158,7 @@ class LinkManager:
         self._update_unnumbered(interface)
 
     def _update(self, interface: Interface, link: Link, settings: InterfaceSettings) -> None:
+        """Apply a changed link, or changed settings, to an interface that exists."""
         if (interface.link, interface.settings) == (link, settings):
             return
         priority_changed = interface.settings.router_priority != settings.router_priority

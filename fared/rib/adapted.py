@@ -159,6 +159,7 @@ class AdaptedRoutes:
         return None if key is None else self._vectors.get(key)
 
     def _join(self, prefix: Prefix, key: _Key | None, route: Route | None) -> None:
+        """Let a prefix use the vector of a key, which begins at the weights without load."""
         if key is None or route is None or route.nexthops is None:
             return
         if key != _plain_key(route):

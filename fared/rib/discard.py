@@ -79,6 +79,7 @@ class Discards:
             self._components[found] = self._components.get(found, 0) + 1
 
     def _settle(self, prefix: Prefix, changed: RouteDelta, routes: dict[Prefix, Route]) -> None:
+        """Lay, keep or remove the discard route of a range; its change is put into ``changed``."""
         laid = self._laid.get(prefix)
         # The table holds our discard route, unless the solver has just replaced it.
         if laid is None or prefix in changed:

@@ -158,6 +158,11 @@ def _trace(
 def _trace_column(
     solver: AreaSolver, solution: Solution, egress: list[tuple[int, NodeId, float]], column: int
 ) -> tuple[float | None, float | None, tuple[LimitingLink, ...], int | None]:
+    """Return what one next hop of a route carries to its egresses, and what limits it.
+
+    These are the capacity of its own link, that of the path, the limiting links, and the node where
+    all paths of the column meet, if the route has one egress.
+    """
     plan = solution.plan
     ends = plan.graph.indexes(np.array([node for _, node, _ in egress], np.int64))
     advertised = [capacity for _, _, capacity in egress]

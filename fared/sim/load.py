@@ -115,6 +115,7 @@ class Traffic:
         network.at(network.now + self.period, self._measure)
 
     def _measure(self) -> None:
+        """Give every router the load of its ports in the last period, and note a sample."""
         if not self._running:
             return
         now = self.fabric.network.now

@@ -85,6 +85,7 @@ def _breadth_first(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[Dep
 
 
 def _push(graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.bool_]) -> Depth:
+    """Find the edges from the frontier to nodes that are ``left``, by the edges out of it."""
     edges = out_edges(graph.indptr, frontier)
     heads = graph.dst[edges]
     if len(frontier) == 1:  # the edges of one tail are sorted by head already
@@ -102,6 +103,7 @@ def _push(graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.bool_]) ->
 def _pull(
     graph: Graph, frontier: NDArray[np.int64], left: NDArray[np.int64], degree: NDArray[np.int64]
 ) -> Depth:
+    """Find the edges from the frontier to nodes that are ``left``, by the edges into these."""
     # Every edge has its reverse (two-way check), so the edges out of a node give those into it.
     low, high = int(graph.indptr[left[0]]), int(graph.indptr[left[-1] + 1])
     if int(left[-1]) - int(left[0]) + 1 == len(left):  # consecutive nodes: one slice of edges
@@ -119,6 +121,11 @@ def _pull(
 
 
 def _label_correcting(graph: Graph, root: int) -> tuple[NDArray[np.int64], list[Depth]]:
+    """Compute distances and the DAG where metrics differ.
+
+    A round relaxes the edges of all nodes that the last one improved, in array operations, where
+    Dijkstra takes one node after the other; a node that improves again costs another round.
+    """
     distance = np.full(len(graph.nodes), UNREACHABLE)
     distance[root] = 0
     frontier = np.array([root])

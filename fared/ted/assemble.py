@@ -210,6 +210,7 @@ def _pair_by_ids(
     partner: NDArray[np.int64],
     routers: Mapping[NodeId, LinkRows],
 ) -> None:
+    """Pair parallel links whose ids at both ends match: fill ``partner`` in place."""
     here = [routers[NodeId(node)] for node in layout.nodes.tolist()]
     local = np.concatenate([rows.local_ids for rows in here])[parallel].tolist()
     remote = np.concatenate([rows.remote_ids for rows in here])[parallel].tolist()

@@ -148,6 +148,10 @@ def _ends(
 def _goal(
     context: ViewContext, instance: ProtocolInstance, text: str, family: int | None
 ) -> tuple[Prefix, int]:
+    """Return the prefix and the router that ``text`` names, a prefix, an address, or a router.
+
+    Of a router it is the narrowest prefix of its own. Raises CommandError.
+    """
     node = context.find_node(text, instance)
     if node is None:
         try:

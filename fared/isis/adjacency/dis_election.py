@@ -66,6 +66,7 @@ class DisElection:
         self.elect(circuit, level)
 
     def _set_dis(self, circuit: Circuit, level: Level, lan_id: int) -> None:
+        """Another system is the DIS of a LAN, or none: note, log and announce it."""
         lan = circuit.lan[level]
         previous = lan.dis
         if previous == lan_id:

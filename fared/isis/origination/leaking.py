@@ -73,6 +73,7 @@ class RouteLeaking:
             self._update(level, prefix)
 
     def _update(self, level: Level, prefix: Prefix) -> None:
+        """Leak a prefix into a level as it is wanted now, or no longer."""
         leaked = self._leaked[level]
         old, reach = leaked.get(prefix), self._wanted(level, prefix)
         if old is not None and reach is not None:

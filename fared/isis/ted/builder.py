@@ -278,6 +278,7 @@ class TedBuilder:
                 self._emit_links(level, family, unlinked)
 
     def _emit_links(self, level: Level, family: int, dirty: _Unlinked) -> None:
+        """Report the links of this router in a level and family, if they changed."""
         instance, key = self._instance, (level, family)
         hops = self._hops.setdefault(key, {})
         for ifindex in dirty.circuits:

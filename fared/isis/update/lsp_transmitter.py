@@ -201,6 +201,7 @@ class LspTransmitter:
         return self._instance.jitter(queue.circuit.settings.csnp_interval)
 
     def _burst(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
+        """Send CSNPs and LSPs of a circuit, as many as its pace allows at once."""
         now, pace = self._process.now, Pace(self._instance, tx)
         most = room = pace.burst
         window = pace.window

@@ -136,6 +136,7 @@ class SnpReader:
             self._request(queue, listed)
 
     def _compare(self, queue: SrmSsnQueue, entry: StoredLsp, listed: LspEntry) -> None:
+        """Compare an LSP of ours with what a CSNP or PSNP lists (ISO 10589 §7.3.15.2 b))."""
         order = compare(entry, listed)
         # b) 2): on a point-to-point circuit clear SRM: the neighbor has the LSP
         if order is Order.SAME:

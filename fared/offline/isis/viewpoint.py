@@ -134,6 +134,7 @@ class Viewpoint:
                 self._builder.lsp_changed(level, _stored(lsp))
 
     def _flush(self) -> None:
+        """Take the builder's outputs, and keep the block of each router with its prefixes."""
         self._builder.flush()
         for output in self._instance.process.take_outputs():
             if not isinstance(output, TedUpdated | PrefixesUpdated):

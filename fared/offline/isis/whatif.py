@@ -62,6 +62,7 @@ def apply(lsps: Lsps, changes: Changes) -> dict[LspId, Lsp]:
 
 
 def _collect(lsps: Lsps) -> dict[NodeId, _AdvertisedByNode]:
+    """Return what each router advertises, of all its fragments together."""
     said: dict[NodeId, _AdvertisedByNode] = {}
     for identifier, lsp in lsps.items():
         mine = said.setdefault(node_of(identifier), _AdvertisedByNode())
@@ -174,6 +175,7 @@ class _Rewriter:
         return replace(lsp, tlvs=tlvs, overload=lsp.overload or (overload and first))
 
     def _tlv(self, tlv: Tlv, *, overload: bool) -> Iterator[Tlv]:
+        """Yield a TLV as it is after the failure, without links and prefixes that are gone."""
         match tlv:
             case IsReachability():
                 kept = (n for n in tlv.neighbors if not self._fails(n.neighbor))

@@ -161,6 +161,7 @@ _Link = tuple[tuple[int, int], tuple[float, float], int]
 def _links(
     graph: Graph, rows: Mapping[NodeId, LinkRows], capacity: NDArray[np.float64]
 ) -> list[_Link]:
+    """Return every link as its two edges, their capacities, and its number among parallel ones."""
     found: list[_Link] = []
     forward = (graph.src < graph.dst).nonzero()[0]
     degree = (graph.indptr[1:] - graph.indptr[:-1]).tolist()

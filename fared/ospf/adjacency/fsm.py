@@ -84,6 +84,7 @@ class Adjacencies:
             neighbor.fire(event)
 
     def _enter(self, neighbor: Neighbor, state: NeighborState, reason: str) -> None:
+        """Change the state of a neighbor, and tell all parts that depend on it."""
         instance = self._instance
         interface = neighbor.interface
         previous = neighbor.state

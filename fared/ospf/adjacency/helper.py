@@ -145,6 +145,7 @@ class RestartHelper:
         )
 
     def _enter(self, neighbor: Neighbor, entry: LsaEntry, body: GraceLsa) -> None:
+        """Help a neighbor to restart, or longer than so far (RFC 3623 §3.1)."""
         now, longest = self._process.now, self._instance.settings.graceful_restart.longest
         until = now + min(body.period - entry.age(now), longest)
         began = now if neighbor.helping is None else neighbor.helping.began

@@ -137,6 +137,10 @@ class Transmitter:
     def _flush_interface(
         self, interface: Interface, ready: dict[LsaEntry, int], *, force: bool = False
     ) -> None:
+        """Send what an interface has queued, as its pace allows; ``force``: all of it at once.
+
+        ``ready``: LSAs to retransmit, by the bits of neighbors that have not acknowledged them.
+        """
         tx = interface.tx
         if not interface.is_active:
             tx.discard()

@@ -158,6 +158,7 @@ class Reachability:
         item: PrefixReachability | None,
         cause: Cause,
     ) -> None:
+        """Note or remove a summary of a border router, and report the change."""
         before = border.summaries.pop(key, None)
         if before is not None:
             _discard(border.of_prefix, before.prefix, key)
