@@ -12,7 +12,14 @@ import click
 
 from fared.cli.ina_tables import render_plan
 from fared.cli.offline import load_database
-from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.offline_arguments import (
+    FAIL_LINK,
+    FAIL_NODE,
+    SET_BANDWIDTH,
+    Names,
+    WhatIf,
+    read_changes,
+)
 from fared.cli.session import Failure
 from fared.core.ids import NodeId
 from fared.core.units import parse_bandwidth
@@ -42,15 +49,9 @@ Exit codes: 0 ok, 1 bad file or no tree, 2 usage.
 )
 @click.option("--workers", metavar="A,B:4,...", required=True, help="Where the workers are.")
 @click.option("--nic", metavar="100G", help="Bandwidth of each worker (default: unlimited).")
-@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link.")
-@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router.")
-@click.option(
-    "--set-bandwidth",
-    "bandwidths",
-    metavar="A,B=25G",
-    multiple=True,
-    help="Set the bandwidth, bits/s.",
-)
+@FAIL_LINK
+@FAIL_NODE
+@SET_BANDWIDTH
 @click.option("--no-relays", is_flag=True, help="Use stars only.")
 @click.option(
     "--optimum", is_flag=True, help="Find the best trees with an LP (needs SciPy: fared[ina])."

@@ -15,7 +15,14 @@ from typing import Any
 import click
 
 from fared.api.errors import CommandError
-from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.offline_arguments import (
+    FAIL_LINK,
+    FAIL_NODE,
+    SET_BANDWIDTH,
+    Names,
+    WhatIf,
+    read_changes,
+)
 from fared.cli.offline_tables import render
 from fared.cli.session import Failure
 from fared.core.ids import NodeId, dotted, format_node, parse_area
@@ -92,16 +99,10 @@ Exit codes: 0 ok, 1 bad file or no such route, 2 usage.
     type=click.IntRange(1, 1_000_000),
     help="Compute weights for N large flows (default: in proportion to capacity).",
 )
-@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link.")
-@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router.")
+@FAIL_LINK
+@FAIL_NODE
 @click.option("--set-cost", "costs", metavar="A,B=N", multiple=True, help="Set the metric.")
-@click.option(
-    "--set-bandwidth",
-    "bandwidths",
-    metavar="A,B=25G",
-    multiple=True,
-    help="Set the bandwidth, bits/s.",
-)
+@SET_BANDWIDTH
 @click.option(
     "--overload", "overloads", metavar="N", multiple=True, help="Set the overload bit of N."
 )

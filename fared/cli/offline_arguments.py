@@ -1,4 +1,4 @@
-"""Arguments of ``spf``: nodes, links and values, with hints after mistakes."""
+"""Arguments of ``spf`` and of plans: nodes, links and values, with hints after mistakes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ from fared.offline.world import World
 
 V = TypeVar("V")
 _SHOWN = 8
+FAIL_LINK = click.option(
+    "--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link."
+)
+FAIL_NODE = click.option(
+    "--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router."
+)
+SET_BANDWIDTH = click.option(
+    "--set-bandwidth",
+    "bandwidths",
+    metavar="A,B=25G",
+    multiple=True,
+    help="Set the bandwidth, bits/s.",
+)
 
 
 class WhatIf(msgspec.Struct, frozen=True):

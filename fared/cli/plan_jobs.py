@@ -10,7 +10,14 @@ from typing import Any
 import click
 
 from fared.cli.offline import load_database
-from fared.cli.offline_arguments import Names, WhatIf, read_changes
+from fared.cli.offline_arguments import (
+    FAIL_LINK,
+    FAIL_NODE,
+    SET_BANDWIDTH,
+    Names,
+    WhatIf,
+    read_changes,
+)
 from fared.cli.plan_jobs_tables import render_jobs
 from fared.cli.session import Failure
 from fared.core.units import parse_bandwidth, parse_duration
@@ -50,11 +57,9 @@ Exit codes: 0 ok, 1 bad file, 2 usage.
 )
 @click.option("--tick", default="1ms", show_default=True, help="Grain of shifts and periods.")
 @click.option("--bandwidth", metavar="400G", help="Bandwidth of links that advertise none.")
-@click.option("--fail-link", "fail_links", metavar="A,B", multiple=True, help="Fail the link.")
-@click.option("--fail-node", "fail_nodes", metavar="N", multiple=True, help="Fail the router.")
-@click.option(
-    "--set-bandwidth", "bandwidths", metavar="A,B=25G", multiple=True, help="Set it, bits/s."
-)
+@FAIL_LINK
+@FAIL_NODE
+@SET_BANDWIDTH
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON document.")
 def jobs(
     *,

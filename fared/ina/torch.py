@@ -15,19 +15,19 @@ the backward pass goes on. Whatever an all-reduce raises, ``backward`` raises.
 # Annotations are evaluated, since DDP compares those of a hook with its own types.
 
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import distributed
 
+from fared.core.closing import Closing
 from fared.ina.client.group import WorkerGroup
 
 _HALF = (torch.float16, torch.bfloat16)
 
 
-class GradientHook:
+class GradientHook(Closing):
     """The state of the hook: a group, and the thread that reduces its buckets.
 
     Gradients of 16 bits travel as 16-bit integers with an exponent for each chunk, others as
@@ -60,16 +60,3 @@ class GradientHook:
     def close(self) -> None:
         """End the thread once it is idle."""
         self._thread.shutdown()
-
-    def __enter__(self) -> Self:
-        """Use the hook in ``with``."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the thread."""
-        self.close()

@@ -16,9 +16,8 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
+from fared.core.closing import Closing
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.jobs import Pair
@@ -45,7 +44,7 @@ class Flow:
     unsent: int = 0
 
 
-class Flows:
+class Flows(Closing):
     """The connections of several owners, numbered from 0; a context that closes them all."""
 
     def __init__(
@@ -79,19 +78,6 @@ class Flows:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Return the object with all connections established."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close everything."""
-        self.close()
 
     def close(self) -> None:
         """Close every socket, at once: nothing stays in TIME-WAIT, so ports can be used again."""

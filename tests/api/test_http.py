@@ -128,6 +128,8 @@ async def test_the_documents_of_the_control_socket():
         ("/nothing", "GET", 404, "not-found"),
         ("/api/v1/nothing", "GET", 404, "unknown-command"),
         ("/api/v1/reload", "GET", 404, "unknown-command"),
+        ("/api/v1/ina-create", "GET", 404, "unknown-command"),
+        ("/api/v1/ina-delete?name=train", "GET", 404, "unknown-command"),
         ("/api/v1/isis/status", "GET", 404, "unknown-command"),
         ("/api/v1/bgp/routes", "GET", 404, "unknown-command"),
         ("/api/v1/explain", "GET", 400, "bad-argument"),

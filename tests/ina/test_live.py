@@ -66,6 +66,16 @@ def test_workers_get_the_same_right_sums(fabric, kind):
     assert (seen.trees, seen.open_slots, seen.waited_for) == (1, 0, [])
 
 
+def test_all_operations_and_widths_give_the_same_right_values(fabric):
+    """Sums of 16 bits are as exact as they can be, and the same bits at all workers."""
+    fabric.install(job("ways", 12))
+    results = fabric.run("ways", 60, elements=30_000, errors=True)
+    assert same(results)
+    for short, long in (result["errors"] for result in results):
+        assert long < 1e-6
+        assert 1e-5 < short < 4e-3
+
+
 def test_a_thousand_calls_at_one_percent_loss_give_the_same_bits(fabric):
     fabric.install(job("loss", 3))
     fabric.lose("numgen random mod 1000 < 10 drop")
