@@ -13,6 +13,7 @@ from fared.cli.tables import renderer_of, write
 from tests.api import documents, isis_documents
 from tests.api.documents.common import NOW
 from tests.api.documents.links import NEIGHBORS
+from tests.api.documents.page import FABRIC
 from tests.api.documents.routing import WEIGHTS
 from tests.api.sample import sample
 from tests.api.schemas import schema_of
@@ -90,7 +91,7 @@ def test_long_names_widen_a_table_and_are_not_cut():
 
 
 def test_routers_of_a_fabric_are_listed_by_the_numbers_in_their_names():
-    document = copy.deepcopy(documents.FABRIC)
+    document = copy.deepcopy(FABRIC)
     leaves = [node for node in document["nodes"] if node["role"] == "leaf"]
     for node, name in zip(leaves, ("leaf10", "leaf9"), strict=True):
         node["hostname"] = name
