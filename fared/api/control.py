@@ -26,7 +26,7 @@ from fared.api.client import ANSWER, ANSWER_END
 from fared.api.encode import encode
 from fared.api.errors import CommandError
 from fared.api.feed import EventFeed
-from fared.api.listener import ClientListener
+from fared.api.listener import ClientListener, let_go
 from fared.api.respond import Json, Responder
 from fared.api.stream import stream_events
 
@@ -126,6 +126,7 @@ class ControlServer:
                 writer.transport.abort()
             else:
                 writer.close()
+            let_go(writer.transport)
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; return False at the end of the connection."""

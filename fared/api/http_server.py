@@ -22,7 +22,7 @@ from h11 import IDLE, SEND_RESPONSE
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fared.api.http import EVENTS, App, Receive, Reply, Scope, Send, error_answer
-from fared.api.listener import ClientListener
+from fared.api.listener import ClientListener, let_go
 
 MAX_CONNECTIONS = 64
 SPARE_CONNECTIONS = 8
@@ -69,6 +69,8 @@ class Connection(H11Protocol):
         if self._task is not None:
             self._task.cancel()
         super().connection_lost(exc)
+        self.app = self._app  # it no longer refers to itself
+        let_go(self.transport)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse malformed HTTP, except in the middle of an answer."""

@@ -14,6 +14,8 @@ import resource
 import socket
 from typing import Any
 
+_READER = "_read_ready_cb"
+"""The attribute in which a transport of asyncio has a method of its own, bound to itself."""
 _LEAST_RESERVED = 128
 _UNLIMITED = 1 << 20
 _AT_ONCE = 100
@@ -29,6 +31,17 @@ def ceiling() -> int:
     if limit == resource.RLIM_INFINITY:
         limit = _UNLIMITED
     return limit - min(max(_LEAST_RESERVED, limit // 4), limit // 2)
+
+
+def let_go(transport: asyncio.BaseTransport) -> None:
+    """Let the transport of a client that has left be freed at once.
+
+    Until Python 3.13, a transport refers to itself even when it is closed, so that only the
+    collector frees it. It collects rarely (``fared.startup``): 8,000 clients that have left took 7
+    MB.
+    """
+    if transport.is_closing() and hasattr(transport, _READER):
+        setattr(transport, _READER, None)
 
 
 class ClientListener(socket.socket):

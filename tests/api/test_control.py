@@ -16,6 +16,7 @@ from fared.api.control import MAX_REQUEST, ControlServer, SocketInUse
 from fared.api.errors import CommandError
 from fared.api.respond import Responder
 from fared.api.rows import Rows
+from tests.api.uncollected import collector_off, number_of
 
 
 def answers(command, args):
@@ -139,6 +140,17 @@ async def test_clients_that_disconnect_or_never_read_do_not_affect_others(path):
         await server.stop()
         for _, writer in stuck:
             writer.transport.abort()
+
+
+async def test_clients_that_have_left_need_no_collector(path):
+    """The collector runs rarely: thousands of connections would stay in memory until then."""
+    async with serving(path):
+        with collector_off():
+            before = number_of("_SelectorSocketTransport")
+            for _ in range(20):
+                await ask(path, "show", "status")
+            await asyncio.sleep(0)
+            assert number_of("_SelectorSocketTransport") <= before + 1
 
 
 async def test_the_socket_is_for_owner_and_group(path):

@@ -18,6 +18,7 @@ from fared.api.metrics import Metrics
 from fared.api.respond import Responder
 from fared.api.rows import Rows
 from tests.api.test_http import families
+from tests.api.uncollected import collector_off, number_of
 
 SLOW = b"GET /api/v1/routes HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CHUNKED = b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -116,6 +117,30 @@ async def test_the_number_of_connections_is_limited(few):
         async with held(port, 2 * SPARE_CONNECTIONS) as more, asyncio.timeout(20):
             await asyncio.gather(*(gone(reader) for reader, _ in more[:SPARE_CONNECTIONS]))
             assert (await ask(port))[0] == 200
+
+
+async def test_clients_that_have_left_need_no_collector():
+    async with serving(lambda *_: {}) as port:
+        await ask(port)
+        with collector_off():
+            before = number_of("_SelectorSocketTransport"), number_of("Connection")
+            for _ in range(20):
+                await raw_scrape(port)
+            await asyncio.sleep(0.01)
+            after = number_of("_SelectorSocketTransport"), number_of("Connection")
+            assert after == before
+
+
+async def raw_scrape(port: int) -> None:
+    """Ask for the metrics from a thread, whose socket is not one of the loop."""
+
+    def scrape() -> None:
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while client.recv(1 << 16):
+                pass
+
+    await asyncio.to_thread(scrape)
 
 
 async def test_an_answer_is_not_built_for_a_client_that_has_disconnected():
