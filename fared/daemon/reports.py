@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from fared.core import igp
+from fared.core.ids import NodeId
 from fared.daemon.notify import Notifier
 from fared.daemon.runtime import Runtime
 from fared.router import events
@@ -14,6 +15,8 @@ from fared.startup import set_aside
 
 SET_ASIDE_AFTER = 2.0
 """Seconds after start-up until the objects learned so far are exempt from garbage collection."""
+REASONS_KEPT = 4096
+"""Neighbors of which the last reason is known: on a LAN, each hello may come from a new one."""
 
 
 class Reports:
@@ -30,7 +33,7 @@ class Reports:
             case events.StageReached(stage):
                 self._stage_reached(stage)
             case events.From(_, igp.AdjacencyChanged(ifindex, _, neighbor) as change):
-                self._runtime.neighbor_reasons[ifindex, neighbor] = change.reason
+                self._remember(ifindex, neighbor, change.reason)
             case events.Converged(record):
                 self._log.info(
                     "converged",
@@ -40,6 +43,14 @@ class Reports:
                     operations=record.operations,
                     milliseconds=round(record.total * 1e3, 2),
                 )
+
+    def _remember(self, ifindex: int, neighbor: NodeId, reason: str) -> None:
+        """Store the last reason of a neighbor; of too many, the oldest is forgotten."""
+        reasons = self._runtime.neighbor_reasons
+        reasons.pop((ifindex, neighbor), None)
+        reasons[ifindex, neighbor] = reason
+        if len(reasons) > REASONS_KEPT:
+            del reasons[next(iter(reasons))]
 
     def _stage_reached(self, stage: str) -> None:
         self._notifier.status(f"start-up: {stage}")

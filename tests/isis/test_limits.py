@@ -1,12 +1,14 @@
 """A neighbor that originates, or forges, more LSPs than a database may hold (``max-lsps``)."""
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 
 from msgspec.structs import replace
 
 from fared.core.database_limit import RECHECK, Fullness, LimitSettings
 from fared.core.ids import ipv4_prefix, isis_node
 from fared.core.igp import LimitsReset, LogRecord, PacketReceived, SettingsApplied
+from fared.isis.adjacency.fsm import _count_flap
 from fared.isis.ids import ALL_ISS, Level, lsp_id, system_of
 from fared.isis.pdu.codec import encode_pdu
 from fared.isis.pdu.model import Lsp
@@ -177,3 +179,10 @@ def test_prefixes_have_a_limit_of_their_own_and_those_known_stay():
     assert used(net, FORGED) == 0
     assert used(net, FORGED + 1) == 120
     assert net.all_up()
+
+
+def test_ended_adjacencies_are_counted_for_the_last_64_systems():
+    circuit = SimpleNamespace(flaps={}, broadcast=False)
+    for number in range(1000):
+        _count_flap(SimpleNamespace(flaps=0, circuit=circuit, system_id=number))
+    assert circuit.flaps == {(number, 0): 1 for number in range(1000 - 64, 1000)}

@@ -1,10 +1,13 @@
 """A neighbor that originates, or forges, more LSAs than a database may hold (``max-lsas``)."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
 from fared.core.database_limit import MOST_MISSED, RECHECK, LimitSettings
 from fared.core.igp import LimitsReset, LogRecord, SettingsApplied
+from fared.ospf.adjacency.fsm import _count_flap
 from fared.ospf.adjacency.hello import MAX_LAN_NEIGHBORS
 from fared.ospf.flooding.limits import BYTES_OF_AN_LSA, MOST_LINK_LSAS
 from fared.ospf.packet.bodies import RouterLink, RouterLinkType
@@ -261,6 +264,14 @@ def test_a_lan_has_at_most_256_neighbors_and_two_way_ones_stay():
         scripted.send(hello, peer=router_id(1000 + number), source=THEIRS + 1 + number)
     assert len(interface.neighbors) == MAX_LAN_NEIGHBORS
     assert scripted.errors()["too-many-neighbors"] == 900 - (MAX_LAN_NEIGHBORS - 1)
+
+
+def test_ended_adjacencies_are_counted_for_the_last_64_router_ids():
+    interface = SimpleNamespace(flaps={})
+    for number in range(1000):
+        _count_flap(interface, router_id(number))
+        _count_flap(interface, router_id(number))
+    assert interface.flaps == {router_id(number): 2 for number in range(1000 - 64, 1000)}
 
 
 def stubs(count: int, first: int = 0) -> tuple[RouterLink, ...]:
