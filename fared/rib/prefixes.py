@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from fared.core.ids import NodeId
-from fared.rib.rows import NONE, AdvertisementRows, Contents, Rows, capacities, keys_at_zero
+from fared.rib.rows import NONE, AdvertisementRows, Contents, CopiedRows, capacities, keys_at_zero
 from fared.ted.change import ChangeKind, change_of_prefix, change_of_withdrawal
 from fared.ted.model import EXTERNAL_TYPES, PathType, PrefixReachability
 
@@ -224,7 +224,7 @@ class PrefixTable:
         """The path type of a row."""
         return self._content.path_type(row)
 
-    def read(self, rows: NDArray[np.integer]) -> Rows:
+    def read(self, rows: NDArray[np.integer]) -> CopiedRows:
         """Return the contents of these rows."""
         return self._content.read(rows)
 

@@ -36,7 +36,7 @@ _UNLIMITED = float("inf")
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
-class Rows(msgspec.Struct, frozen=True, eq=False):
+class CopiedRows(msgspec.Struct, frozen=True, eq=False):
     """Some rows (Q,), copied.
 
     ``number`` is that of the prefix, ``key`` the preference at distance 0, ``capacity`` the
@@ -52,7 +52,7 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What some rows are to be, for each: the fields of ``Rows``."""
+    """What some rows are to be, for each: the fields of ``CopiedRows``."""
 
     numbers: list[int]
     asbrs: list[int]
@@ -95,10 +95,10 @@ class AdvertisementRows:
         """Free a row; the rest of it stays until it is used again."""
         self.advertiser[row] = 0
 
-    def read(self, rows: NDArray[np.integer]) -> Rows:
+    def read(self, rows: NDArray[np.integer]) -> CopiedRows:
         """Return these rows."""
         # Indexing copies; no view stays, since an array does not grow while there is one.
-        return Rows(
+        return CopiedRows(
             np.frombuffer(self.number, np.intc)[rows],
             np.frombuffer(self.advertiser, np.intc)[rows],
             np.frombuffer(self._asbr, np.intc)[rows],

@@ -13,7 +13,7 @@ import numpy as np
 
 from fared.rib.distances import NO_ROUTE, AdvertiserDistances
 from fared.rib.prefixes import PrefixTable
-from fared.rib.rows import NONE, TYPE_SHIFT, Rows, metrics, path_types
+from fared.rib.rows import NONE, TYPE_SHIFT, CopiedRows, metrics, path_types
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def choose(
     return Choice(best, advertiser.astype(np.int32), row.astype(np.int32), ends)
 
 
-def _keys(rows: Rows, distances: AdvertiserDistances) -> NDArray[np.int64]:
+def _keys(rows: CopiedRows, distances: AdvertiserDistances) -> NDArray[np.int64]:
     """Return one integer for each advertisement; the least is the best, equal ones share the load.
 
     The order is by path type, then total metric; for external type 2 its own metric before the
