@@ -25,6 +25,7 @@ from fared.isis.ids import (
 from fared.isis.pdu.codec import decode_pdu, decode_raw, encode_pdu, peek_lsp_id
 from fared.isis.pdu.model import Csnp, Lsp, PduType, Psnp
 from fared.isis.pdu.tlvs import LspEntries, LspEntry, TlvType, UnknownTlv, of_type
+from fared.isis.update.circuit_tx import Request
 from tests.isis.floodnet import LAN, P2P, TWO, Network, mac, make_lsp, name
 
 LSP = PduType.L2_LSP
@@ -605,6 +606,21 @@ def test_a_neighbor_that_was_asked_often_enough_still_has_the_lsp_that_it_listed
     acknowledged = [e for pdu in ours if isinstance(pdu, Psnp) for e in listed(pdu)]
     assert [e.lsp_id for e in acknowledged if e.sequence_number] == [name(9)]
     assert net[2].flooding.awaited() == 0
+
+
+def test_to_count_what_is_awaited_no_request_is_looked_at(monkeypatch):
+    """Start-up asks in every turn, while each of many neighbors may list a whole database."""
+    net = line(2)
+    entries = tuple(LspEntry(name(9, number), 1, 1200, 7) for number in range(250))
+    tlvs = tuple(LspEntries(entries[at : at + 15]) for at in range(0, 250, 15))
+    net.inject(1, 1, encode_pdu(Csnp(2, 2 << 8, FIRST_LSP, LAST_LSP, tlvs)))
+    net.run(0.1)
+    looked: list[str] = []
+    monkeypatch.setattr(
+        Request, "__getattribute__", lambda _, field: looked.append(field), raising=False
+    )
+    assert net[1].flooding.awaited() == 250
+    assert looked == []
 
 
 def test_more_requests_than_a_psnp_holds_are_each_sent_three_times():

@@ -28,8 +28,7 @@ MOST_REQUESTS_SENT = 3
 class Request(msgspec.Struct, eq=False):
     """An LSP that the neighbor has: the instance that it listed, and how often we requested it.
 
-    ``due``: when to request it; infinite if it has been requested often enough. The neighbor still
-    is one that has the LSP.
+    ``due``: when to request it, next or again.
     """
 
     listed: LspEntry
@@ -43,7 +42,8 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     ``pending``: SRM is set, to be sent with the next burst. ``unacknowledged``: sent on a
     point-to-point circuit, with the time of the next transmission; SRM stays set (§7.3.15.5).
     ``acks``: SSN is set; the value describes an LSP that is not in the database. ``requests``: SSN
-    of LSPs of which the neighbor has a newer instance.
+    of LSPs of which the neighbor has a newer instance; on a point-to-point circuit in the order in
+    which they are due.
     ``deferred``: SRM is set; they become pending at their time unless the neighbor has shown by
     then that it has them. ``unlisted``: SRM is set since the adjacency came up; the neighbor's
     CSNPs show which of them it has, and the rest becomes pending in ``offer``.
@@ -56,6 +56,8 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     unacknowledged: dict[LspId, float] = msgspec.field(default_factory=dict)
     acks: dict[LspId, LspEntry | None] = msgspec.field(default_factory=dict)
     requests: dict[LspId, Request] = msgspec.field(default_factory=dict)
+    listed: dict[LspId, LspEntry] = msgspec.field(default_factory=dict)
+    """LSPs that the neighbor has, but did not send however often they were requested."""
     deferred: dict[LspId, float] = msgspec.field(default_factory=dict)
     deferred_due: float = math.inf
     """At most the first of these times."""
@@ -99,6 +101,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self.unacknowledged.pop(lsp_id, None)
         self.acks.pop(lsp_id, None)
         self.requests.pop(lsp_id, None)
+        self.listed.pop(lsp_id, None)
         self.deferred.pop(lsp_id, None)
         self.unlisted.pop(lsp_id, None)
         flags = self.unlisted if appears and self.comparing else self.pending
@@ -165,20 +168,30 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     def request(self, listed: LspEntry, due: float) -> None:
         """Request a listed LSP at ``due`` unless it arrives before."""
         known = self.requests.get(listed.lsp_id)
-        if known is not None and known.due < math.inf:
+        if known is not None:
             known.listed = listed
             return
-        if known is None and len(self.requests) >= _MOST_REQUESTS:
+        if len(self.requests) + len(self.listed) >= _MOST_REQUESTS:
             return
+        self.listed.pop(listed.lsp_id, None)
         self.requests_due = min(self.requests_due, due)
         self.requests[listed.lsp_id] = Request(listed, due)
+
+    def requested(self, lsp_id: LspId, now: float) -> None:
+        """An LSP is requested, from this neighbor or another one, and again after an interval."""
+        request = self.requests.pop(lsp_id)
+        request.sent += 1
+        if request.sent >= MOST_REQUESTS_SENT:
+            self.listed[lsp_id] = request.listed
+            return
+        request.due = now + self.circuit.settings.psnp_interval
+        self.requests[lsp_id] = request
 
     def has_listed(self, entry: StoredLsp) -> bool:
         """Whether the neighbor of a point-to-point circuit has listed this very instance."""
         request = self.requests.get(entry.lsp_id)
-        return (
-            request is not None and self.reliable and compare(entry, request.listed) is Order.SAME
-        )
+        listed = self.listed.get(entry.lsp_id) if request is None else request.listed
+        return listed is not None and self.reliable and compare(entry, listed) is Order.SAME
 
     def forget(self, entry: StoredLsp) -> None:
         """The LSP leaves the database."""
@@ -189,7 +202,7 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
         # most are empty: an LSP has many circuits, a circuit few LSPs
         srm = self.pending, self.unacknowledged, self.deferred, self.unlisted
-        for flags in (*srm, self.acks, self.requests):
+        for flags in (*srm, self.acks, self.requests, self.listed):
             if flags:
                 flags.pop(lsp_id, None)
 

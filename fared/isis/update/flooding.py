@@ -264,9 +264,7 @@ class Flooding:
         None: in all levels.
         """
         queues = (q for o in self._lsp_transmitter.circuits.values() for q in o.levels.values())
-        queues = (queue for queue in queues if level in (None, queue.level))
-        asked = (request for queue in queues for request in queue.requests.values())
-        return sum(request.due < math.inf for request in asked)
+        return sum(len(queue.requests) for queue in queues if level in (None, queue.level))
 
     def waiting(self) -> dict[int, int]:
         """LSPs that are still to be sent or acknowledged, by ifindex, in all levels."""

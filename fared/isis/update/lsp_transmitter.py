@@ -19,7 +19,7 @@ from fared.isis.instance import Instance
 from fared.isis.pdu.lsp_entries import ENTRY_SIZE, pack, pack_entry, split
 from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.transmit import Transmitter, pdu_space
-from fared.isis.update.circuit_tx import MOST_REQUESTS_SENT, CircuitTx, SrmSsnQueue
+from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
 from fared.isis.update.pacing import Pace
 
 SYNC_HOLD = 0.25
@@ -305,15 +305,16 @@ class LspTransmitter:
         entries: list[bytes] = []
         limit, left = self._entries_per_pdu(queue, _PSNP_HEADER), False
         interval = queue.circuit.settings.psnp_interval
-        for lsp_id, request in queue.requests.items():
+        for lsp_id, request in list(queue.requests.items()):
             if request.due > now:
+                if queue.reliable:
+                    break
                 continue
             asked = self._asked_at.get((queue.level, lsp_id), -math.inf)
             elsewhere = now - asked < interval * (1 - _SLACK)
             if left := not elsewhere and len(entries) == limit:
                 break
-            request.sent += 1
-            request.due = now + interval if request.sent < MOST_REQUESTS_SENT else math.inf
+            queue.requested(lsp_id, now)
             if not elsewhere:
                 self._asked(queue.level, lsp_id)
                 # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
@@ -321,7 +322,8 @@ class LspTransmitter:
                 entries.append(pack_entry(0, lsp_id, 0, 0) if known is None else known)
         self._process.counters.lsdb["requested"] += len(entries)
         self._send_psnp(queue, entries)
-        due = min((request.due for request in queue.requests.values()), default=math.inf)
+        waiting = (request.due for request in queue.requests.values())
+        due = next(waiting, math.inf) if queue.reliable else min(waiting, default=math.inf)
         queue.requests_due = now + REQUEST_GAP if left else due
 
     def _asked(self, level: Level, lsp_id: LspId) -> None:
