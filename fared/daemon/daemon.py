@@ -303,6 +303,8 @@ class Daemon:
         if "socket" in context and is_shortage(error):
             self._turned_away(reason=str(error))  # clients without a descriptor (ClientListener)
             return
+        if isinstance(error, asyncio.CancelledError):
+            return  # before Python 3.12, of a client that connected while the daemon stopped
         self.defence.caught("event loop", error or RuntimeError(message), message)
 
     def _give_up(self, error: BaseException) -> None:

@@ -67,6 +67,22 @@ async def test_repeated_failures_of_the_router_end_the_daemon_and_keep_its_route
     assert not daemon.withdrawn
 
 
+async def test_a_client_that_connects_while_the_daemon_stops_is_no_error(config, monkeypatch):
+    def fail(self) -> None:
+        connected = asyncio.StreamReaderProtocol(
+            asyncio.StreamReader(), lambda *_: asyncio.sleep(9)
+        )
+        connected.connection_made(asyncio.Transport())
+        (task,) = (t for t in asyncio.all_tasks() if "sleep" in repr(t))
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.1, self._stop.set)
+
+    monkeypatch.setattr(StandIn, "fail", fail)
+    daemon = StandIn("x.yaml", Loaded(config))
+    await asyncio.wait_for(daemon.serve(), 10)
+    assert not daemon.defence.counts
+
+
 async def test_a_failed_connection_is_only_logged(config, monkeypatch):
     monkeypatch.setattr(StandIn, "fail", lambda self: self._stop.set())
     daemon = StandIn("x.yaml", Loaded(config))

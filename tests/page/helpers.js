@@ -25,6 +25,7 @@ window.tests = {
     const context = linkCanvas.getContext("2d");
     return [...context.getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
   },
+  place: (name) => fared.drawing.plan.places.get(fared.model.find(name)),
   roles: () => Object.fromEntries([...fared.model.nodes.values()].map((node) => [node.name, node.role])),
   heights: () => Object.fromEntries([...fared.drawing.plan.places].map(([id, place]) => [fared.model.name(id), place.y])),
   rows: (selector) => [...document.querySelectorAll(`${selector} tbody tr`)].map((row) => row.innerText),

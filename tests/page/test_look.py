@@ -147,6 +147,10 @@ def test_the_page_in_the_light(page):
     assert states == ["sick", "drained", "reduced"]
     assert "212 of 90,000 packets" in page.text()
     assert fits(page)
+    assert (
+        page.js("return [...fared.drawing.rows.keys()].map((y) => fared.drawing.named(y))")
+        == [True] * 3
+    )
     picture(page, "page-light.png")
 
 

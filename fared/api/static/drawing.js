@@ -11,7 +11,7 @@ import { linkLook, readStyle } from "./style.js";
 const MANY = 4000;
 const SLICE = 10;
 const FIRST_SLICE = 60;
-const LABEL_GAP = 8;
+const LABEL_GAP = 3;
 const LABEL_SIZE = 11.5;
 
 export class Drawing {
@@ -24,6 +24,7 @@ export class Drawing {
     this.plan = { places: new Map(), groups: [], room: 60, curved: true };
     this.selected = { nodes: [], link: null, shares: null, tree: null };
     this.looks = new Map();
+    this.rows = new Map();
     this.times = { first: null, update: null, whole: null };
     this.pass = 0;
     this.style = readStyle();
@@ -64,7 +65,7 @@ export class Drawing {
     this.plan = layout(this.model, this.width, this.height, this.plan.places);
     const points = [...this.plan.places].map(([id, place]) => ({ id, ...place }));
     this.tree = d3.quadtree(points, (point) => point.x, (point) => point.y);
-    this.widest = this.widestName();
+    this.rows = this.nameRows();
     this.radius = Math.max(1.6, Math.min(10, this.plan.room * 0.3));
   }
 
@@ -247,18 +248,29 @@ export class Drawing {
 
   // -- routers --------------------------------------------------------------------------------
 
-  /** Pixels of the longest name. */
-  widestName() {
+  /** Of each row of routers, by its height: the least distance, and the pixels of the longest name. */
+  nameRows() {
     const context = this.nodeCanvas.getContext("2d");
     context.font = `450 ${LABEL_SIZE}px ${this.style.font}`;
-    const names = [...this.model.nodes.values()].map(({ name }) => name);
-    return context.measureText(names.reduce((one, other) => (other.length > one.length ? other : one), "")).width;
+    const places = [...this.plan.places].map(([id, { x, y }]) => ({ name: this.model.name(id), x, y }));
+    return d3.rollup(places, (row) => {
+      const longest = row.reduce((one, { name }) => (name.length > one.length ? name : one), "");
+      const gaps = d3.pairs(row.map(({ x }) => x).sort(d3.ascending), (a, b) => b - a);
+      const room = this.plan.curved ? d3.min(gaps) ?? this.width : this.plan.room;
+      return { room, widest: context.measureText(longest).width };
+    }, ({ y }) => this.row(y));
   }
 
-  /** Whether names have room beside each other. Zooming enlarges them less than the room. */
-  get named() {
+  /** Routers of other graphs are in no rows. */
+  row(y) {
+    return this.plan.curved ? Math.round(y) : 0;
+  }
+
+  /** Whether the names of a row have room beside each other. Zooming enlarges them less than the room. */
+  named(y) {
+    const { room, widest } = this.rows.get(this.row(y));
     const { k } = this.transform;
-    return this.plan.room * k > this.widest * k ** 0.5 + LABEL_GAP;
+    return room * k > widest * k ** 0.5 + LABEL_GAP;
   }
 
   paintNodes() {
@@ -267,14 +279,13 @@ export class Drawing {
     if (this.dimmed) this.paintSelection(context);
     const zoomed = this.transform.k ** 0.5;
     const radius = this.radius / zoomed;
-    const { named } = this;
     const marked = new Set([...this.selected.nodes, this.pointer.hovered?.node].filter(Boolean));
     for (const [id, { x, y }] of this.plan.places) {
       const node = this.model.nodes.get(id);
       if (!node) continue;
       const look = { x, y, radius, marked: marked.has(id), above: node.tier !== 0 && this.model.clos, size: LABEL_SIZE / zoomed };
       paintRouter(context, this.style, node, look);
-      if (named || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
+      if (this.named(y) || look.marked || (node.here && this.radius > 4 && !this.dimmed)) paintName(context, this.style, node, look);
     }
   }
 
