@@ -18,11 +18,11 @@ import numpy as np
 
 import fared
 from fared.offline.plan.run import PlanTask, SetPart
-from fared.offline.plan.sweep import SetOutcome
+from fared.offline.plan.sweep import FailureRows, SetOutcome
 
 _MAGIC = b"fared-plan-parts/1 "
 _SIZE = 8
-_ARRAYS = tuple(name for name in SetOutcome.__struct_fields__ if name != "first")
+_ARRAYS = FailureRows.__struct_fields__
 
 
 class KeptError(ValueError):
@@ -99,7 +99,8 @@ class Kept:
         end = len(self._head)
         for record, after in _records(raw, end):
             part = SetPart(*record.part)
-            self.found[part] = SetOutcome(part.first, *map(_array, record.arrays))
+            arrays: dict[str, Any] = dict(zip(_ARRAYS, map(_array, record.arrays), strict=True))
+            self.found[part] = SetOutcome(first=part.first, **arrays)
             end = after
         return end
 

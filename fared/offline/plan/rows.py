@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,28 +11,17 @@ from fared.offline.plan.equal import least_of_equal_pairs
 from fared.offline.plan.fabric import PlanFabric
 from fared.offline.plan.paths import NONE
 from fared.offline.plan.sets import Failures
-from fared.offline.plan.sweep import SetOutcome
+from fared.offline.plan.sweep import FailureRows, SetOutcome
 
 
-class SetResult(msgspec.Struct, frozen=True, eq=False):
-    """All failures of a set (K) and all pairs (P, P); fields as of ``sweep.SetOutcome``.
+class SetResult(FailureRows, frozen=True, eq=False):
+    """All failures of a set (K) and all pairs (P, P).
 
     Where failures stand for classes of equal ones, ``pair_source`` (P, P) is the pair, as row * P +
     column, for which ``pair_cause`` is the cause; a failure of its class is that of this pair.
     """
 
     failures: Failures
-    left: NDArray[np.float64]
-    worst: NDArray[np.int64]
-    capacity: NDArray[np.float64]
-    reduced: NDArray[np.int64]
-    cut: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    pair_least: NDArray[np.float64]
-    pair_cause: NDArray[np.int64]
-    utilization: NDArray[np.float64]
-    busiest: NDArray[np.int64]
-    unserved: NDArray[np.float64]
     pair_source: NDArray[np.int64] | None = None
 
     @property

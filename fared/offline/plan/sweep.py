@@ -31,8 +31,8 @@ from fared.offline.plan.traffic import TrafficOutcome, traffic_after
 from fared.ted.graph import run_starts
 
 
-class SetOutcome(msgspec.Struct, frozen=True, eq=False):
-    """What failures ``first`` to ``first + K - 1`` of a set leave.
+class FailureRows(msgspec.Struct, frozen=True, eq=False):
+    """What K failures of a set leave.
 
     ``left`` (K,) is the least part that a pair keeps of its healthy capacity, ``worst`` (K, 2) that
     pair (indexes of ends), ``capacity`` (K,) its capacity, bytes/s. ``reduced`` and ``cut`` (K,)
@@ -42,7 +42,6 @@ class SetOutcome(msgspec.Struct, frozen=True, eq=False):
     three are what the failures do to traffic (``traffic.TrafficOutcome``), empty without traffic.
     """
 
-    first: int
     left: NDArray[np.float64]
     worst: NDArray[np.int64]
     capacity: NDArray[np.float64]
@@ -54,6 +53,12 @@ class SetOutcome(msgspec.Struct, frozen=True, eq=False):
     utilization: NDArray[np.float64]
     busiest: NDArray[np.int64]
     unserved: NDArray[np.float64]
+
+
+class SetOutcome(FailureRows, frozen=True, eq=False):
+    """What failures ``first`` to ``first + K - 1`` of a set leave."""
+
+    first: int
 
 
 def capacities(fabric: PlanFabric) -> NDArray[np.float64]:
