@@ -289,7 +289,7 @@ def _key(name: str) -> str:
     """Return a name as a key of YAML."""
     if _PLAIN.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
-    return json.dumps(name)
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _printable(text: str) -> str:

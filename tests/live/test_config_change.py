@@ -86,7 +86,7 @@ def test_after_a_crash_before_the_confirmation_the_former_configuration_runs(
 ):
     before = running.left.file.read_text()
     applied(running, "apply", dearer, "--confirm", "60s")
-    wait_for(lambda: running.used() == {"u1"}, AT_ONCE, "the cheaper link only")
+    wait_for(lambda: running.used() == {"u1"}, SOON, "the cheaper link only")
     running.left.kill()
     assert running.left.file.read_text() == before
     running.left.start()
