@@ -7,10 +7,13 @@ file tells every guess, and interfaces that were left out stay in it as comments
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
+
+import yaml
 
 from fared.config.globs import is_glob
 from fared.core.ids import FAMILY_IPV4, dotted, format_address, format_system_id
@@ -289,7 +292,8 @@ def _key(name: str) -> str:
     """Return a name as a key of YAML."""
     if _PLAIN.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
-    return json.dumps(name, ensure_ascii=False)
+    quoted = yaml.safe_dump(name, default_style='"', width=math.inf)
+    return quoted.removesuffix("\n")
 
 
 def _printable(text: str) -> str:

@@ -125,3 +125,9 @@ ports = st.builds(PresentLink, links, kinds, st.booleans(), st.booleans())
 def test_the_file_loads_whatever_the_interfaces_are(role, proto, hostname, present):
     """Names, kinds and host names may hold anything that the kernel permits, and more."""
     load(template(role, proto, hostname, [LO, *present]))
+
+
+def test_a_name_beyond_the_basic_plane_is_escaped_as_yaml_does():
+    """Not as JSON does, in two halves; Python does not call the character printable."""
+    port = PresentLink(Link(7, "\U0001b170", True, 1500, (), False, None), "", False, False)
+    load(template("leaf", "ospf", "", [LO, port]))

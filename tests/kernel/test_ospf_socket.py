@@ -71,7 +71,7 @@ async def test_packets_that_the_kernel_dropped_are_counted(ends):
         a.send(SendPacket(a0, ALL_SPF_ROUTERS, bytes(1000)))
     await loop_until(lambda: b.counters["receive-overflow"])
     b.receive_all()
-    a.send(SendPacket(a0, ALL_SPF_ROUTERS, b"tells what was dropped after the last that was queued"))
+    a.send(SendPacket(a0, ALL_SPF_ROUTERS, b"tells what was dropped before it"))
     await loop_until(lambda: b.counters["receive-overflow"] + len(b_got) == 1001)
 
 
