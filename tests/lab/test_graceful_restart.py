@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from fared.fib.settings import FibSettings
-from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.kernel_view import KernelView
 from fared.lab.waiting import await_paths
+from tests.lab_restarts import Restart, told
 from tests.stream import Stream
 from tests.two_leaves import WAYS, help_restarts
 from tests.waiting import await_rest, wait_for
@@ -39,25 +36,11 @@ def fabric(tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[F
         yield running
 
 
-def state(fabric: Fabric, name: str) -> dict[str, Any]:
-    return json.loads(fabric.node(name).cli("show", "graceful-restart", "--json"))["protocols"][0]
-
-
-def restarted(fabric: Fabric, name: str) -> str | None:
-    """The result of the last restart, once the daemon is ready; None before."""
-    try:
-        status = json.loads(fabric.node(name).cli("show", "status", "--json"))
-        last = state(fabric, name)["restarted"]
-    except (LabError, DaemonUnreachableError, DaemonRefusedError):
-        return None
-    return last["result"] if last is not None and status["ready"] else None
-
-
 def settled(fabric: Fabric) -> None:
     """All routers are ready, and none restarts or helps."""
 
     def quiet() -> bool:
-        found = [state(fabric, plan.name) for plan in fabric.plan.routers]
+        found = [told(fabric.node(plan.name)) for plan in fabric.plan.routers]
         return not any(part["helping"] or part["restarting"] for part in found)
 
     wait_for(quiet, 20, "no restart in progress", pause=0.2)
@@ -96,15 +79,14 @@ def test_a_restart_loses_no_packet_and_changes_no_route_of_any_router(
     streams = [Stream.between(fabric, *way, flows=FLOWS, rate=RATE) for way in WAYS]
     try:
         wait_for(lambda: all(s.flowing() for s in streams), 5, "traffic")
-        began = time.monotonic()
+        restart = Restart(fabric.node(name))
         begin(fabric, name, planned=planned)
-        wait_for(lambda: restarted(fabric, name) is not None, 20, f"{name} has restarted")
-        took = time.monotonic() - began
+        took = restart.wait()
         settled(fabric)
     finally:
         for one in streams:
             one.finish()
-    assert restarted(fabric, name) == "completed"
+    assert restart.result == "completed"
     for view in views.values():
         view.read_events()
     writes = {other: (v.writes.routes, v.writes.next_hops) for other, v in views.items()}
@@ -131,8 +113,9 @@ def test_a_link_lost_during_the_restart_ends_it_and_routes_are_right_after(fabri
     fabric.fail(other, "L2")
     try:
         wait_for(lambda: to_l2() == usual - {spine, other}, 5, "L1 ends helping, both are left")
+        restart = Restart(fabric.node(spine))
         fabric.start_node(spine)
-        wait_for(lambda: restarted(fabric, spine) is not None, 20, "S1 is back")
+        restart.wait()
         wait_for(lambda: to_l2() == usual - {other}, 10, "S1 forwards again")
     finally:
         fabric.heal(other, "L2")

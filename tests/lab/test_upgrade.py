@@ -20,6 +20,7 @@ from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
+from tests.lab_restarts import Restart
 from tests.stream import Stream
 from tests.two_leaves import WAYS, help_restarts, topology
 from tests.waiting import wait_for
@@ -75,13 +76,6 @@ def runs(fabric: Fabric, name: str, version: str) -> bool:
     return status is not None and status["ready"] and status["version"] == version
 
 
-def restarted(fabric: Fabric, name: str) -> str | None:
-    """The result of the last graceful restart."""
-    document = show(fabric, name, "graceful-restart")
-    last = None if document is None else document["protocols"][0]["restarted"]
-    return None if last is None else last["result"]
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [("L1", ["restart", "--graceful"]), ("S1", ["restart"])],
@@ -103,13 +97,13 @@ def test_an_upgrade_loses_no_packet(
     try:
         wait_for(lambda: all(one.flowing() for one in streams), 10, "traffic")
         code.put(NEW)
-        began = time.monotonic()
+        began, restart = time.monotonic(), Restart(running.node(name))
         running.node(name).cli(*words)
         wait_for(lambda: runs(running, name, NEW), 30, "the new version runs")
         took = time.monotonic() - began
         if "--graceful" in words:
-            wait_for(lambda: restarted(running, name) is not None, 30, "the restart is over")
-            assert restarted(running, name) == "completed"
+            restart.wait(30)
+            assert restart.result == "completed"
         assert await_paths(running, 60.0) is not None
         wait_for(lambda: all(one.flowing() for one in streams), 10, "traffic afterwards")
     finally:

@@ -42,6 +42,8 @@ BOUNDS = {50: 0.2, 300: 1.0}
 """By the interval of packets in milliseconds: seconds within which a failure has its effect."""
 BUSY = 0.3
 """Seconds more on a busy machine for fared's log."""
+_AT_ONCE, _ATTEMPTS = 0.05, 5
+"""Seconds within which packets must be dropped, for a time since then to count."""
 BFD = "udp port 3784"
 _LEFT = {
     "fared": r'"previous": "(Full|Up)"',
@@ -140,7 +142,21 @@ class Case:
         wait_for(self.whole, 20.0, lambda: f"sessions, but {self.sessions()}")
 
     def silenced(self, name: str, *ports: str, leave: list[Any]) -> dict[str, float]:
-        """Drop what a member receives; return the seconds until each of some members left."""
+        """Drop what a member receives; return the seconds until each of some members left.
+
+        The rules took effect between two moments. Where the kernel let these lie apart, nothing
+        was measured: it is tried again.
+        """
+        for _ in range(_ATTEMPTS):
+            began, passed = self._silenced(name, *ports, leave=leave)
+            if began < _AT_ONCE:
+                break
+            tell(f"dropping began within {began:.3f} s: again")
+        assert began < _AT_ONCE
+        return passed
+
+    def _silenced(self, name: str, *ports: str, leave: list[Any]) -> tuple[float, dict[str, float]]:
+        """The seconds within which dropping began, and those until each had left."""
         before = {member.name: member.left() for member in leave}
         passed: dict[str, float] = {}
 
@@ -153,10 +169,11 @@ class Case:
         with Silence(self.star.node(name).netns, *ports) as silence:
             begun = time.monotonic()
             silence.begin()
+            dropping = time.monotonic() - begun
             wait_for(noted, 3.0, lambda: f"leaves neighbors: {passed}", pause=0.002)
             silence.end()
         self.await_whole()
-        return passed
+        return dropping, passed
 
 
 @pytest.fixture(
@@ -205,7 +222,7 @@ def test_neighbors_leave_when_fared_receives_nothing_any_more(case: Case):
     bound = BOUNDS[case.interval]
     passed = case.silenced("F", *case.star.peers, leave=case.peers)
     tell(f"fared receives nothing: neighbors left after {passed}")
-    assert max(passed.values()) < bound
+    assert max(passed.values()) < bound, fared(case.star.node("F")).request("show", "bfd")
 
 
 def test_fared_leaves_a_neighbor_that_receives_nothing_any_more(case: Case):

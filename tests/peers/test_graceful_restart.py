@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fared.api.client import DaemonRefusedError, DaemonUnreachableError
-from fared.lab.fabric import Fabric, RunningNode
+from fared.lab.fabric import Fabric
 from fared.lab.processes import send_signal, start_in_turn
+from tests.lab_restarts import Restart, told
 from tests.peers.conftest import Peers, Running
 from tests.peers.peers import Database, database, fared, full_neighbors, vtysh, wanted_neighbors
 from tests.stream import Stream
@@ -54,20 +53,6 @@ def peers(running: Running) -> Iterator[Peers]:
         (bird.directory / "bird.conf").write_text(text)
         bird.cli("configure")
         yield up
-
-
-def state(node: RunningNode) -> dict[str, Any]:
-    return fared(node).request("show", "graceful-restart")["protocols"][0]
-
-
-def restarted(node: RunningNode) -> str | None:
-    """The result of the last restart, once the daemon is ready."""
-    try:
-        ready = fared(node).request("show", "status")["ready"]
-        last = state(node)["restarted"]
-    except (DaemonUnreachableError, DaemonRefusedError):
-        return None
-    return last["result"] if ready and last else None
 
 
 def at_rest(fabric: Fabric) -> None:
@@ -110,13 +95,14 @@ def test_fared_restarts_unnoticed_by_frr_and_bird(peers: Peers, tmp_path: Path, 
     fabric = peers.fabric
     node = fabric.node("L1")
     with unnoticed(fabric, "S1", "S2", "L2", tmp_path=tmp_path):
+        restart = Restart(node)
         if planned:
             node.cli("restart", "--graceful")
         else:
             fabric.stop_node("L1", kill=True)
             fabric.start_node("L1")
-        wait_for(lambda: restarted(node) is not None, 20, "L1 has restarted")
-    assert restarted(node) == "completed"
+        restart.wait()
+    assert restart.result == "completed"
     for name in ("S1", "S2", "L1"):
         wait_for(lambda n=name: full(fabric, n), 5, f"{name} is full")
 
@@ -126,18 +112,18 @@ def test_frr_restarts_unnoticed_by_fared(peers: Peers, tmp_path: Path):
     node, leaves = fabric.node("S1"), [fabric.node(name) for name in ("L1", "L2")]
     ospfd = next(process for process in node.processes if process.name == "ospfd")
     command = next(c for c in node.kind.commands(node.plan, node.directory) if c.name == "ospfd")
-    ended = [len(state(leaf)["ended"]) for leaf in leaves]
+    ended = [len(told(leaf)["ended"]) for leaf in leaves]
     with unnoticed(fabric, "L1", "L2", tmp_path=tmp_path):
         vtysh(node, "graceful-restart prepare ip ospf")
-        wait_for(lambda: all(state(leaf)["helping"] for leaf in leaves), 5, "both leaves help")
+        wait_for(lambda: all(told(leaf)["helping"] for leaf in leaves), 5, "both leaves help")
         send_signal(ospfd, signal.SIGKILL)
         node.processes.remove(ospfd)
         assert ospfd.handle is not None
         ospfd.handle.wait()
         start_in_turn([(node, command)], 20.0 + time.monotonic())
-        wait_for(lambda: not any(state(leaf)["helping"] for leaf in leaves), 40, "S1 is back")
-    results = [state(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
-    assert results == ["completed", "completed"], json.dumps([state(leaf) for leaf in leaves])
+        wait_for(lambda: not any(told(leaf)["helping"] for leaf in leaves), 40, "S1 is back")
+    results = [told(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
+    assert results == ["completed", "completed"], json.dumps([told(leaf) for leaf in leaves])
     assert full(fabric, "S1")
 
 
@@ -147,16 +133,16 @@ def test_fared_helps_bird_to_restart_without_a_lost_packet(peers: Peers, tmp_pat
     node, leaves = fabric.node("S2"), [fabric.node(name) for name in ("L1", "L2")]
     (process,) = node.processes
     (command,) = node.kind.commands(node.plan, node.directory)
-    ended = [len(state(leaf)["ended"]) for leaf in leaves]
+    ended = [len(told(leaf)["ended"]) for leaf in leaves]
     with unnoticed(fabric, tmp_path=tmp_path):
         node.cli("graceful restart")
         assert process.handle is not None
         process.handle.wait(10)
         node.processes.remove(process)
-        assert all(state(leaf)["helping"] for leaf in leaves)
+        assert all(told(leaf)["helping"] for leaf in leaves)
         recovering = replace(command, arguments=(*command.arguments, "-R"))
         start_in_turn([(node, recovering)], 20.0 + time.monotonic())
-        wait_for(lambda: not any(state(leaf)["helping"] for leaf in leaves), 40, "S2 is back")
-    results = [state(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
-    assert results == ["completed", "completed"], json.dumps([state(leaf) for leaf in leaves])
+        wait_for(lambda: not any(told(leaf)["helping"] for leaf in leaves), 40, "S2 is back")
+    results = [told(leaf)["ended"][at]["result"] for leaf, at in zip(leaves, ended, strict=True)]
+    assert results == ["completed", "completed"], json.dumps([told(leaf) for leaf in leaves])
     wait_for(lambda: full(fabric, "S2"), 5, "S2 is full")
