@@ -243,6 +243,34 @@ def test_an_ended_job_is_forgotten_and_does_not_come_back(net):
     assert net.job()[1].setup.epoch == 1
 
 
+def test_a_job_that_had_two_heads_ends_for_good(net):
+    """The first head restarted: what it flooded before is withdrawn, but known to the others."""
+    net.managers[LEAVES[0]] = JobManager(LEAVES[0], LIMIT)
+    net.begin_process(LEAVES[0], 1)
+    net.route()
+    net.run(1)
+    assert net.job()[0] == LEAVES[1]
+    net.managers[LEAVES[1]].delete("job", net.now)
+    net.exchange()
+    net.run(60)
+    assert not any(net.managers[node].jobs for node in net.alive)
+    assert not any(key for items in net.seen.values() for key in items)
+
+
+def test_an_heir_that_took_a_job_over_while_it_ended_does_not_lead_it_later(net):
+    """The withdrawal of the last epoch came long before the end: both heads have epoch 2."""
+    key = next(key for key in net.seen[LEAVES[0]] if key)
+    net.managers[LEAVES[1]].learned(LEAVES[0], key, None, net.now)
+    net.now += 0.2
+    net.managers[LEAVES[1]].tick(net.now)
+    assert net.managers[LEAVES[1]].items().keys() > {0}, "it leads the job"
+    net.managers[LEAVES[0]].delete("job", net.now)
+    net.exchange()
+    net.run(60)
+    assert not any(net.managers[node].jobs for node in net.alive)
+    assert not any(key for items in net.seen.values() for key in items)
+
+
 def test_jobs_that_cannot_be_are_refused_with_the_reason():
     net = Flooded()
     manager = net.managers[LEAVES[0]]

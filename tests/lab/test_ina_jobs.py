@@ -52,7 +52,11 @@ def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
     assert metric(jobs, "S1", "ina_process_up") == 1
     jobs.end("known")
     for router in ("S1", "L3"):
-        wait_for(lambda r=router: not jobs.shown(r)["jobs"], SHORT, "the job has ended")
+        wait_for(
+            lambda r=router: not jobs.shown(r)["jobs"],
+            SHORT,
+            lambda r=router: f"{r} has {jobs.shown(r)['jobs']}",
+        )
 
 
 def test_show_ina_job_tells_rates_and_for_whom_routers_wait(jobs: Jobs):

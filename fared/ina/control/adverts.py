@@ -95,13 +95,21 @@ class JobAdverts:
 
     def drop(self, job_id: int, node: NodeId) -> None:
         """Forget the advert of a router."""
+        self._withdrawn.discard((job_id, node))
         found = self._adverts.get(job_id, {})
         found.pop(node, None)
         if not found:
             self._adverts.pop(job_id, None)
 
     def bury(self, advert: JobAdvert) -> None:
-        """Note that a job has ended: what is older does not come back."""
+        """Note that a job has ended: what is older does not come back.
+
+        That is forgotten with the end: a former head's advert, withdrawn or not, would count again.
+        """
+        job_id, last = advert.job.setup.job_id, epoch_of(advert)
         while len(self._tombs) >= MOST_JOBS:
             del self._tombs[next(iter(self._tombs))]
-        self._tombs[advert.job.setup.job_id] = epoch_of(advert)
+        self._tombs[job_id] = last
+        for head, known in list(self._adverts[job_id].items()):
+            if known is not advert and not newer(epoch_of(known), last, 16):
+                self.drop(job_id, head)
