@@ -186,6 +186,7 @@ class Daemon:
             defence=self.defence,
         )
         self.runner.on_refusal = inputs.refused
+        self.runner.wants_debug = partial(self._logs.wants, "debug")
         self.runner.observers.append(Reports(self.notifier, self.runtime, self.log).observe)
 
     def _make_onlookers(self) -> None:

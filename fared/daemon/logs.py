@@ -66,6 +66,10 @@ class DaemonLog:
             else structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=24)
         )
 
+    def wants(self, level: str) -> bool:
+        """Whether lines of a level are written, or somebody follows them."""
+        return LEVELS[level] >= self._least or self.feed.wants(LEVELS[level])
+
     def _drop_unwanted(self, _logger: object, method: str, event: _Event) -> _Event:
         level = LEVELS.get(method, LEVELS["error"])
         if level < self._least and not self.feed.wants(level):

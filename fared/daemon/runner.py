@@ -79,6 +79,9 @@ class Runner:
         """Called when a protocol wants a BFD session, or no longer."""
         self.on_tick: Callable[[], None] = lambda: None
         """Called after each tick: other work can share the wakeup."""
+        self.wants_debug: Callable[[], bool] = lambda: True
+        """Whether anybody wants the log of level debug: a line that nobody wants costs time, too,
+        just when a change reaches the kernel."""
         self.spray: Callable[[events.ApplySpray], None] = lambda _: None
         """Executes an ``ApplySpray`` and feeds its answer later."""
         self.bier: Callable[[events.ApplyBier], None] = lambda _: None
@@ -235,9 +238,11 @@ class Runner:
         for result in results:
             kind = "ok" if result.error == 0 else "error"
             self.counts[f"{type(result.operation).__name__}/{kind}"] += 1
-        self._log.debug(
-            "fib-applied", operations=len(results), milliseconds=seconds * 1e3, cause=request.cause
-        )
+        if self.wants_debug():
+            milliseconds, cause = seconds * 1e3, request.cause
+            self._log.debug(
+                "fib-applied", operations=len(results), milliseconds=milliseconds, cause=cause
+            )
         self._applying += seconds
         self.router.handle(events.FibApplied(request, results, seconds), self._loop.time())
 

@@ -32,6 +32,9 @@ from fared.kernel.netlink import (
 )
 
 _RECEIVE_SIZE = 1 << 18
+_ANSWER_SIZE = 1 << 16
+"""Bytes for the answer to a change, which is far smaller. More would be mapped, and unmapped, for
+each answer."""
 _CHUNK = 16 << 10
 _DUMP_ATTEMPTS = 8
 _TIMEOUT = struct.pack("=qq", 1, 0)
@@ -137,7 +140,7 @@ class RequestSocket:
             failures.update(dict.fromkeys(range(first, last + 1), lost))
             return
         try:
-            while not _answers(sock.recv(_RECEIVE_SIZE), base, final, first, failures):
+            while not _answers(sock.recv(_ANSWER_SIZE), base, final, first, failures):
                 pass
         except OSError as error:
             # ENOBUFS drops answers, and the socket stays usable. After a timeout or another error

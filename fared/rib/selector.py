@@ -14,6 +14,7 @@ from fared.rib.distances import locate
 from fared.rib.forwarding import ForwardingAddresses, Resolved
 from fared.rib.prefixes import PrefixTable
 from fared.rib.selection import Selection, choose, union
+from fared.ted.graph import anywhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,7 +114,7 @@ class PrefixSelector:
             if len(delta.nodes):
                 at = ((areas == area) & (self.distances.index >= 0)).nonzero()[0]
                 touched[at] = delta.nodes[self.distances.index[at]]
-        if True not in touched:
+        if not anywhere(touched):
             return np.empty(0, np.int64)
         return touched[self.selection.advertiser].nonzero()[0]
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fared.spf.plan import SpfPlan, SweepStep, build_plan
 from fared.spf.search import UNREACHABLE
 from fared.ted.change import ChangeKind
+from fared.ted.graph import anywhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _MOST_CUT = 100
 """The most edges to cut: ``_shifted`` counts them in eight bits."""
+_FEW_EDGES = 512
+"""Edges that are looked up one by one: so few take fewer steps, which count with cold caches."""
 
 
 class PlanDelta(msgspec.Struct, frozen=True):
@@ -97,7 +100,7 @@ def cut_plan(old: SpfPlan, graph: Graph, cut: Sequence[int]) -> tuple[SpfPlan, P
     unlike = (
         not graph.uniform_metric
         or graph.uniform_metric != before.uniform_metric
-        or True in before.network
+        or anywhere(before.network)
     )
     if len(cut) > _MOST_CUT or unlike:
         return None
@@ -179,7 +182,7 @@ def _goes(plan: SpfPlan, edge: int, depth: int) -> _Gone | None:
     low, high = step.low + first, step.low + last
     # Slots behind the lost ones would go as well.
     for later in plan.steps[depth + 1 :]:
-        if True in ((low <= later.source) & (later.source < high)):
+        if anywhere((low <= later.source) & (later.source < high)):
             return None
     return _Gone(depth, place, first, last, low, high)
 
@@ -257,7 +260,9 @@ def _moved(
 
 
 def _shifted(edges: NDArray[np.int64], cut: Sequence[int]) -> NDArray[np.int64]:
-    """Return edge numbers after the removal of the edges ``cut``."""
+    """Return edge numbers after the removal of the edges ``cut`` (ascending)."""
+    if len(edges) <= _FEW_EDGES:
+        return edges - np.array(cut, np.int64).searchsorted(edges)
     shift = np.zeros(len(edges), np.int8)
     for edge in cut:
         shift += (edges > edge).view(np.int8)

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fared.ted.assemble import assemble, refresh
-from fared.ted.change import ChangeKind, GraphDelta, change_of_adjacencies, change_of_links
+from fared.ted.change import (
+    ChangeKind,
+    GraphDelta,
+    change_of_adjacencies,
+    change_of_links,
+    lost_end,
+)
 from fared.ted.compare import same_role
 from fared.ted.graph_update import updated_graph
 from fared.ted.partners import Partners, Reshaped, without_links
@@ -39,10 +45,15 @@ class Ted:
     def __init__(self) -> None:
         self._rows: dict[NodeId, LinkRows] = {}
         self._store = LinkStore()
+        self._unstored: dict[NodeId, None] = {}
+        """Routers whose links are not in the store yet, which only a new graph reads."""
         self._graph: Graph | None = None
         self._partners: Partners | None = None
         self._collected: dict[NodeId, ChangeKind] = {}
         """How the links of routers differ from the graph: LOAD, CAPACITY or TOPOLOGY."""
+        self._lost: dict[NodeId, NodeId | None] = {}
+        """The neighbor to which one of those in TOPOLOGY has lost its link, None where links differ
+        in another way."""
         self._former: dict[NodeId, LinkRows] = {}
         """The rows in the graph of those in TOPOLOGY, where capacities are unknown."""
         self._version = 0
@@ -77,8 +88,10 @@ class Ted:
         if same_links(old, block):
             kind = self._write(rows, block)
             return kind if same_role(old, block) else max(kind, ChangeKind.PREFIX)
-        kind = max(change_of_links(self._rows, old, block), ChangeKind.CAPACITY)
+        lost = lost_end(old, block)
+        kind = max(change_of_links(self._rows, old, block, lost), ChangeKind.CAPACITY)
         renewed = self._insert(block)
+        self._lost[block.node] = None if block.node in self._lost else lost
         # Where a capacity is unknown, edges of the far ends may depend on it.
         if self._partners is not None:
             self._former.setdefault(block.node, rows)
@@ -95,7 +108,8 @@ class Ted:
         patch = rows.patch(block, changed)
         if patch.capacity or patch.available:
             kind = ChangeKind.CAPACITY if patch.capacity else ChangeKind.LOAD
-            self._store.patch(rows, dict.fromkeys(patch.capacity + patch.available))
+            if block.node not in self._unstored:
+                self._store.patch(rows, dict.fromkeys(patch.capacity + patch.available))
             self._collect(rows, kind)
         else:
             kind = ChangeKind.NONE
@@ -110,6 +124,7 @@ class Ted:
         """Remove a node."""
         if self._rows.pop(node, None) is None:
             return ChangeKind.NONE
+        self._unstored.pop(node, None)
         self._store.remove(node)
         self._graph = None
         return ChangeKind.LOSS
@@ -165,11 +180,19 @@ class Ted:
         kinds: list[ChangeKind] = []
         collected, self._collected = self._collected, {}
         if graph is not None:
-            reshaped = [node for node, kind in collected.items() if kind is ChangeKind.TOPOLOGY]
+            reshaped = {
+                node: self._lost[node]
+                for node, kind in collected.items()
+                if kind is ChangeKind.TOPOLOGY
+            }
             if reshaped:
                 graph, cut = self._reshaped(graph, reshaped)
         self._former.clear()
+        self._lost.clear()
         if graph is None:
+            for node in self._unstored:
+                self._store.put(self._rows[node])
+            self._unstored.clear()
             graph, self._partners = assemble(self._store.lay(), self._rows)
         else:
             kinds = [
@@ -187,7 +210,7 @@ class Ted:
         return graph
 
     def _reshaped(
-        self, graph: Graph, nodes: Sequence[NodeId]
+        self, graph: Graph, nodes: Mapping[NodeId, NodeId | None]
     ) -> tuple[Graph | None, tuple[int, ...] | None]:
         """Return the graph with other links of some routers, as ``updated_graph``."""
         if self._partners is None:
@@ -221,7 +244,11 @@ class Ted:
 
     def _insert(self, block: NodeBlock) -> LinkRows:
         rows = self._rows[block.node] = LinkRows.of(block)
-        self._store.put(rows)
+        if self._graph is None:
+            self._unstored.pop(block.node, None)
+            self._store.put(rows)
+        else:  # a lost link is urgent, and the present graph needs no store
+            self._unstored[block.node] = None
         self._collect(rows, ChangeKind.TOPOLOGY)
         return rows
 
@@ -229,7 +256,8 @@ class Ted:
         capacity, available = rows.renew(block)
         if not capacity and not available:
             return ChangeKind.NONE
-        self._store.write(rows)
+        if block.node not in self._unstored:
+            self._store.write(rows)
         kind = ChangeKind.CAPACITY if capacity else ChangeKind.LOAD
         self._collect(rows, kind)
         return kind

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fared.ted.graph import Graph, common, run_starts, same_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _FEW_PAIRS = 256
 _FEW_CUTS = 8
+_FEW_EDGES = 512
+"""Edges that are looked up one by one, in fewer steps."""
 
 
 class _Delta(msgspec.Struct):
@@ -50,10 +52,11 @@ class _Edge(NamedTuple):
 
 
 def updated_graph(
-    graph: Graph, changed: Collection[NodeId], routers: Mapping[NodeId, LinkRows]
+    graph: Graph, changed: Mapping[NodeId, NodeId | None], routers: Mapping[NodeId, LinkRows]
 ) -> tuple[Graph | None, tuple[int, ...] | None]:
     """Return the graph with the links of the ``changed`` routers as in ``routers``, and lost edges.
 
+    ``changed`` has the neighbor of each to which it only lost its link (``lost_end``), else None.
     Requires that the graph has the same routers and that all capacities are known. The graph is the
     same object if no edge changed, for example while only one end advertises a new link; it is None
     if it must be rebuilt, or if that is cheaper. The caller writes the capacities of changed
@@ -61,14 +64,18 @@ def updated_graph(
     differences.
     """
     delta = _Delta()
-    for node in changed:
+    for node, lost in changed.items():
         index, rows = graph.index(node), routers[node]
         # A new node renumbers all others; a network has other costs and capacities.
         if index is None or bool(graph.network[index]) != rows.block.network:
             return None, None
         if bool(graph.transit[index]) != rows.block.transit:
             delta.transit[index] = rows.block.transit
-        _compare(graph, index, routers, delta)
+        far = None if lost is None else graph.index(lost)
+        if far is None:
+            _compare(graph, index, routers, delta)
+        else:
+            _lose(graph, index, far, delta)
         if len(delta.removed) + len(delta.added) > _FEW_PAIRS:
             return None, None
     if delta.transit:
@@ -93,6 +100,12 @@ def _cut(graph: Graph, delta: _Delta) -> list[int]:
     """Return the edges to be removed, ascending."""
     ends = ((graph.edge(a, b), graph.edge(b, a)) for a, b in delta.removed)
     return sorted(edge for pair in ends for edge in pair if edge is not None)
+
+
+def _lose(graph: Graph, index: int, far: int, delta: _Delta) -> None:
+    """Add to ``delta`` that a router has lost its only link to another, and nothing else."""
+    if graph.edge(index, far) is not None:
+        delta.removed.add((min(index, far), max(index, far)))
 
 
 def _compare(graph: Graph, index: int, routers: Mapping[NodeId, LinkRows], delta: _Delta) -> None:
@@ -215,7 +228,12 @@ def without_edges(graph: Graph, cut: Sequence[int]) -> Graph:
 def _renumbered(
     edges: NDArray[np.int64], cut: Sequence[int], places: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Map old edge numbers to new ones."""
+    """Map old edge numbers to new ones; ``cut`` and ``places`` ascend."""
+    if len(edges) <= _FEW_EDGES:
+        shifted: NDArray[np.int64] = edges - np.array(cut, np.int64).searchsorted(edges)
+        if places:
+            shifted += np.array(places, np.int64).searchsorted(edges, "right")
+        return shifted
     if len(cut) + len(places) > _FEW_CUTS:
         shift = np.zeros(len(edges) + 1, np.int64)
         np.add.at(shift, np.array(places, np.int64), 1)

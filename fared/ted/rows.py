@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 import numpy as np
 
+from fared.ted.graph import anywhere
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -72,7 +74,7 @@ class LinkRows(msgspec.Struct, eq=False):
         order = np.arange(len(block.neighbors))
         ints = (block.neighbors, block.metrics, block.local_ids, block.remote_ids)
         floats = (block.capacities, block.availables)
-        if False in (ints[0][1:] > ints[0][:-1]):  # else they are sorted already
+        if anywhere(ints[0][1:] <= ints[0][:-1]):  # else they are sorted already
             order = np.lexsort((block.local_ids, block.metrics, block.neighbors))
             ints = (ints[0][order], ints[1][order], ints[2][order], ints[3][order])
             floats = (floats[0][order], floats[1][order])
@@ -164,7 +166,7 @@ def _set(
 
 
 def _known(values: NDArray[np.float64]) -> int:
-    return len(values) - int(np.add.reduce(np.isnan(values)))
+    return np.isnan(values).tobytes().count(0)
 
 
 def _renewed(

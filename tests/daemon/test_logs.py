@@ -60,6 +60,17 @@ def test_an_exception_is_text_that_the_log_can_show(capsys):
     assert "ValueError: bad" in json.loads(capsys.readouterr().err)["exception"]
 
 
+async def test_a_level_is_wanted_while_it_is_written_or_followed():
+    log = DaemonLog("info", "json")
+    assert (log.wants("debug"), log.wants("info")) == (False, True)
+    follower = log.feed.follow({"level": "debug"})
+    assert log.wants("debug")
+    log.feed.leave(follower)
+    assert not log.wants("debug")
+    log.configure("debug", "json")
+    assert log.wants("debug")
+
+
 async def test_followers_see_events_below_the_level_of_the_log(capsys):
     log = DaemonLog("info", "json")
     follower = log.feed.follow({"level": "debug"})

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.rib.solver import RouteSolver
-from fared.spf.patch import PlanDelta, advance
+from fared.spf.patch import _FEW_EDGES, PlanDelta, advance
 from fared.spf.plan import SpfPlan, build_plan
 from fared.ted.database import Ted
 from fared.weights.path_capacity import propagate
@@ -121,6 +121,24 @@ def test_a_lost_link_that_changes_no_distance_is_removed_in_place(name):
     ted.put(fabric.block(link.tail))
     delta = advance(plan, plan.root, ted.since(since.version))[1]
     assert (delta.spf_ran, delta.rebuilt, delta.moved) == (True, False, False)
+
+
+def test_links_lost_among_many_are_removed_as_among_few():
+    """Edges are renumbered in another way where a depth has more than ``_FEW_EDGES``."""
+    fabric, ted = three_stage(18, 31), Ted()
+    for node in fabric.names:
+        ted.put(fabric.block(node))
+    since = ted.since(0)
+    plan, _ = advance(None, since.graph.index(fabric.id("L1")), since)
+    assert max(map(len, plan.levels)) > _FEW_EDGES
+    for spine, leaf in (("S3", "L9"), ("S1", "L31"), ("S18", "L2")):
+        fabric.cut(spine, leaf)
+        for node in (spine, leaf):
+            ted.put(fabric.block(node))
+            since = ted.since(since.version)
+            plan, delta = advance(plan, plan.root, since)
+            assert not delta.rebuilt
+            same_paths(plan, build_plan(since.graph, plan.root))
 
 
 @pytest.mark.parametrize("name", FABRICS)

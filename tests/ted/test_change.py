@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fared.core.ids import NodeId, ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver
-from fared.ted.change import ChangeKind, change_of_prefix
+from fared.ted.change import ChangeKind, change_of_prefix, lost_end
 from fared.ted.database import Ted
 from fared.ted.model import LocalLink, NodeBlock, PathType, PrefixReachability
 
@@ -68,6 +68,23 @@ def test_the_first_end_of_a_link_that_fails_is_a_loss_and_the_second_is_not():
 def test_changes_that_one_router_decides_do_not_need_the_other_end(after, kind):
     """Metrics of links that count, overload, the E bit."""
     assert ted(block(1, 2), block(2, 1)).put(after) is kind
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "end"),
+    [
+        (block(1, 2, 3, 4), block(1, 2, 4), None),  # the ids of the last link differ, too
+        (block(1, 2, 3), block(1, 2), 3),
+        (block(1, 3), block(1), 3),
+        (block(1, 2, 3), block(1, 2, metric=20), None),
+        (block(1, 2, 2), block(1, 2), None),  # a parallel link is left
+        (block(1, 2, 3, 4), block(1, 2), None),
+        (block(1, 2), block(1, 2, 3), None),
+        (block(1, 2), block(1, 2), None),
+    ],
+)
+def test_the_far_end_of_the_one_link_that_a_router_lost(before, after, end):
+    assert lost_end(before, after) == end
 
 
 MANY = range(2, 102)
