@@ -143,6 +143,38 @@ def survive_failures(jobs: Jobs, name: str) -> None:
         assert await_paths(fabric, 60.0) is not None
 
 
+def lose_a_worker_and_take_it_back(jobs: Jobs, name: str, stop: Path) -> None:
+    """Kill the worker of L2, and start it again: the daemons do the rest."""
+    every, given = [0, 1, 2], {"stop": str(stop), "elements": 50_000}
+
+    def over(rank: int) -> list[list[int]]:
+        """The sets of ranks over which a worker got sums, as they followed each other."""
+        return [line["over"] for line in jobs.lines(name)[rank] if "over" in line]
+
+    def told() -> str:
+        return f"{jobs.shown('L1')}\n{jobs.told(name)}"
+
+    jobs.create(name, "--elastic")
+    workers = jobs.start(name, **given)
+    wait_for(lambda: all(over(rank) == [every] for rank in every), 20, told)
+    workers[1].kill()
+    wait_for(lambda: all([0, 2] in over(rank) for rank in (0, 2)), SHORT, told)
+    shown = jobs.job(name, "S2")
+    assert (shown["epoch"], shown["reason"]) == (2, "rank 1 is lost")
+    assert (shown["elastic"], shown["lost"]) == (True, [1])
+    text = jobs.fabric.node("L1").cli("show", "ina", "job", name)
+    assert "2 of 3 workers, without rank 1" in text, text
+    jobs.start_one(name, 1, **given)
+    wait_for(lambda: all(over(rank)[-1:] == [every] for rank in every), SHORT, told)
+    assert jobs.job(name)["reason"] == "rank 1 is back"
+    stop.touch()
+    wait_for(lambda: all("ranks" in lines[-1] for lines in jobs.lines(name)), 20, told)
+    results = [lines[-1] for lines in jobs.lines(name)][::2]
+    assert [one["sets"] for one in results] == [[every, [0, 2], every]] * 2
+    assert hardly_late(results), results
+    jobs.end(name)
+
+
 def _sent(jobs: Jobs, link: tuple[str, str]) -> int:
     near, far = link
     return jobs.fabric.view(near).counters()[far].sent_bytes

@@ -11,7 +11,7 @@ import yaml
 from fared.lab import topology
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
-from tests.lab.ina_jobs import SHORT, Jobs, same, survive_failures
+from tests.lab.ina_jobs import SHORT, Jobs, lose_a_worker_and_take_it_back, same, survive_failures
 from tests.lab.test_ina import small
 from tests.waiting import wait_for
 
@@ -42,3 +42,9 @@ def test_jobs_are_flooded_over_isis(jobs: Jobs):
 
 def test_links_that_fail_one_after_the_other_delay_sums_by_less_than_a_second(jobs: Jobs):
     survive_failures(jobs, "soak")
+
+
+def test_an_elastic_job_goes_on_without_a_killed_worker_and_takes_it_back(
+    jobs: Jobs, tmp_path: Path
+):
+    lose_a_worker_and_take_it_back(jobs, "elastic", tmp_path / "stop")

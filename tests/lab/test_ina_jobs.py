@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fared.lab.fabric import Fabric
 from fared.lab.waiting import await_paths
-from tests.lab.ina_jobs import SHORT, Jobs, hardly_late, same, survive_failures
+from tests.lab.ina_jobs import (
+    SHORT,
+    Jobs,
+    hardly_late,
+    lose_a_worker_and_take_it_back,
+    same,
+    survive_failures,
+)
 from tests.lab.test_ina import small
 from tests.waiting import wait_for
 
@@ -208,32 +215,11 @@ def test_a_killed_worker_is_named_in_other_racks(jobs: Jobs):
 def test_an_elastic_job_goes_on_without_a_killed_worker_and_takes_it_back(
     jobs: Jobs, tmp_path: Path
 ):
-    """The head is told by the router of the lost worker; nobody else does anything."""
-    stop, every = tmp_path / "stop", [0, 1, 2]
-    given = {"stop": str(stop), "elements": 50_000}
-    jobs.create("elastic", "--elastic")
-    workers = jobs.start("elastic", **given)
-    wait_for(lambda: all(over(jobs, rank) == [every] for rank in every), 20, told(jobs))
-    workers[1].kill()
-    wait_for(lambda: all([0, 2] in over(jobs, rank) for rank in (0, 2)), SHORT, told(jobs))
-    shown = jobs.job("elastic", "S2")
-    assert (shown["epoch"], shown["reason"]) == (2, "rank 1 is lost")
-    assert (shown["elastic"], shown["lost"]) == (True, [1])
-    text = jobs.fabric.node("L1").cli("show", "ina", "job", "elastic")
-    assert "2 of 3 workers, without rank 1" in text, text
+    lose_a_worker_and_take_it_back(jobs, "elastic", tmp_path / "stop")
     log = (jobs.fabric.node("L1").directory / "fared.log").read_text()
     events = [json.loads(line) for line in log.splitlines() if "ina-epoch" in line]
     (event,) = (one for one in events if one["job"] == "elastic" and one["epoch"] == 2)
     assert (event["workers"], event["lost"]) == (2, [1])
-    jobs.start_one("elastic", 1, **given)
-    wait_for(lambda: all(over(jobs, r)[-1:] == [every] for r in every), SHORT, told(jobs))
-    assert jobs.job("elastic")["reason"] == "rank 1 is back"
-    stop.touch()
-    wait_for(lambda: all("ranks" in lines[-1] for lines in jobs.lines("elastic")), 20, told(jobs))
-    results = [lines[-1] for lines in jobs.lines("elastic")]
-    assert [one["sets"] for one in results[::2]] == [[every, [0, 2], every]] * 2
-    assert hardly_late(results[::2]), results
-    jobs.end("elastic")
 
 
 def test_an_elastic_job_with_one_worker_left_ends_and_says_why(jobs: Jobs, tmp_path: Path):
@@ -241,16 +227,7 @@ def test_an_elastic_job_with_one_worker_left_ends_and_says_why(jobs: Jobs, tmp_p
     workers = jobs.start("alone", stop=str(tmp_path / "stop"), elements=5000)
     for worker in workers[1:]:
         worker.kill()
-    wait_for(lambda: "error" in jobs.lines("alone")[0][-1], SHORT, told(jobs, "alone"))
+    wait_for(lambda: "error" in jobs.lines("alone")[0][-1], SHORT, lambda: jobs.told("alone"))
     line = jobs.lines("alone")[0][-1]
     assert line["error"] == "JobEnded"
     assert "2 workers are needed" in line["text"]
-
-
-def over(jobs: Jobs, rank: int) -> list[list[int]]:
-    """The sets of ranks over which a worker got sums, as they followed each other."""
-    return [line["over"] for line in jobs.lines("elastic")[rank] if "over" in line]
-
-
-def told(jobs: Jobs, name: str = "elastic") -> Callable[[], str]:
-    return lambda: f"{jobs.shown('L1')}\n{jobs.told(name)}"
