@@ -14,7 +14,7 @@ from fared.rib.model import DISCARD, Route, RouteDelta
 from fared.ted.model import PathType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, MutableMapping
 
     from fared.core.ids import NodeId, Prefix
 
@@ -47,7 +47,7 @@ class Discards:
             self._ranges = ranges
             self._known = False
 
-    def lay(self, changed: RouteDelta, routes: dict[Prefix, Route]) -> None:
+    def lay(self, changed: RouteDelta, routes: MutableMapping[Prefix, Route]) -> None:
         """Update the discard routes in ``routes``, and add their changes to ``changed``.
 
         Both hold the routes as selected; ``changed`` has every route that changed.
@@ -78,7 +78,9 @@ class Discards:
             self._range_of[prefix] = found
             self._components[found] = self._components.get(found, 0) + 1
 
-    def _settle(self, prefix: Prefix, changed: RouteDelta, routes: dict[Prefix, Route]) -> None:
+    def _settle(
+        self, prefix: Prefix, changed: RouteDelta, routes: MutableMapping[Prefix, Route]
+    ) -> None:
         """Lay, keep or remove the discard route of a range; its change is put into ``changed``."""
         laid = self._laid.get(prefix)
         # The table holds our discard route, unless the solver has just replaced it.

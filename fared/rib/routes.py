@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fared.core.ids import NodeId, Prefix
+    from fared.core.ids import NodeId
     from fared.rib.area import AreaSolver
     from fared.rib.model import NextHopSet
     from fared.rib.prefixes import PrefixTable
@@ -82,8 +82,8 @@ class JoinedSets:
 
 def make_routes(
     numbers: NDArray[np.int64], selector: PrefixSelector, joined: JoinedSets
-) -> Iterator[tuple[Prefix, Route]]:
-    """Make the routes of these prefixes; a prefix without a route is skipped."""
+) -> Iterator[tuple[int, Route]]:
+    """Make the routes of these prefixes, by number; one without a route is skipped."""
     table, selection, distances = selector.table, selector.selection, selector.distances
     found = numbers[selection.advertiser[numbers] != NONE]
     rows = table.read(selection.row[found])
@@ -102,13 +102,12 @@ def make_routes(
         connected.tolist(),
         strict=True,
     ):
-        prefix = table.prefixes[number]
         if several and not local:
             egress = selection.egress[number]
             hops = joined.get(table, egress)
             if hops is not None:
                 at, nodes = _places(table, egress)
-                yield prefix, Route(total, _TYPES[kind], at, hops, nodes)
+                yield number, Route(total, _TYPES[kind], at, hops, nodes)
             continue
         route = shared.get((end, total, kind))
         if route is None:
@@ -118,7 +117,7 @@ def make_routes(
                 continue
             route = Route(total, _TYPES[kind], area, hops, (node,))
             shared[end, total, kind] = route
-        yield prefix, route
+        yield number, route
 
 
 def _places(table: PrefixTable, egress: EgressAdvertisers) -> tuple[int | None, tuple[NodeId, ...]]:

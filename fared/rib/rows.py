@@ -1,4 +1,4 @@
-"""What advertisements say: one row of arrays for each, 28 bytes, without an object of its own.
+"""What advertisements say: one row of arrays for each, 16 to 28 bytes, without an object.
 
 ``PrefixTable`` assigns the rows. The preference at distance 0 is one integer, from which path type,
 metric and distance to the AS boundary router are read again. Advertisements come by the thousand
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,6 +33,7 @@ _NOT_PREFERRED = 1 << 33
 _BELOW_TYPE = (1 << TYPE_SHIFT) - 1
 _BELOW_PREFERENCE = _NOT_PREFERRED - 1
 _UNLIMITED = float("inf")
+_T = TypeVar("_T", np.int32, np.float64)
 _TYPES: Mapping[int, PathType] = MappingProxyType({int(item): item for item in PathType})
 
 
@@ -69,26 +70,37 @@ class AdvertisementRows:
         self.number = array("i")
         """The prefix of each row, by its number."""
         self.advertiser = array("i")
-        self._asbr = array("i")
         self._key = array("q")
-        self._capacity = array("d")
+        self._asbr: array[int] | None = None
+        self._capacity: array[float] | None = None
+        """Of these two there is none before an advertisement has one: most have neither."""
 
     def __len__(self) -> int:
         return len(self.number)
 
     def write(self, again: Sequence[int], advertiser: int, new: Contents) -> None:
         """Write advertisements of one node: to rows that are used again, and then to new ones."""
+        if self._asbr is None and new.asbrs.count(NONE) < len(new.asbrs):
+            self._asbr = array("i", [NONE]) * len(self)
+        if self._capacity is None and new.capacities.count(_UNLIMITED) < len(new.capacities):
+            self._capacity = array("d", [_UNLIMITED]) * len(self)
         for row, number, asbr, key, capacity in zip(
             again, new.numbers, new.asbrs, new.keys, new.capacities, strict=False
         ):
-            self.number[row], self.advertiser[row], self._asbr[row] = number, advertiser, asbr
-            self._key[row], self._capacity[row] = key, capacity
+            self.number[row], self.advertiser[row], self._key[row] = number, advertiser, key
+            if self._asbr is not None:
+                self._asbr[row] = asbr
+            if self._capacity is not None:
+                self._capacity[row] = capacity
         written = len(again)
-        if written < len(new.numbers):
-            self.number.extend(new.numbers[written:])
-            self.advertiser.extend([advertiser] * (len(new.numbers) - written))
+        if written == len(new.numbers):
+            return
+        self.number.extend(new.numbers[written:])
+        self.advertiser.extend([advertiser] * (len(new.numbers) - written))
+        self._key.extend(new.keys[written:])
+        if self._asbr is not None:
             self._asbr.extend(new.asbrs[written:])
-            self._key.extend(new.keys[written:])
+        if self._capacity is not None:
             self._capacity.extend(new.capacities[written:])
 
     def free(self, row: int) -> None:
@@ -101,9 +113,9 @@ class AdvertisementRows:
         return CopiedRows(
             np.frombuffer(self.number, np.intc)[rows],
             np.frombuffer(self.advertiser, np.intc)[rows],
-            np.frombuffer(self._asbr, np.intc)[rows],
+            _taken(self._asbr, rows, NONE, np.intc),
             np.frombuffer(self._key, np.int64)[rows],
-            np.frombuffer(self._capacity, np.float64)[rows],
+            _taken(self._capacity, rows, np.inf, np.float64),
         )
 
     def path_type(self, row: int) -> PathType:
@@ -120,7 +132,8 @@ class AdvertisementRows:
             metric, distance = rest >> METRIC_SHIFT, rest & _BELOW_PREFERENCE
         elif kind is PathType.EXTERNAL_1:
             metric = rest & _BELOW_PREFERENCE
-        asbr, capacity = self._asbr[row], self._capacity[row]
+        asbr = NONE if self._asbr is None else self._asbr[row]
+        capacity = _UNLIMITED if self._capacity is None else self._capacity[row]
         return PrefixReachability(
             prefix,
             metric,
@@ -129,6 +142,16 @@ class AdvertisementRows:
             asbr=None if asbr == NONE else asbr_of(asbr),
             distance=distance,
         )
+
+
+def _taken(
+    values: array[Any] | None, rows: NDArray[np.integer], default: float, dtype: type[_T]
+) -> NDArray[_T]:
+    """The values of some rows."""
+    if values is None:
+        return np.full(len(rows), default, dtype)
+    found: NDArray[_T] = np.frombuffer(values, dtype)[rows]
+    return found
 
 
 def path_types(key: NDArray[np.int64]) -> NDArray[np.int64]:

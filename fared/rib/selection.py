@@ -66,7 +66,7 @@ class Selection(msgspec.Struct, eq=False):
     def take(self, numbers: NDArray[np.int64], choice: Choice, size: int) -> NDArray[np.int64]:
         """Set the choice for the prefixes ``numbers``, of ``size`` in total."""
         if size > len(self.key):
-            more = max(size, len(self.key) + (len(self.key) >> 3))
+            more = max(size, len(self.key) + (len(self.key) >> 5))
             self.key = _grown(self.key, more, NO_ROUTE)
             self.advertiser = _grown(self.advertiser, more, NONE)
             self.row = _grown(self.row, more, NONE)

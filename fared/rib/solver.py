@@ -27,6 +27,7 @@ from fared.rib.rows import NONE
 from fared.rib.selection import union
 from fared.rib.selector import Advertisements, PrefixSelector
 from fared.rib.settings import SolverSettings
+from fared.rib.solved import SolvedRoutes
 from fared.ted.change import ChangeKind
 from fared.ted.events import AdvertisedRoute
 from fared.weights.path_capacity import WeightMode
@@ -90,7 +91,7 @@ class RouteSolver:
         self._areas: dict[int, AreaSolver] = {}
         self._baseline = CapacitySolver(root, settings)
         self._selector = PrefixSelector(self._areas)
-        self._routes: dict[Prefix, Route] = {}
+        self._routes = SolvedRoutes(self._selector.table)
         self._joined = JoinedSets(self._areas, settings)
         self._advertised = AdvertisedRoutes(self._areas, self.egress)
         self._pending: dict[Prefix, None] | None = None
@@ -108,7 +109,7 @@ class RouteSolver:
     @property
     def routes(self) -> Mapping[Prefix, Route]:
         """The present best routes, connected and discarding ones included."""
-        return MappingProxyType(self._routes)
+        return self._routes
 
     def ted(self, area: int) -> Ted:
         """Return the database of one area. Raises KeyError for an unknown area."""
@@ -239,10 +240,12 @@ class RouteSolver:
         return self._baseline.nexthops(self.egress(prefix, route))
 
     def _replace_all(self) -> RouteDelta:
-        routes = dict(self._make_routes((self._selector.selection.advertiser != NONE).nonzero()[0]))
-        changed: RouteDelta = {**routes}
-        if before := self._routes:
-            changed = {at: route for at, route in routes.items() if before.get(at) != route}
+        served = (self._selector.selection.advertiser != NONE).nonzero()[0]
+        before, routes = self._routes, SolvedRoutes(self._selector.table)
+        routes.put(dict(self._make_routes(served)))
+        changed: RouteDelta = dict(routes.pairs())
+        if before:
+            changed = {at: route for at, route in routes.pairs() if before.get(at) != route}
             changed.update({prefix: None for prefix in before if prefix not in routes})
         self._routes = routes
         self._pending = None  # the advertised capacity may change even with an equal route
@@ -251,17 +254,17 @@ class RouteSolver:
     def _publish(self, numbers: NDArray[np.int64]) -> RouteDelta:
         if not len(numbers):
             return {}
-        changed: RouteDelta = dict(self._make_routes(numbers))
-        prefixes, routes = self._selector.table.prefixes, self._routes
-        routes.update((prefix, route) for prefix, route in changed.items() if route is not None)
-        if len(changed) < len(numbers):
+        made = dict(self._make_routes(numbers))
+        prefixes = self._selector.table.prefixes
+        self._routes.put(made)
+        changed: RouteDelta = {prefixes[number]: route for number, route in made.items()}
+        if len(made) < len(numbers):
             for number in numbers.tolist():
-                if prefixes[number] not in changed and prefixes[number] in routes:
-                    del routes[prefixes[number]]
+                if number not in made and self._routes.drop(number):
                     changed[prefixes[number]] = None
         return changed
 
-    def _make_routes(self, numbers: NDArray[np.int64]) -> Iterator[tuple[Prefix, Route]]:
+    def _make_routes(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, Route]]:
         return make_routes(numbers, self._selector, self._joined)
 
     def seen_from(self, root: NodeId, advertised: Advertisements) -> RouteSolver:

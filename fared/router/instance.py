@@ -94,7 +94,9 @@ class ProtocolInstance:
         if self.adapted:
             return self._programmed
         first, *others = [solver.routes for solver in self.solvers.values()]
-        return {**first, **others[0]} if others else first
+        if not others:
+            return first
+        return {prefix: route for known in (first, *others) for prefix, route in known.items()}
 
     def progress(self) -> AdjacencyProgress:
         """Interfaces without a neighbor, with one, and neighbors still forming."""
