@@ -44,6 +44,8 @@ SCOPES: dict[int, Scope] = {
 }
 OPAQUE_TYPES = (LsType.OPAQUE_LINK, LsType.OPAQUE_AREA, LsType.OPAQUE_AS)
 _GENERATION = 2048
+CURRENT, FLOODED_IN, WITHIN_MIN_LS_ARRIVAL, USED = 1, 2, 4, 8
+"""The bits of ``LsaEntry.marks``."""
 
 
 class LsaEntry:
@@ -51,45 +53,62 @@ class LsaEntry:
 
     ``unacknowledged``: the neighbors whose link state retransmission list holds this instance
     (``participants``); ``deferred``: those of them that it has not been sent to yet. Its place in
-    the order of retransmissions is ``wave``, in the order of ages ``due_second``. ``current``: it
-    has not been replaced or removed. ``flooded_in``: received from a neighbor.
-    ``within_min_ls_arrival``: it follows its predecessor so soon that neighbors may discard it (§13
-    (5)(a)). ``used``: the TED has the prefix that this LSA, or its predecessor, advertises
-    (``ted.used_prefixes``).
+    the order of retransmissions is ``wave``, in the order of ages ``due_second``. What is true of
+    it or not is a bit of ``marks`` each: there may be a hundred thousand.
     """
 
     __slots__ = (
         "base_age",
         "body",
-        "current",
         "deferred",
         "due_second",
-        "flooded_in",
         "installed_at",
         "key",
         "lsdb",
+        "marks",
         "raw",
         "unacknowledged",
-        "used",
         "wave",
-        "within_min_ls_arrival",
     )
 
-    def __init__(self, lsdb: Lsdb, key: LsaKey, raw: bytes, now: float) -> None:
+    def __init__(
+        self, lsdb: Lsdb, key: LsaKey, raw: bytes, now: float, marks: int = CURRENT
+    ) -> None:
         self.lsdb = lsdb
         self.raw = raw
         self.key = key
         self.base_age = min(int.from_bytes(raw[:2], "big"), MAX_AGE)
         self.installed_at = now
-        self.current = True
-        self.flooded_in = False
-        self.within_min_ls_arrival = False
-        self.used = False
+        self.marks = marks
         self.unacknowledged = 0
         self.deferred = 0
         self.wave: object | None = None
         self.due_second = 0
         self.body: LsaBody | None = None
+
+    @property
+    def current(self) -> bool:
+        """Whether it has not been replaced or removed."""
+        return self.marks & CURRENT != 0
+
+    @property
+    def flooded_in(self) -> bool:
+        """Whether it was received from a neighbor."""
+        return self.marks & FLOODED_IN != 0
+
+    @property
+    def within_min_ls_arrival(self) -> bool:
+        """Whether it follows its predecessor so soon that neighbors may discard it (§13 (5)(a))."""
+        return self.marks & WITHIN_MIN_LS_ARRIVAL != 0
+
+    @property
+    def used(self) -> bool:
+        """Whether the TED has the prefix that this LSA, or its predecessor, advertises."""
+        return self.marks & USED != 0
+
+    def mark(self, bit: int, *, on: bool) -> None:
+        """Set or clear one of the marks."""
+        self.marks = self.marks | bit if on else self.marks & ~bit
 
     @property
     def instance(self) -> bytes:

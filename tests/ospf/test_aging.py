@@ -4,7 +4,7 @@ import random
 
 from fared.core.timers import TimerQueue
 from fared.ospf.flooding.aging import Aging
-from fared.ospf.lsdb import LsaEntry, Lsdb, Scope
+from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope
 from tests.ospf.scripted import make_lsa
 
 
@@ -38,7 +38,7 @@ def test_lsas_are_due_within_the_second_after_their_deadline():
 def test_a_replaced_lsa_is_not_due():
     case = Case()
     old = case.armed(1, 5.0)
-    old.current = False
+    old.mark(CURRENT, on=False)
     case.aging.cancel(old)
     case.armed(1, 7.0)
     case.timers.fire(6.0)
@@ -57,7 +57,7 @@ def test_an_lsa_that_is_due_may_be_cancelled_and_armed_for_the_same_second_again
         if not again:
             again.append(case.armed(3, 5.0))
             case.aging.cancel(second)
-            second.current = False
+            second.mark(CURRENT, on=False)
 
     case.aging._due = fired
     case.timers.fire(5.0)
@@ -72,7 +72,7 @@ def test_however_many_are_cancelled_all_others_are_due_and_no_timer_stays():
     entries = [case.armed(number, dice.choice((10.0, 11.0))) for number in range(500)]
     cancelled = set(dice.sample(range(500), 400))
     for number in sorted(cancelled, key=lambda _: dice.random()):
-        entries[number].current = False
+        entries[number].mark(CURRENT, on=False)
         case.aging.cancel(entries[number])
     assert sum(len(second.entries) for second in case.aging._seconds.values()) <= 135
     case.timers.fire(11.0)
@@ -83,6 +83,6 @@ def test_however_many_are_cancelled_all_others_are_due_and_no_timer_stays():
 def test_cancelling_all_of_a_second_cancels_its_timer():
     case = Case()
     for entry in [case.armed(number, 10.0) for number in range(5)]:
-        entry.current = False
+        entry.mark(CURRENT, on=False)
         case.aging.cancel(entry)
     assert case.timers.next_deadline() is None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from fared.core.ids import AreaId
 from fared.ospf.database_summary import SummaryCache
 from fared.ospf.header_page import KnownPages
-from fared.ospf.lsdb import LsaEntry, Lsdb, Scope, compare
+from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb, Scope, compare
 from fared.ospf.packet.lsa import MAX_AGE, LsaKey, decode_header
 from tests.ospf.scripted import make_lsa
 
@@ -28,7 +28,7 @@ def install(lsdb: Lsdb, number: int, *, installed_at: float, **changes) -> LsaEn
     key = LsaKey(*lsa.header.key)
     old = lsdb.entries.get(key)
     if old is not None:
-        old.current = False
+        old.mark(CURRENT, on=False)
         if lsdb.described is not None:
             del lsdb.described[old.instance]
     entry = lsdb.entries[key] = LsaEntry(lsdb, key, lsa.raw, installed_at)

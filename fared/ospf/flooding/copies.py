@@ -12,7 +12,7 @@ from operator import attrgetter
 
 import msgspec
 
-from fared.ospf.lsdb import LsaEntry, Lsdb
+from fared.ospf.lsdb import CURRENT, LsaEntry, Lsdb
 from fared.ospf.packet.lsa import LSA_HEADER_SIZE, MAX_AGE_DIFF
 
 _KEPT = 64
@@ -65,7 +65,7 @@ class KnownUpdates:
             # §13.1: equal but for the age, they are the same instance if neither is old
             if (
                 entry is not None
-                and entry.current
+                and entry.marks & CURRENT
                 and entry.installed_at - entry.base_age >= least
                 and raw[:2] <= _OLD
             ):

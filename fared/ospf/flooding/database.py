@@ -11,7 +11,16 @@ import msgspec
 
 from fared.ospf.flooding.aging import Aging
 from fared.ospf.instance import Instance
-from fared.ospf.lsdb import LsaEntry, Lsdb, RecentInstances, Scope
+from fared.ospf.lsdb import (
+    CURRENT,
+    FLOODED_IN,
+    USED,
+    WITHIN_MIN_LS_ARRIVAL,
+    LsaEntry,
+    Lsdb,
+    RecentInstances,
+    Scope,
+)
 from fared.ospf.packet.body import LsaBody
 from fared.ospf.packet.lsa import (
     LS_REFRESH_TIME,
@@ -78,14 +87,16 @@ class Database:
         old = lsdb.entries.get(key)
         # The key of the old instance is kept, so that one object serves the dictionary and both.
         key = lsdb.shared(key) if old is None else old.key
-        entry = LsaEntry(lsdb, key, raw, instance.process.now)
-        entry.flooded_in = flooded_in
+        marks = CURRENT | FLOODED_IN if flooded_in else CURRENT
+        if old is not None:
+            marks |= old.marks & USED
+            if instance.process.now - old.installed_at < ARRIVAL_MARGIN:
+                marks |= WITHIN_MIN_LS_ARRIVAL
+        entry = LsaEntry(lsdb, key, raw, instance.process.now, marks)
         entry.body = body
         changed = True
         if old is not None:
             self._detach(old)
-            entry.used = old.used
-            entry.within_min_ls_arrival = instance.process.now - old.installed_at < ARRIVAL_MARGIN
             changed = _contents_differ(old, entry, instance.process.now)
             # Whoever watches decodes what has changed only: a refresh keeps the body.
             if body is None and not changed:
@@ -149,7 +160,7 @@ class Database:
         lsdb.version += 1
 
     def _detach(self, entry: LsaEntry) -> None:
-        entry.current = False
+        entry.mark(CURRENT, on=False)
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
         self._aging.cancel(entry)

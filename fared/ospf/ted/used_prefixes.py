@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fared.core.prefix_limit import PrefixLimit, known_first
 from fared.ospf.flooding.limits import routers_on_paths
+from fared.ospf.lsdb import USED
 from fared.ospf.packet.bodies import RouterLinkType, RouterLsa
 from fared.ospf.packet.lsa import LsaKey, LsType
 
@@ -64,7 +65,8 @@ class UsedPrefixes:
         source, originator, own = self._of(entry)
         listed = int(body is not None)
         used = self.limit.admit(source, originator, int(entry.used), listed, own=own)
-        entry.used = bool(used)
+        if used != entry.used:
+            entry.mark(USED, on=bool(used))
         return body if used else None
 
     def _of(self, entry: LsaEntry) -> tuple[_Source, int, bool]:
