@@ -2,8 +2,9 @@
 
 An entry stays in its fragment, so that a changed link causes one fragment to be generated and
 flooded (ISO 10589 §7.3.4, multiple LSPs). Entries of one circuit stay together for the same reason:
-a failed link removes its adjacency and its prefixes from one fragment. Each TLV keeps its own
-entries, so that sizes add up exactly.
+a failed link removes its adjacency and its prefixes from one fragment. Information of an
+application, which often changes just after a link, has fragments of its own: the throttle of an LSP
+that a link changed must not delay it. Each TLV keeps its own entries, so that sizes add up exactly.
 """
 
 from __future__ import annotations
@@ -65,17 +66,25 @@ class _Bin(msgspec.Struct):
 
 
 class _Fragment:
-    """The TLVs of one fragment and the room left in it."""
+    """The TLVs of one fragment and the room left in it; the ``first`` one has the header."""
 
-    __slots__ = ("bins", "free")
+    __slots__ = ("bins", "first", "free")
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, *, first: bool) -> None:
         self.bins: list[_Bin] = []
         self.free = room
+        self.first = first
+
+    def takes(self, kind: TlvKind) -> bool:
+        """Whether entries of a kind may be beside those that are here."""
+        informs = kind.family == GENINFO
+        if self.first:
+            return not informs
+        return not self.bins or (self.bins[0].kind.family == GENINFO) == informs
 
     def add(self, key: ItemKey, item: Item) -> bool:
-        """Add an entry to the first TLV with room, or to a new one; False: it is full."""
-        if item.size > self.free:
+        """Add an entry to the first TLV with room, or to a new one; False: it has no place."""
+        if item.size > self.free or not self.takes(item.kind):
             return False
         for known in self.bins:
             if known.kind == item.kind and item.size <= known.free:
@@ -274,7 +283,7 @@ class FragmentTable:
             for key in together:
                 if key in self._where:
                     self._take_out(key)
-            number = self._first_with(size)
+            number = self._first_with(size, self._items[together[0]].kind)
             left = [
                 key
                 for key in together
@@ -292,17 +301,18 @@ class FragmentTable:
                 return True
         return False
 
-    def _first_with(self, size: int) -> int | None:
-        """The first fragment with enough room."""
+    def _first_with(self, size: int, kind: TlvKind) -> int | None:
+        """The first fragment with enough room for entries of a kind."""
         for number in range(MAX_FRAGMENT + 1):
-            if self._fragment(number).free >= size:
+            fragment = self._fragment(number)
+            if fragment.free >= size and fragment.takes(kind):
                 return number
         return None
 
     def _fragment(self, number: int) -> _Fragment:
         if number not in self._fragments:
             room = self._room - (self._header_size if number == 0 else 0)
-            self._fragments[number] = _Fragment(room)
+            self._fragments[number] = _Fragment(room, first=number == 0)
         return self._fragments[number]
 
     def _put_in(self, key: ItemKey, item: Item, number: int) -> bool:
