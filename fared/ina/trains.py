@@ -18,7 +18,9 @@ from typing import Final
 
 Buffer = bytes | memoryview
 Address = tuple[str, int]
-Take = Callable[[Address, memoryview], None]
+Addresses = tuple[Address, ...]
+Take = Callable[[Address, memoryview, int], None]
+"""Gets the source of a train, its bytes, and those of each packet; the last may be shorter."""
 
 _MOST_TRAIN: Final = 28_000
 """Bytes of a train: three jumbo frames, nineteen of the usual size."""
@@ -43,7 +45,7 @@ class TrainSocket:
     def __init__(self, sock: socket.socket, counters: Counter[str]) -> None:
         self._sock, self._counters = sock, counters
         self._trains = True
-        self._queues: dict[Address, list[Packet]] = {}
+        self._queues: dict[Addresses, list[Packet]] = {}
         self._buffer = bytearray(_MOST_PACKET)
         self._view, self._buffers = memoryview(self._buffer), [self._buffer]
         with contextlib.suppress(OSError):
@@ -51,11 +53,14 @@ class TrainSocket:
 
     # -- sending ----------------------------------------------------------------------------------
 
-    def put(self, address: Address, size: int, *buffers: Buffer) -> None:
-        """Queue a packet of ``size`` bytes, until ``flush``; its buffers must not change."""
-        queue = self._queues.get(address)
+    def put(self, addresses: Addresses, size: int, *buffers: Buffer) -> None:
+        """Queue a packet of ``size`` bytes for each address; its buffers must not change.
+
+        It is sent by ``flush``.
+        """
+        queue = self._queues.get(addresses)
         if queue is None:
-            queue = self._queues[address] = []
+            queue = self._queues[addresses] = []
         queue.append((size, buffers))
 
     def flush(self) -> None:
@@ -63,12 +68,11 @@ class TrainSocket:
         if not self._queues:
             return
         queues, self._queues = self._queues, {}
-        for address, packets in queues.items():
-            if len(packets) == 1:
-                self._send_one(packets[0], address)
-                continue
-            for train in trains_of(packets):
-                self._send(train, address)
+        for addresses, packets in queues.items():
+            trains = [packets] if len(packets) == 1 else trains_of(packets)
+            for train in trains:
+                for address in addresses:
+                    self._send(train, address)
 
     def _send(self, train: Sequence[Packet], address: Address) -> None:
         if len(train) > 1 and self._trains:
@@ -101,19 +105,17 @@ class TrainSocket:
     # -- receiving --------------------------------------------------------------------------------
 
     def receive(self, take: Take, most: int) -> None:
-        """Call ``take`` for each packet that waits, of ``most`` trains; it is valid in the call."""
+        """Call ``take`` for ``most`` trains that wait, single packets too; valid in the call."""
         receive, buffers, view = self._sock.recvmsg_into, self._buffers, self._view
         for _ in range(most):
             try:
                 size, told, _, source = receive(buffers, _ROOM, socket.MSG_DONTWAIT)
             except OSError:  # none waits
                 return
-            if not told:
-                take(source, view[:size])
+            if not size:
+                self._counters["empty"] += 1
                 continue
-            (step,) = _STEP.unpack(told[0][2])
-            for at in range(0, size, step):
-                take(source, view[at : min(size, at + step)])
+            take(source, view[:size], _STEP.unpack(told[0][2])[0] if told else size)
 
 
 def trains_of(packets: Sequence[Packet]) -> list[list[Packet]]:

@@ -99,8 +99,8 @@ class RunningJob:
             self._send(data, address)
 
     def _send(self, data: Data, address: tuple[str, int]) -> None:
-        packet = bytes(data)  # the slot may be used again before packets are sent
-        self._trains.put(address, len(packet), packet)
+        packet = bytes(data)  # the slot may be used again before it is sent
+        self._trains.put((address,), len(packet), packet)
 
 
 class Jobs:

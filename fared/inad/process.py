@@ -176,10 +176,12 @@ class InaProcess:
 
     def _packets(self, _: int) -> None:
         self._now = self._clock()
-        self._trains.receive(self._packet, _AT_ONCE)
+        self._trains.receive(self._train, _AT_ONCE)
 
-    def _packet(self, source: tuple[str, int], data: memoryview) -> None:
-        self.jobs.receive(source, data, self._now)
+    def _train(self, source: tuple[str, int], train: memoryview, step: int) -> None:
+        receive, now = self.jobs.receive, self._now
+        for at in range(0, len(train), step):
+            receive(source, train[at : at + step], now)
 
     # -- workers --------------------------------------------------------------------------------
 

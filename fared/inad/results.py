@@ -36,15 +36,19 @@ class UnicastReplication:
 
     def __init__(self, trains: TrainSocket) -> None:
         self._trains = trains
+        self._last: tuple[BitString, Addresses, tuple[tuple[str, int], ...]] = (0, {}, ())
+        """Most results go to the same workers as the one before: their addresses."""
 
     def send(self, bits: BitString, data: Data, addresses: Addresses, way: BierWay | None) -> bool:
         """Queue a copy for each worker."""
         del way
-        packet = bytes(data)
-        for bfr_id in members(bits):
-            address = addresses.get(-bfr_id)
-            if address is not None:
-                self._trains.put(address, len(packet), packet)
+        last_bits, last_addresses, receivers = self._last
+        if bits != last_bits or addresses is not last_addresses:
+            found = (addresses.get(-bfr_id) for bfr_id in members(bits))
+            receivers = tuple(address for address in found if address is not None)
+            self._last = bits, addresses, receivers
+        packet = bytes(data)  # the slot may be used again before it is sent
+        self._trains.put(receivers, len(packet), packet)
         return False
 
 

@@ -59,8 +59,11 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 def arrived(sock: socket.socket) -> list[tuple[tuple[str, int], bytes]]:
     found: list[tuple[tuple[str, int], bytes]] = []
-    trains = TrainSocket(sock, Counter())
-    trains.receive(lambda source, data: found.append((source, bytes(data))), most=99)
+
+    def take(source: tuple[str, int], train: memoryview, step: int) -> None:
+        found.extend((source, bytes(train[at : at + step])) for at in range(0, len(train), step))
+
+    TrainSocket(sock, Counter()).receive(take, most=99)
     return found
 
 
@@ -72,7 +75,7 @@ def test_packets_arrive_whole_and_in_order_from_buffers_in_parts(pair):
     counters: Counter[str] = Counter()
     sender = TrainSocket(first, counters)
     for packet in PACKETS:
-        sender.put(second.getsockname(), len(packet), packet[:5], memoryview(packet)[5:])
+        sender.put((second.getsockname(),), len(packet), packet[:5], memoryview(packet)[5:])
     TrainSocket(second, Counter())  # takes trains whole from now on
     sender.flush()
     assert arrived(second) == [(first.getsockname(), packet) for packet in PACKETS]
@@ -85,7 +88,7 @@ def test_a_socket_that_takes_no_trains_gets_their_packets(pair):
     first, second = pair
     sender = TrainSocket(first, Counter())
     for packet in PACKETS:
-        sender.put(second.getsockname(), len(packet), packet)
+        sender.put((second.getsockname(),), len(packet), packet)
     sender.flush()
     second.setblocking(False)
     assert [second.recv(2000) for _ in PACKETS] == PACKETS
@@ -98,11 +101,32 @@ def test_where_trains_are_refused_packets_go_one_by_one_from_then_on(pair):
     sender = TrainSocket(refusing, counters)
     for _ in range(2):
         for packet in PACKETS:
-            sender.put(second.getsockname(), len(packet), packet)
+            sender.put((second.getsockname(),), len(packet), packet)
         sender.flush()
     assert [data for _, data in arrived(second)] == PACKETS * 2
     assert refusing.trains == 1
     assert not counters
+
+
+def test_an_empty_packet_is_counted(pair):
+    first, second = pair
+    counters: Counter[str] = Counter()
+    first.sendto(b"", second.getsockname())
+    first.sendto(b"some", second.getsockname())
+    found: list[bytes] = []
+    TrainSocket(second, counters).receive(lambda _, train, step: found.append(bytes(train)), 9)
+    assert (found, counters) == ([b"some"], {"empty": 1})
+
+
+def test_a_packet_for_several_addresses_goes_to_each(pair):
+    first, second = pair
+    with udp() as third:
+        sender = TrainSocket(third, Counter())
+        for packet in PACKETS:
+            sender.put((first.getsockname(), second.getsockname()), len(packet), packet)
+        sender.flush()
+        for sock in pair:
+            assert [data for _, data in arrived(sock)] == PACKETS
 
 
 @pytest.mark.parametrize(
@@ -112,6 +136,6 @@ def test_what_cannot_be_sent_is_counted(pair, error, counted):
     counters: Counter[str] = Counter()
     sender = TrainSocket(Refusing(pair[0], error, single=False), counters)
     for packet in PACKETS:
-        sender.put(("127.0.0.1", 9), len(packet), packet)
+        sender.put((("127.0.0.1", 9),), len(packet), packet)
     sender.flush()
     assert counters == {counted: len(PACKETS)}

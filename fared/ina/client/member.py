@@ -39,7 +39,7 @@ from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
 from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
-from fared.ina.trains import TrainSocket
+from fared.ina.trains import Addresses, TrainSocket
 
 _AT_ONCE = 64
 _BUFFER = 4 << 20
@@ -47,7 +47,7 @@ _TOLD_FOR = 2.0
 """Seconds for which it is believed for whom a router waits."""
 _LONGEST_WAIT = 1.0
 _TELL_EVERY = 1.0
-_KIND = 15
+_KIND, _LOST = 15, PacketKind.LOST
 
 
 class CallTakenBack(Exception):  # noqa: N818 - not an error: who catches it calls again
@@ -78,7 +78,8 @@ class WorkerMember:
         self._trains: TrainSocket | None = None
         self._by_bier: BierSockets | None = None
         self._senders: set[tuple[str, int]] = set()
-        self._endpoints: dict[Vertex, tuple[str, int]] = {}
+        self._parents: dict[Vertex, Addresses] = {}
+        """The routers to which packets go; none in an epoch without trees."""
         self._now = 0.0
         """When the packets that are processed were received."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -279,6 +280,7 @@ class WorkerMember:
         if machine is None or ring is None:
             return
         before, waiting = machine.next, ring.received()
+        self._now = now
         while waiting:
             machine.receive(waiting.popleft(), now)
         self._notify(before)
@@ -323,8 +325,9 @@ class WorkerMember:
         self._open_bier(job, bfr_id)
         self._job = job
         self._control.installed(job.setup.epoch)
-        self._endpoints = {vertex: endpoint.pair for vertex, endpoint in job.members.items()}
-        self._senders = {pair for vertex, pair in self._endpoints.items() if vertex >= 0}
+        routers = {vertex: member.pair for vertex, member in job.members.items() if vertex >= 0}
+        self._senders = set(routers.values())
+        self._parents = {vertex: (pair,) for vertex, pair in routers.items()}
         try:
             setup = job.setup if job.setup.trees else self._begin_ring(job, bfr_id)
         except OSError as error:
@@ -354,17 +357,23 @@ class WorkerMember:
         assert machine is not None
         assert self._trains is not None
         before, self._now = machine.next, time.monotonic()
-        self._trains.receive(self._packet, _AT_ONCE)
+        self._trains.receive(self._train, _AT_ONCE)
+        machine.pump(self._now)
         self._notify(before)
 
-    def _packet(self, source: tuple[str, int], data: memoryview) -> None:
-        assert self._machine is not None
+    def _train(self, source: tuple[str, int], train: memoryview, step: int) -> None:
         if source not in self._senders:
             self.counters["address"] += 1
-        elif data and data[0] & _KIND == PacketKind.LOST:
+            return
+        for at in range(0, len(train), step):
+            self._take_packet(train[at : at + step])
+
+    def _take_packet(self, data: memoryview) -> None:
+        assert self._machine is not None
+        if data[0] & _KIND == _LOST:
             self._lost(data)
         else:
-            self._machine.receive(data, self._now)
+            self._machine.take(data, self._now)
 
     def _flush(self) -> None:
         if self._trains is not None:
@@ -383,13 +392,14 @@ class WorkerMember:
         machine, sockets = self._machine, self._by_bier
         assert machine is not None
         assert sockets is not None
-        now, before = time.monotonic(), machine.next
+        before, self._now = machine.next, time.monotonic()
         for source, data in sockets.arrived():
             if source in self._senders:
                 self.counters["bier"] += 1
-                machine.receive(data, now)
+                machine.take(data, self._now)
             else:
                 self.counters["address"] += 1
+        machine.pump(self._now)
         self._notify(before)
 
     def _open_bier(self, job: JobEpoch, bfr_id: int) -> None:
@@ -413,17 +423,18 @@ class WorkerMember:
 
     def send(self, parent: Vertex, header: bytes, values: Values) -> None:
         """Send a packet; what cannot be sent is repeated."""
-        if not self.job.setup.trees:
+        address = self._parents.get(parent)
+        if address is None:
             assert self._ring is not None
             self._ring.put(header + values.tobytes(), time.monotonic())
             return
         assert self._trains is not None
-        self._trains.put(self._endpoints[parent], len(header) + values.nbytes, header, values.data)
+        self._trains.put(address, len(header) + values.nbytes, header, values.data)
 
     def result(self, chunk: int, values: Values, header: Header, *, again: bool) -> None:
         """Store the result of a chunk."""
         del header
-        self._heard_at = time.monotonic()
+        self._heard_at = self._now
         if not again and chunk in self._calls:  # a closing chunk has no values
             first, part = self._calls.pop(chunk)
             part.store(chunk - first, values)

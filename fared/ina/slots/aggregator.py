@@ -156,13 +156,14 @@ class Aggregator:
     def _fits(self, slot: Slot, header: Header, now: float) -> bool:
         """Whether the slot is of this sequence; a newer sequence empties it."""
         held = slot.header
-        if held is None or newer(header.sequence, held.sequence, 32):
+        if held is not None and held.sequence == header.sequence:
+            if (held.size, held.data_type, held.op) != (header.size, header.data_type, header.op):
+                self.counters["shape"] += 1
+                return False
+        elif held is None or newer(header.sequence, held.sequence, 32):
             slot.begin(header, now)
-        elif held.sequence != header.sequence:
+        else:
             self.counters["stale"] += 1  # everybody has that result
-            return False
-        elif (held.size, held.data_type, held.op) != (header.size, header.data_type, header.op):
-            self.counters["shape"] += 1
             return False
         return True
 

@@ -20,7 +20,7 @@ _MOST_KEPT = 2
 """Doublings that later packets keep."""
 
 
-class Outstanding(msgspec.Struct):
+class Outstanding(msgspec.Struct, gc=False):
     """A packet that waits for its result."""
 
     chunk: int
@@ -34,8 +34,7 @@ class TreeProgress:
     """The window of one tree; ``places`` are those of its chunks in a round."""
 
     def __init__(self, tree: TreeSetup, at: int, order: tuple[int, ...]) -> None:
-        self.setup = tree
-        self.window = tree.window
+        self.tree_id, self.window, self.parents = tree.tree_id, tree.window, tree.parents
         self.places = [place for place, chosen in enumerate(order) if chosen == at]
         self._round = len(order)
         self.next_sequence = 0
@@ -48,8 +47,7 @@ class TreeProgress:
         """How many packets are repeated when the timer expires."""
         self.heard_at = -math.inf
         """When the last result came."""
-        self.leads = False
-        """Whether its next chunk would be too far ahead of other trees'."""
+        self.measured_at = -math.inf
 
     def offset(self, sequence: int) -> int:
         """Return which chunk of the epoch a sequence is."""

@@ -266,8 +266,7 @@ class WorkerMachine:
         if chunk >= self.end or (behind >= 0 and behind not in tree.done):
             return False
         early = chunk == self.calls.closing and self.next < chunk
-        tree.leads = early or chunk >= self._first + self._lead
-        return not tree.leads
+        return not early and chunk < self._first + self._lead
 
     def deadline(self) -> float | None:
         """Return when to call ``tick``: at the latest when a packet is to be repeated."""
@@ -326,10 +325,10 @@ class WorkerMachine:
             given = self._inputs[entry.chunk] = part.made(entry.chunk - first)
         values, data_type, op, exponent, control = given
         header = self._headers.encode(
-            tree.setup.tree_id, sequence % _PLACE, values.nbytes, data_type << 4 | op, flags,
-            exponent, control,
+            tree.tree_id, sequence % _PLACE, values.nbytes, data_type << 4 | op, flags, exponent,
+            control,
         )  # fmt: skip
-        self._port.send(tree.setup.parents[self.vertex], header, values)
+        self._port.send(tree.parents[self.vertex], header, values)
 
     def _send_sync(self, flags: int) -> None:
         setup = self.setup
@@ -349,7 +348,15 @@ class WorkerMachine:
     # -- receiving ----------------------------------------------------------------------------
 
     def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
-        """Process a result or a nack. Nothing is raised: what is wrong is counted."""
+        """Process a packet, and send what is permitted then."""
+        self.take(data, now)
+        self.pump(now)
+
+    def take(self, data: bytes | bytearray | memoryview, now: float) -> None:
+        """Process a result or a nack; ``pump`` follows the last of those that came together.
+
+        Nothing is raised: what is wrong is counted.
+        """
         try:
             header = decode_header(data)
         except DecodeError as error:
@@ -427,19 +434,18 @@ class WorkerMachine:
         del tree.sent[header.sequence]
         tree.done.add(header.sequence)
         tree.size += header.size
-        tree.heard_at = now
         self._note_progress(tree, header.sequence, entry, now)
         again = entry.chunk < self.next or entry.chunk in self._results
         self._port.result(entry.chunk, values, header, again=again)
         self._advance(entry.chunk, again=again)
-        for other in self._trees:
-            if other is tree or other.leads:
-                self._pump(other, now)
 
     def _note_progress(
         self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float
     ) -> None:
-        if not entry.repeats:
+        tree.heard_at = now
+        if not entry.repeats and now > tree.measured_at:
+            # Results that came together tell the round trip once.
+            tree.measured_at = now
             self._round_trip.measured(now - entry.sent_at)
             tree.burst = LEAST_BURST
         if next(iter(tree.sent), sequence) >= sequence:
