@@ -102,6 +102,15 @@ def test_a_call_that_has_ended_anywhere_is_not_summed_again():
     assert behind
 
 
+def test_the_last_results_of_a_call_do_not_wait_for_others_while_its_closing_chunk_does():
+    job = ElasticJob([40], 1)
+    machine = job.callers[1].machine
+    assert job.run_for(1.0, until=lambda: machine.patience() > 0)
+    assert job.run_for(1.0, until=lambda: machine.lacking()[-1:] == [39])
+    assert machine.next < machine.calls.closing == 40
+    assert machine.patience() == 0
+
+
 # -- the checker: rules that are left out are missed ----------------------------------------------
 
 

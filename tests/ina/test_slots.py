@@ -170,6 +170,22 @@ def test_while_everything_is_late_a_few_packets_of_a_window_are_repeated():
     assert {tree.burst for m in virtual.workers.values() for tree in m._trees} == {LEAST_BURST}
 
 
+def test_results_wait_for_others_only_while_chunks_are_left_and_less_than_a_window_takes():
+    virtual = figure(window=4)
+    virtual.run_for(0.1)
+    machine = virtual.workers[1]
+    assert machine.patience() == 0
+    virtual.call(40)
+    virtual.run_for(0.02)
+    assert 0 < machine.next < 40
+    # A round trip takes 3 ms: to s1, to the root s5, and straight back.
+    assert machine.patience() == pytest.approx(0.003 / 6)
+    while machine.next < 36:
+        virtual.run_for(0.001)
+    assert not virtual.finished
+    assert machine.patience() == 0
+
+
 def test_a_lost_window_is_repeated_in_less_than_half_a_second():
     virtual = figure(window=16)
     virtual.run_for(0.1)

@@ -82,6 +82,8 @@ class WorkerMember:
         """The routers to which packets go; none in an epoch without trees."""
         self._now = 0.0
         """When the packets that are processed were received."""
+        self._patience = 0.0
+        """Seconds that the next ones may wait, to be processed together."""
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._tell_at = 0.0
         self._restarts = 0
@@ -241,6 +243,10 @@ class WorkerMember:
                 self._machine.tick(now)
             self._take_from_ring(now)
             self._flush()
+            patience = self._patience
+            self._patience = 0.0
+        if patience:
+            time.sleep(patience)
 
     def _tell(self, now: float) -> None:
         """Tell the router once a second how far this worker is."""
@@ -360,6 +366,7 @@ class WorkerMember:
         self._trains.receive(self._train, _AT_ONCE)
         machine.pump(self._now)
         self._notify(before)
+        self._patience = machine.patience()
 
     def _train(self, source: tuple[str, int], train: memoryview, step: int) -> None:
         if source not in self._senders:

@@ -15,6 +15,8 @@ FIRST_TIMEOUT = 0.05
 LEAST_BURST = 4
 """Packets of a tree that are repeated when the timer expires, and twice as many each further time,
 as in slow start (RFC 5681): on an overloaded machine everything is late, and little is lost."""
+_PARTS, _MOST_PATIENCE = 6, 0.005
+"""While links are busy, a round trip is the time in which they carry a window."""
 _MOST_DOUBLINGS = 8
 _MOST_KEPT = 2
 """Doublings that later packets keep."""
@@ -98,6 +100,10 @@ class RoundTrip:
         if now >= self._doubled_until:
             self._backoff = min(_MOST_KEPT, self._backoff + 1)
             self._doubled_until = now + self.timeout(0)
+
+    def patience(self) -> float:
+        """Return how long results may wait for others, so that windows still are never empty."""
+        return 0.0 if self._smoothed is None else min(_MOST_PATIENCE, self._smoothed / _PARTS)
 
     def timeout(self, repeats: int) -> float:
         """Return the time until a packet that was repeated so often is repeated again."""

@@ -274,6 +274,14 @@ class WorkerMachine:
             return self._syncing.due
         return None if self._due == math.inf else self._due
 
+    def patience(self) -> float:
+        """Return for how many seconds results may wait, to be processed with others.
+
+        Waking up takes as long as processing some packets. At the end of a call nothing waits.
+        """
+        left = len(self._unsent) - (self.calls.closing in self._unsent)
+        return self._round_trip.patience() if left and self._syncing is None else 0.0
+
     def _earliest(self) -> float:
         """Return when the first packet is to be repeated."""
         dues = [entry.due for tree in self._trees for entry in tree.sent.values()]
