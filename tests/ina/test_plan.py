@@ -2,6 +2,7 @@
 
 import math
 import random
+import time
 from itertools import islice, pairwise
 
 import numpy as np
@@ -350,3 +351,14 @@ def test_the_flow_is_that_of_networkx(seed):
     graph.add_edges_from((a, b, {"capacity": c}) for (a, b), c in links.items())
     assert max_flow(links, 0, 5) == pytest.approx(nx.maximum_flow_value(graph, 0, 5))
     assert max_flow(links, 0, 5, enough=1.0) <= 1.0
+
+
+def test_the_time_of_a_plan_grows_as_the_number_of_links():
+    """32 times as many links; with each router as a possible root it took 250 times as long."""
+
+    def seconds(spines: int, leaves: int) -> float:
+        network, job, begun = clos(spines, leaves), workers(leaves), time.thread_time()
+        assert plan_job(network, job).rate == spines
+        return time.thread_time() - begun
+
+    assert seconds(64, 512) < 100 * min(seconds(16, 64) for _ in range(5))

@@ -7,10 +7,13 @@ that takes milliseconds. The offline planner has the optimum (``fared.offline.in
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fared.ina.plan.model import (
     AggregationTree,
@@ -32,43 +35,59 @@ _PARTS = 64
 _MOST_TREES = 256
 
 
-class Remainder:
-    """What is left of each resource."""
+class _Needs(NamedTuple):
+    """What a tree uses at a rate of one byte/s: rows of resources, and the part of each."""
+
+    rows: NDArray[np.intp]
+    parts: NDArray[np.float64]
+
+
+class _Remainder:
+    """What is left of each resource that a tree uses; resources have rows in arrays."""
 
     def __init__(self, network: Capacities) -> None:
         self._network = network
-        self._left: dict[Resource, float] = {}
+        self._rows: dict[Resource, int] = {}
+        self._limits = self._left = np.zeros(0)
 
-    def left(self, resource: Resource) -> float:
-        """Return what is left of a resource; nothing if it is only rounding."""
-        limit = self._network.limit(resource)
-        left = self._left.get(resource, limit)
-        return left if math.isinf(limit) or left > _NOTHING * limit else 0.0
+    def needs(self, usage: Mapping[Resource, float]) -> _Needs:
+        """Return what a tree uses, by row."""
+        fresh = [resource for resource in usage if resource not in self._rows]
+        self._rows.update(zip(fresh, itertools.count(len(self._rows)), strict=False))
+        limits = np.array([self._network.limit(resource) for resource in fresh], np.float64)
+        self._limits = np.concatenate((self._limits, limits))
+        self._left = np.concatenate((self._left, limits))
+        rows = np.array([self._rows[resource] for resource in usage], np.intp)
+        return _Needs(rows, np.array(list(usage.values()), np.float64))
 
-    def rate(self, usage: Mapping[Resource, float]) -> float:
+    def rate(self, needs: _Needs) -> float:
         """Return the rate that a tree can have."""
-        return min(self.left(resource) / part for resource, part in usage.items())
+        return float((self._left[needs.rows] / needs.parts).min())
 
-    def take(self, usage: Mapping[Resource, float], rate: float) -> None:
+    def take(self, needs: _Needs, rate: float) -> None:
         """Use up what a tree needs at a rate."""
-        for resource, part in usage.items():
-            self._left[resource] = self.left(resource) - part * rate
+        limits = self._limits[needs.rows]
+        left = self._left[needs.rows] - needs.parts * rate
+        only_rounding = (left <= _NOTHING * limits) & np.isfinite(limits)
+        self._left[needs.rows] = np.where(only_rounding, 0.0, left)
 
     def network(self) -> Capacities:
         """Return the network with what is left of its links."""
-        links = {
-            (tail, head): self.left(Resource("link", tail, head))
-            for tail, head in self._network.links
-        }
+        links = dict(self._network.links)
+        for resource, left in zip(self._rows, self._left.tolist(), strict=True):
+            if resource.kind == "link":
+                links[resource.tail, resource.head] = left
         return Capacities(links, self._network.adders)
 
 
 class _Growing:
     """The trees of one job while it is planned."""
 
-    def __init__(self, network: Capacities, job: SummingJob) -> None:
+    def __init__(self, network: Capacities, job: SummingJob, remainder: _Remainder) -> None:
         self.job = job
-        self.candidates = [(tree, tree.usage(network)) for tree in shortest_trees(network, job)]
+        self.candidates = [
+            (tree, remainder.needs(tree.usage(network))) for tree in shortest_trees(network, job)
+        ]
         self.rates: dict[int, float] = {}
         self.relayed: list[RatedTree] = []
         self.at: int | None = None
@@ -104,8 +123,8 @@ def plan_jobs(
     whole = network
     for job in jobs:
         whole = job.attached(whole)
-    remainder = Remainder(whole)
-    growing = [_Growing(whole, job) for job in jobs]
+    remainder = _Remainder(whole)
+    growing = [_Growing(whole, job, remainder) for job in jobs]
     _grow(growing, remainder)
     if relays:
         for one in sorted(growing, key=lambda one: one.progress):
@@ -113,12 +132,12 @@ def plan_jobs(
     return [one.plan() for one in growing]
 
 
-def _grow(growing: list[_Growing], remainder: Remainder) -> None:
+def _grow(growing: list[_Growing], remainder: _Remainder) -> None:
     alone = len(growing) == 1
     steps = {
         id(one): math.inf
         if alone
-        else sum(remainder.rate(usage) for _, usage in one.candidates) / _PARTS
+        else sum(remainder.rate(needs) for _, needs in one.candidates) / _PARTS
         for one in growing
     }
     active = list(growing)
@@ -134,17 +153,17 @@ def _grow(growing: list[_Growing], remainder: Remainder) -> None:
         if at is None:
             active.remove(one)
             continue
-        usage = one.candidates[at][1]
-        rate = min(remainder.rate(usage), steps[id(one)] * one.job.weight)
-        remainder.take(usage, rate)
+        needs = one.candidates[at][1]
+        rate = min(remainder.rate(needs), steps[id(one)] * one.job.weight)
+        remainder.take(needs, rate)
         one.rates[at] = one.rates.get(at, 0.0) + rate
         one.at = at
 
 
-def _next_tree(one: _Growing, others: set[Vertex], remainder: Remainder) -> int | None:
+def _next_tree(one: _Growing, others: set[Vertex], remainder: _Remainder) -> int | None:
     if one.at is not None and remainder.rate(one.candidates[one.at][1]) > 0:
         return one.at
-    rates = [remainder.rate(usage) for _, usage in one.candidates]
+    rates = [remainder.rate(needs) for _, needs in one.candidates]
     able = [at for at, rate in enumerate(rates) if 0 < rate < math.inf]
     return max(
         able,
@@ -153,7 +172,7 @@ def _next_tree(one: _Growing, others: set[Vertex], remainder: Remainder) -> int 
     )
 
 
-def _add_relays(one: _Growing, network: Capacities, remainder: Remainder) -> None:
+def _add_relays(one: _Growing, network: Capacities, remainder: _Remainder) -> None:
     """Add the relay tree of the largest bottleneck, again and again.
 
     Trees whose results take the way of the streams come first: others need more links.
@@ -174,11 +193,11 @@ def _add_relays(one: _Growing, network: Capacities, remainder: Remainder) -> Non
             _next_hops(found.root, found.relays, leaves, roots),
             _next_hops(found.root, found.results, leaves, roots),
         )
-        usage = tree.usage(network)
-        rate = remainder.rate(usage)
+        needs = remainder.needs(tree.usage(network))
+        rate = remainder.rate(needs)
         if not 0 < rate < math.inf:
             return
-        remainder.take(usage, rate)
+        remainder.take(needs, rate)
         one.relayed.append(RatedTree(tree, rate, kind_of(one.job, tree)))
 
 

@@ -73,39 +73,56 @@ def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree
     spines of a PoD that has the whole job. Of several shortest paths a tree takes the widest.
     """
     neighbors = network.neighbors()
-    found: dict[Vertex, tuple[int, dict[Vertex, Vertex]]] = {}
-    for root in sorted(network.adders):
-        distance, hops = _widest_paths(network, neighbors, root)
-        if all(leaf in distance for leaf in job.leaves):
-            found[root] = max(distance[leaf] for leaf in job.leaves), hops
-    if not found:
-        return []
-    nearest = min(far for far, _ in found.values())
+    roots, far = _nearest_roots(network, job, neighbors)
     return [
-        tree_along(network, job, root, hops)
-        for root, (far, hops) in found.items()
-        if far == nearest
+        tree_along(network, job, root, _widest_paths(network, neighbors, root, far))
+        for root in roots
     ]
 
 
+def _nearest_roots(
+    network: Capacities, job: SummingJob, neighbors: Mapping[Vertex, list[Vertex]]
+) -> tuple[list[Vertex], int]:
+    """Return the routers that sum and reach all leaves in the fewest links, and how many these are.
+
+    Each round gives every router the leaves that its neighbors reach, as bits.
+    """
+    reached = {leaf: 1 << at for at, leaf in enumerate(job.leaves)}
+    wanted = (1 << len(reached)) - 1
+    for far in range(len(neighbors) + 1):
+        roots = [root for root in sorted(network.adders) if reached.get(root) == wanted]
+        if roots:
+            return roots, far
+        before, reached = reached, dict(reached)
+        for near, bits in before.items():
+            for other in neighbors.get(near, ()):
+                if other >= 0:
+                    reached[other] = reached.get(other, 0) | bits
+        if reached == before:
+            break
+    return [], 0
+
+
 def _widest_paths(
-    network: Capacities, neighbors: Mapping[Vertex, list[Vertex]], root: Vertex
-) -> tuple[dict[Vertex, int], dict[Vertex, Vertex]]:
-    """Return distance and next hop of all routers: breadth first, then the widest path."""
+    network: Capacities, neighbors: Mapping[Vertex, list[Vertex]], root: Vertex, far: int
+) -> dict[Vertex, Vertex]:
+    """Return the next hop of all routers within ``far`` links: breadth first, the widest path."""
     distance = {root: 0}
     width = {root: float("inf")}
     hops: dict[Vertex, Vertex] = {}
     queue = deque([root])
     while queue:
         near = queue.popleft()
-        for far in neighbors.get(near, ()):
-            if far < 0:
+        if distance[near] == far:
+            break
+        for beyond in neighbors.get(near, ()):
+            if beyond < 0:
                 continue
-            if far not in distance:
-                distance[far] = distance[near] + 1
-                width[far] = 0.0
-                queue.append(far)
-            through = min(width[near], network.width(far, near))
-            if distance[far] == distance[near] + 1 and through > width[far]:
-                width[far], hops[far] = through, near
-    return distance, hops
+            if beyond not in distance:
+                distance[beyond] = distance[near] + 1
+                width[beyond] = 0.0
+                queue.append(beyond)
+            through = min(width[near], network.width(beyond, near))
+            if distance[beyond] == distance[near] + 1 and through > width[beyond]:
+                width[beyond], hops[beyond] = through, near
+    return hops
