@@ -5,6 +5,9 @@
 - a topology change triggers the RFC 8405 back-off; a loss is never delayed by more than
 ``LOSS_GAP`` after the run before it;
 - a link that only one end lists waits ``OTHER_END`` for the LSA or LSP of the other end;
+- a lost link that the other end has dropped before waits for nothing: a run comes ``DROPPED_GAP``
+after the one before it, so that the network of the link is withdrawn before border routers
+advertise that it has become farther;
 - a change of capacity needs no SPF and runs at once, at most every ``CAPACITY_GAP``;
 - a change of load alone waits for the next step of the weights (``adapting``);
 - the capacities advertised with prefixes of other areas and levels, which move with load there,
@@ -25,6 +28,8 @@ LOSS_GAP = 0.01
 CAPACITY_GAP = 0.01
 OTHER_END = 0.2
 """Seconds for which the LSA of one end of a link waits for that of the other."""
+DROPPED_GAP = 0.02
+"""Below the flood delay, after which the LSA of the second end of a lost link arrives."""
 
 
 class Schedule:
@@ -53,6 +58,8 @@ class Schedule:
             # No path changes yet: INITIAL_SPF_DELAY is kept for the LSA or LSP of the other end.
             case ChangeKind.ONE_WAY:
                 self._no_later(now + OTHER_END)
+            case ChangeKind.DROPPED:
+                self._no_later(max(now, self._last_run + DROPPED_GAP))
             case ChangeKind.ADVERTISED:
                 self._advertised.event(now)
             # Without SPF, RFC 8405 does not apply.

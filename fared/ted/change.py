@@ -49,10 +49,12 @@ class ChangeKind(enum.IntEnum):
     PREFIX = 4
     """Prefixes, or the role of a router: routes, but no path between routers."""
     ONE_WAY = 5
-    """A link that its other end does not list: no path, but possibly prefixes."""
-    TOPOLOGY = 6
+    """A link that its other end does not list yet: no path, but possibly prefixes."""
+    DROPPED = 6
+    """A lost link that its other end has dropped before: no path, but the network of the link."""
+    TOPOLOGY = 7
     """Links or their metrics: paths."""
-    LOSS = 7
+    LOSS = 8
     """A path, or the route to a prefix behind a router, is gone or longer: traffic may be lost."""
 
 
@@ -81,10 +83,11 @@ def change_of_links(
     ends = _ends(before, after) if lost is None else {lost}
     if not ends:
         return ChangeKind.NONE if same_role(old, new) else ChangeKind.PREFIX
+    fewer = len(after[0]) < len(before[0])
     # RFC 2328 §16.1 (2)(b), ISO 10589 §7.2.8.2: the graph has no link that one end lists
     if same_role(old, new) and not any(_lists(routers, end, new.node) for end in ends):
-        return ChangeKind.ONE_WAY
-    return ChangeKind.LOSS if len(after[0]) < len(before[0]) else ChangeKind.TOPOLOGY
+        return ChangeKind.DROPPED if fewer else ChangeKind.ONE_WAY
+    return ChangeKind.LOSS if fewer else ChangeKind.TOPOLOGY
 
 
 def lost_end(old: NodeBlock, new: NodeBlock) -> NodeId | None:

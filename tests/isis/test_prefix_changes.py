@@ -289,7 +289,7 @@ def test_a_lost_link_takes_its_network_along_and_is_no_loss_of_its_own():
     follower.feed(BOTH, IsReachability((IsNeighbor(7 << 8, 10),)), network)
     lost = follower.feed(BOTH, IsReachability(()))
     assert [type(update) for update in lost] == [TedUpdated, TedUpdated]
-    assert kinds(follower.said)[-2:] == [ChangeKind.ONE_WAY, ChangeKind.ONE_WAY]
+    assert kinds(follower.said)[-2:] == [ChangeKind.DROPPED, ChangeKind.DROPPED]
 
 
 @pytest.mark.parametrize("held", [10, 250])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fared.core.backoff import BackoffSettings
-from fared.router.schedule import CAPACITY_GAP, LOSS_GAP, OTHER_END, Schedule
+from fared.router.schedule import CAPACITY_GAP, DROPPED_GAP, LOSS_GAP, OTHER_END, Schedule
 from fared.ted.change import ChangeKind
 
 STORM = 1.0
@@ -47,6 +47,22 @@ def test_a_change_at_one_end_of_a_link_waits_for_the_other_end() -> None:
     assert schedule.next_deadline() == pytest.approx(5.0 + OTHER_END)
     schedule.request(ChangeKind.TOPOLOGY, 5.01)  # the other end, say
     assert schedule.due(5.01)
+
+
+def test_a_link_lost_at_the_other_end_too_is_due_soon_and_uses_no_back_off() -> None:
+    schedule = Schedule(BackoffSettings())
+    schedule.request(ChangeKind.LOSS, 5.0)
+    assert schedule.due(5.0)
+    schedule.ran(5.0)
+    schedule.request(ChangeKind.DROPPED, 5.001)
+    assert schedule.next_deadline() == pytest.approx(5.0 + DROPPED_GAP)
+    assert schedule.due(5.0 + DROPPED_GAP)
+    schedule.ran(5.0 + DROPPED_GAP)
+    schedule.request(ChangeKind.DROPPED, 6.0)
+    assert schedule.due(6.0)
+    schedule.ran(6.0)
+    schedule.request(ChangeKind.LOSS, 6.0)
+    assert schedule.next_deadline() == pytest.approx(6.0 + LOSS_GAP)
 
 
 def test_capacities_run_at_once_and_then_keep_their_distance() -> None:

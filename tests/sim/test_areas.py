@@ -266,6 +266,22 @@ def test_a_link_lost_in_another_area_is_avoided_at_once_and_its_network_withdraw
     assert area_invariants.same_area_databases(fabric) == []
 
 
+def test_the_network_of_a_lost_link_is_withdrawn_without_being_called_farther_before():
+    """Border routers learn of its second end before they advertise what the first one changed."""
+    fabric = started(2)
+    subnet = fabric.network.find_port("p2.S1", "p2.L1").link().ipv4()[0].address & ~1
+    spines = [f"p2.S{number}" for number in range(1, 5)]
+    before = [told(fabric, spine, 0).get(subnet) for spine in spines]
+    cut(fabric, "p2.S1", "p2.L1")
+    seen = [set() for _ in spines]
+    for _ in range(60):
+        fabric.network.run_for(0.01)
+        for spine, metrics in zip(spines, seen, strict=True):
+            metrics.add(told(fabric, spine, 0).get(subnet))
+    assert None not in before
+    assert seen == [{metric, None} for metric in before]
+
+
 def test_a_capacity_change_below_the_threshold_is_not_flooded_into_other_areas():
     fabric = started(2)
     far = fabric.network.nodes["p1.L1"].running.instances["ospf"].engine

@@ -52,7 +52,7 @@ def test_the_second_end_does():
 def test_the_first_end_of_a_link_that_fails_is_a_loss_and_the_second_is_not():
     known = ted(block(1, 2), block(2, 1))
     assert known.put(block(1)) is ChangeKind.LOSS
-    assert known.put(block(2)) is ChangeKind.ONE_WAY
+    assert known.put(block(2)) is ChangeKind.DROPPED
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,8 @@ def test_of_many_links_those_that_differ_decide(gone, costlier, listing, back):
     differ = gone | costlier
     expected = ChangeKind.TOPOLOGY if back or not gone else ChangeKind.LOSS
     if not differ & listing:
-        expected = ChangeKind.ONE_WAY if differ else ChangeKind.NONE
+        one_way = ChangeKind.ONE_WAY if back or not gone else ChangeKind.DROPPED
+        expected = one_way if differ else ChangeKind.NONE
     known = ted(before, *(block(end, 1) for end in listing))
     assert known.put(after) is expected
 
@@ -140,12 +141,12 @@ def test_a_prefix_withdrawn_or_farther_away_is_a_loss(before, after, kind):
 
 
 def test_the_network_withdrawn_with_a_lost_link_is_not_a_further_loss():
-    """The other end has advertised the loss before: this LSA is not urgent, as without prefixes."""
+    """The other end has advertised the loss before: no back-off is used up for the network."""
     solver = RouteSolver(NodeId(9), SolverSettings())
     for known in (block(1, 2, prefixes=(PREFIX,)), block(2, 1, prefixes=(PREFIX,))):
         solver.put_block(0, known.node, known)
     assert solver.put_block(0, NodeId(1), block(1)) is ChangeKind.LOSS
-    assert solver.put_block(0, NodeId(2), block(2)) is ChangeKind.ONE_WAY
+    assert solver.put_block(0, NodeId(2), block(2)) is ChangeKind.DROPPED
 
 
 def test_routers_come_and_go():

@@ -161,7 +161,7 @@ def test_the_second_end_to_lose_a_link_leaves_the_graph_as_it_is(capacity):
     tail, head = whole.index(fabric.id("S1")), whole.index(fabric.id("L2"))
     lost = {whole.edge(tail, head), whole.edge(head, tail)}
     assert set(ted.since(before).cut) == lost
-    assert ted.put(fabric.block("L2")) is ChangeKind.ONE_WAY
+    assert ted.put(fabric.block("L2")) is ChangeKind.DROPPED
     assert ted.graph() is without
     assert ted.since(known).kind is ChangeKind.NONE
     fabric.limit("L2", "S2", 100)
