@@ -158,9 +158,11 @@ class DatabaseLimit(Generic[Item]):
         """For how many more entries of another router, at most ``wanted``, there is room now."""
         settings, entries = self._settings(), len(self._database)
         most = settings.most
+        left = settings.of_originator - self._database.originators[originator]
+        if wanted <= left and entries + wanted < most * _WARN_AT:  # as nearly always
+            return wanted
         if entries + wanted > most and originator in self._paths_now():
             most = int(most * _PATHS_UP_TO)
-        left = settings.of_originator - self._database.originators[originator]
         found = max(0, min(wanted, most - entries, left))
         if entries + found >= settings.most * _WARN_AT and self.state is Fullness.ROOM:
             self._enter(Fullness.WARNING)

@@ -36,8 +36,10 @@ class _Used:
     def add(self, originator: int, more: int) -> None:
         """Use so many more prefixes of an originator from now on, or fewer."""
         self._total += more
-        self.originators[originator] += more
-        if not self.originators[originator]:
+        count = self.originators[originator] + more
+        if count:
+            self.originators[originator] = count
+        else:
             del self.originators[originator]
 
 

@@ -330,16 +330,18 @@ class OspfEngine:
     def _lsa_changed(self, entry: LsaEntry) -> None:
         """Update the TED, the budget, and the externals of other AS boundary routers."""
         self._ted.lsa_changed(entry)
+        if entry.key.ls_type == LsType.AS_EXTERNAL:
+            self._helper.lsa_changed(entry)
+            gone = entry.is_maxage(self._process.now)
+            self._external.lsa_changed(entry, None if gone else entry.body)
+            entry.body = None  # both have what they need; externals are too many to keep twice
+            return
         self._originator.lsa_changed(entry)
         for interface in self._derated.lsa_changed(entry):
             self._share_changed(interface)
         self._flooding.dynamic.lsa_changed(entry)
         self._helper.lsa_changed(entry)
         self._restarter.lsa_changed(entry)
-        if entry.key.ls_type == LsType.AS_EXTERNAL:
-            gone = entry.is_maxage(self._process.now)
-            self._external.lsa_changed(entry, None if gone else entry.body)
-            entry.body = None  # both have what they need; externals are too many to keep twice
 
     def _share_changed(self, interface: Interface) -> None:
         """The neighbor derates a link, or no longer."""

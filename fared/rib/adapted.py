@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from fared.rib.model import Route
+from fared.rib.model import DISCARD, Route
 from fared.rib.set_builder import SolvedHops
 from fared.weights.adaptation import ExponentialSmoother, VectorState
 from fared.weights.quantise import quantise_rows
@@ -96,7 +96,8 @@ class AdaptedRoutes:
         """
         joined: dict[_Key, None] = {}
         for prefix, route in changed.items():
-            before = self._key_of(prefix, self._programmed.get(prefix)) if self._joined else None
+            known = self._programmed.get(prefix) if self._joined else None
+            before = None if known is None else self._key_of(prefix, known)
             key = self._key(prefix, route)
             if key != before:
                 self._leave(prefix, before)
@@ -144,6 +145,8 @@ class AdaptedRoutes:
         Prefixes with an advertised capacity of their own have a vector of their own. None: routes
         that are connected or discard have no vector.
         """
+        if not self._solver.several(prefix):
+            return _plain_key(route)
         if route is None or route.nexthops is None or route.discard:
             return None
         egress = self._solver.egress(prefix, route)
@@ -223,6 +226,14 @@ class AdaptedRoutes:
         """Return the vectors with the same egress node, or all those with several."""
         places = key[0]
         return self._by_node.setdefault(places[0], {}) if len(places) == 1 else self._toward_several
+
+    def _weighed(self, prefix: Prefix, route: Route) -> Route:
+        """Return the route to program for one of the solver."""
+        vector = self._vector_of(prefix, route)
+        if vector is None or route.nexthops is vector.programmed:
+            return route
+        hops = vector.programmed
+        return Route(route.metric, route.path_type, route.area, hops, route.destinations)
 
     # Targets of vectors
 
@@ -309,18 +320,19 @@ class AdaptedRoutes:
     def _publish(self, prefixes: Iterable[Prefix]) -> RouteDelta:
         """Make the routes of these prefixes; return those that changed."""
         changed: RouteDelta = {}
-        made: dict[tuple[int, int], Route] = {}
+        made: dict[tuple[int, _Key | None], Route] = {}
+        solved, programmed, keys = self._solver.routes, self._programmed, self._keys
         for prefix in prefixes:
-            route, before = self._solver.routes.get(prefix), self._programmed.get(prefix)
-            if route is None:
+            found, before = solved.get(prefix), programmed.get(prefix)
+            if found is None:
                 if before is not None:
                     changed[prefix] = None
                 continue
-            vector = self._vector_of(prefix, route)
-            if vector is not None and route.nexthops is not vector.programmed:
-                # Prefixes that share a route of the solver and a vector share this one, too.
-                at = id(route), vector.row
-                route = made.get(at) or made.setdefault(at, _with_hops(route, vector.programmed))
+            # Prefixes that share a route of the solver and a vector share this one, too.
+            at = id(found), keys.get(prefix)
+            route = made.get(at)
+            if route is None:
+                route = made[at] = self._weighed(prefix, found)
             if before is None or before.nexthops is not route.nexthops or before != route:
                 changed[prefix] = route
         return changed
@@ -328,19 +340,18 @@ class AdaptedRoutes:
 
 def _plain_key(route: Route | None) -> _Key | None:
     """Return the key of a route to a single node of an area; None: it has no vector, or another."""
-    if route is None or route.nexthops is None or route.discard:
+    hops = None if route is None else route.nexthops
+    if route is None or hops is None or hops is DISCARD:
         return None
-    area = 0 if route.area is None else route.area
-    return (tuple([(area, node) for node in route.destinations]), None)
+    area, nodes = 0 if route.area is None else route.area, route.destinations
+    if len(nodes) == 1:
+        return (((area, nodes[0]),), None)
+    return (tuple([(area, node) for node in nodes]), None)
 
 
 def _equal(solved: NextHopSet, made: NextHopSet) -> bool:
     (members, _, weights), (ours, _, quantised) = _arrays(solved), _arrays(made)
     return members.keys == ours.keys and np.array_equal(weights, quantised)
-
-
-def _with_hops(route: Route, hops: NextHopSet | None) -> Route:
-    return Route(route.metric, route.path_type, route.area, hops, route.destinations)
 
 
 def _arrays(hops: NextHopSet) -> tuple[Members, NDArray[np.float64], NDArray[np.int64]]:

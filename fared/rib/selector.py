@@ -147,6 +147,10 @@ class PrefixSelector:
                 found.setdefault(at, []).append(item)
         return {at: tuple(items) for at, items in found.items()}
 
+    def several(self, prefix: Prefix) -> bool:
+        """Whether ``egress`` is more than the node that the route tells."""
+        return self.table.number(prefix) in self.selection.egress
+
     def egress(self, prefix: Prefix, route: Route) -> Egress:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""
         egress = self.selection.egress.get(self.table.number(prefix))

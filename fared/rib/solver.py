@@ -306,6 +306,10 @@ class RouteSolver:
         """Return the egress nodes of a route, and the capacity each advertises for the prefix."""
         return self._selector.egress(prefix, route)
 
+    def several(self, prefix: Prefix) -> bool:
+        """Whether a prefix has several egress nodes, or one that advertises a capacity for it."""
+        return self._selector.several(prefix)
+
     def _areas_of(self, prefix: Prefix, route: Route) -> Iterator[int]:
         return (area for area, _, _ in self.egress(prefix, route))
 

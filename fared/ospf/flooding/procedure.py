@@ -34,7 +34,6 @@ from fared.ospf.packet.lsa import (
     MAX_AGE_DIFF,
     MAX_SEQUENCE_NUMBER,
     Lsa,
-    LsaHeader,
     LsaKey,
     LsType,
     decode_header,
@@ -212,22 +211,22 @@ class Flooding:
         # §13 (5): no database copy, or a less recent one (§13.1)
         order = 1 if entry is None else compare(header, entry.header(self._process.now))
         if order > 0:
-            if not self._has_room(neighbor, lsdb, header, entry):
+            if not self._has_room(neighbor, lsdb, key, raw, entry):
                 self._ignore(neighbor, lsdb, raw)
             else:
-                self._accept(neighbor, lsdb, entry, Lsa(header, raw))
+                self._accept(neighbor, lsdb, key, entry, Lsa(header, raw))
             return True
         assert entry is not None
         return self._decline(neighbor, entry, raw, order)
 
     def _has_room(
-        self, neighbor: Neighbor, lsdb: Lsdb, header: LsaHeader, entry: LsaEntry | None
+        self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, raw: bytes, entry: LsaEntry | None
     ) -> bool:
         """Whether the database has room for an LSA; ``entry`` is its former instance."""
-        key, more = header.key, header.length - (0 if entry is None else len(entry.raw))
+        more = len(raw) - (0 if entry is None else len(entry.raw))
         admitted = entry is not None or self.limits.admits(lsdb, key, neighbor)
         fits = admitted and self.limits.fits(lsdb, key, neighbor, more)
-        return fits or self._is_self_originated(header)
+        return fits or self._is_self_originated(key)
 
     def _ignore(self, neighbor: Neighbor, lsdb: Lsdb, raw: bytes) -> None:
         """Acknowledge an LSA for which there is no room, so that it is not retransmitted."""
@@ -236,7 +235,9 @@ class Flooding:
         neighbor.outstanding.pop(name_of(raw), None)
         acknowledge(neighbor, raw)
 
-    def _accept(self, neighbor: Neighbor, lsdb: Lsdb, entry: LsaEntry | None, lsa: Lsa) -> None:
+    def _accept(
+        self, neighbor: Neighbor, lsdb: Lsdb, key: LsaKey, entry: LsaEntry | None, lsa: Lsa
+    ) -> None:
         """RFC 2328 §13 (5): there is no database copy, or it is less recent."""
         # §13 (5)(a): MinLSArrival, for a database copy received by flooding
         arrival = self._instance.settings.min_ls_arrival
@@ -247,7 +248,6 @@ class Flooding:
         ):
             self._process.counters.lsdb["too-soon"] += 1
             return
-        key = lsa.header.key
         try:
             body = _routing_body(lsa)
         except DecodeError:
@@ -259,7 +259,7 @@ class Flooding:
         if not back:
             acknowledge(neighbor, lsa.raw)
         # §13 (5)(f)
-        if self._is_self_originated(lsa.header):
+        if self._is_self_originated(key):
             self._self_originated_received(installed)
 
     def _decline(self, neighbor: Neighbor, entry: LsaEntry, raw: bytes, order: int) -> bool:
@@ -307,12 +307,12 @@ class Flooding:
         # (7)(b); table 19: a direct acknowledgment, unless the duplicate is an implied one
         acknowledge_directly(neighbor, headers)
 
-    def _is_self_originated(self, header: LsaHeader) -> bool:
+    def _is_self_originated(self, key: LsaKey) -> bool:
         """RFC 2328 §13.4: from our router id, or a network LSA with one of our addresses as id."""
-        if header.advertising_router == self._instance.router_id:
+        if key.advertising_router == self._instance.router_id:
             return True
-        return header.ls_type == LsType.NETWORK and any(
-            address.address == header.link_state_id
+        return key.ls_type == LsType.NETWORK and any(
+            address.address == key.link_state_id
             for interface in self._instance.interfaces.values()
             for address in interface.link.ipv4()
         )

@@ -18,7 +18,7 @@ from fared.core.timers import Timer
 from fared.ospf.auth.signature import overhead
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface, InterfaceState, Neighbor
-from fared.ospf.lsdb import LsaEntry
+from fared.ospf.lsdb import CURRENT, LsaEntry
 from fared.ospf.outgoing import InterfaceTx
 from fared.ospf.packet.codec import PACKET_HEADER_SIZE, encode_packet
 from fared.ospf.packet.lls import B_BIT
@@ -231,7 +231,7 @@ class Transmitter:
         self, interface: Interface, entries: Iterable[LsaEntry], destination: int
     ) -> None:
         # Instances replaced while they were queued are not sent.
-        chosen = tuple(entry for entry in entries if entry.current)
+        chosen = tuple(entry for entry in entries if entry.marks & CURRENT)
         if not chosen:
             return
         space = body_space(interface)

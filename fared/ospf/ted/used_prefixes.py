@@ -60,12 +60,12 @@ class UsedPrefixes:
 
     def beyond(self, entry: LsaEntry, body: LsaBody | None) -> LsaBody | None:
         """Return the body of an LSA with a prefix beyond the area, None if that is not used."""
-        if entry.key.ls_type not in _LIMITED:
+        before, listed = int(entry.used), int(body is not None)
+        if listed == before or entry.key.ls_type not in _LIMITED:
             return body
         source, originator, own = self._of(entry)
-        listed = int(body is not None)
-        used = self.limit.admit(source, originator, int(entry.used), listed, own=own)
-        if used != entry.used:
+        used = self.limit.admit(source, originator, before, listed, own=own)
+        if used != before:
             entry.mark(USED, on=bool(used))
         return body if used else None
 
