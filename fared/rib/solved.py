@@ -39,11 +39,11 @@ class SolvedRoutes(MutableMapping[Prefix, Route]):
 
     def items(self) -> ItemsView[Prefix, Route]:
         """All prefixes with their routes, in the order of their numbers."""
-        return _Items(self)
+        return _RouteItems(self)
 
     def values(self) -> ValuesView[Route]:
         """All routes, in the same order."""
-        return _Values(self)
+        return _RouteValues(self)
 
     def pairs(self) -> Iterator[tuple[Prefix, Route]]:
         """Iterate over ``items``."""
@@ -102,7 +102,7 @@ class SolvedRoutes(MutableMapping[Prefix, Route]):
         return self._others.pop(self._table.prefixes[number], None) is not None
 
 
-class _Values(ValuesView[Route]):
+class _RouteValues(ValuesView[Route]):
     """A view that does not look up each prefix."""
 
     def __init__(self, routes: SolvedRoutes) -> None:
@@ -113,8 +113,8 @@ class _Values(ValuesView[Route]):
         return (route for _, route in self._routes.pairs())
 
 
-class _Items(ItemsView[Prefix, Route]):
-    """As ``_Values``."""
+class _RouteItems(ItemsView[Prefix, Route]):
+    """As ``_RouteValues``."""
 
     def __init__(self, routes: SolvedRoutes) -> None:
         super().__init__(routes)
