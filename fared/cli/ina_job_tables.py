@@ -80,6 +80,7 @@ def _job(job: Json, out: Console) -> None:
             ("Rate", f"{_rate(job['planned'] or None)} planned, {_rate(job['seen'])} seen"),
             ("Waits for", _waits(job["waits_for"])),
             *_elastic(job),
+            *([("Share", f"{job['share']:g}")] if job["share"] != 1 else []),
             *_local(job["here"]),
         ],
     )

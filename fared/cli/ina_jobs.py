@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from fared.cli.session import Session, output_options
@@ -27,15 +29,13 @@ def jobs(session: Session) -> None:
 @click.option("--mtu", type=int, help="Of the path (default: the least of this router's links).")
 @click.option("--bier", is_flag=True, help="Results by BIER; each worker needs a BFR-id.")
 @click.option("--elastic", is_flag=True, help="Go on without workers that are lost.")
+@click.option("--share", type=float, default=1.0, help="Part of links that several jobs use (1).")
 @output_options
 @click.pass_obj
-def create(
-    session: Session, *, name: str, workers: str, mtu: int | None, bier: bool, elastic: bool
-) -> None:
+def create(session: Session, /, *, workers: str, **given: Any) -> None:  # noqa: ANN401 - of click
     """Create the job NAME at this router, which has its first worker."""
     listed = [word.strip() for word in workers.split(",")]
-    given = {"name": name, "workers": listed, "mtu": mtu, "bier": bier, "elastic": elastic}
-    session.show_answer("ina-create", args=given)
+    session.show_answer("ina-create", args={"workers": listed, **given})
 
 
 @ina.command()

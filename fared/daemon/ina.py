@@ -230,11 +230,13 @@ class InaService:
         *,
         bier: bool = False,
         elastic: bool = False,
+        share: float = 1.0,
     ) -> JobEpoch:
         """Begin a job of these hosts, by address; with ``bier`` results go by BIER.
 
         An ``elastic`` one goes on without workers that are lost. ``mtu`` None: the least one of
-        this router's links. Raises ManagerError.
+        this router's links. ``share``: its part of links that other jobs use, too. Raises
+        ManagerError.
         """
         self._consider()
         routing = self._runner.router.multicast.bier if bier else None
@@ -245,7 +247,7 @@ class InaService:
         used = [link.mtu for link in self._links() if link.up and not link.loopback]
         payload = largest_payload(mtu or min(used, default=_USUAL_MTU), length)
         places = [WorkerPlace(address, leaf_of(self._solvers(), address)) for address in workers]
-        new = NewJob(name, places, payload, _WINDOW, way, elastic)
+        new = NewJob(name, places, payload, _WINDOW, way, elastic, share)
         job = self.manager.create(new, self._loop.time())
         self._apply()
         return job

@@ -46,6 +46,7 @@ def aggregation(service: InaService, command: str, args: Json) -> Mapping[str, A
                 _mtu(args),
                 bier=args.get("bier") is True,
                 elastic=args.get("elastic") is True,
+                share=_share(args),
             )
         elif command == "ina-delete":
             service.delete(_name(args))
@@ -54,6 +55,13 @@ def aggregation(service: InaService, command: str, args: Json) -> Mapping[str, A
     except ManagerError as error:
         raise CommandError("bad-argument", str(error)) from error
     return document(service)
+
+
+def _share(args: Json) -> float:
+    share = args.get("share", 1.0)
+    if isinstance(share, bool) or not isinstance(share, int | float):
+        raise CommandError("bad-argument", f"a share of {share!r}: a number")
+    return float(share)
 
 
 def document(service: InaService, *, explain: bool = True) -> InaJobs:
@@ -131,6 +139,7 @@ class _AggregationReport:
             "payload": self._setup.payload,
             "elastic": self._setup.elastic,
             "lost": self._job.lost_ranks,
+            "share": self._advert.share,
             "planned": sum(tree["planned"] or 0.0 for tree in trees),
             "seen": sum(rates) if rates else None,
             "waits_for": self._ranks_of(waits),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
+from fared.ina.control import planning
 from fared.ina.control.advert import (
     SumCapability,
     decode_capability,
@@ -21,6 +22,7 @@ from fared.ina.control.hops import hops_of, shapes_of
 from fared.ina.control.manager import JobManager
 from fared.ina.control.membership import WorkerReport, decode_report
 from fared.ina.control.network import JobNetwork
+from fared.ina.plan.planner import plan_jobs
 from fared.ina.slots.setup import TreeSetup
 from tests.ina.fabrics import both, clos, leaf
 
@@ -89,10 +91,12 @@ class Flooded:
             self.now += 0.01
         self.now = end
 
-    def create(self, name: str = "job", *, elastic: bool = False) -> None:
-        places = [WorkerPlace(f"10.0.{at}.2", node) for at, node in enumerate(self.leaves, 1)]
-        new = NewJob(name, places, 1408, 8, elastic=elastic)
-        self.managers[LEAVES[0]].create(new, self.now)
+    def create(self, name: str = "job", leaves: tuple[int, ...] = (), **given: object) -> None:
+        """Create a job with a worker at each of some leaves, by default all."""
+        numbers = leaves or range(1, len(self.leaves) + 1)
+        places = [WorkerPlace(f"10.0.{at}.2", NodeId(leaf(at))) for at in numbers]
+        new = NewJob(name, places, 1408, 8, **given)
+        self.managers[places[0].leaf].create(new, self.now)
         self.exchange()
 
     def report(self, number: int, **told: tuple[int, ...]) -> None:
@@ -365,6 +369,103 @@ def test_a_leaf_that_is_cut_off_makes_no_ring(net):
         manager.network_changed(JobNetwork(links, frozenset(net.alive - {LEAVES[2]})), net.now)
     net.exchange()
     assert (net.job()[1].setup.epoch, len(net.job()[1].setup.trees)) == (1, 2)
+
+
+# -- several jobs -----------------------------------------------------------------------------
+
+
+def weights_of(net: Flooded, node: NodeId = SPINES[0]) -> dict[str, dict[int, int]]:
+    """The weight of each tree of each job, by root."""
+    return {
+        advert.job.name: {tree.root: tree.weight for tree in advert.job.setup.trees}
+        for _, advert in net.managers[node].jobs.values()
+    }
+
+
+def test_jobs_with_different_heads_share_links_and_get_all_back():
+    net = Flooded(leaves=4)
+    net.create("first", (1, 2, 3))
+    net.create("second", (2, 3, 4))
+    net.run(5)
+    found = weights_of(net)
+    assert [len(roots) for roots in found.values()] == [1, 1]
+    assert not found["first"].keys() & found["second"].keys()
+    epochs = {advert.job.setup.epoch for _, advert in net.managers[1].jobs.values()}
+    net.run(60)
+    assert {a.job.setup.epoch for _, a in net.managers[1].jobs.values()} == epochs, "both stay"
+    job_id = next(i for i, (_, a) in net.managers[1].jobs.items() if a.job.name == "first")
+    rate = net.managers[LEAVES[0]].reasons(job_id).trees[0].rate
+    assert (rate, len(net.managers[LEAVES[0]].reasons(job_id).trees)) == (1.0, 1)
+    (other,) = net.managers[1].reasons(job_id).others
+    assert "with which this job shares links" in other.reason
+    net.managers[LEAVES[1]].delete("second", net.now)
+    net.exchange()
+    net.run(5)
+    assert weights_of(net) == {"first": {1: 1, 2: 1}}
+
+
+def test_a_job_with_three_times_the_share_gets_three_times_the_rate():
+    net = Flooded(leaves=4)
+    net.create("large", share=3.0)
+    net.create("small")
+    net.run(5)
+    jobs = {a.job.name: (i, a) for i, (_, a) in net.managers[1].jobs.items()}
+    rates = {
+        name: sum(tree.rate for tree in net.managers[LEAVES[2]].reasons(job_id).trees)
+        for name, (job_id, _) in jobs.items()
+    }
+    assert rates == {"large": pytest.approx(1.5, rel=0.05), "small": pytest.approx(0.5, rel=0.05)}
+    assert len(weights_of(net)["large"]) == 2, "a part of the other spine, too"
+
+
+def test_jobs_at_different_leaves_do_not_meet():
+    net = Flooded(leaves=4)
+    net.create("first", (1, 2))
+    net.create("second", (3, 4))
+    net.run(5)
+    assert weights_of(net) == {"first": {1: 1, 2: 1}, "second": {1: 1, 2: 1}}
+
+
+def test_jobs_of_three_heads_come_to_rest_whatever_the_memory_of_routers():
+    """What a job can use depends on the trees of others, which depend on it."""
+    for memory in (30_000, 60_000, 100_000):
+        net = Flooded(leaves=4, memory=memory)
+        for name, leaves in (("a", (1, 2, 3)), ("b", (2, 3, 4)), ("c", (3, 1, 4))):
+            net.create(name, leaves)
+        net.run(20)
+        before = weights_of(net), [a.job.setup.epoch for _, a in net.managers[1].jobs.values()]
+        net.run(60)
+        after = weights_of(net), [a.job.setup.epoch for _, a in net.managers[1].jobs.values()]
+        assert before == after, memory
+
+
+def test_a_plan_is_made_once_while_jobs_and_links_are_the_same(monkeypatch):
+    made = []
+
+    def counted(network, jobs):
+        made.append(len(jobs))
+        return plan_jobs(network, jobs)
+
+    monkeypatch.setattr(planning, "plan_jobs", counted)
+    net = Flooded(leaves=4)
+    net.create("first")
+    net.create("second")
+    net.run(10)
+    count = len(made)
+    for _ in range(10):
+        net.begin_process(LEAVES[0], 1)  # fared-ina answers once a second
+        net.run(1.0)
+    assert len(made) == count
+    net.changes = both(1, 2, 0.5)
+    net.route()
+    assert len(made) == count + 1
+
+
+def test_a_share_that_is_none_is_refused():
+    net = Flooded(leaves=4)
+    for share in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ManagerError, match="share"):
+            net.create("x", share=share)
 
 
 # -- elastic jobs -----------------------------------------------------------------------------

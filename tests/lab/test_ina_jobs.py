@@ -202,6 +202,29 @@ def test_weights_follow_a_changed_rate(jobs: Jobs):
     jobs.end("rates")
 
 
+def test_two_jobs_have_a_spine_each_and_one_has_both_when_the_other_ends(jobs: Jobs):
+    jobs.create("first")
+    jobs.create("second")
+
+    def roots(name: str) -> set[str]:
+        return {tree["root"] for tree in jobs.job(name, "S1")["trees"]}
+
+    wait_for(
+        lambda: len(roots("first") | roots("second")) == len(roots("first")) * 2 == 2,
+        SHORT,
+        lambda: str(jobs.shown("S1")),
+    )
+    for name in ("first", "second"):
+        jobs.start(name, calls=20)
+    for name in ("first", "second"):
+        assert same(jobs.results(name))
+    assert jobs.job("second")["planned"] == pytest.approx(100e6 / 8)
+    assert "sums for second" in jobs.fabric.node("L1").cli("show", "ina", "job", "first")
+    jobs.fabric.node("L1").cli("ina", "delete", "second")
+    wait_for(lambda: len(roots("first")) == 2, SHORT, lambda: str(jobs.shown("S1")))
+    jobs.end("first")
+
+
 def test_a_killed_worker_is_named_in_other_racks(jobs: Jobs):
     jobs.create("killed")
     workers = jobs.start("killed", calls=10**6)

@@ -121,7 +121,7 @@ class InaJob(TypedDict):
     """A job. ``reason``: why its epoch began. ``waits_for``: ranks that routers wait for, as known.
 
     ``repeated``: packets that workers of this router sent again. ``lost``: ranks without which an
-    ``elastic`` job goes on.
+    ``elastic`` job goes on. ``share``: its part of links that several jobs use.
     """
 
     name: str
@@ -133,6 +133,7 @@ class InaJob(TypedDict):
     payload: int
     elastic: bool
     lost: list[int]
+    share: float
     planned: float
     seen: float | None
     waits_for: list[int]

@@ -6,6 +6,7 @@ does not know its version, ignores it.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from typing import Final
@@ -41,7 +42,8 @@ class SumCapability(msgspec.Struct, frozen=True):
 class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     """A job as its head floods it. ``leaves`` has the router of each worker, by BFR-id.
 
-    Lost workers of an elastic job are among them.
+    Lost workers of an elastic job are among them. ``share`` is the job's part of links that several
+    use.
     """
 
     job: JobEpoch
@@ -49,6 +51,7 @@ class JobAdvert(msgspec.Struct, frozen=True, array_like=True):
     payload: int
     window: int
     ended: bool = False
+    share: float = 1.0
 
     @property
     def key(self) -> int:
@@ -90,6 +93,8 @@ def decode_job(value: bytes) -> JobAdvert:
         advert.job.checked()
     except (zlib.error, msgspec.MsgspecError, SetupError, RecursionError) as error:
         raise DecodeError("tlv", 1, f"job of aggregation: {error}") from error
+    if not 0 < advert.share < math.inf:
+        raise DecodeError("tlv", 1, f"job of aggregation: a share of {advert.share}")
     if set(advert.leaves) != {*advert.job.setup.workers, *advert.job.lost}:
         raise DecodeError("tlv", 1, "job of aggregation: workers without a router")
     return advert

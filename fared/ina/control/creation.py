@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Container, Sequence
 
 import msgspec
@@ -30,7 +31,7 @@ class NewJob(msgspec.Struct, frozen=True):
     """A job to be created. ``payload``: bytes of values in a packet, ``window``: in packets.
 
     Results go by ``bier``; None: a copy for each worker. An ``elastic`` job goes on without workers
-    that are lost.
+    that are lost. Where jobs share links, rates are in proportion to ``share``.
     """
 
     name: str
@@ -39,6 +40,7 @@ class NewJob(msgspec.Struct, frozen=True):
     window: int
     bier: BierWay | None = None
     elastic: bool = False
+    share: float = 1.0
 
     def check(self, node: NodeId, names: Container[str], able: Collection[NodeId]) -> None:
         """Raise ManagerError if ``node`` cannot lead it; ``able`` are the routers that sum."""
@@ -46,6 +48,8 @@ class NewJob(msgspec.Struct, frozen=True):
             raise ManagerError(f"job {self.name} exists")
         if not 2 <= len(self.places) <= LENGTHS[-1]:
             raise ManagerError(f"{len(self.places)} workers: 2 to {LENGTHS[-1]}")
+        if not 0 < self.share < math.inf:
+            raise ManagerError(f"a share of {self.share:g}: more than 0")
         first = self.places[0].leaf
         if first != node:
             raise ManagerError(f"create it at {format_node(first)}, the router of the first worker")
@@ -66,7 +70,7 @@ class NewJob(msgspec.Struct, frozen=True):
         )
         leaves = {bfr_id: int(place.leaf) for bfr_id, place in enumerate(self.places, 1)}
         job = JobEpoch(self.name, setup, members, bier=self.bier)
-        return JobAdvert(job, leaves, self.payload, self.window)
+        return JobAdvert(job, leaves, self.payload, self.window, share=self.share)
 
     def _ports(self, known: JobAdverts) -> list[int]:
         """Return a port of each worker that no other worker of its host has."""

@@ -18,7 +18,7 @@ from fared.ina.control.adverts import JobAdverts, epoch_of
 from fared.ina.control.errors import ManagerError
 from fared.ina.control.hops import Shape, hops_of, shapes_of
 from fared.ina.control.network import JobNetwork
-from fared.ina.control.planning import able_routers, plan_trees, setup_of_plan
+from fared.ina.control.planning import JobPlanner, able_routers, setup_of_plan
 from fared.ina.messages import MemberAddress
 from fared.ina.plan.model import Capacities, Direction, TreePlan, Vertex
 from fared.ina.slots.setup import JobSetup, SetupError
@@ -34,21 +34,31 @@ class JobWorld(msgspec.Struct, frozen=True):
 
     network: JobNetwork
     able: Mapping[NodeId, SumCapability]
+    planner: JobPlanner
 
     def capacities(self, advert: JobAdvert, adverts: JobAdverts) -> Capacities:
         """Return links, and the routers that have memory for a job beside all others."""
-        mine = advert.job.setup.job_id
-        others = (other for job_id, (_, other) in adverts.running.items() if job_id != mine)
+        others = _others(advert, adverts)
         return Capacities(self.network.links, able_routers(advert, self.able, others))
+
+    def plans(self, advert: JobAdvert, adverts: JobAdverts) -> dict[int, TreePlan]:
+        """Return the best trees of a job, and of those that it shares links with, by id."""
+        others = _others(advert, adverts)
+        return self.planner.plans(self.network.links, self.able, advert, others)
 
     def plan(self, advert: JobAdvert, adverts: JobAdverts) -> TreePlan:
         """Return the best trees of a job."""
-        return plan_trees(self.capacities(advert, adverts), advert)
+        return self.plans(advert, adverts)[advert.job.setup.job_id]
 
     def connects(self, advert: JobAdvert) -> bool:
         """Whether the routers of all workers are reachable."""
         leaves = (advert.leaves[bfr_id] for bfr_id in advert.job.setup.workers)
         return all(NodeId(leaf) in self.network.reachable for leaf in leaves)
+
+
+def _others(advert: JobAdvert, adverts: JobAdverts) -> list[JobAdvert]:
+    mine = advert.job.setup.job_id
+    return [other for job_id, (_, other) in adverts.running.items() if job_id != mine]
 
 
 class _Led(msgspec.Struct):

@@ -31,7 +31,7 @@ from fared.ina.control.membership import (
     with_changed_workers,
 )
 from fared.ina.control.network import JobNetwork
-from fared.ina.control.planning import summing_job
+from fared.ina.control.planning import JobPlanner, summing_job
 from fared.ina.control.reasons import JobReasons, reasons_of
 from fared.ina.messages import JobEpoch
 
@@ -54,6 +54,7 @@ class JobManager:
         self._peers: dict[NodeId, SumCapability] = {}
         self._adverts = JobAdverts()
         self._leader = JobLeader(node, limit, self._adverts)
+        self._planner = JobPlanner()
         self._reports: dict[int, dict[NodeId, WorkerReport]] = {}
         """By job and router, our own included."""
         self._headless: dict[int, float] = {}
@@ -82,7 +83,7 @@ class JobManager:
         return found
 
     def _world(self) -> JobWorld:
-        return JobWorld(self._network, self.capabilities)
+        return JobWorld(self._network, self.capabilities, self._planner)
 
     def items(self) -> dict[int, bytes]:
         """Return what this router floods."""
@@ -117,7 +118,9 @@ class JobManager:
             return JobReasons()
         world, advert = self._world(), best[1]
         network = world.capacities(advert, self._adverts)
-        return reasons_of(network, summing_job(advert), world.plan(advert, self._adverts))
+        plans = world.plans(advert, self._adverts)
+        mine = plans.pop(job_id)
+        return reasons_of(network, summing_job(advert), mine, list(plans.values()))
 
     # -- inputs ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The trees of a job that is flooded: which routers are able, and what of a plan is used."""
+"""The trees of jobs that are flooded: which routers are able, how jobs share, what is used."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from fared.ina.control.advert import JobAdvert, SumCapability
 from fared.ina.plan.model import (
     AggregationTree,
     Capacities,
+    Direction,
     SummingJob,
     TreePlan,
     Vertex,
 )
-from fared.ina.plan.planner import plan_job
+from fared.ina.plan.planner import plan_jobs
+from fared.ina.plan.trees import routers_below
 from fared.ina.slots.setup import JobSetup, setup_of, slot_size
 
 _BESIDE = 2
 """Vertices on the way of a worker to its own router."""
 _MOST_STREAMS = 2
+_MOST_KEPT = 64
 
 
-def summing_job(advert: JobAdvert) -> SummingJob:
-    """Return the job as it is planned."""
-    present = advert.job.setup.workers
-    return SummingJob(advert.job.name, {bfr_id: advert.leaves[bfr_id] for bfr_id in present})
+def summing_job(advert: JobAdvert, able: frozenset[Vertex] | None = None) -> SummingJob:
+    """Return the job as it is planned; ``able`` are the routers with memory for it."""
+    workers = {bfr_id: advert.leaves[bfr_id] for bfr_id in advert.job.setup.workers}
+    return SummingJob(advert.job.name, workers, weight=advert.share, adders=able)
 
 
 def able_routers(
@@ -55,12 +58,75 @@ def _memory(setup: JobSetup) -> Counter[Vertex]:
     return found
 
 
-def plan_trees(network: Capacities, advert: JobAdvert) -> TreePlan:
-    """Return the trees of a job; none where a ring of its workers is better."""
-    found = plan_job(network, summing_job(advert))
-    if all(_serves(rated.tree) for rated in found.trees):
-        return TreePlan(found.job, ())
-    return found
+class JobPlanner:
+    """The trees of a job, planned together with those of all jobs that it may share links with.
+
+    So every head gets the same plans from the same database, and rates are max-min fair. They
+    depend on jobs and capacities, not on present trees, else jobs would avoid each other for ever.
+    Plans are kept while links and jobs are the same.
+    """
+
+    def __init__(self) -> None:
+        self._links: Mapping[Direction, float] = {}
+        self._plans: dict[tuple[int, ...], tuple[tuple[SummingJob, ...], list[TreePlan]]] = {}
+
+    def plans(
+        self,
+        links: Mapping[Direction, float],
+        able: Mapping[NodeId, SumCapability],
+        advert: JobAdvert,
+        others: Iterable[JobAdvert],
+    ) -> dict[int, TreePlan]:
+        """Return the plans of a job and of those that it shares links with, by job id.
+
+        A plan without trees: a ring of the workers is better.
+        """
+        known = {other.job.setup.job_id: other for other in (advert, *others)}
+        network = Capacities(links, frozenset(map(int, able)))
+        meeting = _meeting(network, advert, known)
+        jobs = tuple(
+            summing_job(
+                known[job_id],
+                able_routers(known[job_id], able, (o for i, o in known.items() if i != job_id)),
+            )
+            for job_id in meeting
+        )
+        return dict(zip(meeting, self._planned(network, meeting, jobs), strict=True))
+
+    def _planned(
+        self, network: Capacities, job_ids: tuple[int, ...], jobs: tuple[SummingJob, ...]
+    ) -> list[TreePlan]:
+        if self._links is not network.links or len(self._plans) > _MOST_KEPT:
+            self._links = network.links
+            self._plans.clear()
+        kept = self._plans.get(job_ids)
+        if kept is None or kept[0] != jobs:
+            found = [_or_ring(plan) for plan in plan_jobs(network, jobs)]
+            kept = self._plans[job_ids] = jobs, found
+        return kept[1]
+
+
+def _meeting(
+    network: Capacities, advert: JobAdvert, known: Mapping[int, JobAdvert]
+) -> tuple[int, ...]:
+    """Return the ids of the jobs that a job shares links with, itself included, ascending."""
+    found = {advert.job.setup.job_id}
+    if len(known) == 1:
+        return tuple(found)
+    below = {job_id: routers_below(network, summing_job(one)) for job_id, one in known.items()}
+    while True:
+        routers = frozenset[Vertex]().union(*(below[job_id] for job_id in found))
+        more = {job_id for job_id, own in below.items() if own & routers}
+        if more <= found:
+            return tuple(sorted(found))
+        found |= more
+
+
+def _or_ring(plan: TreePlan) -> TreePlan:
+    """Return a plan, without trees where a ring of the workers is better."""
+    if all(_serves(rated.tree) for rated in plan.trees):
+        return TreePlan(plan.job, ())
+    return plan
 
 
 def _serves(tree: AggregationTree) -> bool:

@@ -6,6 +6,7 @@ From the present capacities, as any router of the area knows them; nothing of it
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -61,13 +62,19 @@ class JobReasons(msgspec.Struct, frozen=True):
         return next(found, None)
 
 
-def reasons_of(network: Capacities, job: SummingJob, plan: TreePlan) -> JobReasons:
-    """Explain a plan."""
+def reasons_of(
+    network: Capacities, job: SummingJob, plan: TreePlan, beside: Sequence[TreePlan] = ()
+) -> JobReasons:
+    """Explain a plan; ``beside`` are those of jobs that share links with this one."""
     whole = job.attached(network)
     used = {node for rated in plan.trees for node in rated.tree.nodes}
+    users: dict[Vertex, list[str]] = {}
+    for other in beside:
+        for root in {rated.tree.root for rated in other.trees}:
+            users.setdefault(root, []).append(other.job.name)
     return JobReasons(
         tuple(_tree(whole, rated) for rated in plan.trees),
-        tuple(_others(network, job, used)),
+        tuple(_others(network, job, used, users)),
     )
 
 
@@ -88,7 +95,9 @@ def _tree(network: Capacities, rated: RatedTree) -> TreeReason:
     )
 
 
-def _others(network: Capacities, job: SummingJob, used: set[Vertex]) -> list[NoRoot]:
+def _others(
+    network: Capacities, job: SummingJob, used: set[Vertex], users: Mapping[Vertex, list[str]]
+) -> list[NoRoot]:
     """Return routers with links to leaves of the job, and why they do not sum for it."""
     leaves = job.leaves
     beside = {
@@ -96,13 +105,17 @@ def _others(network: Capacities, job: SummingJob, used: set[Vertex]) -> list[NoR
         for tail, head in network.links
         if tail in leaves and head not in leaves and head >= 0 and head not in used
     }
-    return [_no_root(network, leaves, router) for router in sorted(beside)]
+    return [_no_root(network, leaves, router, users.get(router, ())) for router in sorted(beside)]
 
 
-def _no_root(network: Capacities, leaves: list[Vertex], router: Vertex) -> NoRoot:
+def _no_root(
+    network: Capacities, leaves: list[Vertex], router: Vertex, users: Sequence[str]
+) -> NoRoot:
     if router not in network.adders:
         return NoRoot(router, "does not sum")
     lacks = next((leaf for leaf in leaves if network.width(leaf, router) <= 0), None)
     if lacks is not None:
         return NoRoot(router, "has no link to", lacks)
+    if users:
+        return NoRoot(router, f"sums for {', '.join(users)}, with which this job shares links")
     return NoRoot(router, "other trees use up its links")

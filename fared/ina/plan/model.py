@@ -72,13 +72,15 @@ class Capacities(msgspec.Struct, frozen=True):
 class SummingJob(msgspec.Struct, frozen=True):
     """Workers that all-reduce together: the router (leaf) of each, by BFR-id.
 
-    ``weight`` is the job's part when several share the network.
+    ``weight`` is the job's part when several share the network. ``adders`` are the routers with
+    memory for its slots; None: all that sum.
     """
 
     name: str
     workers: Mapping[int, Vertex]
     nic: float = math.inf
     weight: float = 1.0
+    adders: frozenset[Vertex] | None = None
 
     @property
     def leaves(self) -> list[Vertex]:

@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from fared.ina.plan.model import (
     AggregationTree,
     Capacities,
+    Direction,
     RatedTree,
     Resource,
     SummingJob,
@@ -71,13 +73,13 @@ class _Remainder:
         only_rounding = (left <= _NOTHING * limits) & np.isfinite(limits)
         self._left[needs.rows] = np.where(only_rounding, 0.0, left)
 
-    def network(self) -> Capacities:
-        """Return the network with what is left of its links."""
+    def links(self) -> dict[Direction, float]:
+        """Return what is left of all links."""
         links = dict(self._network.links)
         for resource, left in zip(self._rows, self._left.tolist(), strict=True):
             if resource.kind == "link":
                 links[resource.tail, resource.head] = left
-        return Capacities(links, self._network.adders)
+        return links
 
 
 class _Growing:
@@ -85,8 +87,11 @@ class _Growing:
 
     def __init__(self, network: Capacities, job: SummingJob, remainder: _Remainder) -> None:
         self.job = job
+        able = network.adders if job.adders is None else network.adders & job.adders
+        self.network = replace(network, adders=able)
         self.candidates = [
-            (tree, remainder.needs(tree.usage(network))) for tree in shortest_trees(network, job)
+            (tree, remainder.needs(tree.usage(network)))
+            for tree in shortest_trees(self.network, job)
         ]
         self.rates: dict[int, float] = {}
         self.relayed: list[RatedTree] = []
@@ -128,7 +133,7 @@ def plan_jobs(
     _grow(growing, remainder)
     if relays:
         for one in sorted(growing, key=lambda one: one.progress):
-            _add_relays(one, whole, remainder)
+            _add_relays(one, remainder)
     return [one.plan() for one in growing]
 
 
@@ -172,13 +177,14 @@ def _next_tree(one: _Growing, others: set[Vertex], remainder: _Remainder) -> int
     )
 
 
-def _add_relays(one: _Growing, network: Capacities, remainder: _Remainder) -> None:
+def _add_relays(one: _Growing, remainder: _Remainder) -> None:
     """Add the relay tree of the largest bottleneck, again and again.
 
     Trees whose results take the way of the streams come first: others need more links.
     """
+    network = one.network
     while len(one.relayed) < _MOST_TREES:
-        stars = widths_of(remainder.network(), one.job)
+        stars = widths_of(Capacities(remainder.links(), network.adders), one.job)
         able = np.isin(stars.leaves, list(network.adders))
         found = widest_tree(stars.widths, stars.widths, able)
         if found is None:

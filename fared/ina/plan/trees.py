@@ -80,6 +80,21 @@ def shortest_trees(network: Capacities, job: SummingJob) -> list[AggregationTree
     ]
 
 
+def routers_below(network: Capacities, job: SummingJob) -> frozenset[Vertex]:
+    """Return the routers that are nearer to a leaf of the job than the roots of its stars.
+
+    All links of its stars are between one of them and another router: jobs without a common one
+    share no link.
+    """
+    neighbors = network.neighbors()
+    _, far = _nearest_roots(network, job, neighbors)
+    found = fresh = set(job.leaves)
+    for _ in range(far - 1):
+        fresh = {other for near in fresh for other in neighbors.get(near, ()) if other >= 0} - found
+        found = found | fresh
+    return frozenset(found)
+
+
 def _nearest_roots(
     network: Capacities, job: SummingJob, neighbors: Mapping[Vertex, list[Vertex]]
 ) -> tuple[list[Vertex], int]:

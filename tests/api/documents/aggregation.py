@@ -79,6 +79,7 @@ INA: Json = {
             head_hostname="leaf1",
             payload=8192,
             elastic=True,
+            share=2.0,
             planned=62.5e6 / 8,
             seen=58.1e6 / 8,
             waits_for=[1],
