@@ -176,12 +176,12 @@ class Burst:
         hello = is_hello is not None and is_hello(packet.payload)
         if hello and self._repeated.overtakes(proto, packet, waits=bool(self._packets)):
             self._urgent.append((proto, packet))
-        elif self._has_no_room(hello=hello):
+        elif (self._relieving or self._catching_up) and self._has_no_room(hello=hello):
             self._repeated.passed_on([(proto, packet)])
             self._dropped(proto, packet)
         else:
             self._packets.append((proto, packet))
-            self._size += _size(packet)
+            self._size += len(packet.payload) + _OVERHEAD
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
@@ -196,11 +196,12 @@ class Burst:
         self.end()
 
     def _has_no_room(self, *, hello: bool) -> bool:
-        """Whether a packet is to be dropped."""
+        """Whether a packet is to be dropped.
+
+        At other times the sockets are not read while too much waits.
+        """
         if self._relieving:
             return self._is_full(hello=hello)
-        if not self._catching_up:
-            return False  # the sockets are not read while too much waits
         most = _QUEUED + _HELLOS * hello
         return len(self._packets) >= most or (self._size >= _BYTES and not hello)
 
@@ -213,9 +214,10 @@ class Burst:
             return True
         return waiting >= _MOST and self._size * self._pace >= _DELAY
 
-    def _slice(self) -> list[_Packet]:
-        """Take hellos that overtake, and the packets for which there is time now."""
+    def _slice(self) -> tuple[list[_Packet], int]:
+        """Take hellos that overtake, and the packets for which there is time now; their size."""
         packets, self._urgent = self._urgent, []
+        hellos, taken = sum(_size(packet) for _, packet in packets), 0
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
         for number in range(min(_MOST, len(self._packets))):
@@ -224,24 +226,24 @@ class Burst:
             packets.append(self._packets.popleft())
             size = _size(packets[-1][1])
             left -= size
-            self._size -= size
-        return packets
+            taken += size
+        self._size -= taken
+        return packets, hellos + taken
 
     def end(self) -> None:
         """Pass on hellos and a slice of the other packets now, the rest in later turns."""
         loop = asyncio.get_running_loop()
-        packets = self._slice()
+        packets, size = self._slice()
         self._repeated.passed_on(packets)
         if not packets:
             return
+        io = self.io
         still_open = [
-            events.To(proto, packet)
-            for proto, packet in packets
-            if packet.ifindex in self.io[proto]
+            events.To(proto, packet) for proto, packet in packets if packet.ifindex in io[proto]
         ]
         arrived, started = self._arrived, loop.time()
         self._computing = self._hand_on(still_open, arrived) or 0.0
-        whole, size = loop.time() - started, sum(_size(packet) for _, packet in packets)
+        whole = loop.time() - started
         self._pace = _averaged(self._pace, whole / size)
         self._cost = _averaged(self._cost, max(0.0, whole - self._computing) / size)
         if self._packets and self._next is None:

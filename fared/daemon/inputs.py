@@ -146,7 +146,7 @@ class Inputs:
         runner = self._host.runner
         self._came_in(arrived)
         before = runner.computing
-        runner.feed_all(packets)
+        runner.receive(packets)
         return runner.computing - before
 
     def _came_in(self, arrived: float) -> None:

@@ -15,6 +15,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol
 
 from fared.core import igp
@@ -36,6 +38,7 @@ LATE = 0.5
 """A timer later than so many seconds lets packets be read first."""
 _CAUGHT_UP = 3
 """How often they are read if that takes as long, and more packets arrive meanwhile."""
+_PROTO, _EVENT = attrgetter("proto"), attrgetter("event")
 
 
 class PacketIo(Protocol):
@@ -129,6 +132,19 @@ class Runner:
         for event in inputs:
             with guard:
                 self.router.handle(event, now)
+
+    def receive(self, packets: Iterable[events.To]) -> None:
+        """Pass packets that arrived together to the router, then execute all outputs."""
+        now, guard = self._loop.time(), self._guards["handle"]
+        for proto, some in groupby(packets, _PROTO):
+            left = map(_EVENT, some)
+            guard.raised = None
+            while True:
+                with guard:
+                    self.router.receive(proto, left, now)
+                if guard.raised is None:
+                    break
+        self.flush()
 
     def stop(self) -> None:
         """Stop the timer."""

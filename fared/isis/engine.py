@@ -7,6 +7,9 @@ The engine connects the parts and dispatches to them. Work that serves several i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
 from fared.core.ids import AreaId, Prefix, SystemId
@@ -105,6 +108,15 @@ class IsisEngine:
                 self.settled = False
                 self._originator.begin()
                 self._process_input(event)
+
+    def receive(self, packets: Iterator[PacketReceived], now: float) -> None:
+        """Process packets that arrived together: copies of LSPs, which most are, in one pass."""
+        if self._stopped:
+            return
+        self._process.now = now
+        taken = self._flooding.copies.take(packets, partial(self.handle, now=now))
+        if taken:
+            self.settled = False
 
     def _process_input(self, event: Input) -> None:
         match event:

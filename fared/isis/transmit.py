@@ -64,9 +64,21 @@ class Transmitter:
 
     def send(self, circuit: Circuit, level: Level, pdu: Csnp | Psnp) -> None:
         """Sign and send a sequence numbers PDU."""
+        if self.is_open(circuit, level):
+            self.send_signed(circuit, level, self.signed(level, pdu))
+
+    def is_open(self, circuit: Circuit, level: Level) -> bool:
+        """Whether sequence numbers PDUs can be sent; it is counted if they cannot be signed."""
         keys = self._instance.settings.lsp_keys(level)
-        if circuit.is_active and not self._unsigned(circuit, keys):
-            self._emit(circuit, level, encode_pdu(pdu, self._key(keys)))
+        return circuit.is_active and not self._unsigned(circuit, keys)
+
+    def signed(self, level: Level, pdu: Csnp | Psnp) -> bytes:
+        """Encode and sign a sequence numbers PDU, which any circuit may carry."""
+        return encode_pdu(pdu, self.level_key(level))
+
+    def send_signed(self, circuit: Circuit, level: Level, raw: bytes) -> None:
+        """Send what ``signed`` returned."""
+        self._emit(circuit, level, raw)
 
     def send_lsp(self, circuit: Circuit, level: Level, entry: StoredLsp) -> bool:
         """Send an LSP, unchanged except for its remaining lifetime.

@@ -48,7 +48,8 @@ LLC = b"\xfe\xfe\x03"
 """Both service access points are those of OSI network layer protocols; unnumbered information."""
 MAX_802_3 = 1500
 _FIRST_ETHERTYPE = 1536
-_HEADER = struct.Struct("!6s6sH")
+_HEADER = struct.Struct("!HIHIH")
+"""Destination and source in two parts each, and the length."""
 _PDU = _HEADER.size + len(LLC)
 _ISIS = 0x83
 _SOL_PACKET = 263
@@ -113,7 +114,7 @@ def strip_ethernet_header(data: bytes) -> IsisFrame | None:
     """Strip Ethernet and LLC headers and padding; None if the lengths do not add up."""
     if len(data) < _PDU or data[_HEADER.size : _PDU] != LLC:
         return None
-    destination, source, length = _HEADER.unpack_from(data)
+    to_high, to_low, from_high, from_low, length = _HEADER.unpack_from(data)
     end = len(data)
     if length < _FIRST_ETHERTYPE:
         end = _HEADER.size + length
@@ -121,16 +122,15 @@ def strip_ethernet_header(data: bytes) -> IsisFrame | None:
             return None
     elif length != ETHERTYPE_LLC:
         return None
-    return IsisFrame(
-        int.from_bytes(source, "big"), int.from_bytes(destination, "big"), data[_PDU:end]
-    )
+    return IsisFrame(from_high << 32 | from_low, to_high << 32 | to_low, data[_PDU:end])
 
 
 def frame(source: bytes, destination: int, payload: bytes) -> bytes:
     """Prepend the headers to a PDU; ``source`` is a MAC address of 6 bytes."""
     length = len(LLC) + len(payload)
     kind = length if length <= MAX_802_3 else ETHERTYPE_LLC
-    return _HEADER.pack(destination.to_bytes(6, "big"), source, kind) + LLC + payload
+    addresses = destination.to_bytes(6, "big") + source
+    return b"".join((addresses, kind.to_bytes(2, "big"), LLC, payload))
 
 
 class IsisSockets(PacketSockets):

@@ -213,6 +213,7 @@ class PacketSockets(ABC):
         read = 0
         if sock.fileno() < 0:
             return read
+        callback = self._callback
         for data in arrived(sock, self.counters, most):
             read += 1
             packet = self._packet(ifindex, data)
@@ -220,7 +221,7 @@ class PacketSockets(ABC):
                 self.counters["malformed"] += 1
                 continue
             self.counters["received"] += 1
-            self._callback(packet)
+            callback(packet)
             if sock.fileno() < 0:
                 break  # the callback closed it
             if most == _A_LOOK and len(data) < _SMALL:

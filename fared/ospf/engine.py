@@ -8,6 +8,8 @@ The engine connects the parts and dispatches to them. Work that is done once for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged
@@ -213,6 +215,11 @@ class OspfEngine:
             self._restarter.announce(min(event.period, restart.period))
         else:
             self._shutdown()
+
+    def receive(self, packets: Iterator[PacketReceived], now: float) -> None:
+        """Process packets that arrived together."""
+        for packet in packets:
+            self.handle(packet, now)
 
     def tick(self, now: float) -> None:
         """Fire the timers that are due."""

@@ -7,8 +7,9 @@ survive; after it follow what its stopwatch showed, and a digest of its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from fared.core import igp
 from fared.fib.model import OperationResult
 from fared.recording import calls
 from fared.recording.digests import outputs_digest
@@ -158,6 +159,11 @@ class TapedRouter(Router):
             tape.raised(error)
             raise
         tape.made()
+
+    def receive(self, proto: str, packets: Iterator[igp.PacketReceived], now: float) -> None:
+        """Like that of the router: each packet is a call on tape."""
+        for packet in packets:
+            self.handle(events.To(proto, packet), now)
 
     def tick(self, now: float) -> None:
         """Like that of the router, on tape."""

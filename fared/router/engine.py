@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from fared.core import igp
@@ -46,6 +46,12 @@ class Engine(Protocol):
 
     def handle(self, event: EngineInput, now: float) -> None:
         """Process one input."""
+
+    def receive(self, packets: Iterator[igp.PacketReceived], now: float) -> None:
+        """Process packets that arrived together, as ``handle`` does one after another.
+
+        After an exception the packets that ``packets`` has left are as yet unprocessed.
+        """
 
     def tick(self, now: float) -> None:
         """Run what is due."""

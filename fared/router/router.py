@@ -14,7 +14,7 @@ only measures durations to display; no decision depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from fared.core import igp
 from fared.core.rng import Rng
@@ -123,6 +123,20 @@ class Router:
                 self._pass_on(event, now, settled=settled)
         if not self.settled:
             self._now = now
+
+    def receive(self, proto: str, packets: Iterator[igp.PacketReceived], now: float) -> None:
+        """Process packets of one protocol that arrived together, as ``handle`` does one by one.
+
+        After an exception the packets that ``packets`` has left are as yet unprocessed.
+        """
+        settled, self.settled = self.settled, False
+        started = self._stopwatch()
+        self._now = now
+        self.instances[proto].engine.receive(packets, now)
+        if settled and self._engines_settled():
+            self.settled = True
+            return
+        self._engine_seconds += self._stopwatch() - started
 
     def _fib_event(
         self, event: events.FibAdopted | events.FibAudited | events.FibApplied, now: float

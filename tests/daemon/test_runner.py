@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from fared.core.igp import CloseInterface, OpenInterface, SendPacket
+from fared.core.igp import CloseInterface, OpenInterface, PacketReceived, SendPacket
 from fared.daemon import periodic
 from fared.daemon.runner import LATE, Runner
 from fared.fib.model import DeleteRoute, OperationResult
@@ -210,3 +211,23 @@ async def test_sockets_are_closed_before_they_are_opened_again_or_written_to():
     assert runs.calls == [("close", 7), ("open", 7), ("send", 7)]
     runs = Recorded(*of(CloseInterface(7), packet(7), packet(8)))
     assert runs.calls == [("close", 7), ("send", 7), ("send", 8)]
+
+
+class Careless(Recorded):
+    """A router that fails at some packets of those that arrived together."""
+
+    def receive(self, proto: str, packets: Iterator[PacketReceived], _now: float) -> None:
+        for one in packets:
+            self.calls.append((proto, one.ifindex))
+            if one.ifindex % 2:
+                raise ValueError(one.ifindex)
+
+
+async def test_an_exception_costs_one_packet_of_those_that_arrived_together():
+    router = Careless()
+    log = SimpleNamespace(**dict.fromkeys(("debug", "error", "warning"), lambda *_, **__: None))
+    runner = Runner(router, router, {"ospf": router}, log)
+    arrived = [PacketReceived(number, 0, 0, b"") for number in range(5)]
+    runner.receive([events.To("ospf" if n < 3 else "isis", one) for n, one in enumerate(arrived)])
+    assert router.calls == [("ospf", 0), ("ospf", 1), ("ospf", 2), ("isis", 3), ("isis", 4)]
+    assert runner.defence.counts == {"handle": 2}

@@ -159,10 +159,10 @@ class Router:
         states = self.flooding._lsp_transmitter.active(TWO)
         kept = self.instance.databases[TWO].entries.keys()
         for queue in states:
-            assert (
-                queue.pending.keys() | queue.unacknowledged.keys() | queue.deferred.keys() <= kept
-            )
-        return sum(queue.waiting + len(kept & queue.acks.keys()) for queue in states)
+            deferred = set(queue.shared.deferred_for(queue.bit))
+            assert queue.pending.keys() | queue.unacknowledged.keys() | deferred <= kept
+            assert queue.ssn == sum(bool(bits & queue.bit) for bits in queue.shared.acks.values())
+        return sum(queue.waiting + queue.ssn for queue in states)
 
     @property
     def counts(self) -> Counter[str]:

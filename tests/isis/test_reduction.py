@@ -142,7 +142,7 @@ def test_whatever_fails_all_databases_are_the_same_in_the_end(seed):
     assert net.agree()
     assert all(router.flags() == 0 for router in net.routers.values())
     assert all(
-        not tx.deferred
+        not tx.shared.deferred
         for router in net.routers.values()
         for tx in router.flooding._lsp_transmitter.active(TWO)
     )

@@ -8,7 +8,7 @@ protocol.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -127,6 +127,10 @@ class ToyEngine:
                 self.process.timers.clear()
             case _:
                 pass
+
+    def receive(self, packets: Iterator[igp.PacketReceived], now: float) -> None:
+        for packet in packets:
+            self.handle(packet, now)
 
     def tick(self, now: float) -> None:
         self.process.now = now

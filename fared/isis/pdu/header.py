@@ -24,7 +24,7 @@ COMMON_SIZE: Final = 8
 _VERSION: Final = 1
 _SYSTEM_ID_LENGTHS: Final = (0, 6)  # 0 means 6
 _MAXIMUM_AREA_ADDRESSES: Final = (0, 3)  # 0 means 3
-_TYPE_MASK: Final = 0x1F
+TYPE_MASK: Final = 0x1F
 _COMMON = struct.Struct(">BBBBBBBB")
 _LENGTH = struct.Struct(">H")
 
@@ -39,13 +39,14 @@ CSNP = struct.Struct(">H7sQQ")
 PSNP = struct.Struct(">H7s")
 """PDU length, source id."""
 
-_TYPE_AT: Final = 4
+TYPE_AT: Final = 4
 _LIFETIME_AT: Final = 10
 _LSP_ID_AT: Final = 12
 _CHECKSUM_AT: Final = 24
 _CHECKSUM_IN_SUM: Final = _CHECKSUM_AT - _LSP_ID_AT
 _SEQUENCE_AT: Final = 20
 _NO_LIFETIME: Final = b"\0\0"
+LSP_ID: Final = slice(_LSP_ID_AT, _SEQUENCE_AT)
 
 
 class HeaderLayout(msgspec.Struct, frozen=True):
@@ -116,9 +117,9 @@ def read_pdu(data: bytes) -> RawPdu:
     # §7.3.15.1 a) 4), §7.3.15.2 a), §8.2.5.1, §8.4.2.1: IDFieldLengthMismatch
     if id_length not in _SYSTEM_ID_LENGTHS:
         raise DecodeError("length", 3, f"system ids of {id_length} bytes")
-    kind = _TYPES.get(raw_kind & _TYPE_MASK)
+    kind = _TYPES.get(raw_kind & TYPE_MASK)
     if kind is None:
-        raise DecodeError("type", _TYPE_AT, f"unknown PDU type {raw_kind & _TYPE_MASK}")
+        raise DecodeError("type", TYPE_AT, f"unknown PDU type {raw_kind & TYPE_MASK}")
     # §7.3.15.1 a) 5), §7.3.15.2 a), §8.2.5.2, §8.4.2.2: MaximumAreaAddressesMismatch
     if areas not in _MAXIMUM_AREA_ADDRESSES:
         raise DecodeError("version", 7, f"maximum area addresses {areas}, not 3")
@@ -142,7 +143,7 @@ def _end_of(data: bytes, layout: HeaderLayout, size: int) -> int:
 
 def peek_type(data: bytes) -> PduType | None:
     """Read the type octet alone; None if it is unknown or missing."""
-    return _TYPES.get(data[_TYPE_AT] & _TYPE_MASK) if len(data) > _TYPE_AT else None
+    return _TYPES.get(data[TYPE_AT] & TYPE_MASK) if len(data) > TYPE_AT else None
 
 
 def peek_lsp_id(data: bytes) -> LspId:
@@ -166,7 +167,7 @@ def peek_lsp(data: bytes) -> LspPeek:
     """Read the fields that identify an instance, without its TLVs. Raises DecodeError."""
     kind, data, _ = read_pdu(data)
     if kind not in LSPS:
-        raise DecodeError("type", _TYPE_AT, f"{kind.label} is not an LSP")
+        raise DecodeError("type", TYPE_AT, f"{kind.label} is not an LSP")
     _, lifetime, identifier, sequence, checksum, _ = LSP.unpack_from(data, COMMON_SIZE)
     return LspPeek(LspId(identifier), sequence, lifetime, checksum, kind.level)
 

@@ -99,6 +99,10 @@ def read_fragment(
     TLVs that are identical objects in ``former`` are not read again.
     """
     tlvs = lsp.tlvs
+    if former is not None and _only_links_differ(lsp, former[0]):
+        renewed = _renewed_links(lsp, former)
+        if renewed is not None:
+            return replace(former[1], links=renewed)
     topologies = of_type(tlvs, MultiTopology)
     names = of_type(tlvs, Hostname)
     same = _unchanged(lsp, former, IsReachability)
@@ -120,6 +124,21 @@ def read_fragment(
         links=links,
         narrow=tuple(n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors),
         prefixes=prefixes,
+    )
+
+
+def _only_links_differ(lsp: Lsp, former: Lsp) -> bool:
+    """Whether all other TLVs are identical objects, and so are the bits of the header."""
+    if (lsp.overload, lsp.attached, len(lsp.tlvs)) != (
+        former.overload,
+        former.attached,
+        len(former.tlvs),
+    ):
+        return False
+    pairs = zip(lsp.tlvs, former.tlvs, strict=True)
+    return all(
+        a is b or (isinstance(a, IsReachability) and isinstance(b, IsReachability))
+        for a, b in pairs
     )
 
 

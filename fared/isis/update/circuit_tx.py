@@ -1,8 +1,9 @@
 """The SRM and SSN flags of each circuit (ISO 10589 §7.3.15): which LSPs to send and acknowledge.
 
-An LSP has no flags of its own: they are kept here alone, so that a flush visits flagged LSPs only,
-and an LSP of a large fabric takes no memory for each circuit. A ``CircuitTx`` exists while the
-circuit has an adjacency, with an ``SrmSsnQueue`` for each level of it.
+An LSP has no flags of its own: they are kept here and in ``shared_flags``, which has those that an
+LSP has on many circuits at once. So a flush visits flagged LSPs only, and an LSP of a large fabric
+takes no memory for each circuit. A ``CircuitTx`` exists while the circuit has an adjacency, with an
+``SrmSsnQueue`` for each level of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fared.isis.circuit import Circuit
 from fared.isis.ids import FIRST_LSP, Level, LspId
 from fared.isis.lsdb import Lsdb, Order, StoredLsp, compare
 from fared.isis.pdu.tlvs import LspEntry
+from fared.isis.update.shared_flags import SharedFlags
 
 RESEND_GUARD = 0.3
 """Seconds: an LSP sent more recently is still on its way to the neighbor that requests it."""
@@ -41,26 +43,28 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
     ``pending``: SRM is set, to be sent with the next burst. ``unacknowledged``: sent on a
     point-to-point circuit, with the time of the next transmission; SRM stays set (§7.3.15.5).
-    ``acks``: SSN is set; the value describes an LSP that is not in the database. ``requests``: SSN
-    of LSPs of which the neighbor has a newer instance; on a point-to-point circuit in the order in
-    which they are due.
-    ``deferred``: SRM is set; they become pending at their time unless the neighbor has shown by
-    then that it has them. ``unlisted``: SRM is set since the adjacency came up; the neighbor's
-    CSNPs show which of them it has, and the rest becomes pending in ``offer``.
+    ``requests``: SSN of LSPs of which the neighbor has a newer instance; on a point-to-point
+    circuit in the order in which they are due. ``unlisted``: SRM is set since the adjacency came
+    up; the neighbor's CSNPs show which of them it has, and the rest becomes pending in ``offer``.
+    ``shared`` has this queue's ``bit`` for LSPs to be acknowledged, and those that are deferred.
     """
 
     circuit: Circuit
     level: Level
     database: Lsdb
+    shared: SharedFlags
+    bit: int
+    reliable: bool
+    """Whether LSPs are retransmitted until acknowledged: on point-to-point circuits."""
     pending: dict[LspId, None] = msgspec.field(default_factory=dict)
     unacknowledged: dict[LspId, float] = msgspec.field(default_factory=dict)
-    acks: dict[LspId, LspEntry | None] = msgspec.field(default_factory=dict)
+    strangers: dict[LspId, LspEntry] = msgspec.field(default_factory=dict)
+    """What acknowledgments say of LSPs that are not in the database."""
+    ssn: int = 0
+    """LSPs to be acknowledged."""
     requests: dict[LspId, Request] = msgspec.field(default_factory=dict)
     listed: dict[LspId, LspEntry] = msgspec.field(default_factory=dict)
     """LSPs that the neighbor has, but did not send however often they were requested."""
-    deferred: dict[LspId, float] = msgspec.field(default_factory=dict)
-    deferred_due: float = math.inf
-    """At most the first of these times."""
     unlisted: dict[LspId, None] = msgspec.field(default_factory=dict)
     comparing: bool = False
     """Whether the neighbor's first set of CSNPs is still awaited, and nothing has been offered."""
@@ -71,7 +75,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     flood_delay: FloodDelay = msgspec.field(default_factory=FloodDelay)
     held_until: float = -math.inf
     """Until then LSPs wait for the neighbor's CSNPs, or on a LAN for a faster router."""
-    acks_due: float = math.inf
     requests_due: float = math.inf
     """When to request LSPs; infinite if none is to be requested, or requested again."""
     csnp_due: float = math.inf
@@ -85,12 +88,13 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     def waiting(self) -> int:
         """The number of LSPs whose SRM flag is set."""
         sent = len(self.pending) + len(self.unacknowledged)
-        return sent + len(self.deferred) + len(self.unlisted)
+        return sent + len(self.shared.deferred_for(self.bit)) + len(self.unlisted)
 
     @property
-    def reliable(self) -> bool:
-        """Whether LSPs are retransmitted until acknowledged: on point-to-point circuits."""
-        return not self.circuit.broadcast
+    def has_flags(self) -> bool:
+        """Whether any LSP has a flag that is kept here."""
+        srm = self.pending or self.unacknowledged or self.unlisted
+        return bool(srm or self.requests or self.listed)
 
     def set_srm(self, entry: StoredLsp, *, appears: bool = False) -> None:
         """Set SRM, clear SSN: send this LSP (§7.3.15.1 e) 1) ii and v, e) 3), §7.3.15.2 b) 3)).
@@ -99,18 +103,17 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         """
         lsp_id = entry.lsp_id
         self.unacknowledged.pop(lsp_id, None)
-        self.acks.pop(lsp_id, None)
         self.requests.pop(lsp_id, None)
         self.listed.pop(lsp_id, None)
-        self.deferred.pop(lsp_id, None)
         self.unlisted.pop(lsp_id, None)
+        self._clear_shared(lsp_id)
         flags = self.unlisted if appears and self.comparing else self.pending
         flags[lsp_id] = None
 
     def set_srm_all(self) -> None:
         """Set SRM, clear SSN for all LSPs of the database (§7.3.17 a)), on a new adjacency."""
         known = self.database.ids()
-        for lsp_id in known if self.waiting or self.acks or self.requests else ():
+        for lsp_id in known if self.waiting or self.ssn or self.requests else ():
             self.received(lsp_id)
         self.unlisted = dict.fromkeys(known)
         self.comparing = True
@@ -121,28 +124,10 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         self.unlisted.clear()
         self.comparing, self.offering = False, True
 
-    def defer(self, entry: StoredLsp, due: float) -> bool:
-        """Send this LSP at ``due``, unless the neighbor has shown by then that it has it.
-
-        Return whether that is before the others that are deferred, and so needs another timer.
-        """
-        lsp_id = entry.lsp_id
-        if self.pending or self.unacknowledged or self.acks or self.requests or self.unlisted:
-            self.received(lsp_id)
-        self.deferred[lsp_id] = due
-        if due >= self.deferred_due:
-            return False
-        self.deferred_due = due
-        return True
-
-    def end_deferral(self, now: float) -> int:
-        """Move deferred LSPs that are due to ``pending``; return how many."""
-        ripe = [lsp_id for lsp_id, due in self.deferred.items() if due <= now]
-        for lsp_id in ripe:
-            del self.deferred[lsp_id]
-            self.pending[lsp_id] = None
-        self.deferred_due = min(self.deferred.values(), default=math.inf)
-        return len(ripe)
+    def defer(self, entry: StoredLsp, due: float) -> None:
+        """Send this LSP at ``due``, unless the neighbor has shown by then that it has it."""
+        self.received(entry.lsp_id)
+        self.shared.defer(entry.lsp_id, self.bit, due)
 
     def repeat(self, entry: StoredLsp, now: float) -> None:
         """Set SRM for an LSP that the neighbor lacks, unless it was just sent."""
@@ -155,15 +140,35 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
 
     def clear_srm(self, entry: StoredLsp) -> bool:
         """Clear SRM. Return whether the LSP had been sent before."""
-        self.pending.pop(entry.lsp_id, None)
-        self.deferred.pop(entry.lsp_id, None)
-        self.unlisted.pop(entry.lsp_id, None)
-        return self.unacknowledged.pop(entry.lsp_id, None) is not None
+        lsp_id = entry.lsp_id
+        self.shared.clear_deferral(lsp_id, self.bit)
+        self.pending.pop(lsp_id, None)
+        self.unlisted.pop(lsp_id, None)
+        return self.unacknowledged.pop(lsp_id, None) is not None
+
+    def is_flagged(self, lsp_id: LspId) -> bool:
+        """Whether SRM is set."""
+        own = self.pending, self.unacknowledged, self.unlisted
+        return any(lsp_id in flags for flags in own) or self.shared.is_deferred(lsp_id, self.bit)
 
     def set_ssn(self, lsp_id: LspId, received: LspEntry | None = None) -> None:
         """Set SSN: acknowledge the stored LSP, or a received one that is not stored."""
         self.requests.pop(lsp_id, None)
-        self.acks[lsp_id] = received
+        if received is not None:
+            self.strangers[lsp_id] = received
+        self.ssn += self.shared.set_ssn(lsp_id, self.bit)
+
+    def clear_ssn(self, lsp_id: LspId) -> None:
+        """Clear SSN of an LSP: it is not acknowledged."""
+        self.ssn -= self.shared.clear_ssn(lsp_id, self.bit)
+        self.strangers.pop(lsp_id, None)
+
+    def _clear_shared(self, lsp_id: LspId) -> None:
+        shared = self.shared
+        if lsp_id in shared.deferred:
+            shared.clear_deferral(lsp_id, self.bit)
+        if lsp_id in shared.acks:
+            self.clear_ssn(lsp_id)
 
     def request(self, listed: LspEntry, due: float) -> None:
         """Request a listed LSP at ``due`` unless it arrives before."""
@@ -196,15 +201,16 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
     def forget(self, entry: StoredLsp) -> None:
         """The LSP leaves the database."""
         self.clear_srm(entry)
-        self.acks.pop(entry.lsp_id, None)
+        self.clear_ssn(entry.lsp_id)
 
     def received(self, lsp_id: LspId) -> None:
         """A new instance was received here: clear all flags of the old (§7.3.15.1 e) 1) iii)."""
         # most are empty: an LSP has many circuits, a circuit few LSPs
-        srm = self.pending, self.unacknowledged, self.deferred, self.unlisted
-        for flags in (*srm, self.acks, self.requests, self.listed):
+        srm = self.pending, self.unacknowledged, self.unlisted
+        for flags in (*srm, self.requests, self.listed):
             if flags:
                 flags.pop(lsp_id, None)
+        self._clear_shared(lsp_id)
 
     def begin_csnp(self) -> None:
         """Start a complete set of CSNPs with the next burst."""

@@ -95,7 +95,7 @@ class Database:
         # e) 1) iii: clear SRM on this circuit; iv: set SSN if it is point-to-point
         queue.received(lsp.lsp_id)
         if queue.reliable:
-            queue.set_ssn(lsp.lsp_id)
+            self._lsp_transmitter.acknowledge(queue, lsp.lsp_id)
         # e) 1) i, ii, v: store it; on other circuits set SRM and clear SSN
         self._install(queue.level, entry, queue)
         return entry
@@ -157,7 +157,7 @@ class Database:
         queues = [each for each in self._lsp_transmitter.active(level) if each is not source]
         # Of the LSPs of a busy fabric nearly all only change bandwidths: they all wait as long.
         if paced and plan is None and not instance.settings.reduction.active:
-            queues = self._defer_alike(queues, entry)
+            queues = self._defer_alike(level, queues, entry)
         for queue in queues:
             # RFC 9667: over the flooding topology, and to neighbors that take no part
             if self._is_listed(queue, entry) or self.dynamic.is_spared(plan, queue, entry.lsp_id):
@@ -171,8 +171,9 @@ class Database:
             if due is None:
                 queue.set_srm(entry, appears=appears)
                 self._lsp_transmitter.touch(queue)
-            elif queue.defer(entry, due):
-                self._lsp_transmitter.touch(queue)
+            else:
+                queue.defer(entry, due)
+                self._lsp_transmitter.arm_shared(level)
             instance.process.counters.lsdb["deferred"] += due is not None
         self._watch(level, entry)
         self.dynamic.lsp_changed(level, entry, previous)
@@ -184,23 +185,31 @@ class Database:
         if not queue.has_listed(entry):
             return False
         queue.received(entry.lsp_id)
-        queue.set_ssn(entry.lsp_id)
-        self._lsp_transmitter.touch(queue)
+        self._lsp_transmitter.acknowledge(queue, entry.lsp_id)
         return True
 
-    def _defer_alike(self, queues: list[SrmSsnQueue], entry: StoredLsp) -> list[SrmSsnQueue]:
+    def _defer_alike(
+        self, level: Level, queues: list[SrmSsnQueue], entry: StoredLsp
+    ) -> list[SrmSsnQueue]:
         """Defer an LSP for all neighbors, as ``_deferred_until`` does; return the others.
 
         Those are on LANs, still compare their databases, or may have listed this instance.
         """
         process = self._instance.process
-        now, others = process.now, []
-        due = self._flood_delay.due(SUPPRESSION, now, process.rng)
+        now, lsp_id, others, bits = process.now, entry.lsp_id, [], 0
+        shared = self._lsp_transmitter.shared[level]
+        acks = shared.acks.get(lsp_id, 0)
         for queue in queues:
             if queue.requests or queue.held_until > now or not queue.reliable:
                 others.append(queue)
-            elif queue.defer(entry, due):
-                self._lsp_transmitter.touch(queue)
+                continue
+            bits |= queue.bit
+            if queue.has_flags or acks & queue.bit:
+                queue.received(lsp_id)
+        if bits:
+            shared.clear_deferral(lsp_id, bits)
+            shared.defer(lsp_id, bits, self._flood_delay.due(SUPPRESSION, now, process.rng))
+            self._lsp_transmitter.arm_shared(level)
         process.counters.lsdb["deferred"] += len(queues) - len(others)
         return others
 

@@ -44,9 +44,7 @@ class DynamicLevels:
         """Whether a neighbor is not sent an LSP, and owes no acknowledgment of a former one."""
         if plan is None or not self._is_synchronized(queue):
             return False
-        waiting = (queue.pending, queue.unacknowledged, queue.deferred, queue.unlisted)
-        spared = _neighbor(queue.circuit) in plan.spared
-        return spared and not any(identifier in flags for flags in waiting)
+        return _neighbor(queue.circuit) in plan.spared and not queue.is_flagged(identifier)
 
     def is_deferred(self, plan: FloodPlan | None, queue: SrmSsnQueue) -> bool | None:
         """Whether a neighbor in the topology is sent an LSP later; None: it takes no part."""

@@ -21,6 +21,7 @@ from fared.isis.pdu.tlvs import LspEntry
 from fared.isis.settings import IsisSettings
 from fared.isis.transmit import Transmitter
 from fared.isis.update.circuit_tx import SrmSsnQueue
+from fared.isis.update.copies import SYNC_SOON, Copies
 from fared.isis.update.database import Database, DatabaseWatcher
 from fared.isis.update.limits import DatabaseLimits
 from fared.isis.update.lsp_transmitter import LspTransmitter
@@ -29,7 +30,6 @@ from fared.isis.update.snp import EarlyCsnps, SnpReader
 
 __all__ = ["DatabaseWatcher", "Flooding"]
 
-_SYNC_SOON = 0.05
 _NEW_ON_LAN = 0.3
 _QUICK_SETS = 2
 _LEVELS = {PduType.L1_LSP: Level.ONE, PduType.L2_LSP: Level.TWO}
@@ -45,6 +45,7 @@ class Flooding:
         self._process = instance.process
         self._lsp_transmitter = LspTransmitter(instance, transmitter)
         self._transmitter = transmitter
+        self.copies = Copies(instance, self._lsp_transmitter)
         self._database = Database(instance, transmitter, self._lsp_transmitter, watcher)
         self.dynamic = self._database.dynamic
         self._sequences = OwnSequences(instance, self._database, watcher)
@@ -72,7 +73,7 @@ class Flooding:
             queue = self._queue_of_sender(circuit, level, source)
             if queue is not None:
                 self._process.counters.lsdb["received"] += 1
-                self._same(queue, entry)
+                self.copies.duplicate(queue, entry)
             return
         # a): header, adjacency, authentication
         raw = read_pdu(data)
@@ -112,7 +113,7 @@ class Flooding:
             self._newer(queue, entry, lsp, raw.data)
         # e) 2), §7.3.16.4 b) 2)
         elif order is Order.SAME:
-            self._same(queue, entry)
+            self.copies.duplicate(queue, entry)
         # e) 3), §7.3.16.4 b) 3): set SRM, clear SSN; the sender gets our newer instance
         elif order is Order.OLDER:
             process.counters.lsdb["older"] += 1
@@ -293,7 +294,7 @@ class Flooding:
             self._process.counters.errors["no-adjacency"] += 1
         elif queue.reliable:
             # The neighbor sends LSPs or SNPs: its CSNPs came before, were lost, or follow closely.
-            queue.held_until = min(queue.held_until, self._process.now + _SYNC_SOON)
+            queue.held_until = min(queue.held_until, self._process.now + SYNC_SOON)
         return queue
 
     def _is_neighbor(self, circuit: Circuit, snp: Csnp | Psnp) -> bool:
@@ -326,27 +327,15 @@ class Flooding:
         # b), §7.3.16.4 a): the purge of an unknown LSP is acknowledged, neither stored nor flooded
         if entry is None and purge:
             counters["purges-of-unknown"] += 1
-            _acknowledge_unknown(queue, lsp)
+            self._acknowledge_unknown(queue, lsp)
             return
         if entry is None and not self.limits.admits(queue.circuit, queue.level, lsp.lsp_id):
             self.limits.ignore(queue.level, lsp.lsp_id)
-            _acknowledge_unknown(queue, lsp)
+            self._acknowledge_unknown(queue, lsp)
             return
         # e) 1), §7.3.16.4 b) 1)
         counters["purged" if purge else "installed"] += 1
         self._database.install_received(queue, lsp, raw)
-
-    def _same(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
-        """A duplicate: §7.3.15.1 e) 2), §7.3.16.4 b) 2)."""
-        self._process.counters.lsdb["duplicates"] += 1
-        # i: clear SRM
-        sent = queue.clear_srm(entry)
-        queue.requests.pop(entry.lsp_id, None)
-        # ii: on a point-to-point circuit set SSN. Deviation: not if our copy has been sent, since
-        # it acknowledges the neighbor's. If it was lost, the neighbor sends its copy again.
-        if queue.reliable and not sent:
-            queue.set_ssn(entry.lsp_id)
-            self._lsp_transmitter.acknowledge(queue)
 
     def _confused(self, queue: SrmSsnQueue, entry: StoredLsp) -> None:
         """§7.3.16.2: equal sequence numbers, different contents (RFC 3719 §10).
@@ -359,11 +348,10 @@ class Flooding:
         else:
             self._database.purge(queue.level, entry.lsp_id, entry.sequence_number)
 
-
-def _acknowledge_unknown(queue: SrmSsnQueue, lsp: Lsp) -> None:
-    """Acknowledge an LSP that is not stored."""
-    if queue.reliable:
-        header = LspEntry(lsp.lsp_id, lsp.sequence_number, lsp.remaining_lifetime, lsp.checksum)
-        queue.set_ssn(lsp.lsp_id, header)
-    else:
-        queue.received(lsp.lsp_id)
+    def _acknowledge_unknown(self, queue: SrmSsnQueue, lsp: Lsp) -> None:
+        """Acknowledge an LSP that is not stored."""
+        if queue.reliable:
+            header = LspEntry(lsp.lsp_id, lsp.sequence_number, lsp.remaining_lifetime, lsp.checksum)
+            self._lsp_transmitter.acknowledge(queue, lsp.lsp_id, header)
+        else:
+            queue.received(lsp.lsp_id)

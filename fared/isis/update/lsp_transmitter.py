@@ -3,8 +3,8 @@
 LSPs leave in paced bursts: the first one on a circuit at once, the next ones ``flood_pacing``
 later, so that LSPs arriving over many links within milliseconds are sent once, and those that the
 neighbor sends meanwhile not at all. §7.3.15.5 has a minimum interval instead. Acknowledgments are
-collected for ``ack_delay``, the same on all circuits, requests for the partial SNP interval
-(§7.3.15.4). ``pacing`` limits bursts and the LSPs that may be unacknowledged.
+collected for ``ack_delay``, the same on all circuits (``acknowledgments``); requests for the
+partial SNP interval (§7.3.15.4). ``pacing`` limits bursts, and LSPs that are unacknowledged.
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ from itertools import islice
 from fared.isis.circuit import Circuit
 from fared.isis.ids import LAST_LSP, Level, LspId
 from fared.isis.instance import Instance
-from fared.isis.pdu.lsp_entries import ENTRY_SIZE, pack, pack_entry, split
+from fared.isis.pdu.lsp_entries import pack_entry, split
 from fared.isis.pdu.model import Csnp, Psnp
-from fared.isis.transmit import Transmitter, pdu_space
+from fared.isis.pdu.tlvs import LspEntry
+from fared.isis.transmit import Transmitter
+from fared.isis.update.acknowledgments import (
+    CSNP_HEADER,
+    PSNP_HEADER,
+    Acknowledgments,
+    entries_per_pdu,
+)
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
 from fared.isis.update.pacing import Pace
+from fared.isis.update.shared_flags import SharedFlags
 
 SYNC_HOLD = 0.25
 """Seconds for which LSPs wait for the next CSNP of the neighbor's set on a new adjacency: of each
@@ -38,10 +46,6 @@ REQUEST_GAP = 0.05
 """Seconds between two PSNPs with requests for different LSPs."""
 _SLACK = 0.1
 _FORGET_REQUEST = 30.0
-_CSNP_HEADER = 33
-_PSNP_HEADER = 17
-_TLV_HEADER = 2
-_ENTRIES_PER_TLV = 15
 
 
 class LspTransmitter:
@@ -52,9 +56,12 @@ class LspTransmitter:
         self._process = instance.process
         self._transmitter = transmitter
         self._dirty: dict[int, CircuitTx] = {}
-        self._ack_round = -math.inf
+        self.shared = {level: SharedFlags() for level in instance.databases}
+        """Flags that LSPs of a level have on many circuits."""
+        self._acks = Acknowledgments(instance, transmitter)
         self._asked_at: dict[tuple[Level, LspId], float] = {}
         """When an LSP was requested last, from any neighbor; in this order."""
+        self._active: dict[Level, list[SrmSsnQueue]] = {}
         self.circuits: dict[int, CircuitTx] = {}
         """By ifindex."""
 
@@ -63,11 +70,12 @@ class LspTransmitter:
         self._dirty[tx.circuit.ifindex] = tx
 
     def active(self, level: Level) -> list[SrmSsnQueue]:
-        """The queues of a level by ifindex."""
-        circuits = self.circuits
-        return [
-            circuits[key].levels[level] for key in sorted(circuits) if level in circuits[key].levels
-        ]
+        """The queues of a level by ifindex. Not to be changed."""
+        known = self._active.get(level)
+        if known is None:
+            ordered = [tx.levels for _, tx in sorted(self.circuits.items())]
+            known = self._active[level] = [levels[level] for levels in ordered if level in levels]
+        return known
 
     def sync_hold(self) -> float:
         """How long the LSPs of a new adjacency wait for the next CSNP of the neighbor, seconds.
@@ -90,7 +98,11 @@ class LspTransmitter:
         queue = tx.levels.get(level)
         if queue is None:
             database = self._instance.databases[level]
-            queue = tx.levels[level] = SrmSsnQueue(circuit, level, database)
+            shared = self.shared[level]
+            reliable = not circuit.broadcast
+            queue = SrmSsnQueue(circuit, level, database, shared, shared.join(), reliable)
+            tx.levels[level] = queue
+            self._active.clear()
         self.wake(tx)
         return queue
 
@@ -105,6 +117,8 @@ class LspTransmitter:
         queue = None if tx is None else tx.levels.pop(level, None)
         if tx is None or queue is None:
             return
+        queue.shared.leave(queue.bit)
+        self._active.clear()
         if not tx.levels:
             self._process.timers.cancel(tx.timer)
             del self.circuits[circuit.ifindex]
@@ -119,26 +133,67 @@ class LspTransmitter:
 
     def touch(self, queue: SrmSsnQueue) -> None:
         """A flag of this level was set or cleared: consider its circuit at the next flush."""
-        now = self._process.now
-        if queue.acks and queue.acks_due == math.inf:
-            if self._ack_round <= now:
-                self._ack_round = now + self._instance.settings.ack_delay
-            queue.acks_due = min(self._ack_round, now + queue.circuit.settings.psnp_interval)
         self.wake(self.circuits[queue.circuit.ifindex])
 
-    def acknowledge(self, queue: SrmSsnQueue) -> None:
-        """An SSN flag was set: consider its circuit if no timer will, or enough are set."""
-        most = self._instance.settings.fast_flooding.lsps_per_psnp or _ENTRIES_PER_TLV
-        if queue.acks_due == math.inf or len(queue.acks) >= most:
-            self.touch(queue)
+    def acknowledge(
+        self, queue: SrmSsnQueue, lsp_id: LspId, received: LspEntry | None = None
+    ) -> None:
+        """Set SSN: acknowledge the stored LSP, or a received one that is not stored."""
+        queue.set_ssn(lsp_id, received)
+        shared = queue.shared
+        if queue.ssn >= self._acks.at_once:
+            shared.acks_full = True
+        if shared.acks_due == math.inf:
+            self.begin_round(queue)
+
+    def begin_round(self, queue: SrmSsnQueue) -> None:
+        """Send the acknowledgments of all circuits a moment later."""
+        delay = self._instance.settings.ack_delay
+        within = min(delay, queue.circuit.settings.psnp_interval)
+        queue.shared.acks_due = self._process.now + within
+        self.arm_shared(queue.level)
+
+    @property
+    def acks_at_once(self) -> float:
+        """Acknowledgments of a circuit that do not wait."""
+        return self._acks.at_once
+
+    def arm_shared(self, level: Level) -> None:
+        """Arm one timer for the acknowledgments and deferred LSPs of all circuits."""
+        shared, timers = self.shared[level], self._process.timers
+        wanted = min(shared.acks_due, shared.deferred_due)
+        timer = shared.timer
+        if timer is not None and timer.active:
+            if timer.deadline == wanted:
+                return
+            timers.cancel(timer)
+        shared.timer = timers.arm(wanted, _wake) if wanted < math.inf else None
 
     def flush(self, *, force: bool = False) -> None:
         """Send what is due, and arm timers for the rest; ``force``: leave no LSP waiting."""
+        for level, shared in self.shared.items():
+            if self._process.now >= shared.deferred_due:
+                self._end_deferral(level, shared)
         dirty, self._dirty = self._dirty, {}
         if force:
             dirty = self.circuits
         for _, tx in sorted(dirty.items()):
             self._flush_circuit(tx, force=force)
+        for level, shared in self.shared.items():
+            if shared.acks_full or self._process.now >= shared.acks_due:
+                self._acks.send(shared, self.active(level))
+                self.arm_shared(level)
+
+    def _end_deferral(self, level: Level, shared: SharedFlags) -> None:
+        """Send the LSPs that are due, and that the neighbors have not shown to have."""
+        queues = self.active(level)
+        for lsp_id, circuits in shared.end_deferral(self._process.now):
+            for queue in queues:
+                if queue.bit & circuits:
+                    queue.pending[lsp_id] = None
+                    self.touch(queue)
+                    self._process.counters.lsdb["deferred-sent"] += 1
+        self.arm_shared(level)
 
     def _flush_circuit(self, tx: CircuitTx, *, force: bool) -> None:
         queues = [tx.levels[level] for level in sorted(tx.levels)]
@@ -150,12 +205,11 @@ class LspTransmitter:
         elif self._process.now >= tx.paced_until:
             self._burst(tx, queues)
         for queue in queues:
-            self._send_acks(queue)
             self._send_requests(queue)
         self._arm(tx, queues)
 
     def _schedule(self, queue: SrmSsnQueue) -> None:
-        """Begin what is due: a set of CSNPs, deferred LSPs, retransmissions."""
+        """Begin what is due: a set of CSNPs, retransmissions."""
         now = self._process.now
         # §7.3.15.3: the complete SNP interval has expired; only the DIS of a LAN has one
         if now >= queue.csnp_due and queue.csnp_next is None:
@@ -163,8 +217,6 @@ class LspTransmitter:
             queue.csnp_due = now + self._csnp_interval(queue)
         if queue.unlisted and now >= max(queue.held_until, queue.offer_at):
             self._offer(queue)
-        if now >= queue.deferred_due:
-            self._process.counters.lsdb["deferred-sent"] += queue.end_deferral(now)
         # §7.3.15.5: SRM is still set after the retransmission interval
         horizon = now + queue.circuit.settings.lsp_retransmit_interval * _SLACK
         if next(iter(queue.unacknowledged.values()), math.inf) > now:
@@ -248,16 +300,9 @@ class LspTransmitter:
                 queue.unacknowledged[lsp_id] = due
         return room
 
-    def _entries_per_pdu(self, queue: SrmSsnQueue, header: int) -> int:
-        room = (
-            pdu_space(queue.circuit) - header - self._transmitter.authentication_size(queue.level)
-        )
-        full, rest = divmod(room, _TLV_HEADER + ENTRY_SIZE * _ENTRIES_PER_TLV)
-        return max(1, full * _ENTRIES_PER_TLV + max(0, rest - _TLV_HEADER) // ENTRY_SIZE)
-
     def _send_csnp(self, queue: SrmSsnQueue, start: LspId) -> None:
         """One PDU of a set; their ranges together cover every LSP id (§7.3.15.3, RFC 3719 §11)."""
-        limit = self._entries_per_pdu(queue, _CSNP_HEADER)
+        limit = entries_per_pdu(self._transmitter, queue, CSNP_HEADER)
         listed = queue.database.first(start, limit)
         last = len(listed) < limit or listed[-1].lsp_id == LAST_LSP
         end = LAST_LSP if last else listed[-1].lsp_id
@@ -266,29 +311,6 @@ class LspTransmitter:
         entries = (entry.described(now) for entry in listed)
         pdu = Csnp(int(queue.level), self._source_id, start, end, split(entries))
         self._transmitter.send(queue.circuit, queue.level, pdu)
-
-    def _send_acks(self, queue: SrmSsnQueue) -> None:
-        """Send PSNPs with the LSPs whose SSN flag is set, and clear it (§7.3.15.4)."""
-        if not queue.acks:
-            queue.acks_due = math.inf
-            return
-        limit = self._entries_per_pdu(queue, _PSNP_HEADER)
-        # RFC 9681 §4.3: at once, when so many wait
-        limit = min(limit, self._instance.settings.fast_flooding.lsps_per_psnp or limit)
-        now = self._process.now
-        while queue.acks and (now >= queue.acks_due or len(queue.acks) >= limit):
-            entries: list[bytes] = []
-            for lsp_id in list(islice(queue.acks, limit)):
-                received = queue.acks.pop(lsp_id)
-                known = self._listed(queue, lsp_id)
-                if known is None and received is not None:
-                    known = pack(received)
-                if known is not None:
-                    entries.append(known)
-            self._process.counters.lsdb["acks-sent"] += len(entries)
-            self._send_psnp(queue, entries)
-        if not queue.acks:
-            queue.acks_due = math.inf
 
     def _listed(self, queue: SrmSsnQueue, lsp_id: LspId) -> bytes | None:
         """The entry of a stored LSP in a PSNP, None if there is none."""
@@ -303,7 +325,7 @@ class LspTransmitter:
         if now < queue.requests_due:
             return
         entries: list[bytes] = []
-        limit, left = self._entries_per_pdu(queue, _PSNP_HEADER), False
+        limit, left = entries_per_pdu(self._transmitter, queue, PSNP_HEADER), False
         interval = queue.circuit.settings.psnp_interval
         for lsp_id, request in list(queue.requests.items()):
             if request.due > now:
@@ -321,7 +343,9 @@ class LspTransmitter:
                 known = self._listed(queue, lsp_id)
                 entries.append(pack_entry(0, lsp_id, 0, 0) if known is None else known)
         self._process.counters.lsdb["requested"] += len(entries)
-        self._send_psnp(queue, entries)
+        if entries:
+            pdu = Psnp(int(queue.level), self._source_id, split(entries))
+            self._transmitter.send(queue.circuit, queue.level, pdu)
         waiting = (request.due for request in queue.requests.values())
         due = next(waiting, math.inf) if queue.reliable else min(waiting, default=math.inf)
         queue.requests_due = now + REQUEST_GAP if left else due
@@ -338,11 +362,6 @@ class LspTransmitter:
         for key, at in list(islice(self._asked_at.items(), 2)):
             if now - at > _FORGET_REQUEST or len(self._asked_at) > MOST_ASKED:
                 del self._asked_at[key]
-
-    def _send_psnp(self, queue: SrmSsnQueue, entries: list[bytes]) -> None:
-        if entries:
-            pdu = Psnp(int(queue.level), self._source_id, split(entries))
-            self._transmitter.send(queue.circuit, queue.level, pdu)
 
     @property
     def _source_id(self) -> int:
@@ -362,12 +381,14 @@ class LspTransmitter:
 
     def _next(self, tx: CircuitTx, queue: SrmSsnQueue) -> float:
         csnp = queue.csnp_due if queue.csnp_next is None else tx.paced_until
-        wanted = min(queue.acks_due, queue.requests_due, csnp)
+        wanted = min(queue.requests_due, csnp)
         # While its window is full, the next acknowledgment or retransmission wakes the circuit.
         if queue.pending and Pace(self._instance, tx).window != 0:
             wanted = min(wanted, max(tx.paced_until, queue.held_until))
-        if queue.deferred:
-            wanted = min(wanted, queue.deferred_due)
         if queue.unlisted:
             wanted = min(wanted, max(queue.held_until, queue.offer_at))
         return min(wanted, next(iter(queue.unacknowledged.values()), math.inf))
+
+
+def _wake() -> None:
+    """Do nothing but wake the engine, which flushes."""

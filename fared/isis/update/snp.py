@@ -99,7 +99,8 @@ class SnpReader:
     def _listed(self, queue: SrmSsnQueue, packed: bytes) -> None:
         """Compare each listed LSP with the database; nearly all are as there."""
         known = queue.database.entries
-        flagged = (queue.pending, queue.unacknowledged, queue.deferred, queue.unlisted)
+        shared = queue.shared.deferred
+        flagged = (queue.pending, queue.unacknowledged, shared, queue.unlisted)
         acked = 0
         for lifetime, identifier, sequence, checksum in unpack(packed):
             entry = known.get(LspId(identifier))

@@ -1,0 +1,138 @@
+"""Flags that an LSP has on many circuits at once: a bitmap an LSP, with a bit for each circuit.
+
+In a dense fabric a router hears an LSP from all its neighbors within milliseconds. It acknowledges
+each copy (SSN, ISO 10589 §7.3.15.1 e) 2) ii), and defers its own copy for each (SRM, deferred):
+with an object for each pair of LSP and circuit that is most of the time and memory that an LSP
+takes. The other flags of a circuit, which few LSPs have at a time, are in ``circuit_tx``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from fared.core.timers import Timer
+from fared.isis.ids import LspId
+
+
+class Deferral(msgspec.Struct, eq=False):
+    """Until ``due`` an LSP is not sent to the circuits with these bits."""
+
+    due: float
+    circuits: int
+
+
+class SharedFlags:
+    """The flags of one level; dicts are in the order of flagging."""
+
+    def __init__(self) -> None:
+        self.acks: dict[LspId, int] = {}
+        """Bits of the circuits on which an LSP is to be acknowledged."""
+        self.acks_due = math.inf
+        self.acks_full = False
+        """Whether a circuit has as many as are acknowledged at once."""
+        self.deferred: dict[LspId, list[Deferral]] = {}
+        """One for each time at which an LSP becomes pending, mostly a single one."""
+        self.deferred_due = math.inf
+        """At most the first of these times."""
+        self.timer: Timer | None = None
+        self._used = 0
+
+    def join(self) -> int:
+        """Return a bit that no circuit has."""
+        bit = ~self._used & (self._used + 1)
+        self._used |= bit
+        return bit
+
+    def leave(self, bit: int) -> None:
+        """Clear the flags of a circuit, whose bit another one may have then."""
+        for lsp_id in [key for key, circuits in self.acks.items() if circuits & bit]:
+            self.clear_ssn(lsp_id, bit)
+        for lsp_id in self.deferred_for(bit):
+            self.clear_deferral(lsp_id, bit)
+        self._used &= ~bit
+
+    # SSN
+
+    def set_ssn(self, lsp_id: LspId, bit: int) -> bool:
+        """Set SSN; return whether it was not set before."""
+        known = self.acks.get(lsp_id, 0)
+        self.acks[lsp_id] = known | bit
+        return not known & bit
+
+    def clear_ssn(self, lsp_id: LspId, bits: int) -> bool:
+        """Clear SSN; return whether it was set."""
+        known = self.acks.get(lsp_id, 0)
+        if not known & bits:
+            return False
+        if left := known & ~bits:
+            self.acks[lsp_id] = left
+        else:
+            del self.acks[lsp_id]
+        return True
+
+    def acks_of(self, circuits: int) -> tuple[list[LspId], dict[int, list[LspId]]]:
+        """The LSPs with SSN set on all of these circuits; of each, by its bit, the others."""
+        common: list[LspId] = []
+        others: dict[int, list[LspId]] = {}
+        for lsp_id, bits in self.acks.items():
+            left = bits & circuits
+            if left == circuits:
+                common.append(lsp_id)
+                continue
+            while left:
+                lowest = left & -left
+                others.setdefault(lowest, []).append(lsp_id)
+                left ^= lowest
+        return common, others
+
+    def clear_ssn_of(self, circuits: int) -> None:
+        """Clear SSN of all LSPs on these circuits."""
+        left = ((lsp_id, bits & ~circuits) for lsp_id, bits in self.acks.items())
+        self.acks = {lsp_id: bits for lsp_id, bits in left if bits}
+
+    # SRM of LSPs that are sent later
+
+    def defer(self, lsp_id: LspId, bits: int, due: float) -> None:
+        """Defer an LSP for circuits, for which it is not deferred so far."""
+        self.deferred_due = min(self.deferred_due, due)
+        known = self.deferred.setdefault(lsp_id, [])
+        for one in known:
+            if one.due == due:
+                one.circuits |= bits
+                return
+        known.append(Deferral(due, bits))
+
+    def is_deferred(self, lsp_id: LspId, bit: int) -> bool:
+        """Whether an LSP is sent later on this circuit."""
+        return any(one.circuits & bit for one in self.deferred.get(lsp_id, ()))
+
+    def deferred_for(self, bit: int) -> list[LspId]:
+        """The LSPs that are sent later on this circuit."""
+        return [lsp_id for lsp_id in self.deferred if self.is_deferred(lsp_id, bit)]
+
+    def clear_deferral(self, lsp_id: LspId, bits: int) -> None:
+        """Do not send an LSP later on these circuits."""
+        known = self.deferred.get(lsp_id)
+        if known is None:
+            return
+        for one in known:
+            one.circuits &= ~bits
+        if not any(one.circuits for one in known):
+            del self.deferred[lsp_id]
+
+    def end_deferral(self, now: float) -> Iterator[tuple[LspId, int]]:
+        """Remove what is due; return LSPs and the bits of circuits to send them on."""
+        for lsp_id, known in list(self.deferred.items()):
+            for one in known:
+                if one.due <= now:
+                    yield lsp_id, one.circuits
+            left = [one for one in known if one.due > now and one.circuits]
+            if left:
+                self.deferred[lsp_id] = left
+            else:
+                del self.deferred[lsp_id]
+        times = (one.due for known in self.deferred.values() for one in known)
+        self.deferred_due = min(times, default=math.inf)

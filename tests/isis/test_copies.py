@@ -1,0 +1,159 @@
+"""LSPs that many neighbors send: copies are taken together, and acknowledged together."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fared.core.igp import PacketReceived, SendPacket
+from fared.isis.ids import LspId
+from fared.isis.pdu.codec import encode_pdu, with_lifetime
+from fared.isis.pdu.model import PduType
+from fared.isis.update.shared_flags import SharedFlags
+from tests.isis.floodnet import LAN, Network, mac, make_lsp, name
+
+NEIGHBORS = 4
+_ORIGINATORS = (2, 3, 9)
+
+
+def star() -> Network:
+    """Router 1 with neighbors on point-to-point links, and with one on a LAN."""
+    net = Network()
+    net.add(*range(1, NEIGHBORS + 3))
+    for number in range(2, NEIGHBORS + 2):
+        net.join(1, number)
+    net.join(1, NEIGHBORS + 2, settings=LAN)
+    net.run(2)
+    net.sent.clear()
+    return net
+
+
+def received(ifindex: int, payload: bytes) -> PacketReceived:
+    return PacketReceived(ifindex, mac(ifindex + 1, 1), 0, payload)
+
+
+def take(net: Network, packets: list[PacketReceived], *, together: bool) -> None:
+    """Deliver packets to router 1, those that arrived together or one after another."""
+    router = net[1]
+    router.instance.process.now = net.now
+
+    def one(packet: PacketReceived) -> None:
+        router.receive(packet.ifindex, packet.source, packet.payload)
+
+    if together:
+        router.flooding.copies.take(iter(packets), one)
+    else:
+        for packet in packets:
+            one(packet)
+    net._send_all()
+
+
+def state(net: Network) -> tuple[object, ...]:
+    router = net[1]
+    sent = [(at, number, output) for at, number, output in net.sent if number == 1]
+    errors = router.instance.process.counters.errors
+    return router.known(), router.flags(), dict(router.counts), dict(errors), sent
+
+
+LSPS = st.builds(
+    lambda originator, sequence, text, lifetime, damaged, padding: (
+        with_lifetime(
+            encode_pdu(make_lsp(name(originator), sequence, text)),
+            lifetime,
+        )[: -1 if damaged else None]
+        + bytes(padding)
+    ),
+    st.sampled_from(_ORIGINATORS),
+    st.integers(1, 3),
+    st.sampled_from(("a", "b")),
+    st.sampled_from((1200, 1100, 0)),
+    st.booleans(),
+    st.sampled_from((0, 0, 7)),
+)
+PACKETS = st.lists(st.builds(received, st.integers(1, NEIGHBORS + 1), LSPS), max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PACKETS, min_size=1, max_size=4))
+def test_packets_that_arrive_together_have_the_effect_of_one_after_another(batches):
+    nets = star(), star()
+    for net, together in zip(nets, (True, False), strict=True):
+        for number, packets in enumerate(batches):
+            take(net, packets, together=together)
+            net.run(0.02 * number)
+        net.run(0.3)
+    assert state(nets[0]) == state(nets[1])
+
+
+def psnps(net: Network, number: int = 1) -> list[SendPacket]:
+    found = [output for _, by, output in net.sent if by == number]
+    return [output for output in found if output.payload[4] & 0x1F == PduType.L2_PSNP]
+
+
+def test_what_all_neighbors_have_sent_is_acknowledged_with_the_same_bytes():
+    net = star()
+    raw = encode_pdu(make_lsp(name(9), 1, "x"))
+    take(net, [received(ifindex, raw) for ifindex in range(1, NEIGHBORS + 1)], together=True)
+    net.run(0.2)
+    acks = psnps(net)
+    assert [ack.ifindex for ack in acks] == list(range(1, NEIGHBORS + 1))
+    assert len({id(ack.payload) for ack in acks}) == 1
+    assert net[1].flags() == 0
+
+
+def test_what_one_neighbor_alone_has_sent_is_acknowledged_to_it_alone():
+    net = star()
+    common, own = (encode_pdu(make_lsp(name(9, part), 1, "x")) for part in (0, 1))
+    packets = [received(ifindex, common) for ifindex in (1, 2, 3)]
+    take(net, [*packets, received(2, own)], together=True)
+    net.run(0.11)
+    sizes = {ack.ifindex: len(ack.payload) for ack in psnps(net)}
+    assert sizes == {1: 17 + 2 + 16, 2: 17 + 2 + 32, 3: 17 + 2 + 16}
+
+
+def test_a_neighbor_that_has_sent_a_full_psnp_waits_for_none_of_the_others():
+    net = star()
+    raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(90)]
+    began = net.now
+    take(net, [received(1, raw) for raw in raws], together=True)
+    take(net, [received(2, raws[-1])], together=True)  # not yet sent to it
+    (ack,) = psnps(net)
+    assert (ack.ifindex, len(ack.payload)) == (1, 17 + 6 * (2 + 15 * 16))
+    net.run(0.2)
+    (last,) = (out for out in psnps(net) if out.ifindex == 2)
+    sent_at = next(at for at, _, out in net.sent if out is last)
+    assert sent_at - began == pytest.approx(0.1)
+
+
+def test_a_circuit_that_comes_up_has_no_flags_of_one_that_went_down():
+    shared = SharedFlags()
+    one, other = shared.join(), shared.join()
+    shared.set_ssn(LspId(1), one)
+    shared.set_ssn(LspId(1), other)
+    shared.defer(LspId(2), one | other, 5.0)
+    shared.leave(one)
+    assert shared.join() == one
+    assert shared.acks == {LspId(1): other}
+    assert (shared.deferred_for(one), shared.deferred_for(other)) == ([], [LspId(2)])
+    shared.leave(other)
+    assert not shared.acks
+    assert not shared.deferred
+
+
+def test_an_lsp_is_deferred_for_each_circuit_as_long_as_for_that():
+    shared, rng = SharedFlags(), random.Random(1)
+    bits = [shared.join() for _ in range(8)]
+    due = {bit: rng.choice((1.0, 2.0, 3.0)) for bit in bits}
+    for bit, at in due.items():
+        shared.defer(LspId(7), bit, at)
+    shared.clear_deferral(LspId(7), bits[0])
+    found = {}
+    for now in (1.0, 2.0, 3.0):
+        assert shared.deferred_due <= now
+        for _, circuits in shared.end_deferral(now):
+            found.update({bit: now for bit in bits if bit & circuits})
+    assert found == {bit: at for bit, at in due.items() if bit != bits[0]}
+    assert not shared.deferred
