@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fared.ina.slots.calls import CallBounds
+from fared.ina.slots.chunks import Chunks
 from fared.ina.slots.worker import WorkerMachine
 from tests.ina.elastic import WORKERS, Caller, ElasticJob
 from tests.ina.fabrics import both, clos
@@ -154,5 +155,5 @@ def test_if_the_closing_chunk_does_not_wait_for_results_sums_mix(monkeypatch):
 
 def test_if_an_epoch_with_other_workers_begins_within_a_call_sums_mix(monkeypatch):
     monkeypatch.setattr(CallBounds, "proposal", lambda self, setup, done: done)
-    monkeypatch.setattr(WorkerMachine, "_begins", lambda self, base, setup: base <= self.next)
+    monkeypatch.setattr(Chunks, "begins", lambda self, base, setup: base <= self.next)
     assert any(mixes(seed) for seed in range(20))

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fared.ina.slots.chunks import Input
 from fared.ina.slots.numbers import Floats, exponents, fast_scales, quantised, scale_of
 from fared.ina.slots.packet import NOT_FINITE, DataType, Op, Values, controls_of
-from fared.ina.slots.worker import Input
 
 Array = NDArray[Any]
 """Of int32 or float32."""

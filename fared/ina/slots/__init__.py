@@ -2,8 +2,9 @@
 
 ``packet`` is the codec, ``setup`` describes a job's trees in one epoch, ``numbers`` turns floats
 into integers whose sum is the same in any order. ``aggregator`` is a router, the root too, and
-``worker`` one end. They get packets and the time, and call a port to send; they are told of
-everything by vertex (``fared.ina.plan.model``), so whoever moves packets checks addresses.
+``worker`` one end: ``chunks`` has what it sends, ``calls`` where its calls end, and ``window`` when
+packets go again. Machines get packets and the time, and call one of ``ports`` to send; they are
+told of everything by vertex (``fared.ina.plan.model``), so whoever moves packets checks addresses.
 
 Exactly once: a bit enters ``seen`` of a slot together with its value, once in an epoch; a sum
 leaves only with ``seen`` equal to the A-BM; A-BMs of children are disjoint. A slot is reused after

@@ -8,7 +8,6 @@ result asks again with ``WANT``; complete entries on the way pass that on, and t
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
 
 from fared.core.wire import DecodeError
 from fared.ina.plan.model import BitString, Vertex, members
@@ -20,6 +19,7 @@ from fared.ina.slots.packet import (
     encode_header,
     newer,
 )
+from fared.ina.slots.ports import AggregatorPort
 from fared.ina.slots.setup import JobSetup, TreeRole
 from fared.ina.slots.slot import Slot, TreeSlots
 
@@ -31,22 +31,6 @@ _SUMMED = (PacketKind.DATA, PacketKind.SYNC)
 _RESULTS = (PacketKind.RESULT, PacketKind.SYNC_RESULT)
 # An attribute of an enum takes ten times as long as a global name.
 _SYNC, _WANT, _ASK = PacketKind.SYNC, int(Flag.WANT), int(Flag.ASK)
-
-
-class AggregatorPort(Protocol):
-    """What an aggregator sends. The buffer is valid during the call only."""
-
-    def up(self, parent: Vertex, data: bytes | bytearray | memoryview) -> None:
-        """Send a packet to a parent."""
-
-    def down(self, router: Vertex, data: bytes | bytearray | memoryview) -> None:
-        """Send a result to a router that passes it on."""
-
-    def disseminate(self, bits: BitString, data: bytes | bytearray | memoryview) -> None:
-        """Send a result to all workers of a bit string, by BIER or one by one."""
-
-    def nack(self, sender: Vertex, data: bytes) -> None:
-        """Tell a sender that its epoch is over."""
 
 
 class Aggregator:

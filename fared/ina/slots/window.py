@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
@@ -17,6 +19,8 @@ LEAST_BURST = 4
 as in slow start (RFC 5681): on an overloaded machine everything is late, and little is lost."""
 _PARTS, _MOST_PATIENCE = 6, 0.005
 """While links are busy, a round trip is the time in which they carry a window."""
+_LATER_RESULTS = 3
+"""A chunk is repeated at once when as many later ones of its tree have a result."""
 _MOST_DOUBLINGS = 8
 _MOST_KEPT = 2
 """Doublings that later packets keep."""
@@ -109,3 +113,75 @@ class RoundTrip:
         """Return the time until a packet that was repeated so often is repeated again."""
         doublings = min(_MOST_DOUBLINGS, max(repeats, self._backoff))
         return min(MOST_TIMEOUT, self._first * (1 << doublings))
+
+
+class Repeats:
+    """When packets of all trees of one epoch are repeated."""
+
+    def __init__(self, counters: Counter[str]) -> None:
+        self._counters = counters
+        self._round_trip = RoundTrip()
+        self.due = math.inf
+        """No packet is to be repeated before."""
+
+    def sent(self, chunk: int, now: float) -> Outstanding:
+        """Note a packet that is sent for the first time."""
+        due = now + self._round_trip.timeout(0)
+        self.due = min(self.due, due)
+        return Outstanding(chunk, now, due)
+
+    def again(self, entry: Outstanding, now: float) -> None:
+        """Note a packet that is repeated."""
+        self._counters["repeated"] += 1
+        entry.repeats += 1
+        entry.later = 0
+        entry.due = now + self._round_trip.timeout(entry.repeats)
+        self.due = min(self.due, entry.due)
+
+    def patience(self) -> float:
+        """Return how long results may wait for others."""
+        return self._round_trip.patience()
+
+    def expired(self, tree: TreeProgress, now: float) -> list[tuple[int, Outstanding]]:
+        """Return the packets of a tree, with their sequences, that are to be repeated now.
+
+        Others that have waited as long are put off.
+        """
+        late = [
+            (sequence, entry)
+            for sequence, entry in tree.sent.items()
+            if now >= entry.due and not tree.puts_off(entry, now)
+        ]
+        for at, (_, entry) in enumerate(late):
+            self._round_trip.expired(now)
+            if at >= tree.burst:
+                entry.due = now + self._round_trip.timeout(0)
+        repeated = late[: tree.burst]
+        if late:
+            tree.burst *= 2
+        return repeated
+
+    def find_earliest(self, trees: Iterable[TreeProgress]) -> None:
+        """Find when the first packet is to be repeated."""
+        dues = (entry.due for tree in trees for entry in tree.sent.values())
+        self.due = min(dues, default=math.inf)
+
+    def heard(
+        self, tree: TreeProgress, sequence: int, entry: Outstanding, now: float
+    ) -> list[tuple[int, Outstanding]]:
+        """Note a result; return packets that were sent before it and are to be repeated now."""
+        tree.heard_at = now
+        if not entry.repeats and now > tree.measured_at:
+            # Results that came together tell the round trip once.
+            tree.measured_at = now
+            self._round_trip.measured(now - entry.sent_at)
+            tree.burst = LEAST_BURST
+        if next(iter(tree.sent), sequence) >= sequence:
+            return []  # nothing that was sent before waits
+        lost: list[tuple[int, Outstanding]] = []
+        for other, waiting in tree.sent.items():
+            if other < sequence:
+                waiting.later += 1
+                if waiting.later == _LATER_RESULTS:
+                    lost.append((other, waiting))
+        return lost
