@@ -79,6 +79,7 @@ def _job(job: Json, out: Console) -> None:
             ("Head", _name(job, "head")),
             ("Rate", f"{_rate(job['planned'] or None)} planned, {_rate(job['seen'])} seen"),
             ("Waits for", _waits(job["waits_for"])),
+            *_wrong(job),
             *_elastic(job),
             *([("Share", f"{job['share']:g}")] if job["share"] != 1 else []),
             *_local(job["here"]),
@@ -102,6 +103,11 @@ def _job(job: Json, out: Console) -> None:
             "" if repeated is None else str(repeated),
         )
     emit(out, grid)
+
+
+def _wrong(job: Json) -> list[tuple[str, Cell]]:
+    told = f"{count(job['wrong'], 'result')} refused: the control sum was wrong"
+    return [("Wrong sums", Text(told, style="red"))] if job["wrong"] else []
 
 
 def _elastic(job: Json) -> list[tuple[str, Cell]]:

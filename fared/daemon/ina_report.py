@@ -144,6 +144,7 @@ class _AggregationReport:
             "seen": sum(rates) if rates else None,
             "waits_for": self._ranks_of(waits),
             "repeated": sum(told.repeated for told in progress),
+            "wrong": sum(told.wrong for told in progress),
             "workers": [self._worker(bfr_id, rank) for bfr_id, rank in self._ranks.items()],
             "trees": trees,
             "others": [self._no_root(other) for other in self._reasons.others],

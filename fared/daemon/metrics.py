@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
 
@@ -18,9 +17,6 @@ from fared.api.views.system import routes_by_protocol, spraying, weighted_routes
 from fared.core.database_limit import Fullness
 from fared.fib.settings import Granularity
 from fared.rib.model import NextHopSet
-
-if TYPE_CHECKING:
-    from fared.api.schema.ina import InaHere
 
 Labels = tuple[str, ...]
 _UP = ("Full", "Up")
@@ -103,50 +99,10 @@ def _restarts(context: ViewContext) -> Iterator[Metric]:
 def _aggregation(context: ViewContext) -> Iterator[Metric]:
     """In-network aggregation, where it is enabled."""
     document = context.ina(False)
-    if document is None:
-        return
-    jobs = document["jobs"]
-    up = int(document["process"] is not None)
-    yield gauge("ina_process_up", "1 while fared-ina answers", {(): up}, ())
-    yield gauge("ina_jobs", "Jobs of aggregation that are flooded", {(): len(jobs)}, ())
-    epochs = {(job["name"],): job["epoch"] for job in jobs}
-    yield gauge("ina_epoch", "Epoch of a job", epochs, ("job",))
-    repeated = {(job["name"],): job["repeated"] for job in jobs}
-    text = "Packets that workers of this router sent again"
-    yield counter("ina_repeated", text, repeated, ("job",))
-    rates = {
-        (job["name"], str(tree["tree"]), tree["root"]): tree["seen"]
-        for job in jobs
-        for tree in job["trees"]
-        if tree["seen"] is not None
-    }
-    text = "Array bytes/s through a tree in the last seconds, as seen here"
-    yield gauge("ina_tree_rate", text, rates, ("job", "tree", "root"))
-    yield from _slots({(job["name"],): job["here"] for job in jobs if job["here"] is not None})
+    if document is not None:
+        from fared.daemon.ina_metrics import aggregation  # noqa: PLC0415 - loaded where it runs
 
-
-def _slots(here: Mapping[Labels, InaHere]) -> Iterator[Metric]:
-    """The slots of this router, by job."""
-    waiting = {job: len(found["waits_for"]) for job, found in here.items()}
-    yield gauge("ina_waits_for", "Workers that open slots here lack", waiting, ("job",))
-    text = "Seconds for which the oldest open slot of a job here has waited"
-    waits = {job: found["wait"] for job, found in here.items()}
-    yield gauge("ina_wait_seconds", text, waits, ("job",))
-    slots: dict[Labels, int] = {}
-    packets: dict[Labels, int] = {}
-    duplicates: dict[Labels, int] = {}
-    for job, found in here.items():
-        slots[(*job, "open")] = found["open_slots"]
-        slots[(*job, "other")] = found["slots"] - found["open_slots"]
-        packets.update({(*job, result): n for result, n in found["counters"].items()})
-        duplicates[job] = found["counters"].get("duplicate", 0)
-    yield gauge("ina_slots", "Slots of a job in this router", slots, ("job", "state"))
-    text = "Packets of a job in this router, by what was done with them"
-    yield counter("ina_packets", text, packets, ("job", "result"))
-    text = (
-        "Packets of a job that were in the sum already: repeated for others, or doubled on the way"
-    )
-    yield counter("ina_duplicates", text, duplicates, ("job",))
+        yield from aggregation(document)
 
 
 def _bfd(context: ViewContext) -> Iterator[Metric]:

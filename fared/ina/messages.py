@@ -125,13 +125,15 @@ class WorkerProgress(msgspec.Struct, frozen=True, tag="progress"):
     """What a worker tells its router about once a second, while something changes.
 
     ``sizes`` are bytes of results by tree, in this epoch; ``repeated`` counts packets that it sent
-    again, since it joined; ``waits_for`` are BFR-ids that routers lately told it.
+    again, since it joined; ``waits_for`` are BFR-ids that routers lately told it; ``wrong`` counts
+    results whose control sum was not that of their values.
     """
 
     epoch: int
     sizes: list[int]
     repeated: int
     waits_for: list[int]
+    wrong: int = 0
 
 
 class WorkerState(msgspec.Struct, frozen=True):

@@ -7,9 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from fared.daemon.metrics import _aggregation
+from fared.ina.counted import UNREAD, type_of
 from tests.api.documents.aggregation import INA
 
-PAGE = Path(__file__).parents[2] / "docs" / "ina.md"
+ROOT = Path(__file__).parents[2]
+PAGE, SOURCE = ROOT / "docs" / "ina.md", ROOT / "fared"
 
 
 def found(document: object) -> dict[tuple[str, ...], float]:
@@ -32,6 +34,23 @@ def test_metrics_tell_for_how_long_a_job_waits_and_for_how_many():
     assert values["fared_ina_waits_for", "train"] == 1
     assert values["fared_ina_slots", "train", "open"] == 5
     assert values["fared_ina_duplicates_total", "train"] == 3
+
+
+def test_packets_are_told_by_type_and_by_what_was_done_with_them():
+    values = found(INA)
+    assert values["fared_ina_packets_total", "train", "data", "added"] == 120_630
+    assert values["fared_ina_wrong_sums_total", "train"] == 2
+
+
+def test_each_counter_of_a_job_in_a_router_has_a_type():
+    """All but those of packets that are refused by their source, or cannot be read."""
+    files = [*SOURCE.glob("ina/slots/aggregator.py"), SOURCE / "inad" / "jobs.py"]
+    text = "".join(file.read_text() for file in files)
+    names = set(re.findall(r'counters\["([a-z-]+)"\]', text))
+    assert {name for name in names if type_of(name) == UNREAD} == {
+        "address", "malformed-size", "no-job", "sender", "unexpected",
+    }  # fmt: skip
+    assert type_of("malformed-length") == UNREAD
 
 
 def test_there_are_none_where_aggregation_does_not_run():

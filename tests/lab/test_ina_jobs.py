@@ -54,7 +54,11 @@ def test_a_job_is_known_everywhere_and_ends_everywhere(jobs: Jobs):
     assert jobs.job("known", "S1")["here"]["trees"] == 1
     jobs.start("known", calls=3)
     assert same(jobs.results("known"))
-    wait_for(lambda: metric(jobs, "S1", 'ina_packets_total{job="known",result="added"}'), 5, "sums")
+    wait_for(
+        lambda: metric(jobs, "S1", 'ina_packets_total{job="known",type="data",result="added"}'),
+        5,
+        "sums",
+    )
     assert metric(jobs, "S1", 'ina_epoch{job="known"}') == 1
     assert metric(jobs, "S1", "ina_process_up") == 1
     jobs.end("known")

@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,15 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from fared.core.units import parse_bandwidth
+from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
+from fared.lab.namespaces import Netns
 from fared.lab.waiting import await_paths
 from monitoring.scraping import Prometheus, board_expressions, rule_expressions
 from tests.error_counters import Interface
+from tests.lab.ina_jobs import Jobs, same
 from tests.stream import Stream
-from tests.two_leaves import rewrite_config, topology
+from tests.two_leaves import ROUTERS, rewrite_config, topology
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -73,11 +79,19 @@ class Lab:
         return self.prometheus.firing()
 
 
+def summing(text: str) -> str:
+    """The same fabric, with routers that sum."""
+    document = yaml.safe_load(text)
+    for name in ROUTERS:
+        document["topology"]["nodes"][name]["labels"]["fared-lab.ina"] = "on"
+    return yaml.safe_dump(document)
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     directory = tmp_path_factory.mktemp("monitoring")
     path = directory / "monitoring.clab.yml"
-    path.write_text(topology("monitoring", rate="100M"))
+    path.write_text(summing(topology("monitoring", rate="100M")))
     with (
         Interface(directory / "counters", "L2") as counters,
         Fabric.from_file(path, directory=directory / "state") as fabric,
@@ -98,6 +112,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
                 fabric.start_node(name)
             assert await_paths(fabric, 30) is not None
             wait_for(lambda: prometheus.value("count(fared_ready == 1)") == [4], 30, "scraped")
+            Jobs(fabric).create("train")
+            waits = "count(fared_ina_wait_seconds)"
+            wait_for(lambda: prometheus.value(waits), 30, "the job is scraped", pause=0.3)
             wait_for(lambda: not prometheus.firing(), 60, "nothing fires", pause=0.5)
             yield running
 
@@ -302,3 +319,54 @@ def test_a_router_that_lacks_its_routes_is_not_ready(lab: Lab):
         for name in ("S1", "S2"):
             lab.fabric.start_node(name)
         assert await_paths(lab.fabric, 30) is not None
+
+
+@pytest.mark.soak
+def test_a_process_that_sums_is_missed_when_it_ends(lab: Lab):
+    with lab.alert("FaredInaDown", "S2"):
+        Jobs(lab.fabric).kill("S2", "fared-ina")
+        lab.fires("FaredInaDown", "S2")
+        lab.fabric.stop_node("S2")
+        lab.fabric.start_node("S2")
+        assert await_paths(lab.fabric, 30) is not None
+
+
+@pytest.mark.soak
+def test_a_job_that_begins_again_and_again_is_reported(lab: Lab):
+    with lab.alert("FaredInaEpochs", "L2"):
+        for _ in range(8):
+            lab.fabric.fail("S1", "L1")
+            lab.fabric.heal("S1", "L1")
+            assert await_paths(lab.fabric, 30) is not None
+            if ("FaredInaEpochs", "L2") in lab.firing():
+                break
+        lab.fires("FaredInaEpochs", "L2")
+
+
+def test_a_rank_that_a_job_waits_for_and_a_forged_result_are_reported(lab: Lab, tmp_path: Path):
+    """h2 falls silent in a call. Somebody at S1 forges results meanwhile, with its address."""
+    jobs, release = Jobs(lab.fabric), tmp_path / "release"
+    with lab.alert("FaredInaJobWaits", "S1"), lab.alert("FaredInaWrongSum", "L1"):
+        jobs.start("train", calls=2, held=[0, 1], release=str(release), timeout=120.0)
+        lab.fires("FaredInaJobWaits", "S1")
+        job = jobs.job("train")
+        at, root = next(
+            (at, tree["root"]) for at, tree in enumerate(job["trees"]) if tree["hostname"] == "S1"
+        )
+        header = Header(
+            PacketKind.RESULT, job["job_id"], at, job["epoch"], 0, 0b11, job["payload"], control=1
+        )
+        forge(lab.fabric.node("S1").netns, root, job["workers"][0], header)
+        lab.fires("FaredInaWrongSum", "L1")
+        release.touch()
+    assert same(jobs.results("train"))
+
+
+def forge(netns: Netns, router: str, worker: dict[str, Any], header: Header) -> None:
+    """Send a packet of zeros to a worker, from the address and port of a router's fared-ina."""
+    data = encode_header(header) + bytes(header.size)
+    udp = struct.pack("!HHHH", DEFAULT_PORT, worker["port"], 8 + len(data), 0)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 0, 0, 0, 64, socket.IPPROTO_UDP, 0)
+    ends = socket.inet_aton(router) + socket.inet_aton(worker["address"])
+    with netns.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
+        sock.sendto(ip + ends + udp + data, (worker["address"], 0))

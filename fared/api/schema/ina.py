@@ -120,7 +120,8 @@ class InaHere(TypedDict):
 class InaJob(TypedDict):
     """A job. ``reason``: why its epoch began. ``waits_for``: ranks that routers wait for, as known.
 
-    ``repeated``: packets that workers of this router sent again. ``lost``: ranks without which an
+    ``repeated``: packets that workers of this router sent again. ``wrong``: results with a wrong
+    control sum that they got, and refused. ``lost``: ranks without which an
     ``elastic`` job goes on. ``share``: its part of links that several jobs use.
     """
 
@@ -138,6 +139,7 @@ class InaJob(TypedDict):
     seen: float | None
     waits_for: list[int]
     repeated: int
+    wrong: int
     workers: list[InaWorker]
     trees: list[InaTree]
     others: list[InaNoRoot]

@@ -259,6 +259,7 @@ class WorkerMember:
                 epoch=self.job.setup.epoch,
                 sizes=machine.sizes(),
                 repeated=machine.counters["repeated"],
+                wrong=machine.counters["control-sum"],
                 waits_for=sorted(self._waited_for(now)) if machine.next < self._target else [],
             )
         )

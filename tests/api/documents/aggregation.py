@@ -84,6 +84,7 @@ INA: Json = {
             seen=58.1e6 / 8,
             waits_for=[1],
             repeated=12,
+            wrong=2,
             workers=[_worker(0, state="joined", repeated=12), _worker(1), _worker(2)],
             trees=[
                 _tree(1, 1, 11.8e6 / 8, limits=[_direction("leaf2", "spine1")]),
