@@ -157,3 +157,31 @@ def test_an_lsp_is_deferred_for_each_circuit_as_long_as_for_that():
             found.update({bit: now for bit in bits if bit & circuits})
     assert found == {bit: at for bit, at in due.items() if bit != bits[0]}
     assert not shared.deferred
+
+
+def sent_at(shared: SharedFlags) -> float:
+    """When the one LSP that is deferred is sent, if a timer looks whenever it might be due."""
+    while not list(shared.end_deferral(now := shared.deferred_due)):
+        assert shared.deferred_due > now
+    return now
+
+
+@pytest.mark.parametrize(("copies", "sent"), [([0.001], 0.1), ([0.02, 0.06, 0.09], 0.14)])
+def test_while_copies_arrive_the_ones_of_other_neighbors_are_awaited(copies, sent):
+    shared = SharedFlags()
+    bits = [shared.join() for _ in range(5)]
+    shared.defer(LspId(7), sum(bits), 0.1, patient=True)
+    for bit, at in zip(bits, copies, strict=False):
+        shared.clear_deferral(LspId(7), bit, at)
+    assert sent_at(shared) == pytest.approx(sent)
+
+
+def test_a_neighbor_that_shows_nothing_is_sent_a_copy_in_a_second_whatever_others_send():
+    shared = SharedFlags()
+    bits = [shared.join() for _ in range(60)]
+    shared.defer(LspId(7), sum(bits), 0.1, patient=True)
+    for number, bit in enumerate(bits[1:]):
+        at = 0.03 * number
+        assert at > 1.1 or not list(shared.end_deferral(at))
+        shared.clear_deferral(LspId(7), bit, at)
+    assert dict(shared.end_deferral(1.1)) == {LspId(7): bits[0]}

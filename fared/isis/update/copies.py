@@ -72,7 +72,7 @@ class Copies:
         lsp_id, shared, bit = entry.lsp_id, queue.shared, queue.bit
         # i: clear SRM
         if lsp_id in shared.deferred:
-            shared.clear_deferral(lsp_id, bit)
+            shared.clear_deferral(lsp_id, bit, self._process.now)
         if queue.pending or queue.unacknowledged or queue.requests or queue.unlisted:
             queue.requests.pop(lsp_id, None)
             # ii: set SSN. Deviation: not if our copy has been sent, since it acknowledges the

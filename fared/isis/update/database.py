@@ -208,7 +208,8 @@ class Database:
                 queue.received(lsp_id)
         if bits:
             shared.clear_deferral(lsp_id, bits)
-            shared.defer(lsp_id, bits, self._flood_delay.due(SUPPRESSION, now, process.rng))
+            due = self._flood_delay.due(SUPPRESSION, now, process.rng)
+            shared.defer(lsp_id, bits, due, patient=True)
             self._lsp_transmitter.arm_shared(level)
         process.counters.lsdb["deferred"] += len(queues) - len(others)
         return others

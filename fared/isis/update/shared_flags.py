@@ -16,12 +16,30 @@ import msgspec
 from fared.core.timers import Timer
 from fared.isis.ids import LspId
 
+_STILL_ARRIVING = 0.05
+"""Seconds between two copies of a flood: to read all circuits once may take as long."""
+_PATIENCE = 1.0
+
 
 class Deferral(msgspec.Struct, eq=False):
-    """Until ``due`` an LSP is not sent to the circuits with these bits."""
+    """Until ``due`` an LSP is not sent to the circuits with these bits.
+
+    ``patient``: and as long as copies of it arrive, for a second at most. A router that is late
+    would else send copies to neighbors whose own wait in its sockets, and be late the more.
+    """
 
     due: float
     circuits: int
+    patient: bool = False
+    shown: float = -math.inf
+    """When the last copy arrived."""
+
+    @property
+    def ripe(self) -> float:
+        """When to send the LSP, as far as is known."""
+        if not self.patient:
+            return self.due
+        return max(self.due, min(self.shown + _STILL_ARRIVING, self.due + _PATIENCE))
 
 
 class SharedFlags:
@@ -95,15 +113,15 @@ class SharedFlags:
 
     # SRM of LSPs that are sent later
 
-    def defer(self, lsp_id: LspId, bits: int, due: float) -> None:
+    def defer(self, lsp_id: LspId, bits: int, due: float, *, patient: bool = False) -> None:
         """Defer an LSP for circuits, for which it is not deferred so far."""
         self.deferred_due = min(self.deferred_due, due)
         known = self.deferred.setdefault(lsp_id, [])
         for one in known:
-            if one.due == due:
+            if (one.due, one.patient) == (due, patient):
                 one.circuits |= bits
                 return
-        known.append(Deferral(due, bits))
+        known.append(Deferral(due, bits, patient))
 
     def is_deferred(self, lsp_id: LspId, bit: int) -> bool:
         """Whether an LSP is sent later on this circuit."""
@@ -113,26 +131,27 @@ class SharedFlags:
         """The LSPs that are sent later on this circuit."""
         return [lsp_id for lsp_id in self.deferred if self.is_deferred(lsp_id, bit)]
 
-    def clear_deferral(self, lsp_id: LspId, bits: int) -> None:
-        """Do not send an LSP later on these circuits."""
+    def clear_deferral(self, lsp_id: LspId, bits: int, shown: float = -math.inf) -> None:
+        """Do not send an LSP later on these circuits; ``shown``: the time, if a copy arrived."""
         known = self.deferred.get(lsp_id)
         if known is None:
             return
         for one in known:
             one.circuits &= ~bits
+            one.shown = max(one.shown, shown)
         if not any(one.circuits for one in known):
             del self.deferred[lsp_id]
 
     def end_deferral(self, now: float) -> Iterator[tuple[LspId, int]]:
         """Remove what is due; return LSPs and the bits of circuits to send them on."""
         for lsp_id, known in list(self.deferred.items()):
+            left = [one for one in known if one.ripe > now and one.circuits]
             for one in known:
-                if one.due <= now:
+                if one.ripe <= now:
                     yield lsp_id, one.circuits
-            left = [one for one in known if one.due > now and one.circuits]
             if left:
                 self.deferred[lsp_id] = left
             else:
                 del self.deferred[lsp_id]
-        times = (one.due for known in self.deferred.values() for one in known)
+        times = (one.ripe for known in self.deferred.values() for one in known)
         self.deferred_due = min(times, default=math.inf)
