@@ -56,6 +56,31 @@ def test_a_function_imported_by_name_executes_its_module_when_it_is_called():
     assert answer(code) == "False 1.0 True 2.0 False\nFalse {'type': 'integer'} True"
 
 
+def test_numpy_reads_files_and_skips_nan_when_that_is_called():
+    """Until then its modules are not executed; what they export is known before."""
+    code = (
+        "import io, sys, fared.daemon, numpy\n"
+        "skipping = vars(sys.modules['numpy.lib._nanfunctions_impl'])\n"
+        "def loaded(): return '_nan_mask' in skipping, 'numpy.lib._iotools' in sys.modules\n"
+        "before, most = loaded(), numpy.nanmax([1.0, numpy.nan])\n"
+        "print(before, most, numpy.loadtxt(io.StringIO('3.0')), loaded())\n"
+        "print({'nanmax', 'loadtxt', 'pad', 'histogram'} <= set(numpy.__all__), end=' ')\n"
+        "print(set(skipping['__all__']) <= set(numpy.__all__), numpy.pad([1], 1).sum())"
+    )
+    assert answer(code) == "(False, False) 1.0 3.0 (True, True)\nTrue True 1"
+
+
+def test_the_texts_of_argparse_are_not_looked_up_by_locale():
+    code = (
+        "import sys, fared.daemon, argparse\n"
+        "print('options:' in argparse.ArgumentParser().format_help(), end=' ')\n"
+        "print('locale' in sys.modules, end=' ')\n"
+        "import gettext, locale; print(gettext.ngettext('a', 'b', 2), end=' ')\n"
+        "print(gettext.NullTranslations.__name__, locale.normalize('de'))"
+    )
+    assert answer(code) == "True False b NullTranslations de_DE.ISO8859-1"
+
+
 def test_a_submodule_is_executed_when_a_name_of_it_is_used():
     """numpy.linalg is an attribute of numpy, and imports by name work before and after."""
     code = (

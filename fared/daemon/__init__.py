@@ -3,6 +3,7 @@
 from fared.startup import (
     import_when_needed,
     leave_empty,
+    leave_untranslated,
     relax_collector,
     skip_last_collection,
     without,
@@ -10,11 +11,30 @@ from fared.startup import (
 
 relax_collector()
 skip_last_collection()
-import_when_needed("hashlib", "hmac", "difflib", "tokenize", "shutil")
-import_when_needed("msgspec.inspect", "msgspec.toml", "msgspec.yaml")
-import_when_needed("msgspec._json_schema", functions=("schema", "schema_components"))
-import_when_needed("structlog.stdlib", "structlog.threadlocal")
-import_when_needed("numpy.linalg", functions=("eigvals", "inv", "lstsq", "matrix_power"))
+leave_untranslated()
+import_when_needed(
+    *("hashlib", "hmac", "difflib", "tokenize", "shutil", "locale"),
+    *("msgspec.inspect", "msgspec.toml", "msgspec.yaml"),
+    *("structlog.stdlib", "structlog.threadlocal", "numpy.lib.npyio"),
+    functions={
+        "urllib.parse": ("quote_from_bytes",),
+        "msgspec._json_schema": ("schema", "schema_components"),
+        "numpy.linalg": ("eigvals", "inv", "lstsq", "matrix_power"),
+        "numpy.lib._arraypad_impl": ("__all__", "pad"),
+        "numpy.lib._histograms_impl": (
+            *("__all__", "histogram", "histogramdd", "histogram_bin_edges"),
+        ),
+        "numpy.lib._nanfunctions_impl": (
+            *("__all__", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean"),
+            *("nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum"),
+            "nanvar",
+        ),
+        "numpy.lib._npyio_impl": (
+            *("__all__", "fromregex", "genfromtxt", "load", "loadtxt", "packbits", "save"),
+            *("savetxt", "savez", "savez_compressed", "unpackbits"),
+        ),
+    },
+)
 leave_empty("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "asyncio.sslproto")
 with without("typing_extensions"):
     import msgspec  # noqa: F401

@@ -18,6 +18,7 @@ NEVER = (
     "typing_extensions",
     "_hashlib",
     "_lzma",
+    "numpy.lib._iotools",
     "numpy.linalg._linalg",
     "numpy._typing",
     "fared.cli",
