@@ -44,6 +44,9 @@ class JobEpoch(msgspec.Struct, frozen=True):
     """How results go to workers by BIER; None: a copy for each worker."""
     lost: tuple[int, ...] = ()
     """BFR-ids of an elastic job that are no workers of this epoch, but may come back."""
+    doors: dict[Vertex, int] = {}
+    """The instance of ``fared-ina`` in each router of a worker, when the job was created: a later
+    one does not know who has been a worker before it began."""
 
     @property
     def ranks(self) -> dict[int, int]:

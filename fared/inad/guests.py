@@ -66,9 +66,10 @@ class Guest:
 
 
 class Guests:
-    """All connections of workers."""
+    """All connections of workers. ``instance`` is that of this process."""
 
-    def __init__(self, jobs: Jobs, counters: Counter[str]) -> None:
+    def __init__(self, jobs: Jobs, counters: Counter[str], instance: int = 0) -> None:
+        self._instance = instance
         self.gone: Callable[[WorkerGone], None] = lambda _: None
         """Called for each worker whose connection ended."""
         self.all: set[Guest] = set()
@@ -128,11 +129,29 @@ class Guests:
             self._refuse(guest, problem)
             return
         states = self._states.setdefault(job.setup.job_id, {})
-        problem = self._ended_or_present(job, request, states)
+        problem = self._unknown(running, request, states)
+        problem = problem or self._ended_or_present(job, request, states)
         if problem is not None:
             self._refuse(guest, problem)
             return
         self._admit(guest, job, request, states)
+
+    def _unknown(self, running: RunningJob, request: Join, states: dict[int, str]) -> str | None:
+        """Return why a worker that is new here may not be the first of its rank, None if it is.
+
+        Chunks of the former one may be in sums that the others have, and that slots still have.
+        """
+        job = running.current
+        bfr_id, door = job.bfr_id(request.rank), job.doors.get(running.node, self._instance)
+        if bfr_id in states or request.epoch is not None or door == self._instance:
+            return None
+        if job.setup.elastic:
+            states[bfr_id] = "lost"  # an epoch without it begins, and then one with it
+            return None
+        return (
+            f"rank {request.rank} of job {job.name} may have begun before fared-ina of its router"
+            " started again: create it again"
+        )
 
     def _ended_or_present(self, job: JobEpoch, request: Join, states: dict[int, str]) -> str | None:
         """Return why a rank cannot join now, None if it can."""

@@ -117,7 +117,7 @@ class InaProcess:
         self._trains = TrainSocket(self._udp, self.counters)
         self._results = self._dissemination(self._trains)
         self.jobs = Jobs(settings.memory, settings.jobs, self._trains, self._results)
-        self.guests = Guests(self.jobs, self.counters)
+        self.guests = Guests(self.jobs, self.counters, self._instance)
         self.guests.gone = self._gone
         self._tcp = socket.create_server(("", settings.port))
         self._tcp.setblocking(False)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fared.ina.messages import Install, Remove
+from fared.ina.messages import Install, JobEpoch, Remove
 from fared.ina.operator import OperatorError, ask, state
 from fared.ina.slots.packet import DEFAULT_PORT, Header, PacketKind, encode_header
 from tests.ina.live import (
@@ -402,3 +402,31 @@ def test_a_rank_that_ended_cannot_begin_again(fabric):
     fabric.start_worker("again", 1, timeout=1.0)
     wait_for(lambda: len(fabric.lines("again", 1)) == 3, 20, "an error")
     assert "has ended: create it again" in fabric.lines("again", 1)[2]["text"]
+
+
+def test_a_rank_that_may_have_begun_before_its_router_forgot_it_is_refused(fabric):
+    """``fared-ina`` and a worker of L2 die together, in the first window; the worker starts again.
+
+    An elastic job takes it for lost, so that it may come back in another epoch.
+    """
+    leaf, names = LEAVES[1], {"forgot": None, "forgot-elastic": 1}
+
+    def made(name: str, number: int) -> JobEpoch:
+        doors = {leaf: state(fabric.socket(leaf)).instance for leaf in LEAVES}
+        return job(name, number, since=names[name], doors=doors)
+
+    jobs = [made(name, number) for number, name in enumerate(names, 70)]
+    for one in jobs:
+        fabric.install(one)
+    process = next(p for p in fabric.processes if p.args[4] == loopback(leaf) and p.poll() is None)
+    process.kill()
+    process.wait()
+    fabric.start_router(leaf)
+    for one in jobs:
+        ask(fabric.socket(leaf), Install(one, leaf))
+        fabric.start_worker(one.name, 2, timeout=1.0)
+    for name, told in (("forgot", "may have begun before"), ("forgot-elastic", "is lost")):
+        wait_for(lambda n=name: fabric.lines(n, 2), 20, lambda n=name: fabric.log(f"{n}-2"))
+        assert told in fabric.lines(name, 2)[0]["text"]
+    seen = {one.name: one.workers[2].state for one in state(fabric.socket(leaf)).jobs}
+    assert [seen[name] for name in names] == ["absent", "lost"]

@@ -132,6 +132,16 @@ def test_all_members_install_the_job_of_its_head(net):
     assert {v for v in job.members if v > 0} == {*SPINES, *LEAVES}
 
 
+def test_a_job_tells_which_processes_were_there_when_it_was_created(net):
+    """A later one cannot know who has been a worker."""
+    net.begin_process(LEAVES[1], 7)
+    net.exchange()
+    net.begin_process(SPINES[0], 7)
+    net.exchange()
+    assert net.job()[1].setup.epoch == 2
+    assert net.job()[1].doors == dict.fromkeys(LEAVES, 1)
+
+
 def test_a_lost_link_begins_an_epoch_at_once(net):
     net.changes = both(1, 2, 0.0)
     net.route()

@@ -134,6 +134,9 @@ class JobLeader:
             reason = f"{reason}: {_RING}"
         members = _members(advert, setup, world.able)
         job = replace(advert.job, setup=setup, members=members, reason=reason)
+        if created:
+            leaves = set(map(NodeId, advert.leaves.values())) & world.able.keys()
+            job = replace(job, doors={leaf: world.able[leaf].instance for leaf in sorted(leaves)})
         led = replace(advert, job=job)
         if len(encode_job(led)) > self._limit:
             if created:
