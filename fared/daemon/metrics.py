@@ -188,7 +188,7 @@ def _sprayed(context: ViewContext) -> Iterator[Metric]:
     """Routes by granularity, and the packets that were not sent by flow."""
     status = spraying(context)
     counts = {(kind.value,): 0 for kind in Granularity}
-    counts["flow",] = len(context.router.planner.desired) - status["prefixes"]
+    counts["flow",] = len(context.router.planner.installed.routes) - status["prefixes"]
     counts[status["granularity"],] += status["prefixes"]
     text = "Routes in the kernel by what takes one path"
     yield gauge("granularity_routes", text, counts, ("granularity",))

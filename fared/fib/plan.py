@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fared.core.ids import FAMILY_IPV4, FAMILY_IPV6, Prefix
+from fared.fib.desired import wanted_of
 from fared.fib.installed import InstalledState, MemberVector, Users
 from fared.fib.model import (
     DeleteRoute,
@@ -20,7 +21,7 @@ from fared.fib.model import (
     PutNextHop,
     PutRoute,
 )
-from fared.rib.model import NextHopSet
+from fared.rib.model import NextHopSet, Route
 
 FEW_USERS = 16
 """Routes that are written instead of their group. To rewrite a group the kernel waits for an RCU
@@ -40,7 +41,7 @@ class PlanningPass:
     def __init__(
         self,
         installed: InstalledState,
-        desired: Mapping[Prefix, NextHopSet],
+        wanted: Mapping[Prefix, Route],
         resolve: Callable[[NextHopSet], MemberVector],
         previous: dict[Prefix, int | None],
         rewritten: dict[int, tuple[Member, ...]],
@@ -48,7 +49,7 @@ class PlanningPass:
         resilient: bool,
     ) -> None:
         self._installed = installed
-        self._desired = desired
+        self._wanted = wanted
         self._resolve = resolve
         self._previous = previous
         self._rewritten = rewritten
@@ -78,16 +79,18 @@ class PlanningPass:
     def _sort(self, prefixes: Iterable[Prefix]) -> None:
         """Group the prefixes whose route must change by desired vector and present id."""
         routes = self._installed.state.routes
-        desired = self._desired
+        wanted = self._wanted
         batches: dict[tuple[int, int | None], list[Prefix]] = {}
+        sets: dict[int, NextHopSet] = {}
         for prefix in prefixes:
-            hops = desired.get(prefix)
+            hops = wanted_of(wanted.get(prefix))
             current = routes.get(prefix)
             if hops is not None:
                 # The solver gives equal prefixes one set object: it is resolved once for all.
                 batch = batches.get((id(hops), current))
                 if batch is None:
                     batch = batches[id(hops), current] = []
+                    sets[id(hops)] = hops
                 batch.append(prefix)
             elif current is not None:
                 self._gone.append(prefix)
@@ -95,7 +98,7 @@ class PlanningPass:
         for (set_id, current), batch in batches.items():
             vector = vectors.get(set_id)
             if vector is None:
-                vector = vectors[set_id] = self._resolve(desired[batch[0]])
+                vector = vectors[set_id] = self._resolve(sets[set_id])
             self._sort_batch(vector, current, batch)
 
     def _sort_batch(self, vector: MemberVector, current: int | None, batch: list[Prefix]) -> None:

@@ -39,6 +39,7 @@ from typing import TypeVar
 
 from fared.core.ids import Prefix
 from fared.fib.answers import KernelAnswers
+from fared.fib.desired import DesiredRoutes, Routes
 from fared.fib.installed import InstalledState, MemberVector
 from fared.fib.model import (
     DeleteGroup,
@@ -66,18 +67,25 @@ class FibPlanner:
 
     ``counters``: operations by kind (``put-route``...), ``group-rewrite``, ``route-repoint``,
     ``coalesced-group``, ``failed-<kind>``, ``drift``.
-    ``desired`` and ``installed`` are read-only for others.
+    ``desired`` follows the routes from the first ``update`` on; ``installed`` is read-only for
+    others.
     """
 
-    def __init__(self, settings: FibSettings | None = None) -> None:
+    def __init__(self, routes: Routes, settings: FibSettings | None = None) -> None:
+        """``routes`` are those to program; their owner changes them before it calls ``update``."""
         self.settings = settings or FibSettings()
-        self.desired: dict[Prefix, NextHopSet] = {}
+        self._desired = DesiredRoutes(routes)
         self.counters: Counter[str] = Counter()
         self._installed = InstalledState(self.settings)
         self._answers = KernelAnswers(self.settings, self._installed, self.counters)
         self._swept = True
         self._tidy_at: float | None = None
         self._tidy_limit = 0.0
+
+    @property
+    def desired(self) -> Mapping[Prefix, NextHopSet]:
+        """The next hops that each prefix should have in the kernel."""
+        return self._desired
 
     @property
     def installed(self) -> FibState:
@@ -102,13 +110,8 @@ class FibPlanner:
         self._swept = not (state.nexthops or state.groups or state.routes)
 
     def update(self, changed: RouteDelta, now: float) -> list[FibOperation]:
-        """Set changed routes (None: withdrawn) and plan for them."""
-        for prefix, route in changed.items():
-            hops = route.nexthops if route is not None else None
-            if hops is None or not hops.key:
-                self.desired.pop(prefix, None)
-            else:
-                self.desired[prefix] = hops
+        """Plan for changed routes (None: withdrawn)."""
+        self._desired.begin()
         return self._plan(changed, now)
 
     def link_lost(self, ifindex: int, now: float) -> list[FibOperation]:
@@ -142,7 +145,7 @@ class FibPlanner:
         scope: Iterable[Prefix] = self.desired
         # until the sweep, adopted routes that nothing desires yet keep forwarding
         if self._swept:
-            scope = {**self.desired, **dict.fromkeys(actual.routes)}
+            scope = dict.fromkeys((*self.desired, *actual.routes))
         waiting = {
             prefix
             for prefix in actual.taken
@@ -178,7 +181,7 @@ class FibPlanner:
 
     def withdraw(self) -> list[FibOperation]:
         """Remove everything of ours, routes first: for a clean exit."""
-        self.desired.clear()
+        self._desired.end()
         self._answers.forget()
         self._tidy_at = None
         state = self._installed.state
@@ -217,7 +220,7 @@ class FibPlanner:
     def _plan(self, prefixes: Iterable[Prefix], now: float) -> list[FibOperation]:
         plan = PlanningPass(
             self._installed,
-            self.desired,
+            self._desired.table(),
             self._resolve,
             self._answers.previous,
             self._answers.rewritten,

@@ -61,7 +61,7 @@ class Router:
         if not self.instances:
             raise ValueError("a router runs at least one protocol")
         self.table.prefer(self.preferences)
-        self.planner = FibPlanner(settings.fib)
+        self.planner = FibPlanner(lambda: self.table.routes, settings.fib)
         self.schedule = Schedule(settings.backoff)
         self.adaptation = AdaptationClock(rng)
         self.adaptation.configure(settings.solver, now)

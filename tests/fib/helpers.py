@@ -9,7 +9,7 @@ from fared.fib.model import FibOperation
 from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.fib.simulated import SimulatedFib
-from fared.rib.model import HopKey, NextHop, NextHopSet, Route
+from fared.rib.model import HopKey, NextHop, NextHopSet, Route, RouteDelta
 from fared.ted.model import PathType
 
 _SIX = 1000
@@ -54,12 +54,28 @@ def routes(numbers, weights: dict[int, int]) -> dict[Prefix, Route | None]:
     return {prefix(n): route(n, shared) for n in numbers}
 
 
+class PlannerOfRoutes(FibPlanner):
+    """A planner with a table of its own, to which it applies each change."""
+
+    def __init__(self, settings: FibSettings | None = None) -> None:
+        self.routes: dict[Prefix, Route] = {}
+        super().__init__(lambda: self.routes, settings)
+
+    def update(self, changed: RouteDelta, now: float) -> list[FibOperation]:
+        for prefix, route in changed.items():
+            if route is None:
+                self.routes.pop(prefix, None)
+            else:
+                self.routes[prefix] = route
+        return super().update(changed, now)
+
+
 class Bench:
     """A planner whose operations are applied to a simulated kernel, and a clock."""
 
     def __init__(self, kernel: SimulatedFib | None = None, **settings) -> None:
         self.kernel = kernel or SimulatedFib()
-        self.planner = FibPlanner(FibSettings(**settings))
+        self.planner = PlannerOfRoutes(FibSettings(**settings))
         self.planner.adopt(self.kernel.dump())
         self.now = 0.0
 

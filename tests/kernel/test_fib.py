@@ -25,6 +25,7 @@ from fared.kernel.fibdump import FibReading, RoutePlace, holder
 from fared.kernel.requests import RequestSocket
 from fared.rib.model import DISCARD, NextHop, NextHopSet, Route
 from fared.ted.model import PathType
+from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.netns import inside, run
 from tests.waiting import wait_for
 
@@ -190,11 +191,11 @@ def test_ten_thousand_routes_in_one_call(box):
 
 
 def test_a_second_process_adopts_and_writes_nothing(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     changed = box.routes(50, {0: 1000, 1: 1000, 2: 7})
     box.carry_out(planner, planner.update(changed, 0.0))
     second = box.open()
-    successor = FibPlanner()
+    successor = PlannerOfRoutes()
     successor.adopt(second.dump())
     assert successor.update(changed, 0.0) == []
     assert successor.sweep(0.0) == []
@@ -202,7 +203,7 @@ def test_a_second_process_adopts_and_writes_nothing(box):
 
 
 def test_what_others_delete_is_found_and_repaired(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes(20, {0: 1000, 1: 500}), 0.0))
     wanted = box.fib.dump()
     assert planner.reconcile(wanted, 0.0) == (0, [])
@@ -222,7 +223,7 @@ def test_what_others_delete_is_found_and_repaired(box):
 
 def test_the_kernel_removes_next_hops_of_a_failed_link_and_the_planner_follows(box):
     """The kernel sends no message for it, and refuses next hops on links without carrier."""
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes(20, {0: 1000, 1: 500, 2: 20}), 0.0))
     single = parse_prefix("203.0.113.0/24")
     lone = Route(20, PathType.INTRA_AREA, 0, box.hops({2: 1}), (1,))
@@ -251,7 +252,7 @@ def test_an_undetected_link_failure_affects_only_its_own_next_hop(box):
         10,
         "the kernel to follow",
     )
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes(5, {0: 9, 1: 9, 3: 9}), 0.0))
     state = box.fib.dump()
     assert len(state.routes) == 5
@@ -266,7 +267,7 @@ def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(bo
     """This is an active area range in the kernel; more specific routes take precedence."""
     wide = parse_prefix("198.18.0.0/15")
     nowhere = {wide: Route(0, PathType.INTER_AREA, 0, DISCARD, (1,))}
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     changed = {**box.routes(1, {0: 1, 1: 3}), **nowhere}
     box.carry_out(planner, planner.update(changed, 0.0))
     assert run("ip route show 198.18.0.0/15", box.name).startswith("blackhole")
@@ -278,7 +279,7 @@ def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(bo
     wait_for(lambda: len(box.fib.dump().nexthops) < 3, 10, "the kernel to follow")
     assert wide in box.fib.dump().routes
     second = box.open()
-    successor = FibPlanner()
+    successor = PlannerOfRoutes()
     successor.adopt(second.dump())
     assert successor.update(nowhere, 0.0) == []
     box.carry_out(successor, successor.sweep(0.0), second)
@@ -293,7 +294,7 @@ def test_a_discarding_route_is_a_blackhole_that_a_successor_adopts_and_sweeps(bo
 
 
 def test_all_routes_of_a_group_become_discards_and_return(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     changed = box.routes(2, {0: 1, 1: 3})
     box.carry_out(planner, planner.update(changed, 0.0))
     nowhere = {p: replace(route, nexthops=DISCARD) for p, route in changed.items()}
@@ -308,14 +309,14 @@ def test_all_routes_of_a_group_become_discards_and_return(box):
 
 
 def test_withdraw_leaves_nothing(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes(5, {0: 9, 3: 9}), 0.0))
     assert not any(errors(box.fib.apply(planner.withdraw())))
     assert box.fib.dump() == FibState()
 
 
 def test_what_a_run_with_another_metric_left_is_removed_on_request(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes(5, {0: 9, 3: 9}), 0.0))
     other = box.open(metric=30)
     other.dump()

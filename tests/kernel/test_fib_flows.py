@@ -2,9 +2,9 @@
 
 import pytest
 
-from fared.fib.planner import FibPlanner
 from fared.fib.settings import FibSettings
 from fared.kernel.fib import KernelFib
+from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.flows import FLOWS, fewest, moved, placed
 from tests.kernel.netns import inside, run
 from tests.kernel.test_fib import Box
@@ -24,7 +24,7 @@ class Mover:
         wanted = FibSettings(**settings)
         with inside(self.box.name):
             self.fib = KernelFib(settings=wanted, idle_timer=idle_timer)
-        self.planner = FibPlanner(wanted)
+        self.planner = PlannerOfRoutes(wanted)
 
     def weigh(self, weights: dict[int, int]) -> list[str]:
         """Set the weights; return the interface of each flow."""

@@ -26,6 +26,7 @@ from fared.kernel.fib import KernelFib
 from fared.kernel.sysctl import SysctlMode, apply_sysctls, wanted_sysctls
 from fared.rib.model import NextHop, NextHopSet, Route
 from fared.ted.model import PathType
+from tests.fib.helpers import PlannerOfRoutes
 from tests.kernel.netns import inside, run
 from tests.waiting import wait_for
 
@@ -253,12 +254,12 @@ def test_another_daemons_ipv6_route_of_the_same_metric_is_not_taken_over(box):
 
 
 def test_a_restart_adopts_both_families_and_withdraw_leaves_nothing(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     wanted = box.routes([FOUR, SIX, parse_prefix("::/0")], {0: 1000, 1: 7})
     stale = box.routes([parse_prefix("2001:db8:e::/48")], {2: 1})
     box.carry_out(planner, planner.update({**wanted, **stale}, 0.0))
     second = box.open()
-    successor = FibPlanner()
+    successor = PlannerOfRoutes()
     successor.adopt(second.dump())
     assert successor.update(wanted, 0.0) == []
     assert not any(errors(second.apply(successor.sweep(0.0))))
@@ -270,7 +271,7 @@ def test_a_restart_adopts_both_families_and_withdraw_leaves_nothing(box):
 
 
 def test_what_others_delete_is_found_and_repaired_in_both_families(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 1000, 1: 500}), 0.0))
     wanted = box.fib.dump()
     run(f"ip -6 route del {SIX} metric 20", box.name)
@@ -283,7 +284,7 @@ def test_what_others_delete_is_found_and_repaired_in_both_families(box):
 
 def test_no_packet_is_lost_at_any_step_of_a_change(box):
     """Make before break, checked after each operation."""
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 4, 1: 4, 2: 1}), 0.0))
     for family in (4, 6):
         box.shares(family, 32)
@@ -304,7 +305,7 @@ def test_no_packet_is_lost_at_any_step_of_a_change(box):
 
 
 def test_a_lost_carrier_takes_both_families_silently_and_the_planner_follows(box):
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 10, 1: 5, 2: 2}), 0.0))
     lone = box.routes([parse_prefix("2001:db8:e::/48"), parse_prefix("198.19.0.0/16")], {2: 1})
     box.carry_out(planner, planner.update(lone, 0.0))
@@ -325,7 +326,7 @@ def test_a_lost_carrier_takes_both_families_silently_and_the_planner_follows(box
 def test_a_link_taken_down_and_up_gets_its_next_hop_back_before_its_address(box):
     """Its link-local address is removed, and returns only after duplicate address detection."""
     run("sysctl -qw net.ipv6.conf.e2.accept_dad=1", box.name)
-    planner = FibPlanner()
+    planner = PlannerOfRoutes()
     box.carry_out(planner, planner.update(box.routes([FOUR, SIX], {0: 10, 2: 2}), 0.0))
     full = box.fib.dump()
     run("ip link set e2 down", box.name)
