@@ -128,6 +128,26 @@ def test_large_lsas_count_for_several_whether_new_or_grown():
     assert scripted.state == "Full"
 
 
+def test_lsas_of_the_neighbor_itself_grow_no_further_than_those_of_others():
+    """Its router LSA alone is always accepted."""
+    scripted = victim()
+    scripted.to_full()
+    large, theirs, newer = 5 * BYTES_OF_AN_LSA, router_id(9), INITIAL_SEQUENCE_NUMBER + 1
+    for number in range(120):
+        scripted.send(update(make_lsa(theirs, ls_type=10, lsid=number, body=bytes(8))))
+    assert sum(key.advertising_router == theirs for key in scripted.lsas()) >= 120
+    scripted.at(scripted.now + 2)
+    for number in range(120):
+        grown = make_lsa(theirs, ls_type=10, lsid=number, body=bytes(large), seq=newer)
+        scripted.send(update(grown))
+    area = next(iter(scripted.engine._instance.areas.values()))
+    assert area.lsdb.size <= LIMIT.most * BYTES_OF_AN_LSA * 5 // 4
+    router = make_lsa(theirs, links=links(*range(2000, 2000 + large // 12)), seq=newer)
+    scripted.send(update(router))
+    (held,) = [lsa for key, (lsa, _) in scripted.lsas().items() if key == router.header.key]
+    assert held.header == router.header
+
+
 def test_an_originator_has_a_limit_of_its_own():
     scripted = victim()
     scripted.to_full()

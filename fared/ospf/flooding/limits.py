@@ -48,14 +48,11 @@ class DatabaseLimits:
 
     def admits(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor, more: int = 0) -> bool:
         """Whether an LSA that is not in the database may come in; ``more`` are requested."""
-        originator = key.advertising_router
-        if originator == self._instance.router_id:
-            return True
-        if key.ls_type == LsType.ROUTER and originator == sender.router_id:
+        if self._always_admits(key, sender):
             return True
         if lsdb.scope is Scope.LINK:
             return len(lsdb) + more < MOST_LINK_LSAS
-        return self._of(lsdb).admits(originator, more)
+        return self._of(lsdb).admits(key.advertising_router, more)
 
     def fits(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor, more: int) -> bool:
         """Whether an LSA with so many bytes more than its former instance, if any, may come in."""
@@ -63,10 +60,16 @@ class DatabaseLimits:
         originator = key.advertising_router
         if more <= 0 or lsdb.size + more <= most or lsdb.scope is Scope.LINK:
             return True
-        if originator in (self._instance.router_id, sender.router_id):
+        if self._always_admits(key, sender):
             return True
         wanted = -(-more // BYTES_OF_AN_LSA)
         return self._of(lsdb).room(originator, wanted) == wanted
+
+    def _always_admits(self, key: LsaKey, sender: Neighbor) -> bool:
+        """Whether an LSA is this router's own, or the router LSA of the neighbor that sent it."""
+        if key.advertising_router == self._instance.router_id:
+            return True
+        return key.ls_type == LsType.ROUTER and key.advertising_router == sender.router_id
 
     def ignore(self, lsdb: Lsdb, key: LsaKey, sender: Neighbor) -> None:
         """An LSA of a neighbor has been ignored."""
