@@ -2,7 +2,7 @@
 
 An exception at the edge costs one event. The router itself may be left with a half-processed input,
 so if it fails without a success for as long as a dead interval, the process ends: its routes stay
-in the kernel, and the next process adopts them.
+in the kernel, and the next process adopts them. Without memory it ends at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from fared.daemon.errors import end_out_of_memory
 from fared.daemon.rate_limited import RateLimitedLog
 
 HOPELESS_AFTER = 10.0
@@ -50,7 +51,8 @@ class Guard:
 class Defence:
     """Handles unexpected exceptions; ``counts`` has them by place.
 
-    ``give_up`` is called once, with the last exception of a router that fails all the time.
+    ``give_up`` is called once, with the last exception of a router that fails all the time;
+    ``out_of_memory`` ends the process.
     """
 
     def __init__(
@@ -58,10 +60,12 @@ class Defence:
         log: Any,  # noqa: ANN401 - structlog's filtering logger has no public type
         give_up: Callable[[BaseException], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        out_of_memory: Callable[[], None] = end_out_of_memory,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._log = log
         self._give_up = give_up
+        self._out_of_memory = out_of_memory
         self._clock = clock
         self._lines: dict[_Kind, RateLimitedLog] = {}
         self._failing_since: float | None = None
@@ -74,6 +78,8 @@ class Defence:
 
     def caught(self, where: str, error: BaseException, message: str | None = None) -> None:
         """Count and log an unexpected exception that ``where`` raised."""
+        if isinstance(error, MemoryError):
+            self._out_of_memory()
         self.counts[where] += 1
         kind = (where, type(error))
         line = self._lines.get(kind)

@@ -1,6 +1,23 @@
-"""Why the daemon cannot run."""
+"""Why the daemon cannot run, or cannot go on."""
 
 from __future__ import annotations
+
+import os
+from typing import Final
+
+_OUT_OF_MEMORY: Final = (
+    b"fared: out of memory; our routes stay in the kernel, a restart adopts them\n"
+)
+
+
+def end_out_of_memory() -> None:
+    """End this process at once, as the kernel does when the whole machine is out of memory.
+
+    An exception in the middle of an input leaves a router that may remove routes; packets that
+    cannot be read end adjacencies. A clean exit would need memory, too, and so would a log record.
+    """
+    os.write(2, _OUT_OF_MEMORY)
+    os._exit(1)
 
 
 class DaemonError(Exception):

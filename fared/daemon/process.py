@@ -9,7 +9,7 @@ import sys
 from fared.api.control import SocketInUse
 from fared.config import Loaded
 from fared.daemon.daemon import Daemon
-from fared.daemon.errors import DaemonError
+from fared.daemon.errors import DaemonError, end_out_of_memory
 from fared.daemon.lock import LockError
 from fared.kernel.errors import PrivilegeError
 from fared.startup import share_heap
@@ -28,6 +28,8 @@ def run(path: str, loaded: Loaded, record: str | None = None) -> None:
         raise DaemonError(str(error)) from None
     except SocketInUse as error:
         raise DaemonError(error.strerror or str(error)) from None
+    except MemoryError:
+        end_out_of_memory()
 
 
 def _execute_again() -> None:

@@ -24,8 +24,12 @@ class Watched:
             debug=lambda *_, **__: None,
             warning=lambda *_, **__: None,
         )
-        self.defence = Defence(log, self.given_up.append, lambda: self.now)
+        self.ended = 0
+        self.defence = Defence(log, self.given_up.append, lambda: self.now, self._end)
         self.log = log
+
+    def _end(self) -> None:
+        self.ended += 1
 
 
 def test_the_same_error_at_the_same_place_is_logged_once_a_minute():
@@ -49,6 +53,18 @@ def test_a_router_that_only_fails_ends_the_daemon_once():
         watched.now = number * HOPELESS_AFTER / HOPELESS_TIMES
         watched.defence.router_failed("tick", ValueError("broken"))
     assert len(watched.given_up) == 1
+
+
+def test_the_first_error_for_lack_of_memory_ends_the_process():
+    watched = Watched()
+    with watched.defence.guard("audit"):
+        raise OSError("something else")
+    assert watched.ended == 0
+    with watched.defence.guard("audit"):
+        raise MemoryError
+    assert watched.ended == 1
+    watched.defence.router_failed("handle", MemoryError())
+    assert watched.ended == 2
 
 
 def test_a_router_that_succeeds_in_between_does_not_end_the_daemon():

@@ -6,6 +6,8 @@ acknowledges them and floods them to the neighbor on the second one.
 
 from __future__ import annotations
 
+import itertools
+import resource
 import socket
 import struct
 import threading
@@ -236,5 +238,39 @@ def test_a_flood_of_lsps_ends_no_adjacency(tmp_path: Path):
     try:
         pair.start()
         outlived(pair, "isis", shots)
+    finally:
+        pair.close()
+
+
+OUT_OF_MEMORY = "fared: out of memory; our routes stay in the kernel, a restart adopts them"
+SPARE = 24 << 20
+"""Bytes of address space that the daemon may take beyond what it has when it is ready."""
+
+
+def test_a_daemon_that_runs_out_of_memory_says_so_and_leaves_its_routes(tmp_path: Path):
+    """Its limits are there so that this does not happen, but other programs take memory, too."""
+    pair = Pair("fm", tmp_path)
+    try:
+        pair.start()
+        victim = pair.left
+        assert victim.process is not None
+        storms.await_views(victim)
+        status = Path(f"/proc/{victim.process.pid}/status").read_text()
+        most = (int(status.split("VmSize:")[1].split()[0]) << 10) + SPARE
+        resource.prlimit(victim.process.pid, resource.RLIMIT_AS, (most, most))
+        numbers = itertools.count(0, A_PACKET)
+        with sender(pair, "ospf") as send:
+
+            def ended_by_more() -> bool:
+                for number in itertools.islice(numbers, 100):
+                    send(update(number, A_PACKET))
+                return not victim.alive()
+
+            wait_for(ended_by_more, AFTER, "the daemon has no memory left")
+        assert [record["raw"] for record in victim.complaints()] == [OUT_OF_MEMORY]
+        assert victim.process.returncode == 1, "a failure, after which systemd restarts it"
+        assert pair.used(RIGHT_STUB) == set(LINKS)
+        victim.start()
+        pair.await_routes()
     finally:
         pair.close()
