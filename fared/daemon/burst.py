@@ -100,11 +100,15 @@ class RepeatedHellos:
         if self._last.get(sender) == digest:
             return waits and sender not in self._waiting
         if len(self._last) >= _SENDERS:
-            self._last.clear()
+            self.forget()
         self._last[sender] = digest
         if waits:
             self._waiting[sender] = packet
         return False
+
+    def forget(self) -> None:
+        """Forget all senders: the next hello of each keeps its place."""
+        self._last.clear()
 
     def passed_on(self, packets: Iterable[_Packet]) -> None:
         """Record what was passed on: hellos that follow may overtake again."""
@@ -143,6 +147,8 @@ class Burst:
         self._urgent: list[_Packet] = []
         self._packets: deque[_Packet] = deque()
         self._size = 0
+        self.taken = 0
+        """Packets so far."""
         self._arrived = 0.0
         self._cost = self._pace = self._computing = 0.0
         self._next: asyncio.Handle | None = None
@@ -170,6 +176,7 @@ class Burst:
 
     def take(self, proto: str, packet: PacketReceived) -> None:
         """Add a packet of a protocol."""
+        self.taken += 1
         if not self._packets and not self._urgent:
             self._arrived = asyncio.get_running_loop().time()
         is_hello = self.hellos.get(proto)
@@ -182,6 +189,10 @@ class Burst:
         else:
             self._packets.append((proto, packet))
             self._size += len(packet.payload) + _OVERHEAD
+
+    def forget(self) -> None:
+        """Forget the last hellos, most of them of strangers after a flood."""
+        self._repeated.forget()
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.

@@ -23,6 +23,7 @@ from fared.config import Config, Loaded
 from fared.core import igp
 from fared.core.ids import format_node
 from fared.daemon import actions, health
+from fared.daemon.after_flood import AfterFlood, clear_caches
 from fared.daemon.audit import Auditor
 from fared.daemon.config_change import ConfigChanges
 from fared.daemon.defence import Defence
@@ -49,7 +50,7 @@ from fared.kernel.privileges import check_privileges
 from fared.router import events
 from fared.router.protocols import ISIS, OSPF
 from fared.router.router import Router
-from fared.startup import release_freed, set_aside
+from fared.startup import empty_free_lists, release_freed, set_aside
 
 FAREWELL = 0.3
 """Seconds between flushing our LSAs and removing our routes, in which neighbors reroute."""
@@ -119,7 +120,10 @@ class Daemon:
         http = None
         try:
             self._open()
-            self.health = health.Health(self, self.operation.check_clock)
+            burst = self._inputs.burst
+            shrink = (burst.forget, clear_caches, empty_free_lists, release_freed)
+            flood = AfterFlood(lambda: burst.taken, shrink)
+            self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()
             self._begin(await self._kernel.adoptable())
             http = self._start_http()

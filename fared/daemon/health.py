@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fared.core.igp import LoadMeasured
+from fared.daemon.after_flood import LOOK_INTERVAL
 from fared.daemon.audit import Auditor
 from fared.daemon.defence import Defence
 from fared.daemon.notify import Notifier
@@ -58,9 +59,15 @@ class HealthHost(Protocol):
 class Health:
     """Runs the periodic work from ``start`` to ``stop``."""
 
-    def __init__(self, host: HealthHost, check_clock: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: HealthHost,
+        check_clock: Callable[[], None],
+        look_for_floods: Callable[[], None],
+    ) -> None:
         self._host = host
         self._check_clock = check_clock
+        self._look_for_floods = look_for_floods
         self._loads = LoadSource()
         self._load_period: float | None = None
         self._load_error: str | None = None
@@ -79,6 +86,7 @@ class Health:
         every(LAG_INTERVAL, "lag", self._measure_lag)
         self._lag_due = self._jobs.due("lag")
         every(CLOCK_INTERVAL, "clock", self._check_clock)
+        every(LOOK_INTERVAL, "after-flood", self._look_for_floods)
         self._watch_links()
         watchdog = self._host.notifier.watchdog_interval
         if watchdog is not None:

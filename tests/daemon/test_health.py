@@ -84,7 +84,7 @@ def measured(
     source.answers += answers
 
     async def work() -> None:
-        health = Health(host, lambda: None)
+        health = Health(host, lambda: None, lambda: None)
         for _ in answers:
             health.measure_load()
 
@@ -123,7 +123,7 @@ def test_a_changed_period_applies_from_the_reload_on(source):
     host = Host(3600.0)
 
     async def work() -> float:
-        health = Health(host, lambda: None)
+        health = Health(host, lambda: None, lambda: None)
         health.reconfigured()  # before the start there is nothing to do
         health.start()
         health.reconfigured()

@@ -14,19 +14,26 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
+from fared.daemon.after_flood import LOOK_INTERVAL
 from tests.live.daemons import LINKS, Live, Pair
 from tests.waiting import wait_for
 
 _SOAK = (pytest.mark.soak, pytest.mark.timeout(3600))
-COUNTS = [20_000, pytest.param(490_000, marks=_SOAK)]
-IN_ITS_NAME = [10_000, pytest.param(20_000, marks=_SOAK)]
-"""Packets of each storm: of the long ones of a protocol, a million."""
+COUNTS = [20_000, pytest.param(1_000_000, marks=_SOAK)]
+IN_ITS_NAME = [10_000, pytest.param(100_000, marks=_SOAK)]
+"""Packets of each storm."""
 STAYS = 0.05
 """The part of a daemon's memory by which it may be larger after a storm that changed nothing."""
-STAYS_LONG = 0.12
-"""The same after half a million packets, of which thousands wait at a time: the heap is in pieces
-after them. The aim of 5 % was missed: 5.8 and 5.9 % with OSPF, 10.1 % with IS-IS."""
-_LONG = 100_000
+AT_ONCE_LONG = 0.12
+"""The same at the moment when the last packet of a million is read, of which thousands waited at
+a time."""
+STAYS_REPLACED = 0.08
+"""The same after a million packets that replaced LSPs all the time. The aim of 5 % is missed: 5.0
+to 6.2 % were measured on a busy machine. No more is in use than before, but it is scattered over
+memory that was full while thousands of packets waited."""
+LONG = 100_000
+_CALM = 5 * LOOK_INTERVAL
+"""Seconds after the last packet within which a daemon is as large as before."""
 Shot = TypeVar("Shot")
 _WINDOW = 256
 """Packets on their way at once: fewer than the receive buffer of the daemon's socket holds."""
@@ -46,13 +53,17 @@ ISIS = Groups("sockets", "pdu-errors", "adjacency-transitions")
 
 @dataclass
 class Storm:
-    """The figures of one storm."""
+    """The figures of one storm.
+
+    ``resident`` and ``grown`` are bytes of memory; ``kept``: of ``grown``, some seconds later.
+    """
 
     sent: int
     received: int
     seconds: float
     resident: int
     grown: int
+    kept: int
     errors: Counter[str]
     lines: int
     transitions: int
@@ -106,7 +117,7 @@ def fire(
 ) -> Storm:
     """Send all packets, with no more unread than the daemon's socket holds."""
     # what the daemon loads for those who look at it, some MB, is no effect of the storm
-    _await_views(victim)
+    await_views(victim)
     victim.metrics()
     before = victim.counters()
     memory, lines = victim.resident(), len(victim.records())
@@ -118,20 +129,29 @@ def fire(
         if sent % _WINDOW == 0:
             _await_taken(victim, groups, received + sent - _WINDOW)
     _await_taken(victim, groups, received + sent - sent // 1000)
-    after = victim.counters()
+    after, seconds = victim.counters(), time.monotonic() - begun
+    grown = victim.resident() - memory
     return Storm(
         sent,
         after[groups.sockets]["received"] - received,
-        time.monotonic() - begun,
+        seconds,
         memory,
-        victim.resident() - memory,
+        grown,
+        kept(victim, memory),
         Counter(after.get(groups.errors, {})) - Counter(before.get(groups.errors, {})),
         len(victim.records()) - lines,
         sum(after[groups.transitions].values()) - sum(before[groups.transitions].values()),
     )
 
 
-def _await_views(victim: Live) -> None:
+def kept(victim: Live, memory: int) -> int:
+    """By how many bytes a daemon is larger than it was, when it has had the time to be smaller."""
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: victim.resident() - memory < STAYS * memory, _CALM, "memory is returned")
+    return victim.resident() - memory
+
+
+def await_views(victim: Live) -> None:
     """Wait until a daemon that has started has loaded all that it ever loads."""
     begun = [n for n, row in enumerate(victim.records()) if row["event"] == "starting"][-1]
     wait_for(
@@ -150,20 +170,29 @@ def _await_taken(victim: Live, groups: Groups, count: int) -> None:
 
 def report(name: str, storm: Storm) -> None:
     """Print the figures of the storm."""
-    part = storm.grown / storm.resident
+    grown, stayed = storm.grown / storm.resident, storm.kept / storm.resident
     print(  # noqa: T201
         f"\n{name}: {storm.received} of {storm.sent} received in {storm.seconds:.1f} s"
         f" ({storm.received / storm.seconds:.0f}/s), {storm.lines} log lines,"
-        f" {storm.transitions} transitions, memory {storm.grown / 1e6:+.1f} MB ({part:+.1%})\n"
+        f" {storm.transitions} transitions, memory {storm.grown / 1e6:+.1f} MB ({grown:+.1%}),"
+        f" later {storm.kept / 1e6:+.1f} MB ({stayed:+.1%})\n"
         f"  {dict(storm.errors.most_common())}",
         file=sys.stderr,
     )
 
 
-def assert_weathered(victim: Live, storm: Storm, memory: int, *, stays: float = STAYS) -> None:
+def assert_weathered(
+    victim: Live,
+    storm: Storm,
+    memory: int,
+    *,
+    at_once: float | None = None,
+    stays: float = STAYS,
+) -> None:
     """Assert that the daemon survived the storm; ``memory`` limits its growth in bytes.
 
-    ``stays``: the part of its memory by which it may be larger, if no adjacency has ended.
+    If no adjacency has ended: ``at_once`` is the part of its memory by which it may be larger when
+    it has just read the last packet, ``stays`` the same when calm has returned.
     """
     assert victim.alive()
     assert victim.complaints() == []
@@ -171,5 +200,7 @@ def assert_weathered(victim: Live, storm: Storm, memory: int, *, stays: float = 
     assert storm.lines < storm.sent / 100
     assert storm.grown < memory
     if not storm.transitions:  # else the database has been learnt again
-        most = max(stays, STAYS_LONG) if storm.sent >= _LONG else stays
-        assert storm.grown < most * storm.resident
+        if at_once is None:
+            at_once = AT_ONCE_LONG if storm.sent >= LONG else stays
+        assert storm.grown < at_once * storm.resident
+        assert storm.kept < stays * storm.resident

@@ -27,7 +27,9 @@ from tests.live.isis_daemons import (
 from tests.live.storms import (
     COUNTS,
     IN_ITS_NAME,
+    LONG,
     STAYS,
+    STAYS_REPLACED,
     Storm,
     assert_weathered,
     mutate,
@@ -39,6 +41,10 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.netns, pytest.mark.slow, pytest.mark.alone]
 
 PURGES = 2_000
+FILLING = 20_000
+"""Mutations after which the database holds an LSP of nearly every id that they may have."""
+ALL_IDS = 64 * 2 * 2
+"""Systems, pseudonodes and fragments of forged LSPs."""
 SEED = 20_261_121
 FAR_FUTURE = 0xFFFF_FF00
 HEAL = 10.0
@@ -202,9 +208,9 @@ def database(daemon: Live) -> Database:
     return found
 
 
-def unharmed(pair: IsisPair, storm: Storm, before: object, *, stays: float = STAYS) -> None:
-    """What holds after any storm."""
-    assert_weathered(pair.left, storm, 32 << 20, stays=stays)
+def unharmed(pair: IsisPair, storm: Storm, before: object, **growth: float) -> None:
+    """What holds after any storm; ``growth`` as in ``assert_weathered``."""
+    assert_weathered(pair.left, storm, 32 << 20, **growth)
     assert pair.right.complaints() == []
     healed(pair, before)
 
@@ -235,12 +241,18 @@ def test_mutated_pdus_with_valid_checksums_leave_the_adjacency_up(
     pair: IsisPair, victim: Live, corpus: list[bytes], count: int
 ):
     """LSPs of routers that nobody leads to fill the database, and change no route."""
-    before = routes(pair)
-    storm = fire(pair, repaired(random.Random(SEED + 1), corpus, mac_of(pair.right), count))
-    report("repaired", storm)
-    unharmed(pair, storm, before, stays=1.0)  # the LSPs stay until their lifetime ends
+    before, neighbor = routes(pair), mac_of(pair.right)
+    # from here on the database holds as many LSPs as after the storm: what else stays, shows
+    fire(pair, repaired(random.Random(SEED + 3), corpus, neighbor, FILLING))
+    held = len(victim.show("lsdb")["lsps"])
+    storm = fire(pair, repaired(random.Random(SEED + 1), corpus, neighbor, count))
+    report(f"repaired, {held} LSPs before", storm)
+    stays = STAYS_REPLACED if count >= LONG else STAYS
+    unharmed(pair, storm, before, at_once=1.0, stays=stays)
     assert storm.transitions == 0
     assert adjacencies(victim) == len(LINKS)
+    now = len(victim.show("lsdb")["lsps"])
+    assert min(held, now) > 0.9 * ALL_IDS, "but for those that were purged last"
 
 
 @pytest.mark.parametrize("count", IN_ITS_NAME)

@@ -210,16 +210,19 @@ class _NeighborLayout(sub_tlvs.Layout):
         )
 
 
+_NOTHING: Final = operator.itemgetter(slice(0))
+
+
 def _picker(positions: list[int]) -> _Pick:
     """A function that takes the values at these positions out of a tuple, as a tuple."""
     if not positions:
-        return operator.itemgetter(slice(0))
+        return _NOTHING
     if len(positions) == 1:
         return operator.itemgetter(slice(positions[0], positions[0] + 1))
     return operator.itemgetter(*positions)
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=64)
 def _compile(shape: tuple[tuple[int, int], ...]) -> _NeighborLayout:
     return _NeighborLayout(shape)
 
@@ -281,7 +284,7 @@ def _make(layout: _NeighborLayout, neighbor: int, metric: int, block: bytes) -> 
     )
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)
 def _attributes(layout: _NeighborLayout, span: bytes) -> tuple[TeAttributes, tuple[int, ...]]:
     """Attributes and which of them are anomalous."""
     fields = layout.fields((*layout.attributes(span), None))

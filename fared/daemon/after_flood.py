@@ -1,0 +1,49 @@
+"""After a flood of packets the daemon returns the memory that it needed for them.
+
+Packets that wait leave the heap in pieces, and caches hold values that nobody needs any more: ids
+of strangers, layouts and attributes of forged links. All caches are bounded; but what fills them
+in a flood would stay in memory for the life of the process. Pages of which a part is in use stay:
+what the database stored during a flood is scattered over them.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+
+LOOK_INTERVAL = 2.0
+"""Seconds between two looks at the number of packets."""
+FLOOD = 1000
+"""Packets in an interval that are a flood: other daemons send some a second for each link."""
+_CACHED = type(functools.lru_cache(len))
+
+
+class AfterFlood:
+    """Runs ``actions`` once whenever a flood has ended; ``taken`` counts all packets."""
+
+    def __init__(self, taken: Callable[[], int], actions: Iterable[Callable[[], object]]) -> None:
+        self._taken = taken
+        self._actions = tuple(actions)
+        self._last = taken()
+        self._flooded = False
+
+    def look(self) -> None:
+        """Look whether there is a flood, or was one; called every ``LOOK_INTERVAL`` seconds."""
+        taken = self._taken()
+        came, self._last = taken - self._last, taken
+        if came >= FLOOD:
+            self._flooded = True
+        elif self._flooded:
+            self._flooded = False
+            for action in self._actions:
+                action()
+
+
+def clear_caches() -> None:
+    """Empty the caches of all functions of fared (``functools.lru_cache``) in loaded modules."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fared."):
+            for value in list(vars(module).values()):
+                if isinstance(value, _CACHED):
+                    value.cache_clear()
