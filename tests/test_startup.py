@@ -172,6 +172,15 @@ def test_frozen_objects_are_not_examined_again():
     assert int(answer(code)) < 200
 
 
+def test_a_running_daemon_collects_the_youngest_in_portions_and_the_rest_as_often_as_before():
+    code = (
+        "import gc; from fared import startup; startup.relax_collector(); a = gc.get_threshold()\n"
+        "startup.set_aside(); startup.set_aside(); b = gc.get_threshold()\n"
+        "print(b[0] <= a[0] / 4, a[0] * a[1] == b[0] * b[1], a[2] == b[2])"
+    )
+    assert answer(code) == "True True True"
+
+
 def test_the_tool_exits_without_a_last_collection():
     """The collection follows the handlers of atexit, of which the last to run comes first here."""
     code = (

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fared.rib.settings import SolverSettings
     from fared.weights.adaptation import AdaptationSettings
 
+STEP_AFTER = 0.005
+"""Seconds from computing what the flooded load changes to the step: packets are read between."""
 LOAD_GAP = 0.1
 """Changes of load alone are computed at most every so many seconds, whatever the period."""
 
@@ -28,6 +30,8 @@ class AdaptationClock:
         self._settings: AdaptationSettings | None = None
         self._stepped = 0.0
         self._measured: float | None = None
+        self._due: float | None = None
+        """When the step was due that was put off."""
         self.next_at: float | None = None
         """The next step, None while weights do not follow load."""
 
@@ -54,6 +58,13 @@ class AdaptationClock:
         """Whether to step now."""
         return self.next_at is not None and self.next_at <= now
 
+    def put_off(self, now: float) -> bool:
+        """Step a moment later, unless that has been done; return whether."""
+        if self._due is not None:
+            return False
+        self._due, self.next_at = now, now + STEP_AFTER
+        return True
+
     def step(self, now: float) -> tuple[float, bool]:
         """Return the time since the last step, and whether our own loads are stale.
 
@@ -62,7 +73,8 @@ class AdaptationClock:
         assert self._settings is not None
         settings = self._settings
         seconds, self._stepped = now - self._stepped, now
+        due, self._due = now if self._due is None else self._due, None
         jitter = settings.jitter * (2 * self._rng.random() - 1)
-        self.next_at = now + max(LOAD_GAP, settings.period * (1 + jitter))
+        self.next_at = due + max(LOAD_GAP, settings.period * (1 + jitter))
         silent = 0.0 if self._measured is None else now - self._measured
         return seconds, silent > settings.stale_after

@@ -326,10 +326,15 @@ class Router:
             self._fib.apply(operations, "; ".join(record.causes), change)
 
     def _adapt(self, now: float) -> None:
-        """Let weights take a step toward the load that was flooded."""
+        """Let weights take a step toward the load that was flooded.
+
+        What that changes is computed in the turn before, so that none takes as long as both.
+        """
         waiting = self.schedule.backoff.next_deadline() is not None
-        if not waiting and any(instance.dirty for instance in self.instances.values()):
+        dirty = not waiting and any(instance.dirty for instance in self.instances.values())
+        if dirty and self.adaptation.put_off(now):
             self._compute(now)
+            return
         seconds, stale = self.adaptation.step(now)
         changed: RouteDelta = {}
         for instance in self.instances.values():

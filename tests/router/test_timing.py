@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fared.core.ids import SystemId, isis_node, parse_prefix
 from fared.isis.settings import IsisSettings
 from fared.rib.settings import SolverSettings
-from fared.router.adapting import LOAD_GAP
+from fared.router.adapting import LOAD_GAP, STEP_AFTER
 from fared.router.protocols import ISIS
 from fared.router.router import Router
 from fared.router.schedule import CAPACITY_GAP
@@ -137,6 +137,27 @@ def test_a_storm_of_loads_is_computed_with_the_steps_of_the_weights(period, most
     assert timed.computed == before
     timed.tell(_without_links(loaded(1e6)))
     assert timed.computed == before + 1
+
+
+def test_weights_take_their_step_in_a_turn_after_the_loads_were_computed():
+    """No turn takes as long as both; the period counts from when the step was due."""
+    adaptation = AdaptationSettings(period=1.0, jitter=0.0)
+    timed = Timed(SolverSettings(mode=WeightMode.AVAILABLE, adaptation=adaptation))
+    clock = timed.router.adaptation
+    timed.tell(loaded(1e9))
+    timed.run(2.5)
+    due = clock.next_at
+    for number in range(3):
+        timed.tell(loaded(5e8 + 1e8 * number))
+        before = timed.computed
+        while timed.computed == before:
+            timed.run(0.001)
+        assert timed.now == pytest.approx(due + number, abs=0.004)
+        assert clock.next_at == pytest.approx(timed.now + STEP_AFTER)
+        timed.tell(loaded(4e8))  # this is computed with the next step
+        timed.run(STEP_AFTER + 0.001)
+        assert timed.computed == before + 1
+        assert clock.next_at == pytest.approx(due + number + 1, abs=0.004)
 
 
 def _without_links(block: NodeBlock) -> NodeBlock:
