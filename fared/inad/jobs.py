@@ -20,7 +20,7 @@ from fared.ina.trains import TrainSocket
 from fared.inad.results import Data, Dissemination
 
 _JOB_ID, _JOB_ID_AT = struct.Struct("!I"), 4
-_KIND = 15
+_KIND, _RESULT = 15, PacketKind.RESULT
 _MOST_REPEATED = 64
 
 
@@ -81,7 +81,7 @@ class RunningJob:
     def disseminate(self, bits: BitString, data: Data) -> None:
         """Send a packet to workers, a result for all of them by BIER if the job has that way."""
         way = self.current.bier
-        if way is None or self._given_up or data[0] & _KIND != PacketKind.RESULT:
+        if way is None or self._given_up or data[0] & _KIND != _RESULT:
             self._results.send(bits, data, self._addresses, None)
         elif data[1] & Flag.AGAIN:
             self._results.send(bits, data, self._addresses, None)
@@ -161,16 +161,16 @@ class Jobs:
         """Forget a job; return it if there was one."""
         return self._running.pop(job_id, None)
 
-    def receive(self, source: tuple[str, int], data: memoryview, now: float) -> None:
-        """Pass a packet to its job."""
-        if len(data) < _JOB_ID_AT + _JOB_ID.size:
-            self.counters["no-job"] += 1
-            return
-        running = self._running.get(_JOB_ID.unpack_from(data, _JOB_ID_AT)[0])
-        if running is None:
-            self.counters["no-job"] += 1
-        else:
-            running.receive(source, data, now)
+    def receive(self, source: tuple[str, int], train: memoryview, step: int, now: float) -> None:
+        """Pass packets of ``step`` bytes to their jobs; the last may be shorter."""
+        for at in range(0, len(train), step):
+            data = train[at : at + step]
+            known = len(data) >= _JOB_ID_AT + _JOB_ID.size
+            running = self._running.get(_JOB_ID.unpack_from(data, _JOB_ID_AT)[0]) if known else None
+            if running is None:
+                self.counters["no-job"] += 1
+            else:
+                running.receive(source, data, now)
 
 
 def state_of(running: RunningJob, now: float) -> JobState:

@@ -179,9 +179,7 @@ class InaProcess:
         self._trains.receive(self._train, _AT_ONCE)
 
     def _train(self, source: tuple[str, int], train: memoryview, step: int) -> None:
-        receive, now = self.jobs.receive, self._now
-        for at in range(0, len(train), step):
-            receive(source, train[at : at + step], now)
+        self.jobs.receive(source, train, step, self._now)
 
     # -- workers --------------------------------------------------------------------------------
 

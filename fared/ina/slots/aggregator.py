@@ -30,7 +30,7 @@ TELLING_INTERVAL = 0.1
 _SUMMED = (PacketKind.DATA, PacketKind.SYNC)
 _RESULTS = (PacketKind.RESULT, PacketKind.SYNC_RESULT)
 # An attribute of an enum takes ten times as long as a global name.
-_SYNC, _WANT, _ASK = PacketKind.SYNC, int(Flag.WANT), int(Flag.ASK)
+_SYNC, _AGAIN, _WANT, _ASK = PacketKind.SYNC, int(Flag.AGAIN), int(Flag.WANT), int(Flag.ASK)
 
 
 class Aggregator:
@@ -133,7 +133,8 @@ class Aggregator:
         if header.bits & ~role.bits:
             self.counters["foreign"] += 1
             return
-        slot = self._slot(tree, header)
+        entries = tree.entries
+        slot = tree.sync if header.kind is _SYNC else entries[header.sequence % len(entries)]
         if self._fits(slot, header, now):
             self._add(tree, slot, header, data, now)
 
@@ -176,11 +177,6 @@ class Aggregator:
             if header.flags & _ASK and not slot.complete:
                 self._tell(tree, slot, header, now)
 
-    def _slot(self, tree: TreeSlots, header: Header) -> Slot:
-        if header.kind is _SYNC:
-            return tree.sync
-        return tree.entries[header.sequence % len(tree.entries)]
-
     def _is_new(self, slot: Slot, header: Header) -> bool:
         return not slot.complete and not header.bits & slot.seen
 
@@ -209,16 +205,16 @@ class Aggregator:
         slot.answered |= bits
         self.counters["answered"] += 1
         tree.repeated += 1
-        self._send(tree, slot, bits, Flag.AGAIN | Flag.WANT | header.flags & Flag.ASK)
+        self._send(tree, slot, bits, _AGAIN | _WANT | header.flags & _ASK)
 
     def _send(self, tree: TreeSlots, slot: Slot, bits: BitString, flags: int) -> None:
         assert slot.header is not None
-        is_sync = slot.header.kind is PacketKind.SYNC
+        is_sync = slot.header.kind is _SYNC
         if tree.role.parent is not None:
             self._port.up(tree.role.parent, slot.packet(slot.header.kind, flags))
             return
         kind = PacketKind.SYNC_RESULT if is_sync else PacketKind.RESULT
-        self._down(tree.role, bits, slot.packet(kind, flags & Flag.AGAIN))
+        self._down(tree.role, bits, slot.packet(kind, flags & _AGAIN))
 
     # -- for operators ------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from fared.ina.slots.packet import (
     Op,
     PacketKind,
     Values,
-    encode_header,
     header_size,
+    put_sum,
     values_of,
 )
 from fared.ina.slots.setup import JobSetup, TreeRole
@@ -73,11 +73,8 @@ class Slot:
     def packet(self, kind: PacketKind, flags: int) -> memoryview:
         """Return the packet with the sum; the flags of packets do not add up."""
         assert self.header is not None
-        header = self.header._replace(
-            kind=kind, bits=self.seen, flags=flags, control=self.control, exponent=self.exponent
-        )
-        self.buffer[: self.start] = encode_header(header)
-        return memoryview(self.buffer)[: self.start + header.size]
+        put_sum(self.buffer, self.header, kind, self.seen, flags, self.exponent, self.control)
+        return memoryview(self.buffer)[: self.start + self.header.size]
 
 
 class TreeSlots:

@@ -124,11 +124,9 @@ class Repeats:
         self.due = math.inf
         """No packet is to be repeated before."""
 
-    def sent(self, chunk: int, now: float) -> Outstanding:
-        """Note a packet that is sent for the first time."""
-        due = now + self._round_trip.timeout(0)
-        self.due = min(self.due, due)
-        return Outstanding(chunk, now, due)
+    def first_due(self, now: float) -> float:
+        """Return when a packet that is sent now for the first time is to be repeated."""
+        return now + self._round_trip.timeout(0)
 
     def again(self, entry: Outstanding, now: float) -> None:
         """Note a packet that is repeated."""

@@ -90,7 +90,7 @@ class WorkerMachine:
         self._headers = DataHeaders(self._header(PacketKind.DATA, setup, 0, 0))
         self._trees = []
         self._repeats = Repeats(self.counters)
-        self._syncing = self._repeats.sent(0, now)
+        self._syncing = Outstanding(0, now, self._repeats.first_due(now))
         self._send_sync(0)
         return True
 
@@ -157,20 +157,23 @@ class WorkerMachine:
 
     def pump(self, now: float) -> None:
         """Send what the windows permit."""
-        if self._syncing is None:
+        if self._syncing is None and not self._stopped:
+            due = self._repeats.first_due(now)
             for tree in self._trees:
-                self._pump(tree, now)
+                self._pump(tree, now, due)
 
-    def _pump(self, tree: TreeProgress, now: float) -> None:
-        while not self._stopped:
+    def _pump(self, tree: TreeProgress, now: float, due: float) -> None:
+        while True:
             sequence = tree.next_sequence
             chunk = self._base + tree.offset(sequence)
             if not self._may_send(tree, sequence, chunk):
-                return
+                break
             tree.done.discard(sequence - tree.window)
             tree.next_sequence += 1
-            entry = tree.sent[sequence] = self._repeats.sent(chunk, now)
+            entry = tree.sent[sequence] = Outstanding(chunk, now, due)
             self._send(tree, sequence, entry, 0)
+        if tree.sent:
+            self._repeats.due = min(self._repeats.due, due)
 
     def _may_send(self, tree: TreeProgress, sequence: int, chunk: int) -> bool:
         """Whether there is such a chunk, and lead and window permit it.
