@@ -213,22 +213,10 @@ def failures(
     given = WhatIf(fail_links, fail_nodes, costs, bandwidths, ())
     groups = {**read_groups(group_file), **dict(some_groups)}
     asked = {bound.of for bound in bounds}
-    some = bool(links or nodes or groups or doubles or degrade)
-    pairs_of_links = which_doubles(doubles, asked)
-    wanted = FailureSets(
-        links=links or not some or LINKS in asked,
-        nodes=nodes or not some or NODES in asked,
-        doubles=pairs_of_links.most,
-        classes=pairs_of_links.classes,
-        degraded=degrade or 0.0,
-        groups=groups,
-        seed=seed,
+    wanted = _sets(
+        asked, links=links, nodes=nodes, groups=groups, doubles=doubles, degrade=degrade, seed=seed
     )
-    for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
-        if kind in asked and missing:
-            raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
-    if workers is not None and scheduler is not None:
-        raise click.UsageError("--workers are processes of this machine: not with --scheduler")
+    compute = _compute(workers, scheduler)
     traffic = AskedTraffic(demand_file, collective, name_list(hosts), rate)
     shown = Shown(ranked=top, pairs=how_many_pairs(pairs))
     before = None if old is None else _read_report(old)
@@ -237,21 +225,49 @@ def failures(
         try:
             network = _network(load_database(source), given, names, bandwidth, ends)
             task = planned_task(network, wanted, traffic.read(network.healthy))
-            planned = _computed(network, task, _compute(workers, scheduler), resume, bar.show)
+            planned = _computed(network, task, compute, resume, bar.show)
         except (PlanError, KeptError, WorkersDiedError, ClusterError) as error:
             raise Failure(str(error)) from error
     document = plan_document(planned, given.described(), names, shown)
     document["required"] = [bound.check(document) for bound in bounds]
     if html is not None:
         _write(html, plan_page(document, planned))
-    _print(document, before, as_json=as_json)
-    if not all(bound["met"] for bound in document["required"]):
-        sys.exit(NEGATIVE)
+    _print_and_end(document, before, as_json=as_json)
+
+
+def _sets(
+    asked: set[str],
+    *,
+    links: bool,
+    nodes: bool,
+    groups: dict[str, list[str]],
+    doubles: Doubles | None,
+    degrade: float | None,
+    seed: int,
+) -> FailureSets:
+    """Return what is to fail: what was chosen, and sets that bounds were ``asked`` of."""
+    for kind, missing in ((DEGRADE, not degrade), (GROUPS, not groups)):
+        if kind in asked and missing:
+            raise click.UsageError(f"a bound of {kind} requires --{kind.removesuffix('s')}")
+    some = bool(links or nodes or groups or doubles or degrade)
+    pairs_of_links = which_doubles(doubles, asked)
+    return FailureSets(
+        links=links or not some or LINKS in asked,
+        nodes=nodes or not some or NODES in asked,
+        doubles=pairs_of_links.most,
+        classes=pairs_of_links.classes,
+        degraded=degrade or 0.0,
+        groups=groups,
+        seed=seed,
+    )
 
 
 def _compute(workers: int | None, scheduler: str | None) -> Compute:
+    """Return where parts are computed. Raises click.UsageError."""
     if scheduler is None:
         return here(workers or _cores())
+    if workers is not None:
+        raise click.UsageError("--workers are processes of this machine: not with --scheduler")
     return lambda task, parts: compute_on_cluster(task, parts, scheduler)
 
 
@@ -314,6 +330,13 @@ def _read_report(file: str) -> Json:
     except ValueError as error:
         raise Failure(f"{file}: not JSON: {error}", _REPORTS) from error
     return found
+
+
+def _print_and_end(document: Json, before: Json | None, *, as_json: bool) -> None:
+    """Print a report; the exit code tells whether all bounds are met."""
+    _print(document, before, as_json=as_json)
+    if not all(bound["met"] for bound in document["required"]):
+        sys.exit(NEGATIVE)
 
 
 def _print(document: Json, before: Json | None, *, as_json: bool) -> None:

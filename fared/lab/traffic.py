@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 from fared.lab.addressing import PortAddresses
 from fared.lab.errors import LabError
 from fared.lab.fabric import Fabric
-from fared.lab.kernel_view import shares
+from fared.lab.kernel_view import Hop, InterfaceCounters, shares
 from fared.lab.packet_order import PacketOrder
 from fared.lab.udp import (
     LEAST_PAYLOAD,
@@ -92,18 +93,12 @@ def measure(
     ``rate`` is packets a second; the default is far below the rate of slow lab links, so that drops
     do not distort shares. Raises LabError if a host is unknown or there is no route.
     """
-    leaf, _ = fabric.plan.leaf_of(source)
-    far_leaf, far_port = fabric.plan.leaf_of(destination)
-    if leaf.name == far_leaf.name:
-        raise LabError(f"{source} and {destination} are on the same router, {leaf.name}")
     _check(flows, packets_per_flow, rate, payload)
-    view = fabric.view(leaf.name)
-    network, target = _target(far_port, ipv6=ipv6)
-    prefix = str(network)
+    leaf, network, target = _ends(fabric, source, destination, ipv6=ipv6)
+    view, prefix = fabric.view(leaf), str(network)
     hops = view.hops(prefix)
     if not hops:
-        raise LabError(f"{leaf.name} has no route to {prefix}")
-    names = [hop.interface for hop in hops]
+        raise LabError(f"{leaf} has no route to {prefix}")
     sent = flows * packets_per_flow
     before, before_far = view.counters(), _received(fabric, destination)
     begun = time.monotonic()
@@ -114,19 +109,12 @@ def measure(
         seconds = time.monotonic() - begun
         _drain(fabric, destination, before_far + sent)
         arrivals.read()
-    after = view.counters()
-    packets = {name: after[name].sent_packets - before[name].sent_packets for name in names}
-    total = sum(packets.values()) or 1
-    wanted = shares(hops)
-    uplinks = tuple(
-        Uplink(*hop, wanted[hop.interface], packets[hop.interface], packets[hop.interface] / total)
-        for hop in hops
-    )
+    uplinks = _uplinks(hops, before, view.counters())
     delivered = min(sent, _received(fabric, destination) - before_far)
     return TrafficReport(
         source,
         destination,
-        leaf.name,
+        leaf,
         prefix,
         flows,
         sent,
@@ -134,6 +122,33 @@ def measure(
         seconds,
         uplinks,
         arrivals.order() if ordered else None,
+    )
+
+
+def _ends(
+    fabric: Fabric, source: str, destination: str, *, ipv6: bool
+) -> tuple[str, IPv4Network | IPv6Network, Address]:
+    """Return the leaf of the sender, and subnet and address of the receiver. Raises LabError."""
+    leaf, _ = fabric.plan.leaf_of(source)
+    far_leaf, far_port = fabric.plan.leaf_of(destination)
+    if leaf.name == far_leaf.name:
+        raise LabError(f"{source} and {destination} are on the same router, {leaf.name}")
+    return leaf.name, *_target(far_port, ipv6=ipv6)
+
+
+def _uplinks(
+    hops: tuple[Hop, ...],
+    before: Mapping[str, InterfaceCounters],
+    after: Mapping[str, InterfaceCounters],
+) -> tuple[Uplink, ...]:
+    """Return what each next hop got between two readings of the counters."""
+    names = [hop.interface for hop in hops]
+    packets = {name: after[name].sent_packets - before[name].sent_packets for name in names}
+    total = sum(packets.values()) or 1
+    wanted = shares(hops)
+    return tuple(
+        Uplink(*hop, wanted[hop.interface], packets[hop.interface], packets[hop.interface] / total)
+        for hop in hops
     )
 
 

@@ -94,11 +94,7 @@ def traffic(
                 seconds=seconds,
                 congestion=congestion,
             )
-            if as_json:
-                click.echo(moved.as_json())
-                return 0
-            click.echo(f"{streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput\n")
-            Console().print(segment_order_table({"iperf3": moved.order}))
+            _show_transfer(moved, as_json=as_json)
             return 0
         report = traffic_.measure(
             fabric,
@@ -110,15 +106,27 @@ def traffic(
             payload=payload,
             ipv6=ipv6,
         )
-        if as_json:
-            click.echo(report.as_json())
-        else:
-            Console().print(shares_table(report))
-            if report.order is not None:
-                Console().print(packet_order_table(report.sent, report.order))
+        _show_shares(report, as_json=as_json)
         return 0
 
     sys.exit(holder.choose(context.obj).run(send))
+
+
+def _show_transfer(moved: iperf.Transfer, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(moved.as_json())
+        return
+    click.echo(f"{moved.streams} streams: {format_bandwidth(moved.goodput)} bit/s goodput\n")
+    Console().print(segment_order_table({"iperf3": moved.order}))
+
+
+def _show_shares(report: traffic_.TrafficReport, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(report.as_json())
+        return
+    Console().print(shares_table(report))
+    if report.order is not None:
+        Console().print(packet_order_table(report.sent, report.order))
 
 
 def _refuse_options(context: click.Context) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from rich.console import Console
@@ -227,19 +227,14 @@ def _workload(
     job = Job(collective, (), size, elephants, iterations, seconds, period, duty, compute)
 
     def play(fabric: Fabric) -> int:
-        # networkx and matplotlib, as above
-        from fared.lab import plots  # noqa: PLC0415
-        from fared.lab.workload import run  # noqa: PLC0415
-
-        for picture in pictures:
-            plots.check(picture)
         wanted = [
             *_dealt(job, _chosen(hosts, fabric), jobs),
             *(_another(job, text) for text in more),
         ]
-        report = run(
+        report = _measured(
             fabric,
             wanted,
+            pictures,
             seed=seed,
             timeout=timeout,
             interval=interval,
@@ -247,11 +242,33 @@ def _workload(
             congestion=congestion,
         )
         _show(report, as_json=as_json)
-        for picture in pictures:
-            plots.draw(report, picture)
+        _draw(report, pictures)
         return 0
 
     sys.exit(holder.choose(name).run(play))
+
+
+def _measured(
+    fabric: Fabric,
+    wanted: Sequence[Job],
+    pictures: Sequence[Path],
+    **given: Any,  # noqa: ANN401 - of ``run``
+) -> WorkloadReport:
+    """Run jobs, if their pictures can be drawn."""
+    # networkx and matplotlib, as above
+    from fared.lab import plots  # noqa: PLC0415
+    from fared.lab.workload import run  # noqa: PLC0415
+
+    for picture in pictures:
+        plots.check(picture)
+    return run(fabric, wanted, **given)
+
+
+def _draw(report: WorkloadReport, pictures: Sequence[Path]) -> None:
+    from fared.lab import plots  # noqa: PLC0415 - as above
+
+    for picture in pictures:
+        plots.draw(report, picture)
 
 
 def _dealt(job: Job, hosts: Sequence[str], jobs: int) -> Iterator[Job]:
