@@ -28,13 +28,13 @@ LONGEST_AVERAGE = 60.0
 """Loads are averaged over at most this time, seconds."""
 _BURST = 2.0
 """Seconds of its share that a router may save up."""
-_LEAST_REFILL = 0.5
+LEAST_REFILL = 0.5
 """Part of the share that is refilled where it is too small for a bucket of one announcement."""
 _JOINING = 0.01
 """Part of the budget that a router may use while its database is still growing."""
 _GROWTH = 1.125
 """A smaller growth is a link or a router that came up, not a database that is being learned."""
-_RELAX = 0.3
+RELAX = 0.3
 """Seconds by which the averaging time decreases each second while the share suffices."""
 _STEEPNESS = 60.0
 """Averaging time, seconds, at which the threshold has doubled."""
@@ -109,7 +109,7 @@ class AnnounceBudget:
         """Return size and refill: the full bucket and the refills of a window are the share."""
         share = self.share(now)
         size = max(1.0, share * _BURST)
-        return size, max(share - size / WINDOW, share * _LEAST_REFILL)
+        return size, max(share - size / WINDOW, share * LEAST_REFILL)
 
     def advance(self, now: float) -> None:
         """Credit the share of the time since the last call, and adapt the averaging time."""
@@ -125,7 +125,7 @@ class AnnounceBudget:
         if self.waiting and backlog > self.averaging:
             self.averaging = min(backlog, self.averaging + since)
         else:
-            self.averaging = max(0.0, self.averaging - since * _RELAX)
+            self.averaging = max(0.0, self.averaging - since * RELAX)
 
     @property
     def threshold(self) -> float:

@@ -14,7 +14,7 @@ from fared.sim.fabric import DEFAULT_CAPACITY, Fabric, clos3
 from fared.sim.levels import clos3_isis
 from fared.sim.load import OnOff, Traffic, all_to_all
 from fared.sim.watch import Watch, Watched, originations
-from fared.te.budget import LONGEST_AVERAGE, WINDOW
+from fared.te.budget import LEAST_REFILL, LONGEST_AVERAGE, RELAX, WINDOW
 from fared.weights.adaptation import AdaptationSettings
 from fared.weights.path_capacity import WeightMode
 
@@ -25,6 +25,8 @@ JOB = 16
 POINTS = 2.0
 DAMPING = round(AdaptationSettings().tau * AdaptationSettings().slowed(LONGEST_AVERAGE))
 """The longest time constant of weights while announcements are deferred, seconds."""
+RELAXED = LONGEST_AVERAGE / RELAX
+"""Seconds until the averaging time, and with it the threshold, is at its least again."""
 
 
 def follow_load(fabric: Fabric, budget: float) -> None:
@@ -91,6 +93,17 @@ def databases(fabric: Fabric) -> set[object]:
     return {frozenset(originations(node, now).items()) for node in fabric.network.nodes.values()}
 
 
+def announced(fabric: Fabric, budget: float) -> None:
+    """Run until all links have announced what they carry now: then all databases must be equal.
+
+    Each end that waits for the budget gets its part of the least refill; others follow while the
+    threshold falls.
+    """
+    longest = 2 * len(fabric.links) / (budget * LEAST_REFILL) + RELAXED + WINDOW
+    fabric.network.run_until_quiet(longest, quiet=WINDOW)
+    assert len(databases(fabric)) == 1
+
+
 def started(build, spines: int, leaves: int) -> Fabric:
     fabric = build(spines, leaves)
     fabric.network.start_all()
@@ -114,8 +127,7 @@ def quality(fabric, spines, budget, *, halved=False, settling=60, seconds=20) ->
         assert 0 < run.most() <= budget
     seen = run.watched(seconds)
     run.traffic.stop()
-    fabric.network.run_for(10)
-    assert len(databases(fabric)) == 1
+    announced(fabric, budget / 2 if halved else budget)
     return seen, run
 
 
