@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fared.core.igp import PacketReceived
 from fared.daemon import recorder as module
 from fared.daemon.recorder import RouterRecorder
 from fared.recording.files import RecordingError, segments
@@ -106,6 +107,22 @@ async def test_a_running_router_is_recorded_and_replays(stage: Stage, tmp_path: 
     assert found.calls == played.call
     assert found.failure == ""
     assert found.size == sum(one.size for one in segments(tmp_path / "r"))
+
+
+async def test_packets_that_arrive_together_are_calls_of_their_own_on_tape(
+    stage: Stage, tmp_path: Path
+):
+    (proto,) = stage.node.router.instances
+    junk = [PacketReceived(1, 1, 2, bytes([number])) for number in range(3)]
+    calls = []
+    for count in (0, 3):
+        stage.recorder.begin(tmp_path / f"{count}", None)
+        stage.node.router.receive(proto, iter(junk[:count]), stage.network.now)
+        await stage.recorder.end()
+        played = play(tmp_path / f"{count}")
+        assert played.difference is None
+        calls.append(played.call)
+    assert calls[1] == calls[0] + 3
 
 
 async def test_two_recordings_in_one_directory_are_two(stage: Stage, tmp_path: Path):
