@@ -112,6 +112,12 @@ class IsisFrame(NamedTuple):
 
 def strip_ethernet_header(data: bytes) -> IsisFrame | None:
     """Strip Ethernet and LLC headers and padding; None if the lengths do not add up."""
+    found = _stripped(data)
+    return None if found is None else IsisFrame(*found)
+
+
+def _stripped(data: bytes) -> tuple[int, int, bytes] | None:
+    """The fields of an ``IsisFrame``: the named tuple itself is a third of the time of a packet."""
     if len(data) < _PDU or data[_HEADER.size : _PDU] != LLC:
         return None
     to_high, to_low, from_high, from_low, length = _HEADER.unpack_from(data)
@@ -122,7 +128,7 @@ def strip_ethernet_header(data: bytes) -> IsisFrame | None:
             return None
     elif length != ETHERTYPE_LLC:
         return None
-    return IsisFrame(from_high << 32 | from_low, to_high << 32 | to_low, data[_PDU:end])
+    return from_high << 32 | from_low, to_high << 32 | to_low, data[_PDU:end]
 
 
 def frame(source: bytes, destination: int, payload: bytes) -> bytes:
@@ -173,7 +179,7 @@ class IsisSockets(PacketSockets):
         plain.send(frame(own, packet.destination, packet.payload))
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
-        found = strip_ethernet_header(data)
+        found = _stripped(data)
         return None if found is None else PacketReceived(ifindex, *found)
 
 
