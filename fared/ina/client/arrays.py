@@ -48,7 +48,7 @@ class Call:
             self.parts.append(part)
 
 
-class _Chunks:
+class _ChunkedArray:
     """An array in chunks of ``count`` values, the last of which may be shorter."""
 
     def __init__(self, flat: Array, count: int, data_type: DataType, op: Op) -> None:
@@ -93,7 +93,7 @@ class _Chunks:
         raise NotImplementedError
 
 
-class _Exact(_Chunks):
+class _Exact(_ChunkedArray):
     """Values that travel as they are."""
 
     def copied(self, first: int, end: int) -> Values:
@@ -115,7 +115,7 @@ def extremes(call: Call, array: Floats, op: Op, payload: int) -> None:
     call.add(_Exact(_flat(array), payload // 4, DataType.FLOAT32, op))
 
 
-class FloatSum(_Chunks):
+class FloatSum(_ChunkedArray):
     """An array of floats: ``exponents`` go first, in a call of their own, then ``add``."""
 
     def __init__(self, array: Floats, workers: int, data_type: DataType, payload: int) -> None:
