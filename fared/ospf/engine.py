@@ -74,27 +74,12 @@ class OspfEngine:
         self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
         requests = Requests(instance, self._transmitter)
-        # The lambdas refer to parts that are created below.
-        self._flooding = Flooding(
-            instance,
-            self._database,
-            retransmitter,
-            self_originated_received=lambda entry: self._self_lsas.received(entry),
-            requests_served=requests.served,
-            request=requests.send_again,
-        )
+        self._flooding = self._make_flooding(retransmitter, requests)
         self._exchange = Exchange(
             instance, self._transmitter, self._flooding, retransmitter, requests
         )
         self._detection = FailureDetection(instance)
-        self._adjacency = Adjacencies(
-            instance,
-            self._exchange,
-            self._detection,
-            self._full_changed,
-            self._two_way_changed,
-            lost=lambda neighbor, reason: self._helper.lost(neighbor, reason),
-        )
+        self._adjacency = self._make_adjacencies()
         self._helper = RestartHelper(
             instance, self._adjacency, self._full_changed, self._two_way_changed
         )
@@ -115,8 +100,35 @@ class OspfEngine:
         if self._ted.bier is not None:
             self._border.bier_of = self._ted.bier.of
         self._derated = DeratedLinks(instance)
-        self._links = LinkManager(
-            instance,
+        self._links = self._make_links()
+        for area in settings.areas:
+            self._links.ensure_area(area.area)
+
+    # Parts: the lambdas refer to others, which are made later.
+
+    def _make_flooding(self, retransmitter: Retransmitter, requests: Requests) -> Flooding:
+        return Flooding(
+            self._instance,
+            self._database,
+            retransmitter,
+            self_originated_received=lambda entry: self._self_lsas.received(entry),
+            requests_served=requests.served,
+            request=requests.send_again,
+        )
+
+    def _make_adjacencies(self) -> Adjacencies:
+        return Adjacencies(
+            self._instance,
+            self._exchange,
+            self._detection,
+            self._full_changed,
+            self._two_way_changed,
+            lost=lambda neighbor, reason: self._helper.lost(neighbor, reason),
+        )
+
+    def _make_links(self) -> LinkManager:
+        return LinkManager(
+            self._instance,
             hello=self._hello,
             adjacency=self._adjacency,
             detection=self._detection,
@@ -126,8 +138,6 @@ class OspfEngine:
             ted=self._ted,
             restarter=self._restarter,
         )
-        for area in settings.areas:
-            self._links.ensure_area(area.area)
 
     def _database_watcher(self) -> DatabaseWatcher:
         return DatabaseWatcher(
