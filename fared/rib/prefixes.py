@@ -104,6 +104,14 @@ class PrefixTable:
         prefix = self.prefixes[self._content.number[row]]
         return self._content.advertisement(row, prefix, lambda at: self.advertisers[at][1])
 
+    def path_types(self, area: int, node: NodeId, changes: Changes) -> set[PathType]:
+        """Return the path types of changed advertisements of a node, before and after."""
+        number = self._advertiser_number.get((area, node), NONE)
+        known = self._advertised.get(number, {})
+        found = {item.path_type for item in changes.values() if item is not None}
+        found.update(self._content.path_type(known[at]) for at in changes if at in known)
+        return found
+
     def sources(self, area: int, node: NodeId) -> Collection[Hashable]:
         """Return the sources of the advertisements of a node in an area."""
         number = self._advertiser_number.get((area, node), NONE)

@@ -14,7 +14,9 @@ from fared.rib.distances import locate
 from fared.rib.forwarding import ForwardingAddresses, Resolved
 from fared.rib.prefixes import PrefixTable
 from fared.rib.selection import Selection, choose, union
+from fared.ted.change import ChangeKind
 from fared.ted.graph import anywhere
+from fared.ted.model import PathType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from fared.rib.facts import Egress
     from fared.rib.model import Route
     from fared.rib.prefixes import Advertiser, Changes
-    from fared.ted.change import ChangeKind
     from fared.ted.model import PrefixReachability
 
 Advertisements = dict[tuple[int, "NodeId"], "tuple[PrefixReachability, ...]"]
@@ -44,8 +45,22 @@ class PrefixSelector:
 
     def put(self, area: int, node: NodeId, changes: Changes) -> ChangeKind:
         """Process changed advertisements of a node; return the kind of change."""
+        ignored = self._ignores(area, node, changes)
         changes, kind = self._forwarding.take(area, node, changes)
-        return max(kind, self.table.put(area, node, changes))
+        kind = max(kind, self.table.put(area, node, changes))
+        return ChangeKind.NONE if ignored else kind
+
+    def _ignores(self, area: int, node: NodeId, changes: Changes) -> bool:
+        """Whether changes are of summaries that a border router does not examine (RFC 2328 §16.2).
+
+        Routes that it computes for another reason are selected from these, too: it may have lost
+        the backbone then.
+        """
+        number = self.table.advertiser(area, node)
+        beyond = self.distances.beyond
+        if number >= len(beyond) or beyond[number]:
+            return False
+        return self.table.path_types(area, node, changes) == {PathType.INTER_AREA}
 
     def compact(self) -> bool:
         """Renumber the prefixes if most are withdrawn; if True, all must be selected again."""

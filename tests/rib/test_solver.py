@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from fared.core.ids import ipv4_prefix
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver, WeightMode
+from fared.ted.change import ChangeKind
 from fared.ted.model import PathType, PrefixReachability
 from tests.rib.fluid import capacities, weights
 from tests.ted.fabrics import AREA, GBPS, Fabric, five_stage, three_stage
@@ -237,6 +238,32 @@ def test_what_border_routers_announce_tells_their_paths_apart():
         fabric.prefixes[spine].append(PrefixReachability(NET, 20, PathType.INTER_AREA, gbps * GBPS))
     assert weights(fabric, "L1", NET) == {"S1": 1, "S2": 4, "S3": 4, "S4": 4}
     assert capacities(fabric, "L1", NET)["S1"] == 100
+
+
+def test_a_border_router_examines_summaries_outside_the_backbone_once_it_has_lost_that():
+    """RFC 2328 §16.2: until then no change of them is a reason to compute."""
+    backbone, inner = Fabric(), Fabric()
+    backbone.connect("R", "X")
+    inner.connect("R", "Y")
+    solver, other, summary = backbone.solver("R"), 1, inner.id("Y")
+    for name in ("R", "Y"):
+        solver.put_block(other, inner.id(name), inner.block(name))
+    solver.set_local_links(other, inner.local_links("R"))
+    item = PrefixReachability(NET, 20, PathType.INTER_AREA, GBPS)
+    assert solver.put_prefixes(other, summary, {"a": item}) is ChangeKind.PREFIX
+    solver.solve()
+    assert NET not in solver.routes
+    for changed in (replace(item, metric=30), None, item, replace(item, metric=40)):
+        assert solver.put_prefixes(other, summary, {"a": changed}) is ChangeKind.NONE
+    inside = replace(item, path_type=PathType.INTRA_AREA)
+    assert solver.put_prefixes(other, summary, {"b": inside}) is ChangeKind.PREFIX
+    assert solver.put_prefixes(other, summary, {"b": None}) is ChangeKind.LOSS
+    solver.set_local_links(AREA, ())
+    backbone.cut("R", "X")
+    refresh(solver, backbone, "R")
+    solver.solve()
+    assert solver.routes[NET].metric == 50
+    assert solver.put_prefixes(other, summary, {"a": None}) is ChangeKind.LOSS
 
 
 def test_one_border_router_limits_all_paths_alike():
