@@ -25,6 +25,8 @@ _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 """Net allocations before a collection of the youngest generation, and collections before one of
 the next."""
 _PORTIONS: Final = 5
+_FEW_BLOCKS: Final = 320_000
+"""Blocks of memory of a daemon with a small database; it begins with 240,000."""
 _LARGEST_KEPT: Final = 32 * 1024 * 1024 - 65536
 """glibc's dynamic mmap threshold ignores blocks of 32 MiB and more."""
 _ARENA_MAX: Final = -8
@@ -218,12 +220,14 @@ def relax_collector() -> None:
 
 
 def empty_free_lists() -> None:
-    """Collect garbage; Python then also frees the tuples that it keeps for new ones.
+    """Collect garbage, if that takes no time; Python then also frees tuples kept for new ones.
 
     It keeps 2,000 of each size up to 20, on pages that they alone may hold: 0.5 to 1 MB, once there
-    were as many at a time.
+    were as many at a time. With a hundred thousand LSAs a collection takes half a second on a busy
+    machine, and delays hellos.
     """
-    gc.collect()
+    if sys.getallocatedblocks() < _FEW_BLOCKS:
+        gc.collect()
 
 
 def set_aside() -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
+from typing import Final
 
 LOOK_INTERVAL = 2.0
 """Seconds between two looks at the number of packets."""
 FLOOD = 1000
 """Packets in an interval that are a flood: other daemons send some a second for each link."""
+_CALM: Final = 2
+"""Looks without a flood after which one has ended: one that is processed slowly is not over."""
 _CACHED = type(functools.lru_cache(len))
 
 
@@ -26,18 +29,20 @@ class AfterFlood:
         self._taken = taken
         self._actions = tuple(actions)
         self._last = taken()
-        self._flooded = False
+        self._awaited = 0
+        """Looks until the actions are run; 0: there was no flood."""
 
     def look(self) -> None:
         """Look whether there is a flood, or was one; called every ``LOOK_INTERVAL`` seconds."""
         taken = self._taken()
         came, self._last = taken - self._last, taken
         if came >= FLOOD:
-            self._flooded = True
-        elif self._flooded:
-            self._flooded = False
-            for action in self._actions:
-                action()
+            self._awaited = _CALM
+        elif self._awaited:
+            self._awaited -= 1
+            if not self._awaited:
+                for action in self._actions:
+                    action()
 
 
 def clear_caches() -> None:

@@ -1,7 +1,13 @@
 """Memory is returned after floods: when one has ended, and which caches are emptied."""
 
+import gc
+import sys
+
+import pytest
+
 from fared.core.ids import dotted
 from fared.daemon.after_flood import FLOOD, AfterFlood, clear_caches
+from fared.startup import empty_free_lists
 
 
 class Counting:
@@ -22,8 +28,14 @@ class Counting:
 
 def test_actions_run_once_when_a_flood_has_ended():
     counting = Counting()
-    looks = (10, FLOOD - 1, FLOOD, 50 * FLOOD, 10, 10, FLOOD, 0, 0)
-    assert [counting.look(packets) for packets in looks] == [0, 0, 0, 0, 1, 1, 1, 2, 2]
+    looks = (10, FLOOD - 1, FLOOD, 50 * FLOOD, 10, 10, 10, FLOOD, 0, 0)
+    assert [counting.look(packets) for packets in looks] == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
+
+
+def test_a_flood_that_only_pauses_has_not_ended():
+    counting = Counting()
+    looks = (FLOOD, 0, FLOOD, 0, FLOOD, 0, 0)
+    assert [counting.look(packets) for packets in looks] == [0, 0, 0, 0, 0, 0, 1]
 
 
 def test_packets_from_before_the_first_look_do_not_count():
@@ -41,3 +53,22 @@ def test_caches_of_loaded_modules_are_emptied():
     clear_caches()
     assert dotted.cache_info().currsize == 0
     assert dotted(1) == "0.0.0.1"
+
+
+@pytest.mark.parametrize(("blocks", "collections"), [(250_000, 1), (1_000_000, 0)])
+def test_free_lists_are_emptied_only_if_a_collection_delays_no_hello(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, collections: int
+):
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: blocks)
+    begun: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            begun.append(1)
+
+    gc.callbacks.append(note)
+    try:
+        empty_free_lists()
+    finally:
+        gc.callbacks.remove(note)
+    assert len(begun) == collections
