@@ -145,10 +145,10 @@ class AdaptedRoutes:
         Prefixes with an advertised capacity of their own have a vector of their own. None: routes
         that are connected or discard have no vector.
         """
-        if not self._solver.several(prefix):
-            return _plain_key(route)
         if route is None or route.nexthops is None or route.discard:
             return None
+        if not self._solver.several(prefix):
+            return _plain_key(route)
         egress = self._solver.egress(prefix, route)
         own = len(egress) > 1 and any(np.isfinite(advertised) for _, _, advertised in egress)
         return (tuple((area, node) for area, node, _ in egress), prefix if own else None)

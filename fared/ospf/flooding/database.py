@@ -135,7 +135,7 @@ class Database:
         # §14 a): on no retransmission list; the retransmitter adds those that leave the last one
         acknowledged, instance.maxage_acknowledged = instance.maxage_acknowledged, []
         for entry in acknowledged:
-            if entry.current and entry.unacknowledged == 0:
+            if entry.marks & CURRENT and entry.unacknowledged == 0:
                 self.remove(entry)
 
     def remove(self, entry: LsaEntry) -> None:
@@ -160,7 +160,7 @@ class Database:
         lsdb.version += 1
 
     def _detach(self, entry: LsaEntry) -> None:
-        entry.mark(CURRENT, on=False)
+        entry.marks &= ~CURRENT
         if entry.lsdb.described is not None:
             entry.lsdb.described.pop(entry.instance, None)
         self._aging.cancel(entry)
