@@ -23,6 +23,7 @@ from fared.ina.control.manager import JobManager
 from fared.ina.control.membership import WorkerReport, decode_report
 from fared.ina.control.network import JobNetwork
 from fared.ina.plan.planner import plan_jobs
+from fared.ina.plan.trees import routers_below
 from fared.ina.slots.setup import TreeSetup
 from tests.ina.fabrics import both, clos, leaf
 
@@ -452,11 +453,11 @@ def test_jobs_of_three_heads_come_to_rest_whatever_the_memory_of_routers():
 def test_a_plan_is_made_once_while_jobs_and_links_are_the_same(monkeypatch):
     made = []
 
-    def counted(network, jobs):
-        made.append(len(jobs))
-        return plan_jobs(network, jobs)
+    def counted(of):
+        return lambda network, given: made.append(of) or of(network, given)
 
-    monkeypatch.setattr(planning, "plan_jobs", counted)
+    for of in (plan_jobs, routers_below):
+        monkeypatch.setattr(planning, of.__name__, counted(of))
     net = Flooded(leaves=4)
     net.create("first")
     net.create("second")
@@ -468,7 +469,7 @@ def test_a_plan_is_made_once_while_jobs_and_links_are_the_same(monkeypatch):
     assert len(made) == count
     net.changes = both(1, 2, 0.5)
     net.route()
-    assert len(made) == count + 1
+    assert made[count:] == [routers_below, routers_below, plan_jobs]
 
 
 def test_a_share_that_is_none_is_refused():

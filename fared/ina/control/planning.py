@@ -69,6 +69,8 @@ class JobPlanner:
     def __init__(self) -> None:
         self._links: Mapping[Direction, float] = {}
         self._plans: dict[tuple[int, ...], tuple[tuple[SummingJob, ...], list[TreePlan]]] = {}
+        self._below: dict[int, tuple[SummingJob, frozenset[Vertex]]] = {}
+        """By job id: the routers whose links it uses."""
 
     def plans(
         self,
@@ -83,7 +85,11 @@ class JobPlanner:
         """
         known = {other.job.setup.job_id: other for other in (advert, *others)}
         network = Capacities(links, frozenset(map(int, able)))
-        meeting = _meeting(network, advert, known)
+        if self._links is not links or len(self._plans) > _MOST_KEPT:
+            self._links = links
+            self._plans.clear()
+            self._below.clear()
+        meeting = self._meeting(network, advert, known)
         jobs = tuple(
             summing_job(
                 known[job_id],
@@ -96,30 +102,33 @@ class JobPlanner:
     def _planned(
         self, network: Capacities, job_ids: tuple[int, ...], jobs: tuple[SummingJob, ...]
     ) -> list[TreePlan]:
-        if self._links is not network.links or len(self._plans) > _MOST_KEPT:
-            self._links = network.links
-            self._plans.clear()
         kept = self._plans.get(job_ids)
         if kept is None or kept[0] != jobs:
             found = [_or_ring(plan) for plan in plan_jobs(network, jobs)]
             kept = self._plans[job_ids] = jobs, found
         return kept[1]
 
+    def _meeting(
+        self, network: Capacities, advert: JobAdvert, known: Mapping[int, JobAdvert]
+    ) -> tuple[int, ...]:
+        """Return the ids of the jobs that a job shares links with, its own included, ascending."""
+        found = {advert.job.setup.job_id}
+        if len(known) == 1:
+            return tuple(found)
+        below = {job_id: self._routers_below(network, one) for job_id, one in known.items()}
+        while True:
+            routers = frozenset[Vertex]().union(*(below[job_id] for job_id in found))
+            more = {job_id for job_id, own in below.items() if own & routers}
+            if more <= found:
+                return tuple(sorted(found))
+            found |= more
 
-def _meeting(
-    network: Capacities, advert: JobAdvert, known: Mapping[int, JobAdvert]
-) -> tuple[int, ...]:
-    """Return the ids of the jobs that a job shares links with, itself included, ascending."""
-    found = {advert.job.setup.job_id}
-    if len(known) == 1:
-        return tuple(found)
-    below = {job_id: routers_below(network, summing_job(one)) for job_id, one in known.items()}
-    while True:
-        routers = frozenset[Vertex]().union(*(below[job_id] for job_id in found))
-        more = {job_id for job_id, own in below.items() if own & routers}
-        if more <= found:
-            return tuple(sorted(found))
-        found |= more
+    def _routers_below(self, network: Capacities, advert: JobAdvert) -> frozenset[Vertex]:
+        job_id, job = advert.job.setup.job_id, summing_job(advert, network.adders)
+        kept = self._below.get(job_id)
+        if kept is None or kept[0] != job:
+            kept = self._below[job_id] = job, routers_below(network, job)
+        return kept[1]
 
 
 def _or_ring(plan: TreePlan) -> TreePlan:
