@@ -100,15 +100,11 @@ class RepeatedHellos:
         if self._last.get(sender) == digest:
             return waits and sender not in self._waiting
         if len(self._last) >= _SENDERS:
-            self.forget()
+            self._last.clear()
         self._last[sender] = digest
         if waits:
             self._waiting[sender] = packet
         return False
-
-    def forget(self) -> None:
-        """Forget all senders: the next hello of each keeps its place."""
-        self._last.clear()
 
     def passed_on(self, packets: Iterable[_Packet]) -> None:
         """Record what was passed on: hellos that follow may overtake again."""
@@ -189,10 +185,6 @@ class Burst:
         else:
             self._packets.append((proto, packet))
             self._size += len(packet.payload) + _OVERHEAD
-
-    def forget(self) -> None:
-        """Forget the last hellos, most of them of strangers after a flood."""
-        self._repeated.forget()
 
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.

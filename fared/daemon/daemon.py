@@ -121,7 +121,7 @@ class Daemon:
         try:
             self._open()
             burst = self._inputs.burst
-            shrink = (burst.forget, clear_caches, empty_free_lists, release_freed)
+            shrink = (clear_caches, empty_free_lists, release_freed)
             flood = AfterFlood(lambda: burst.taken, shrink)
             self.health = health.Health(self, self.operation.check_clock, flood.look)
             self._install_signals()

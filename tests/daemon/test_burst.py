@@ -275,22 +275,6 @@ async def test_senders_of_hellos_are_not_remembered_without_limit(busy):
     assert len(busy.burst._repeated._last) <= 4096
 
 
-async def test_senders_that_are_forgotten_are_recognized_again_after_one_hello(busy):
-    busy.add(2)
-    busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
-    busy.burst.forget()
-    assert not busy.burst._repeated._last
-    fill(busy, 20)
-    for _ in range(2):
-        busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
-    assert len(busy.burst._urgent) == 0  # the first keeps its place, hence the second does
-    busy.burst.end()
-    await drained(busy)
-    fill(busy, 20)
-    busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
-    assert len(busy.burst._urgent) == 1
-
-
 async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
     busy.add(2)
     fill(busy, 10_000)
