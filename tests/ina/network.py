@@ -56,7 +56,8 @@ class _WorkerPort:
     def outdated(self, epoch) -> None:
         pass  # the network installs epochs by its own schedule
 
-    def lacking(self, bits) -> None:
+    def lacking(self, bits, *, silent) -> None:
+        del silent
         self._network.told.append((self._bfr_id, bits))
 
 

@@ -8,9 +8,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from fared.ina.client.waits import RingWaits
 from fared.ina.plan.model import bits_of
 from fared.ina.slots.packet import Header, PacketKind, encode_header
-from fared.ina.slots.ring import HOSTS, RingPlace, next_in_ring, previous_in_ring, ring_of
+from fared.ina.slots.ring import (
+    HELLO_INTERVAL,
+    HOSTS,
+    RingPlace,
+    next_in_ring,
+    previous_in_ring,
+    ring_of,
+)
 from fared.ina.slots.setup import JobSetup
 from fared.ina.slots.worker import WorkerMachine
 from tests.ina.clock import VirtualClock
@@ -34,6 +42,7 @@ class _Host:
         self.machine = WorkerMachine(bfr_id, self)
         self.results: dict[int, bytes] = {}
         self.told: list[int] = []
+        self.waits = RingWaits()
 
     def forward(self, frame: bytes) -> None:
         self._ring.forward(self.bfr_id, frame)
@@ -54,8 +63,9 @@ class _Host:
     def outdated(self, epoch) -> None:
         raise AssertionError("workers learn of epochs from their routers")
 
-    def lacking(self, bits) -> None:
+    def lacking(self, bits, *, silent) -> None:
         self.told.append(bits)
+        self.waits.told(bits, self._ring.now, silent=silent)
 
 
 class Ring(VirtualClock):
@@ -101,6 +111,13 @@ class Ring(VirtualClock):
         target = previous_in_ring(self.setup, source)
         if target not in self.frozen:
             self.soon(LINK, lambda: self.hosts[target].place.take_back(memoryview(frame)))
+
+    def say_hello(self) -> None:
+        """All that are not frozen, now and every interval."""
+        for at, host in self.hosts.items():
+            if at not in self.frozen:
+                host.place.tick(self.now)
+        self.soon(HELLO_INTERVAL, self.say_hello)
 
     def break_link(self, source: int) -> None:
         self._unbroken[source] = self._unbroken.get(source, 0) + 1
@@ -176,6 +193,35 @@ def test_a_worker_that_is_frozen_is_known_to_all_others(chunks):
             common &= bits
         assert told, bfr_id
         assert common == bits_of([4])
+
+
+@pytest.mark.parametrize("frozen", [1, 2, 4])
+def test_a_worker_that_is_frozen_at_any_moment_of_a_call_is_named_by_all_others(frozen):
+    """Perhaps only results were to pass it: those behind it do not begin the next call."""
+    for milliseconds in range(1, 60, 2):
+        ring = Ring(4, milliseconds)
+        ring.say_hello()
+        ring.run_for(1)
+        ring.put(numbers(4, 6))
+        ring.run_for(milliseconds / 1e3)
+        ring.frozen.add(frozen)
+        for bfr_id, host in ring.hosts.items():  # who has all results begins the next call
+            if bfr_id != frozen and host.machine.next == 6:
+                ring.put({bfr_id: numbers(4, 6)[bfr_id]})
+        assert not ring.run_for(4, ring.done(12))
+        named = {at: h.waits.lately(ring.now) for at, h in ring.hosts.items() if at != frozen}
+        assert set(map(tuple, named.values())) == {(frozen,)}, (milliseconds, named)
+
+
+def test_a_worker_that_was_away_itself_tells_of_nobody():
+    ring = Ring(3)
+    ring.say_hello()
+    ring.run_for(1)
+    host = ring.hosts[2]
+    before = len(host.told)
+    host.place.tick(ring.now + 30)
+    assert host.place.aggregator.counters["silent"] == 0
+    assert len(host.told) == before
 
 
 def test_a_worker_that_computes_is_told_by_its_own_place():

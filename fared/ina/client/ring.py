@@ -13,7 +13,13 @@ from collections.abc import Callable
 
 from fared.ina.frames import FrameConnection
 from fared.ina.messages import JobEpoch
-from fared.ina.slots.ring import RingPlace, next_in_ring, previous_in_ring, ring_of
+from fared.ina.slots.ring import (
+    HELLO_INTERVAL,
+    RingPlace,
+    next_in_ring,
+    previous_in_ring,
+    ring_of,
+)
 from fared.ina.slots.setup import JobSetup
 
 _RETRY = 0.2
@@ -32,9 +38,15 @@ class WorkerRing:
         self._out: FrameConnection | None = None
         self._connecting: socket.socket | None = None
         self._in: FrameConnection | None = None
-        self._retry_at = 0.0
+        self._retry_at = self._hello_at = 0.0
         self._local: deque[bytes] = deque()
         self._watched: dict[socket.socket, int] = {}
+        self._used = False
+        """Whether the present epoch has no trees."""
+
+    def rest(self) -> None:
+        """An epoch with trees begins."""
+        self._used = False
 
     def begin(self, job: JobEpoch) -> JobSetup:
         """Begin an epoch without trees; return its setup with chains."""
@@ -45,6 +57,7 @@ class WorkerRing:
             self._previous, self._in = previous, None
         chains = ring_of(job.setup)
         self._place.install(chains)
+        self._used = True
         return chains
 
     @property
@@ -82,10 +95,15 @@ class WorkerRing:
 
     def deadline(self) -> float | None:
         """Return when ``tick`` has something to do."""
-        return self._retry_at if self._out is None and self._connecting is None else None
+        unconnected = self._out is None and self._connecting is None
+        dues = [self._hello_at] * self._used + [self._retry_at] * unconnected
+        return min(dues, default=None)
 
     def tick(self, now: float) -> None:
-        """Connect to the next worker if there is no connection."""
+        """Connect to the next worker if there is no connection; show that this one runs."""
+        if self._used and now >= self._hello_at:
+            self._hello_at = now + HELLO_INTERVAL
+            self._place.tick(now)
         if self._out is not None or self._connecting is not None or now < self._retry_at:
             return
         self._retry_at = now + _RETRY

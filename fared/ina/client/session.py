@@ -18,6 +18,7 @@ from collections import Counter
 from fared.ina.client.arrays import ArrayPart, Call
 from fared.ina.client.control import Control
 from fared.ina.client.errors import InaError, JobEnded, JoinError, WorkerLost
+from fared.ina.client.waits import TreeWaits, Waits, renewed
 from fared.ina.client.ways import PacketWays
 from fared.ina.messages import (
     Ended,
@@ -33,8 +34,6 @@ from fared.ina.plan.model import BitString, Vertex, members
 from fared.ina.slots.packet import Header, PacketKind, Values
 from fared.ina.slots.worker import WorkerMachine
 
-_TOLD_FOR = 2.0
-"""Seconds for which it is believed for whom a router waits."""
 _LONGEST_WAIT = 1.0
 _TELL_EVERY = 1.0
 _KIND, _LOST = 15, PacketKind.LOST
@@ -60,8 +59,7 @@ class WorkerSession:
         self._job: JobEpoch | None = None
         self._calls: dict[int, tuple[int, ArrayPart]] = {}
         """By chunk without a result: its part of a call, and the number of the part's first."""
-        self._missing: dict[int, float] = {}
-        """By BFR-id: when a router last waited for it."""
+        self._waits: Waits = TreeWaits()
         self._now = 0.0
         """When the packets that are processed were received."""
         self._patience = 0.0
@@ -108,11 +106,8 @@ class WorkerSession:
         os.eventfd_write(self._wake, 1)
 
     def missing_ranks(self, now: float) -> list[int]:
-        """Return the ranks for which a router has waited lately."""
-        return self._ranks(self._waited_for(now))
-
-    def _waited_for(self, now: float) -> list[int]:
-        return [bfr_id for bfr_id, when in self._missing.items() if now - when < _TOLD_FOR]
+        """Return the ranks for which a router or a place of the ring has waited lately."""
+        return self._ranks(self._waits.lately(now))
 
     def _ranks(self, bfr_ids: list[int]) -> list[int]:
         ranks = self.job.ranks
@@ -183,7 +178,7 @@ class WorkerSession:
                 sizes=machine.sizes(),
                 repeated=machine.counters["repeated"],
                 wrong=machine.counters["control-sum"],
-                waits_for=sorted(self._waited_for(now)) if machine.next < self.target else [],
+                waits_for=sorted(self._waits.lately(now)) if machine.next < self.target else [],
             )
         )
 
@@ -233,6 +228,7 @@ class WorkerSession:
                 return
             self.machine = WorkerMachine(bfr_id, self, returning=returning)
         self._job = job
+        self._waits = renewed(self._waits, job.setup)
         self.control.installed(job.setup.epoch)
         try:
             setup = self._ways.begin(job, bfr_id)
@@ -324,13 +320,6 @@ class WorkerSession:
         self._counters["outdated"] += 1
         self.control.refresh()
 
-    def lacking(self, bits: BitString) -> None:
-        """Note for whom a router waits, or a worker in the ring.
-
-        In a ring each place tells whose values it has not seen: whom all lack is missing.
-        """
-        now, told = time.monotonic(), set(members(bits))
-        if not self.job.setup.trees:
-            told = told & set(self._waited_for(now)) or told
-            self._missing.clear()
-        self._missing |= dict.fromkeys(told, now)
+    def lacking(self, bits: BitString, *, silent: bool) -> None:
+        """Note for whom a router waits, or a place of the ring."""
+        self._waits.told(bits, time.monotonic(), silent=silent)

@@ -48,6 +48,8 @@ class PacketWays:
         self._senders = set(routers.values())
         self._parents = {vertex: (pair,) for vertex, pair in routers.items()}
         if job.setup.trees:
+            if self.ring is not None:
+                self.ring.rest()
             return job.setup
         if self.ring is None:
             self.ring = WorkerRing(job, bfr_id, self._counters)

@@ -62,12 +62,14 @@ class PacketKind(enum.IntEnum):
 class Flag(enum.IntFlag):
     """``AGAIN``: this is a repetition; ``WANT``: the sender lacks the result.
 
-    ``ASK``: and asks for whom the sum waits.
+    ``ASK``: and asks for whom the sum waits. ``SILENT``, of a LACKING: nothing at all comes from
+    these workers, while others may only wait for them.
     """
 
     AGAIN = 1
     WANT = 2
     ASK = 4
+    SILENT = 8
 
 
 class DataType(enum.IntEnum):

@@ -23,8 +23,8 @@ class WorkerPort(Protocol):
     def outdated(self, epoch: int) -> None:
         """A router runs a newer epoch than this worker."""
 
-    def lacking(self, bits: BitString) -> None:
-        """A router waits for these workers."""
+    def lacking(self, bits: BitString, *, silent: bool) -> None:
+        """A router or a place of a ring waits for these workers; ``silent``: nothing comes."""
 
 
 class AggregatorPort(Protocol):

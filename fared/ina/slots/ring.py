@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from fared.ina.plan.model import BitString, Vertex
 from fared.ina.slots.aggregator import TELLING_INTERVAL, Aggregator
-from fared.ina.slots.packet import Flag, PacketKind, decode_header, encode_header
+from fared.ina.slots.packet import Flag, Header, PacketKind, decode_header, encode_header
 from fared.ina.slots.setup import JobSetup, TreeSetup
 
 HOSTS: Final = 1 << 60
@@ -31,9 +31,11 @@ A chain has no routers, whose ids may be as large: those of IS-IS are.
 """
 _MOST_CHAINS: Final = 16
 _WINDOW: Final = 8
-_UP, _DOWN = 0, 1
+_UP, _DOWN, _HELLO = 0, 1, 2
 _HEAD = struct.Struct("!BH")
-"""Direction, and bytes of the bit string of receivers: only results have one."""
+"""Direction, or a hello; and bytes of the bit string of receivers: only results have one."""
+HELLO_INTERVAL: Final = 0.2
+_SILENT_AFTER: Final = 5 * HELLO_INTERVAL
 _KIND = 15
 
 Data = bytes | bytearray | memoryview
@@ -89,11 +91,22 @@ class RingPlace:
         self._previous = 0
         self._bits, self._octets = 0, 0
         self._now, self._told_at = 0.0, -math.inf
+        self._heard_at = math.inf
+        """When something came from the worker before; infinite: nothing yet in this epoch."""
+        self._ticked_at = -math.inf
+        self._silent = b""
+        """What is told if nothing comes any more."""
         self.aggregator = Aggregator(HOSTS + bfr_id, self)
 
     def install(self, setup: JobSetup) -> None:
         """Begin an epoch of a job, given with its chains."""
-        self._previous = HOSTS + previous_in_ring(setup, self._bfr_id)
+        before = previous_in_ring(setup, self._bfr_id)
+        self._previous = HOSTS + before
+        silent = Header(
+            PacketKind.LACKING, setup.job_id, 0, setup.epoch, 0, 1 << (before - 1), 0,
+            flags=Flag.SILENT, length=setup.length,
+        )  # fmt: skip
+        self._silent, self._heard_at = encode_header(silent), math.inf
         self._bits, self._octets = setup.bits, setup.length // 8
         self.aggregator.install(setup)
 
@@ -104,7 +117,7 @@ class RingPlace:
 
     def take(self, frame: memoryview, now: float) -> None:
         """Take a frame of the worker before; a malformed one is counted."""
-        self._now = now
+        self._now = self._heard_at = now
         if len(frame) < _HEAD.size:
             self.aggregator.counters["malformed-frame"] += 1
             return
@@ -115,6 +128,8 @@ class RingPlace:
         elif direction == _DOWN and octets == self._octets:
             bits = int.from_bytes(frame[_HEAD.size : _HEAD.size + octets], "big")
             self._spread(bits & self._bits, packet, self._port.forward)
+        elif direction == _HELLO and not packet:
+            pass
         else:
             self.aggregator.counters["malformed-frame"] += 1
 
@@ -126,6 +141,19 @@ class RingPlace:
             return
         bits = int.from_bytes(frame[_HEAD.size : _HEAD.size + octets], "big")
         self._spread(bits & self._bits, frame[_HEAD.size + octets :], self._port.backward)
+
+    def tick(self, now: float) -> None:
+        """Every ``HELLO_INTERVAL``: show that this worker runs; tell if the one before does not.
+
+        Its kernel may still take what is sent to it.
+        """
+        self._port.forward(_HEAD.pack(_HELLO, 0))
+        late, self._ticked_at = now - self._ticked_at >= 2 * HELLO_INTERVAL, now
+        if late and self._heard_at < now:  # this worker was away: frames wait to be read
+            self._heard_at = now
+        if now - self._heard_at >= _SILENT_AFTER:
+            self.aggregator.counters["silent"] += 1
+            self._tell(self._silent)
 
     def _spread(self, bits: BitString, packet: Data, send: Callable[[bytes], None]) -> None:
         """Give a packet to this worker if it is one of the receivers, and to the others."""

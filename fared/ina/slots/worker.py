@@ -273,7 +273,7 @@ class WorkerMachine:
         elif header.kind is _RESULT and self._syncing is None:
             self._result(header, data, now)
         elif header.kind is PacketKind.LACKING:
-            self._port.lacking(header.bits)
+            self._port.lacking(header.bits, silent=bool(header.flags & Flag.SILENT))
         elif header.kind is PacketKind.SYNC_RESULT and self._syncing is not None:
             self._synced(header, data, now)
         else:
