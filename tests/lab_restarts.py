@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fared.api.client import ControlClient, DaemonRefusedError, DaemonUnreachableError
+from fared.api.client import DaemonRefusedError, DaemonUnreachableError
 from fared.lab.fabric import RunningNode
+from tests.peers.peers import fared
 from tests.waiting import wait_for
 
 
 def told(node: RunningNode) -> dict[str, Any]:
     """The graceful restarts of a router and of its neighbors, of its first protocol."""
-    client = ControlClient(str(node.directory / "fared.sock"))
-    found: dict[str, Any] = client.request("show", "graceful-restart")["protocols"][0]
+    found: dict[str, Any] = fared(node).request("show", "graceful-restart")["protocols"][0]
     return found
 
 
@@ -30,10 +30,9 @@ class Restart:
     @property
     def result(self) -> str | None:
         """Its result, told by the process that it began, once that is ready."""
-        client = ControlClient(str(self._node.directory / "fared.sock"))
         try:
             elapsed = time.monotonic() - self._began
-            status = client.request("show", "status")
+            status = fared(self._node).request("show", "status")
             last = told(self._node)["restarted"]
         except (DaemonUnreachableError, DaemonRefusedError):
             return None

@@ -13,20 +13,33 @@ _MOST_TOLD = 1024
 """Each place tells every 100 ms, of each slot."""
 
 
-class TreeWaits:
-    """What routers tell: each waits for workers below it, or for routers whose workers it names."""
+class _Lately:
+    """Workers, by BFR-id, and when something was told of each."""
 
     def __init__(self) -> None:
         self._told_at: dict[int, float] = {}
 
+    def add(self, bits: BitString, now: float) -> None:
+        self._told_at |= dict.fromkeys(members(bits), now)
+
+    def found(self, now: float) -> list[int]:
+        return [one for one, when in self._told_at.items() if now - when < _BELIEVED_FOR]
+
+
+class TreeWaits:
+    """What routers tell: each waits for workers below it, or for routers whose workers it names."""
+
+    def __init__(self) -> None:
+        self._waited_for = _Lately()
+
     def told(self, bits: BitString, now: float, *, silent: bool) -> None:
         """A router waits for these workers; none is ``silent`` to it."""
         del silent
-        self._told_at |= dict.fromkeys(members(bits), now)
+        self._waited_for.add(bits, now)
 
     def lately(self, now: float) -> list[int]:
         """Return the BFR-ids of the workers that are waited for."""
-        return [one for one, when in self._told_at.items() if now - when < _BELIEVED_FOR]
+        return self._waited_for.found(now)
 
 
 class RingWaits:
@@ -39,20 +52,19 @@ class RingWaits:
 
     def __init__(self) -> None:
         self._told: deque[tuple[float, BitString]] = deque(maxlen=_MOST_TOLD)
-        self._silent: dict[int, float] = {}
-        """By BFR-id: when the next one told last that nothing comes."""
+        self._silent = _Lately()
+        """Those of whom the next one told that nothing comes."""
 
     def told(self, bits: BitString, now: float, *, silent: bool) -> None:
         """A place has not seen the values of these workers; ``silent``: nor anything else."""
         if silent:
-            self._silent |= dict.fromkeys(members(bits), now)
+            self._silent.add(bits, now)
         else:
             self._told.append((now, bits))
 
     def lately(self, now: float) -> list[int]:
         """Return the BFR-ids of the workers that are silent; else those that are missing most."""
-        silent = [one for one, when in self._silent.items() if now - when < _BELIEVED_FOR]
-        if silent:
+        if silent := self._silent.found(now):
             return silent
         lately = [members(bits) for when, bits in self._told if now - when < _BELIEVED_FOR]
         often = Counter(one for told in lately for one in told)
