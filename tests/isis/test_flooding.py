@@ -642,7 +642,7 @@ def test_more_requests_than_a_psnp_holds_are_each_sent_three_times():
 
 def test_requests_are_not_remembered_without_limit(monkeypatch):
     """A neighbor may list LSPs that do not exist, others each time."""
-    monkeypatch.setattr("fared.isis.update.lsp_transmitter.MOST_ASKED", 100)
+    monkeypatch.setattr("fared.isis.update.requests.MOST_ASKED", 100)
     net = line(2)
     for turn in range(4):
         entries = tuple(LspEntry(name(100 + turn, number), 1, 1200, 7) for number in range(200))
@@ -650,7 +650,7 @@ def test_requests_are_not_remembered_without_limit(monkeypatch):
         net.inject(1, 1, encode_pdu(Psnp(2, 2 << 8, tlvs)))
         net.run(3)
     assert net[1].counts["requested"] >= 800
-    assert len(net[1].flooding._lsp_transmitter._asked_at) <= 100
+    assert len(net[1].flooding._lsp_transmitter._requests._asked_at) <= 100
 
 
 def test_what_comes_without_an_adjacency_is_counted_and_changes_nothing():

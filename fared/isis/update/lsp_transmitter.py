@@ -1,33 +1,27 @@
-"""Sends LSPs and SNPs according to the SRM and SSN flags (ISO 10589 §7.3.15.3 to §7.3.15.5).
+"""Sends what the SRM and SSN flags of each circuit ask for (ISO 10589 §7.3.15.3 to §7.3.15.5).
 
 LSPs leave in paced bursts: the first one on a circuit at once, the next ones ``flood_pacing``
 later, so that LSPs arriving over many links within milliseconds are sent once, and those that the
 neighbor sends meanwhile not at all. §7.3.15.5 has a minimum interval instead. Acknowledgments are
-collected for ``ack_delay``, the same on all circuits (``acknowledgments``); requests for the
-partial SNP interval (§7.3.15.4). ``pacing`` limits bursts, and LSPs that are unacknowledged.
+collected for ``ack_delay``, the same on all circuits (``acknowledgments``); ``requests`` and
+``csnps`` send the other SNPs. ``pacing`` limits bursts, and LSPs that are unacknowledged.
 """
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import islice
 
 from fared.isis.circuit import Circuit
-from fared.isis.ids import LAST_LSP, Level, LspId
+from fared.isis.ids import Level, LspId
 from fared.isis.instance import Instance
-from fared.isis.pdu.lsp_entries import pack_entry, split
-from fared.isis.pdu.model import Csnp, Psnp
 from fared.isis.pdu.tlvs import LspEntry
 from fared.isis.transmit import Transmitter
-from fared.isis.update.acknowledgments import (
-    CSNP_HEADER,
-    PSNP_HEADER,
-    Acknowledgments,
-    entries_per_pdu,
-)
+from fared.isis.update.acknowledgments import Acknowledgments
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
+from fared.isis.update.csnps import CsnpSender
 from fared.isis.update.pacing import Pace
+from fared.isis.update.requests import Requests
 from fared.isis.update.shared_flags import SharedFlags
 
 SYNC_HOLD = 0.25
@@ -38,14 +32,7 @@ _OFFERED_AT_ONCE = 4
 """Neighbors that are sent at the same time all that their CSNPs have not listed."""
 _OFFER_AGAIN = 0.25
 """Seconds between two looks whether others still are."""
-QUICK_CSNP = 1.2
-"""Seconds between CSNPs while a router is new on the LAN: its adjacency may not be up yet."""
-MOST_ASKED = 16384
-"""LSPs of which the last request is remembered; of others several neighbors may be asked."""
-REQUEST_GAP = 0.05
-"""Seconds between two PSNPs with requests for different LSPs."""
 _SLACK = 0.1
-_FORGET_REQUEST = 30.0
 
 
 class LspTransmitter:
@@ -59,8 +46,8 @@ class LspTransmitter:
         self.shared = {level: SharedFlags() for level in instance.databases}
         """Flags that LSPs of a level have on many circuits."""
         self._acks = Acknowledgments(instance, transmitter)
-        self._asked_at: dict[tuple[Level, LspId], float] = {}
-        """When an LSP was requested last, from any neighbor; in this order."""
+        self._csnps = CsnpSender(instance, transmitter)
+        self._requests = Requests(instance, transmitter)
         self._active: dict[Level, list[SrmSsnQueue]] = {}
         self.circuits: dict[int, CircuitTx] = {}
         """By ifindex."""
@@ -205,7 +192,7 @@ class LspTransmitter:
         elif self._process.now >= tx.paced_until:
             self._burst(tx, queues)
         for queue in queues:
-            self._send_requests(queue)
+            self._requests.send(queue)
         self._arm(tx, queues)
 
     def _schedule(self, queue: SrmSsnQueue) -> None:
@@ -214,7 +201,7 @@ class LspTransmitter:
         # §7.3.15.3: the complete SNP interval has expired; only the DIS of a LAN has one
         if now >= queue.csnp_due and queue.csnp_next is None:
             queue.begin_csnp()
-            queue.csnp_due = now + self._csnp_interval(queue)
+            queue.csnp_due = now + self._csnps.interval(queue)
         if queue.unlisted and now >= max(queue.held_until, queue.offer_at):
             self._offer(queue)
         # §7.3.15.5: SRM is still set after the retransmission interval
@@ -246,12 +233,6 @@ class LspTransmitter:
         else:
             queue.offer_at = self._process.now + _OFFER_AGAIN
 
-    def _csnp_interval(self, queue: SrmSsnQueue) -> float:
-        if queue.quick_csnps:
-            queue.quick_csnps -= 1
-            return min(QUICK_CSNP, queue.circuit.settings.csnp_interval)
-        return self._instance.jitter(queue.circuit.settings.csnp_interval)
-
     def _burst(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
         """Send CSNPs and LSPs of a circuit, as many as its pace allows at once."""
         now, pace = self._process.now, Pace(self._instance, tx)
@@ -260,7 +241,7 @@ class LspTransmitter:
         # On a point-to-point circuit CSNPs go first: they make LSPs of the neighbor unnecessary.
         for queue in queues:
             if queue.reliable:
-                room = self._send_csnps(queue, room)
+                room = self._csnps.send(queue, room)
         tx.turn = not tx.turn
         for queue in reversed(queues) if tx.turn else queues:
             if queue.held_until <= now:
@@ -270,16 +251,9 @@ class LspTransmitter:
                 window = None if window is None else window - sent
         # On a LAN they go last: LSPs sent before need no request.
         for queue in queues:
-            room = self._send_csnps(queue, room)
+            room = self._csnps.send(queue, room)
         if room < most:
             tx.paced_until = now + pace.gap(most - room)
-
-    def _send_csnps(self, queue: SrmSsnQueue, room: int) -> int:
-        """Send the next PDUs of a set; returns the room left."""
-        while queue.csnp_next is not None and room > 0:
-            self._send_csnp(queue, queue.csnp_next)
-            room -= 1
-        return room
 
     def _send_lsps(self, queue: SrmSsnQueue, room: int) -> int:
         """Send the first of the pending LSPs; returns the room left."""
@@ -299,73 +273,6 @@ class LspTransmitter:
             if queue.reliable:
                 queue.unacknowledged[lsp_id] = due
         return room
-
-    def _send_csnp(self, queue: SrmSsnQueue, start: LspId) -> None:
-        """One PDU of a set; their ranges together cover every LSP id (§7.3.15.3, RFC 3719 §11)."""
-        limit = entries_per_pdu(self._transmitter, queue, CSNP_HEADER)
-        listed = queue.database.first(start, limit)
-        last = len(listed) < limit or listed[-1].lsp_id == LAST_LSP
-        end = LAST_LSP if last else listed[-1].lsp_id
-        queue.csnp_next = None if last else LspId(end + 1)
-        now = self._process.now
-        entries = (entry.described(now) for entry in listed)
-        pdu = Csnp(int(queue.level), self._source_id, start, end, split(entries))
-        self._transmitter.send(queue.circuit, queue.level, pdu)
-
-    def _listed(self, queue: SrmSsnQueue, lsp_id: LspId) -> bytes | None:
-        """The entry of a stored LSP in a PSNP, None if there is none."""
-        entry = queue.database.get(lsp_id)
-        return None if entry is None else entry.described(self._process.now)
-
-    def _send_requests(self, queue: SrmSsnQueue) -> None:
-        """Request LSPs that SNPs listed and that have not arrived (§7.3.15.4)."""
-        now = self._process.now
-        if not queue.requests:
-            queue.requests_due = math.inf
-        if now < queue.requests_due:
-            return
-        entries: list[bytes] = []
-        limit, left = entries_per_pdu(self._transmitter, queue, PSNP_HEADER), False
-        interval = queue.circuit.settings.psnp_interval
-        for lsp_id, request in list(queue.requests.items()):
-            if request.due > now:
-                if queue.reliable:
-                    break
-                continue
-            asked = self._asked_at.get((queue.level, lsp_id), -math.inf)
-            elsewhere = now - asked < interval * (1 - _SLACK)
-            if left := not elsewhere and len(entries) == limit:
-                break
-            queue.requested(lsp_id, now)
-            if not elsewhere:
-                self._asked(queue.level, lsp_id)
-                # §7.3.15.2 b) 5): an unknown LSP has sequence number 0
-                known = self._listed(queue, lsp_id)
-                entries.append(pack_entry(0, lsp_id, 0, 0) if known is None else known)
-        self._process.counters.lsdb["requested"] += len(entries)
-        if entries:
-            pdu = Psnp(int(queue.level), self._source_id, split(entries))
-            self._transmitter.send(queue.circuit, queue.level, pdu)
-        waiting = (request.due for request in queue.requests.values())
-        due = next(waiting, math.inf) if queue.reliable else min(waiting, default=math.inf)
-        queue.requests_due = now + REQUEST_GAP if left else due
-
-    def _asked(self, level: Level, lsp_id: LspId) -> None:
-        """Record a request: for an interval no other neighbor is asked for the same LSP.
-
-        A router that joins a fabric gets lists of the same database from all its neighbors. If it
-        asked all of them for each LSP, it would be sent each as many times.
-        """
-        now = self._process.now
-        self._asked_at.pop((level, lsp_id), None)
-        self._asked_at[level, lsp_id] = now
-        for key, at in list(islice(self._asked_at.items(), 2)):
-            if now - at > _FORGET_REQUEST or len(self._asked_at) > MOST_ASKED:
-                del self._asked_at[key]
-
-    @property
-    def _source_id(self) -> int:
-        return self._instance.system_id << 8
 
     def _arm(self, tx: CircuitTx, queues: list[SrmSsnQueue]) -> None:
         """Arm one timer for the next event of this circuit."""
