@@ -21,7 +21,7 @@ from fared.isis.update.acknowledgments import Acknowledgments
 from fared.isis.update.circuit_tx import CircuitTx, SrmSsnQueue
 from fared.isis.update.csnps import CsnpSender
 from fared.isis.update.pacing import Pace
-from fared.isis.update.requests import Requests
+from fared.isis.update.requests import LspRequests
 from fared.isis.update.shared_flags import SharedFlags
 
 SYNC_HOLD = 0.25
@@ -47,7 +47,7 @@ class LspTransmitter:
         """Flags that LSPs of a level have on many circuits."""
         self._acks = Acknowledgments(instance, transmitter)
         self._csnps = CsnpSender(instance, transmitter)
-        self._requests = Requests(instance, transmitter)
+        self._requests = LspRequests(instance, transmitter)
         self._active: dict[Level, list[SrmSsnQueue]] = {}
         self.circuits: dict[int, CircuitTx] = {}
         """By ifindex."""

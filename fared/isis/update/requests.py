@@ -26,7 +26,7 @@ _SLACK = 0.1
 _FORGET_REQUEST = 30.0
 
 
-class Requests:
+class LspRequests:
     """The requests of all circuits, and when each LSP was requested."""
 
     def __init__(self, instance: Instance, transmitter: Transmitter) -> None:
