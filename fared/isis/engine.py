@@ -12,6 +12,7 @@ from functools import partial
 
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
+from fared.core.engine import ProcessEngine
 from fared.core.ids import AreaId, Prefix, SystemId
 from fared.core.igp import (
     ExternalRoutes,
@@ -26,7 +27,6 @@ from fared.core.igp import (
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.core.process import ProtocolCounters
 from fared.core.rng import Rng
 from fared.isis.adjacency.fsm import all_adjacencies
 from fared.isis.adjacency.hello import HelloProtocol
@@ -57,17 +57,14 @@ _SETTLING = 1.0
 """Seconds after which a new neighbor's database is expected to have arrived."""
 
 
-class IsisEngine:
+class IsisEngine(ProcessEngine[Output]):
     """One IS-IS process (ISO 10589, RFC 1195) of one router."""
 
     def __init__(self, settings: IsisSettings, rng: Rng) -> None:
-        self._stopped = False
+        instance = self._instance = Instance(settings, rng)
+        super().__init__(instance.process)
         self._changed: set[tuple[Level, SystemId]] = set()
         """The systems whose LSPs have changed while this router helps neighbors to restart."""
-        self.settled = False
-        """Whether ``drain`` has nothing to do."""
-        instance = self._instance = Instance(settings, rng)
-        self._process = instance.process
         transmitter = Transmitter(instance)
         # Parts created further down are looked up when called.
         self._flooding = Flooding(
@@ -151,41 +148,20 @@ class IsisEngine:
                 self._flooding.limits.reset()
                 self._ted.prefix_limit.reset()
 
-    def tick(self, now: float) -> None:
-        """Fire what is due."""
-        self._process.now = now
-        if self._process.timers.fire(now):
-            self.settled = False
+    def _settle(self) -> None:
+        self._restarter.settle()
+        self._starter.settle()
+        if self._changed:
+            changed, self._changed = self._changed, set()
+            self._hello.helper.topology_changed(changed)
+        self._settle_attached()
+        self._leaking.settle()
+        self._external.settle()
+        self._originator.settle()
+        self._flooding.flush()
 
-    def next_deadline(self) -> float | None:
-        """When to call ``tick`` at the latest."""
-        return self._process.timers.next_deadline()
-
-    def drain(self) -> list[Output]:
-        """Complete the work of handle and tick; call until nothing is returned.
-
-        What is to be sent is returned first, changes of the TED by the next call: neighbors work
-        meanwhile.
-        """
-        if self.settled:
-            return []
-        if not self._stopped:
-            self._restarter.settle()
-            self._starter.settle()
-            if self._changed:
-                changed, self._changed = self._changed, set()
-                self._hello.helper.topology_changed(changed)
-            self._settle_attached()
-            self._leaking.settle()
-            self._external.settle()
-            self._originator.settle()
-            self._flooding.flush()
-            if outputs := self._process.take_outputs():
-                return outputs
-            self._ted.flush()
-        outputs = self._process.take_outputs()
-        self.settled = not outputs
-        return outputs
+    def _publish(self) -> None:
+        self._ted.flush()
 
     def snapshot(self, now: float) -> IsisSnapshot:
         """An immutable picture of the whole process."""
@@ -199,11 +175,6 @@ class IsisEngine:
             restarted=self._restarter.last,
             topologies=self._flooding.dynamic.views(),
         )
-
-    @property
-    def counters(self) -> ProtocolCounters:
-        """The counters of the process, live."""
-        return self._process.counters
 
     def adjacency_progress(self) -> tuple[int, int, int]:
         """Circuits that could have a neighbor, those that have, neighbors still forming.
@@ -260,10 +231,6 @@ class IsisEngine:
     def ranges(self) -> tuple[tuple[AreaId, Prefix], ...]:
         """IS-IS levels have no ranges."""
         return ()
-
-    def activity(self) -> int:
-        """LSPs originated, received or sent so far: constant in a quiet network."""
-        return sum(self._process.counters.lsdb.values())
 
     # AdjacencyWatcher
 
@@ -366,11 +333,6 @@ class IsisEngine:
             self._restarter.announce(min(event.period, settings.restart_period))
         else:
             self._shutdown()
-
-    def _shutdown(self) -> None:
-        self._leave()
-        self._process.timers.clear()
-        self._stopped = True
 
     def _leave(self) -> None:
         """Purge our LSPs while adjacencies are up, then send final hellos.

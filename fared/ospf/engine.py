@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fared.core.bfd import BfdChanged
 from fared.core.database_limit import LimitView
+from fared.core.engine import ProcessEngine
 from fared.core.ids import AreaId, Prefix, dotted
 from fared.core.igp import (
     ExternalRoutes,
@@ -28,7 +29,6 @@ from fared.core.igp import (
     SettingsApplied,
     ShutdownRequested,
 )
-from fared.core.process import ProtocolCounters
 from fared.core.rng import Rng
 from fared.ospf.adjacency.detection import FailureDetection
 from fared.ospf.adjacency.exchange import Exchange
@@ -61,15 +61,13 @@ from fared.te.budget import AnnounceBudget
 from fared.ted.events import RoutesComputed
 
 
-class OspfEngine:
+class OspfEngine(ProcessEngine[Output]):
     """One OSPF process (RFC 2328) of one router."""
 
     def __init__(self, settings: OspfSettings, rng: Rng) -> None:
-        self._stopped = self._begun = False
-        self.settled = False
-        """Whether ``drain`` has nothing to do."""
         instance = self._instance = Instance(settings, rng)
-        self._process = instance.process
+        super().__init__(instance.process)
+        self._begun = False
         self._transmitter = Transmitter(instance)
         self._database = Database(instance, self._database_watcher())
         retransmitter = Retransmitter(instance)
@@ -231,43 +229,22 @@ class OspfEngine:
         for packet in packets:
             self.handle(packet, now)
 
-    def tick(self, now: float) -> None:
-        """Fire the timers that are due."""
-        self._process.now = now
-        if self._process.timers.fire(now):
-            self.settled = False
+    def _settle(self) -> None:
+        self._restarter.settle()
+        self._adjacency.settle()
+        if self._ted.bier is not None:
+            self._border.bier_changed(self._ted.bier.take_prefixes())
+        self._border.settle()
+        self._external.settle()
+        self._originator.settle()
+        self._restarter.flush()
+        self._transmitter.flush()
+        self._database.sweep()
+        self._originator.settle()
+        self._transmitter.flush()
 
-    def next_deadline(self) -> float | None:
-        """When to call ``tick`` at the latest."""
-        return self._process.timers.next_deadline()
-
-    def drain(self) -> list[Output]:
-        """Complete the work of ``handle`` and ``tick``; call until nothing is returned.
-
-        What is to be sent is returned first, changes of the TED by the next call: neighbors work
-        meanwhile.
-        """
-        if self.settled:
-            return []
-        if not self._stopped:
-            self._restarter.settle()
-            self._adjacency.settle()
-            if self._ted.bier is not None:
-                self._border.bier_changed(self._ted.bier.take_prefixes())
-            self._border.settle()
-            self._external.settle()
-            self._originator.settle()
-            self._restarter.flush()
-            self._transmitter.flush()
-            self._database.sweep()
-            self._originator.settle()
-            self._transmitter.flush()
-            if outputs := self._process.take_outputs():
-                return outputs
-            self._ted.flush()
-        outputs = self._process.take_outputs()
-        self.settled = not outputs
-        return outputs
+    def _publish(self) -> None:
+        self._ted.flush()
 
     def snapshot(self, now: float) -> OspfSnapshot:
         """An immutable snapshot of the process."""
@@ -329,18 +306,9 @@ class OspfEngine:
         )
 
     @property
-    def counters(self) -> ProtocolCounters:
-        """Counters since the start, live."""
-        return self._process.counters
-
-    @property
     def boot_count(self) -> int:
         """The present boot count of 64-bit sequence numbers (RFC 7474 §2)."""
         return self._instance.sequences.boot_count
-
-    def activity(self) -> int:
-        """LSAs originated, flooded, retransmitted or received; constant in a quiet network."""
-        return sum(self._process.counters.lsdb.values())
 
     # Events for several parts
 
@@ -412,11 +380,6 @@ class OspfEngine:
         self._border.everything_changed()
         self._external.everything_changed()
         self._originator.everything_changed()
-
-    def _shutdown(self) -> None:
-        self._leave()
-        self._process.timers.clear()
-        self._stopped = True
 
     def _leave(self) -> None:
         """Flush self-originated LSAs (§14.1), then send final hellos."""

@@ -19,9 +19,10 @@ from msgspec.structs import replace
 
 from fared.core import igp
 from fared.core.database_limit import Fullness, LimitView
+from fared.core.engine import ProcessEngine
 from fared.core.ids import AreaId, NodeId, Prefix, dotted, ipv4_prefix
 from fared.core.links import Link
-from fared.core.process import Process, ProtocolCounters
+from fared.core.process import Process
 from fared.core.rng import Rng
 from fared.core.timers import Timer
 from fared.router.engine import EngineOutput
@@ -86,10 +87,9 @@ class Neighbor:
     dead: Timer
 
 
-class ToyEngine:
+class ToyEngine(ProcessEngine[EngineOutput]):
     """Inputs in, outputs out, as of any engine (``fared.router.engine.Engine``)."""
 
-    settled = False
     takes_routes = False
     ranges: tuple[tuple[AreaId, Prefix], ...] = ()
     budgets: Mapping[str, AnnounceBudget] = MappingProxyType({})
@@ -100,8 +100,8 @@ class ToyEngine:
     restart_announced = True
 
     def __init__(self, settings: ToySettings, rng: Rng) -> None:
+        super().__init__(Process("toy", settings.epoch, rng, dotted))
         self.settings = settings
-        self.process: Process[EngineOutput] = Process("toy", settings.epoch, rng, dotted)
         self.links: dict[int, Link] = {}
         self.neighbors: dict[int, Neighbor] = {}
         """By ifindex: a link has two ends."""
@@ -110,7 +110,8 @@ class ToyEngine:
         self._hellos: dict[int, Timer] = {}
 
     def handle(self, event: igp.Input[None, ToySettings] | RoutesComputed, now: float) -> None:
-        self.process.now = now
+        self._process.now = now
+        self.settled = False
         match event:
             case igp.PacketReceived():
                 self._receive(event)
@@ -118,29 +119,19 @@ class ToyEngine:
                 self._close(link.ifindex, "link changed")
                 if link.up and not link.loopback:
                     self.links[link.ifindex] = link
-                    self.process.emit(igp.OpenInterface(link.ifindex))
+                    self._process.emit(igp.OpenInterface(link.ifindex))
                 self._originate()
                 self._hello(link.ifindex)
             case igp.LinkRemoved(ifindex):
                 self._close(ifindex, "link removed")
             case igp.ShutdownRequested():
-                self.process.timers.clear()
+                self._shutdown()
             case _:
                 pass
 
     def receive(self, packets: Iterator[igp.PacketReceived], now: float) -> None:
         for packet in packets:
             self.handle(packet, now)
-
-    def tick(self, now: float) -> None:
-        self.process.now = now
-        self.process.timers.fire(now)
-
-    def next_deadline(self) -> float | None:
-        return self.process.timers.next_deadline()
-
-    def drain(self) -> list[EngineOutput]:
-        return self.process.take_outputs()
 
     def snapshot(self, now: float) -> dict[int, Advertisement]:
         del now
@@ -149,22 +140,24 @@ class ToyEngine:
     def adjacency_progress(self) -> tuple[int, int, int]:
         return len(self.links), len(self.neighbors), 0
 
-    def activity(self) -> int:
-        return sum(self.process.counters.lsdb.values())
+    def _settle(self) -> None:
+        """Everything is sent at once."""
 
-    @property
-    def counters(self) -> ProtocolCounters:
-        return self.process.counters
+    def _publish(self) -> None:
+        """So are changes of the TED."""
+
+    def _leave(self) -> None:
+        """The neighbors wait until they hear nothing any more."""
 
     def _receive(self, packet: igp.PacketReceived) -> None:
         if packet.ifindex not in self.links:
             return
         found = decode(packet.payload)
         if found is None:
-            self.process.reject("malformed", packet.source)
+            self._process.reject("malformed", packet.source)
             return
         sender, heard = found
-        self.process.counters.packets["received", "advertisement"] += 1
+        self._process.counters.packets["received", "advertisement"] += 1
         self._hear(packet.ifindex, sender, packet.source)
         known = self.database.get(heard.origin)
         if known is None or heard.sequence > known.sequence:
@@ -172,11 +165,11 @@ class ToyEngine:
 
     def _hear(self, ifindex: int, sender: int, address: int) -> None:
         neighbor = self.neighbors.get(ifindex)
-        dead = self.process.timers.arm(
-            self.process.now + DEAD, partial(self._lost, ifindex, "not heard of any more")
+        dead = self._process.timers.arm(
+            self._process.now + DEAD, partial(self._lost, ifindex, "not heard of any more")
         )
         if neighbor is not None:
-            self.process.timers.cancel(neighbor.dead)
+            self._process.timers.cancel(neighbor.dead)
             neighbor.dead = dead
             return
         self.neighbors[ifindex] = Neighbor(sender, address, dead)
@@ -187,17 +180,17 @@ class ToyEngine:
     def _lost(self, ifindex: int, reason: str) -> None:
         neighbor = self.neighbors.pop(ifindex, None)
         if neighbor is not None:
-            self.process.timers.cancel(neighbor.dead)
+            self._process.timers.cancel(neighbor.dead)
             self._changed(ifindex, neighbor.router_id, "Up", "Down", reason)
 
     def _close(self, ifindex: int, reason: str) -> None:
         self._lost(ifindex, reason)
-        self.process.timers.cancel(self._hellos.pop(ifindex, None))
+        self._process.timers.cancel(self._hellos.pop(ifindex, None))
         if self.links.pop(ifindex, None) is not None:
-            self.process.emit(igp.CloseInterface(ifindex))
+            self._process.emit(igp.CloseInterface(ifindex))
 
     def _changed(self, ifindex: int, who: int, before: str, after: str, reason: str) -> None:
-        process, name = self.process, self.links[ifindex].name
+        process, name = self._process, self.links[ifindex].name
         process.counters.transitions[before, after] += 1
         process.emit(
             igp.AdjacencyChanged(
@@ -218,7 +211,7 @@ class ToyEngine:
         self._install(Advertisement(mine.router_id, self._sequence, mine.prefix, neighbors), None)
 
     def _install(self, entry: Advertisement, came_from: int | None) -> None:
-        process = self.process
+        process = self._process
         self.database[entry.origin] = entry
         process.counters.lsdb["installed"] += 1
         cause = f"advertisement of {dotted(entry.origin)}"
@@ -230,13 +223,13 @@ class ToyEngine:
     def _hello(self, ifindex: int) -> None:
         if ifindex in self.links:
             self._send(ifindex, self.database[self.settings.router_id])
-            due = self.process.now + HELLO
-            self._hellos[ifindex] = self.process.timers.arm(due, partial(self._hello, ifindex))
+            due = self._process.now + HELLO
+            self._hellos[ifindex] = self._process.timers.arm(due, partial(self._hello, ifindex))
 
     def _send(self, ifindex: int, entry: Advertisement) -> None:
-        self.process.counters.packets["sent", "advertisement"] += 1
+        self._process.counters.packets["sent", "advertisement"] += 1
         payload = entry.encode(self.settings.router_id)
-        self.process.emit(igp.SendPacket(ifindex, ALL_ROUTERS, payload))
+        self._process.emit(igp.SendPacket(ifindex, ALL_ROUTERS, payload))
 
 
 def block(entry: Advertisement) -> NodeBlock:

@@ -1,0 +1,73 @@
+"""Time, outputs and counters of an engine, the same for every protocol.
+
+An engine does the work that serves several inputs at once when it is drained: ``_settle``. What is
+to be sent is returned first, changes of the TED (``_publish``) by the next call of ``drain``:
+neighbors work meanwhile.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic
+
+from fared.core.igp import LogRecord
+from fared.core.process import Output, Process, ProtocolCounters
+
+
+class ProcessEngine(ABC, Generic[Output]):
+    """An engine around its process. Once it is ``_stopped`` inputs have no effect."""
+
+    def __init__(self, process: Process[Output]) -> None:
+        self._process = process
+        self._stopped = False
+        self.settled = False
+        """Whether ``drain`` has nothing to do."""
+
+    def tick(self, now: float) -> None:
+        """Fire the timers that are due."""
+        self._process.now = now
+        if self._process.timers.fire(now):
+            self.settled = False
+
+    def next_deadline(self) -> float | None:
+        """When to call ``tick`` at the latest."""
+        return self._process.timers.next_deadline()
+
+    def drain(self) -> list[Output | LogRecord]:
+        """Complete the work of ``handle`` and ``tick``; call until nothing is returned."""
+        if self.settled:
+            return []
+        if not self._stopped:
+            self._settle()
+            if outputs := self._process.take_outputs():
+                return outputs
+            self._publish()
+        outputs = self._process.take_outputs()
+        self.settled = not outputs
+        return outputs
+
+    @property
+    def counters(self) -> ProtocolCounters:
+        """Counters since the start, live."""
+        return self._process.counters
+
+    def activity(self) -> int:
+        """Events of the database so far: constant in a quiet network."""
+        return sum(self._process.counters.lsdb.values())
+
+    def _shutdown(self) -> None:
+        self._leave()
+        self._process.timers.clear()
+        self._stopped = True
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Originate, flood and send."""
+
+    @abstractmethod
+    def _publish(self) -> None:
+        """Emit the changes of the TED."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Tell the neighbors that this router leaves."""
