@@ -6,12 +6,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+import yaml
+
+from fared.config import ConfigErrors, load_text
 from fared.config.bier import BierRouter
+from fared.config.errors import format_path
 from fared.config.isis import Isis
 from fared.config.model import Api, Config, Fib, Ina, Ospf
 from fared.config.section import Reload, Section
 from fared.config.shapes import fields_of
 from fared.kernel.sysctl import wanted_sysctls
+from tests.docs.test_commands import FENCE, INLINE, PAGES_OF_NOW
 
 _OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
@@ -44,3 +50,89 @@ def test_operating_lists_every_sysctl_that_fared_sets() -> None:
     wanted = wanted_sysctls(1, ["NAME"], ipv6=True)
     names = {re.sub(r"NAME|(all|default)(?=\.rp_filter)", "*", setting.name) for setting in wanted}
     assert names == set(re.findall(r"^\| (net\.\S+) \|", _OPERATING.read_text(), re.MULTILINE))
+
+
+_INTERFACE = ("ospf", "areas", 1, "interfaces", "x")
+_PLACES: list[tuple[object, ...]] = [
+    (),
+    *[(name,) for name in ("adaptive", "fib", "api", "bier", "ospf", "isis")],
+    ("ospf", "areas", 1),
+    ("ospf", "graceful-restart"),
+    ("ospf", "redistribute", "default"),
+    _INTERFACE,
+    (*_INTERFACE, "bfd"),
+    ("isis", "graceful-restart"),
+    ("isis", "interfaces", "x"),
+    ("link-health", "interfaces", "x"),
+]
+"""Where the settings are that the pages name without their section."""
+_OTHER_FILES = {"sysctls", "defaults", "demands", "name", "binds", "cmd", "fared", "keys", "lo"}
+"""Keys of fabrics, demands and logs; an interface; ``keys``, which needs an algorithm beside it."""
+
+
+def refused(keys: tuple[object, ...], value: object) -> bool:
+    """Whether a key of this path is unknown, or its value not possible."""
+    document = value
+    for key in reversed(keys):
+        document = {key: document}
+    assert isinstance(document, dict)
+    if isinstance(document.get("isis"), dict):
+        document["isis"].setdefault("net", "49.0001.0102.5500.0001.00")
+    if keys[:3] == ("ospf", "areas", 1):
+        document["ospf"]["areas"][1].setdefault("type", "stub")
+    try:
+        load_text(yaml.safe_dump(document))
+    except ConfigErrors as errors:
+        at, above = format_path(keys), format_path(keys[:-1])
+        return any(
+            "unknown key" in error.got
+            or (value is not None and error.path.startswith(at))
+            or (error.path == above and error.got == "a mapping")
+            for error in errors.errors
+        )
+    return False
+
+
+def refused_everywhere(text: str) -> bool:
+    """Whether ``a: b`` is neither a setting with its value nor one without, in any section."""
+    *keys, last = re.split(r": ?(?![^{\[]*[}\]])", text)
+    value = None if last.isupper() else yaml.safe_load(last)
+    return all(
+        refused((*place, *keys), value) and refused((*place, *keys, last), None)
+        for place in _PLACES
+    )
+
+
+def test_the_settings_in_examples_are_settings(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("secret")
+    key.chmod(0o600)
+    blocks = [
+        block.replace("/etc/fared/isis.key", str(key))
+        for page in PAGES_OF_NOW
+        for kind, block in FENCE.findall(page.read_text())
+        if kind == "yaml"
+    ]
+    documents = [next(yaml.safe_load_all(block)) for block in blocks]
+    found = [each for each in documents if each.keys() <= fields_of(Config).keys()]
+    assert len(found) > 6
+    assert [each for each in found if refused((), each)] == []
+
+
+def test_the_settings_in_sentences_are_settings() -> None:
+    named = {
+        (page.name, " ".join(text.split()))
+        for page in PAGES_OF_NOW
+        for text in INLINE.findall(FENCE.sub("", page.read_text()))
+        if re.match(r"[a-z][a-z0-9-]*:(\s|$)", text) and text.partition(":")[0] not in _OTHER_FILES
+    }
+    assert len(named) > 60
+    assert [found for found in named if refused_everywhere(found[1])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["adaptive: available", "fib: metrc", "priority: high", "flooding: reduction: leafs", "spv:"],
+)
+def test_a_setting_that_is_none_is_found(text: str) -> None:
+    assert refused_everywhere(text)
