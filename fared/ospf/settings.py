@@ -142,7 +142,7 @@ class OspfSettings(msgspec.Struct, frozen=True):
     information_type: int | None = None
     """Opaque type of an application's information; None: neither sent nor read."""
     flood_pacing: float = 0.005
-    """Least gap between two floods out of one interface, in seconds; the first is immediate."""
+    """Least gap between two floods into one area, in seconds; the first is immediate."""
     bandwidth_pacing: float = 0.1
     """The same for LSAs that only announce another available or unreserved bandwidth."""
     adjacency_stagger: int = 8

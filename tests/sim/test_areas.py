@@ -10,13 +10,13 @@ from fractions import Fraction
 import pytest
 from msgspec.structs import replace
 
-from fared.core.ids import AreaId, Prefix, ipv4_prefix
+from fared.core.ids import AreaId, Prefix, RouterId, ipv4_prefix
 from fared.ospf.origination.border import LINK_PREFIX_DELAY
 from fared.ospf.origination.summary_ids import SummaryIds
 from fared.ospf.packet.bodies import SummaryLsa
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.lsa import LsType
-from fared.ospf.settings import AreaSettings, InterfaceSettings, RangeSettings
+from fared.ospf.settings import AreaSettings, InterfaceSettings, OspfSettings, RangeSettings
 from fared.router.events import RouterSettingsApplied
 from fared.router.schedule import OTHER_END
 from fared.sim import area_invariants, invariants
@@ -264,6 +264,13 @@ def test_a_link_lost_in_another_area_is_avoided_at_once_and_its_network_withdraw
         network.run_for(OTHER_END + 2 * LINK_PREFIX_DELAY)
         assert subnet not in told(fabric, near, 0)
     assert area_invariants.same_area_databases(fabric) == []
+
+
+def test_a_lost_link_is_told_to_other_areas_while_floods_in_its_own_area_are_paced(shared):
+    fabric = shared
+    cut(fabric, "p1.S4", "p1.L2")
+    fabric.network.run_for(0.8 * OspfSettings(RouterId(1)).flood_pacing)
+    assert set(capacities(fabric, "p2.L1", "p1.L2")) == {"p2.S1", "p2.S2", "p2.S3"}
 
 
 def test_the_network_of_a_lost_link_is_withdrawn_without_being_called_farther_before():

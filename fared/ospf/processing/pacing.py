@@ -2,15 +2,20 @@
 
 The first LSA after a quiet time is sent at once, the ones that follow wait for each other, so that
 a burst is sent in full packets. In a dense fabric every LSA arrives over many links within
-milliseconds; one that a neighbor floods to us meanwhile is not sent to it. LSAs that only announce
-what a link has left (``flooding.bandwidth``) wait longer: in a fabric that adapts to load they are
-nearly all of a router's work, and that is in proportion to the packets.
+milliseconds; one that a neighbor floods to us meanwhile is not sent to it. Areas share no
+neighbors, so LSAs of one area do not wait for those of another: after a lost link, the summaries of
+a border router leave as soon as they are computed, whatever it has just flooded in the area of the
+link.
+
+LSAs that only announce what a link has left (``flooding.bandwidth``) wait longer: in a fabric that
+adapts to load they are nearly all of a router's work, and that is in proportion to the packets.
 """
 
 from __future__ import annotations
 
 import math
 
+from fared.core.ids import AreaId
 from fared.core.timers import Timer
 from fared.ospf.instance import Instance
 from fared.ospf.interface import Interface
@@ -43,7 +48,7 @@ class Pacing:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._floods = _Gate(instance)
+        self._floods: dict[AreaId | None, _Gate] = {}
         self._bandwidths = _Gate(instance)
 
     def take(self) -> dict[LsaEntry, int]:
@@ -51,9 +56,9 @@ class Pacing:
         outbox, settings = self._instance.outbox, self._instance.settings
         ready, outbox.due = outbox.due, {}
         floods: list[dict[LsaEntry, int]] = []
-        if outbox.floods and self._floods.passes(settings.flood_pacing):
-            floods.append(outbox.floods)
-            outbox.floods = {}
+        if outbox.floods:
+            due, outbox.floods = self._of_open_gates(outbox.floods)
+            floods.append(due)
         if outbox.bandwidths and self._bandwidths.passes(settings.bandwidth_pacing):
             floods.append(outbox.bandwidths)
             outbox.bandwidths = {}
@@ -61,6 +66,22 @@ class Pacing:
             for entry, neighbors in queue.items():
                 ready[entry] = ready.get(entry, 0) | neighbors
         return ready
+
+    def _of_open_gates(
+        self, waiting: dict[LsaEntry, int]
+    ) -> tuple[dict[LsaEntry, int], dict[LsaEntry, int]]:
+        """The LSAs that are due by the areas that they are flooded in, and those that are not."""
+        passes: dict[AreaId | None, bool] = {}
+        parts: tuple[dict[LsaEntry, int], dict[LsaEntry, int]] = {}, {}
+        for entry, neighbors in waiting.items():
+            area = entry.lsdb.area
+            if area not in passes:
+                gate = self._floods.get(area)
+                if gate is None:
+                    gate = self._floods[area] = _Gate(self._instance)
+                passes[area] = gate.passes(self._instance.settings.flood_pacing)
+            parts[not passes[area]][entry] = neighbors
+        return parts
 
     def take_for(self, interface: Interface) -> dict[LsaEntry, int]:
         """All LSAs for the neighbors of an interface, regardless of their time."""
