@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.run import SECTIONS
+
 _ROOT = Path(__file__).parents[2]
 _PAGES = sorted([*_ROOT.glob("*.md"), *_ROOT.glob("docs/*.md"), *_ROOT.glob("containerlab/*.md")])
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -85,3 +87,13 @@ def test_code_that_a_page_quotes_stands_in_the_file_it_names() -> None:
     assert quotes
     missing = [(name, line) for name, line in quotes if line not in (_ROOT / name).read_text()]
     assert not missing
+
+
+def test_developing_lists_every_package_and_every_benchmark() -> None:
+    text = (_ROOT / "docs/developing.md").read_text()
+    packages = text.partition("## The packages")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\|([^|]+)\|", packages, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([a-z]+)`", row)}
+    assert named == {path.parent.name for path in _ROOT.glob("fared/*/__init__.py")}
+    table = text.partition("## Benchmarks")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == SECTIONS.keys()
