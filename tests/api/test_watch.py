@@ -97,10 +97,10 @@ async def test_nothing_runs_when_the_last_watcher_has_left(fabric, monkeypatch):
         async with watching(port) as following, watching(port) as other:
             assert await following() == await other() == ("begin", {})
             await until_watched(made[0])
+            running = made[0]._task
         async with asyncio.timeout(10):
-            while made[0]._task is not None:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-        assert made[0]._image is None
+            await asyncio.wait([running])
+        assert made[0]._task is made[0]._image is None
         assert not made[0]._queues
         assert "watch" not in {task.get_name() for task in asyncio.all_tasks()}
 
