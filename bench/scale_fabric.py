@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -77,7 +78,27 @@ def _update(batch: list[bytes]) -> Content:
     return content(PacketType.LS_UPDATE, b"".join((_COUNT.pack(len(batch)), *batch)))
 
 
-class LsaContents:
+class LinkCuts(ABC):
+    """A database of which links are taken out, and put back."""
+
+    fabric: Fabric
+
+    def cut(self, link: Link) -> list[bytes]:
+        """Take a link out of what both of its ends advertise; return that."""
+        self.fabric.cut.add(link)
+        return self._reissued(link)
+
+    def restore(self, link: Link) -> list[bytes]:
+        """Put it back."""
+        self.fabric.cut.discard(link)
+        return self._reissued(link)
+
+    @abstractmethod
+    def _reissued(self, link: Link) -> list[bytes]:
+        """Return what the ends of a link advertise now."""
+
+
+class LsaContents(LinkCuts):
     """The database that all neighbors offer, and its changes."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -145,16 +166,6 @@ class LsaContents:
     def is_newest(self, raw: bytes) -> bool:
         """Whether an LSA has not been replaced by a later instance."""
         return self.lsas[key_of(raw)] == raw
-
-    def cut(self, link: Link) -> list[bytes]:
-        """Take a link out of the router LSAs of both of its ends."""
-        self.fabric.cut.add(link)
-        return self._reissued(link)
-
-    def restore(self, link: Link) -> list[bytes]:
-        """Put it back."""
-        self.fabric.cut.discard(link)
-        return self._reissued(link)
 
     def _reissued(self, link: Link) -> list[bytes]:
         lsas = [

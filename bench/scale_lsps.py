@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from bench.beside_fabric import RATE, Fabric, Link
+from bench.scale_fabric import LinkCuts
 from fared.core.checksum import fletcher16
 from fared.isis.ids import LspId
 
@@ -83,7 +84,7 @@ def _neighbors(raw: bytes) -> Iterator[tuple[int, int]]:
             at = after
 
 
-class LspContents:
+class LspContents(LinkCuts):
     """The database that all neighbors offer, and its changes."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -135,16 +136,6 @@ class LspContents:
         self._next += 1
         raw = self.lsps[identifier] = announced(self.lsps[identifier], number, self._dice)
         return raw
-
-    def cut(self, link: Link) -> list[bytes]:
-        """Take a link out of the LSPs of both of its ends."""
-        self.fabric.cut.add(link)
-        return self._reissued(link)
-
-    def restore(self, link: Link) -> list[bytes]:
-        """Put it back."""
-        self.fabric.cut.discard(link)
-        return self._reissued(link)
 
     def _reissued(self, link: Link) -> list[bytes]:
         ends = self.fabric.leaf(link[1]), self.fabric.spine(link[0])

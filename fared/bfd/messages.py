@@ -70,8 +70,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     priority: str
 
 
-class StateChange(msgspec.Struct, frozen=True, tag=True):
-    """The state of a session, or that of its neighbor, changed."""
+class SessionState(msgspec.Struct, frozen=True):
+    """State, diagnostic and discriminator at both ends of a session."""
 
     key: SessionKey
     state: State
@@ -80,6 +80,10 @@ class StateChange(msgspec.Struct, frozen=True, tag=True):
     remote_diagnostic: int
     local_discr: int
     remote_discr: int
+
+
+class StateChange(SessionState, frozen=True, tag=True):
+    """The state of a session, or that of its neighbor, changed."""
 
 
 class Trouble(msgspec.Struct, frozen=True, tag=True):
@@ -90,16 +94,9 @@ class Trouble(msgspec.Struct, frozen=True, tag=True):
     fields: dict[str, str | int]
 
 
-class SessionReport(msgspec.Struct, frozen=True):
+class SessionReport(SessionState, frozen=True):
     """Intervals in microseconds, ``detection_time`` and ``since`` (its age) in seconds."""
 
-    key: SessionKey
-    state: State
-    remote_state: State
-    diagnostic: int
-    remote_diagnostic: int
-    local_discr: int
-    remote_discr: int
     source_port: int
     since: float
     transmit_interval: float

@@ -12,6 +12,19 @@ from dataclasses import dataclass
 
 from fared.core.ids import BACKBONE
 
+KINDS = """\
+name: {name}
+
+topology:
+  kinds:
+    linux:
+      image: fared
+      binds: ["{name}.clab.yml:/fabric.clab.yml:ro"]
+      cmd: fared-lab node /fabric.clab.yml
+      network-mode: none     # no second path around the fabric
+      restart-policy: "no"   # Docker would restart a node without its links
+"""
+"""The beginning of a generated fabric, which runs in containers too."""
 _HEAD = """\
 # A five-stage Clos fabric: {pods} PoDs of {spines} spines and {leaves} leaves, {spines} planes of \
 {supers} super-spines, one host a
@@ -27,16 +40,8 @@ which
 # are plane1-SS1 and so on. Interfaces are named after the node at the far end. The labels and vars
 # are explained in fared/lab/topology.py. `fared-lab generate clos5` writes this file in \
 other sizes.
-name: {name}
-
-topology:
-  kinds:
-    linux:
-      image: fared
-      binds: ["{name}.clab.yml:/fabric.clab.yml:ro"]
-      cmd: fared-lab node /fabric.clab.yml
-      network-mode: none     # no second path around the fabric
-      restart-policy: "no"   # Docker would restart a node without its links
+"""
+_GROUPS = """\
   defaults: {{labels: {{fared-lab.hello-interval: {hello}}}}}   # seconds
   groups:
     super: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
@@ -62,7 +67,7 @@ class Clos5:
 
     def text(self) -> str:
         """Return the topology file."""
-        return _HEAD.format(**vars(self)) + "".join(
+        return (_HEAD + KINDS + _GROUPS).format(**vars(self)) + "".join(
             f"{line}\n" for line in (*self._nodes(), "", "  links:", *self._links())
         )
 

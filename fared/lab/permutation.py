@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fared.lab.errors import LabError
+from fared.lab.generate import KINDS
 
 _MOST_SETS = 4000
 """Sets of steps that are tried: all of them if these are no more."""
@@ -26,16 +27,8 @@ _HEAD = """\
 #   fared-lab traffic all-reduce-ring --size 4M
 #
 # `fared-lab generate permutation` writes this file in other sizes.
-name: {name}
-
-topology:
-  kinds:
-    linux:
-      image: fared
-      binds: ["{name}.clab.yml:/fabric.clab.yml:ro"]
-      cmd: fared-lab node /fabric.clab.yml
-      network-mode: none     # no second path around the fabric
-      restart-policy: "no"   # Docker would restart a node without its links
+"""
+_GROUPS = """\
   groups:
     node: {{kind: linux, labels: {{fared-lab.kind: fared, fared-lab.rate: {rate}}}}}
     host: {{kind: linux}}
@@ -116,7 +109,7 @@ class Permutation:
     def text(self) -> str:
         """Return the topology file. Raises LabError."""
         steps = best_steps(self.nodes, self.degree)
-        head = _HEAD.format(
+        head = (_HEAD + KINDS + _GROUPS).format(
             **{**vars(self), "steps": ", ".join(map(str, steps))},
             diameter=diameter(self.nodes, steps),
         )

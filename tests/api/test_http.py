@@ -15,14 +15,13 @@ import pytest
 from fared.api.durations import Observed
 from fared.api.errors import CommandError
 from fared.api.http import App
-from fared.api.http_server import HttpServer
-from fared.api.listener import ClientListener
 from fared.api.metrics import Metrics, counter, gauge
 from fared.api.respond import Responder
 from fared.api.static_files import ROOT
 from fared.daemon.http import HttpPort, Served
 from tests.api.documents import ANSWERS
 from tests.api.documents.routing import ROUTES
+from tests.api.served import served
 
 
 def families():
@@ -53,12 +52,8 @@ async def serving(*, ready=True, dispatcher=answers, on_error=None):
     app = App(
         Responder(dispatcher, on_error), Metrics(families, "0.1.0", Observed()), lambda: ready
     )
-    server = HttpServer(ClientListener.on("127.0.0.1", 0), app)
-    await server.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        await server.stop()
+    async with served(app) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def fetch(url, method="GET", seconds=10):

@@ -12,11 +12,11 @@ import pytest
 from fared.api import http_server
 from fared.api.durations import Observed
 from fared.api.http import App
-from fared.api.http_server import SPARE_CONNECTIONS, HttpServer
-from fared.api.listener import ClientListener
+from fared.api.http_server import SPARE_CONNECTIONS
 from fared.api.metrics import Metrics
 from fared.api.respond import Responder
 from fared.api.rows import Rows
+from tests.api.served import served
 from tests.api.test_http import families
 from tests.api.uncollected import collector_off, number_of
 
@@ -34,12 +34,8 @@ async def serving(dispatcher=large, names=()):
     app = App(
         Responder(dispatcher), Metrics(families, "0.1.0", Observed()), lambda: True, lambda: names
     )
-    server = HttpServer(ClientListener.on("127.0.0.1", 0), app)
-    await server.start()
-    try:
-        yield server.port
-    finally:
-        await server.stop()
+    async with served(app) as port:
+        yield port
 
 
 @asynccontextmanager

@@ -15,8 +15,6 @@ from bench import fabrics
 from fared.api.dispatch import run_view
 from fared.api.durations import Observed
 from fared.api.http import App
-from fared.api.http_server import HttpServer
-from fared.api.listener import ClientListener
 from fared.api.metrics import Metrics
 from fared.api.respond import Responder
 from fared.api.views.context import ViewContext
@@ -29,6 +27,7 @@ from fared.router.router import Router
 from fared.router.settings import RouterSettings
 from fared.router.stages import Stage
 from fared.ted.events import LocalLinksChanged
+from tests.api.served import served
 
 
 @asynccontextmanager
@@ -36,12 +35,8 @@ async def serving(context):
     """Serve the documents and events of what ``context`` returns; yield the port."""
     responder = Responder(lambda command, args: run_view(context(), command, args))
     app = App(responder, Metrics(list, "0.1.0", Observed()), lambda: True, lambda: (), context)
-    server = HttpServer(ClientListener.on("127.0.0.1", 0), app)
-    await server.start()
-    try:
-        yield server.port
-    finally:
-        await server.stop()
+    async with served(app) as port:
+        yield port
 
 
 @asynccontextmanager

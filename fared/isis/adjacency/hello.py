@@ -21,7 +21,7 @@ from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatch
 from fared.isis.adjacency.hello_timer import HelloTimer, hello_levels
 from fared.isis.adjacency.lan import LanHellos
 from fared.isis.adjacency.p2p import P2pHellos
-from fared.isis.adjacency.processing import HelloProcessing
+from fared.isis.adjacency.processing import HelloParts, HelloProcessing
 from fared.isis.adjacency.reacquirer import Reacquirer
 from fared.isis.adjacency.repetitions import Repetitions
 from fared.isis.adjacency.restart import RestartHelper
@@ -61,22 +61,11 @@ class HelloProtocol:
         self._processing = HelloProcessing(
             instance, watcher, self._adjacencies, self.detection, repetitions
         )
-        self.receive_p2p = P2pHellos(
-            instance,
-            self._processing,
-            self._adjacencies,
-            helper=self.helper,
-            reacquirer=self.reacquirer,
-            send_now=self._hello_timer.send_now,
-        ).receive
-        self.receive_lan = LanHellos(
-            instance,
-            self._processing,
-            self._adjacencies,
-            helper=self.helper,
-            reacquirer=self.reacquirer,
-            elect=self._dis_election.elect,
-        ).receive
+        parts = HelloParts(
+            instance, self._processing, self._adjacencies, self.helper, self.reacquirer
+        )
+        self.receive_p2p = P2pHellos(parts, self._hello_timer.send_now).receive
+        self.receive_lan = LanHellos(parts, self._dis_election.elect).receive
         self._borrowed: tuple[int, ...] = ()
         """The address in hellos on interfaces without an IPv4 address."""
 

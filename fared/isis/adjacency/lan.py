@@ -7,13 +7,10 @@ from collections.abc import Callable
 from fared.core.ids import SystemId
 from fared.core.igp import PacketReceived
 from fared.isis.adjacency.checks import advertised_facts, judge_lan, read_hello, store_hello
-from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent
-from fared.isis.adjacency.processing import HelloProcessing
-from fared.isis.adjacency.reacquirer import Reacquirer
-from fared.isis.adjacency.restart import RestartHelper
+from fared.isis.adjacency.fsm import AdjacencyEvent
+from fared.isis.adjacency.processing import HelloParts
 from fared.isis.circuit import Circuit, LanLevel
 from fared.isis.ids import Level
-from fared.isis.instance import Instance
 from fared.isis.pdu.model import LanHello
 from fared.isis.pdu.tlvs import IsNeighbors, of_type
 
@@ -24,21 +21,8 @@ MAX_LAN_ADJACENCIES = 200
 class LanHellos:
     """Processes the hellos of neighbors on LANs. ``elect`` runs the election of the DIS."""
 
-    def __init__(
-        self,
-        instance: Instance,
-        processing: HelloProcessing,
-        adjacencies: Adjacencies,
-        *,
-        helper: RestartHelper,
-        reacquirer: Reacquirer,
-        elect: Callable[[Circuit, Level], None],
-    ) -> None:
-        self._instance = instance
-        self._processing = processing
-        self._adjacencies = adjacencies
-        self._helper = helper
-        self._reacquirer = reacquirer
+    def __init__(self, parts: HelloParts, elect: Callable[[Circuit, Level], None]) -> None:
+        self._instance, self._processing, self._adjacencies, self._helper, self._reacquirer = parts
         self._elect = elect
 
     def receive(self, circuit: Circuit, received: PacketReceived, hello: LanHello) -> None:

@@ -13,13 +13,10 @@ from fared.isis.adjacency.checks import (
     read_hello,
     store_hello,
 )
-from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent
-from fared.isis.adjacency.processing import HelloProcessing
-from fared.isis.adjacency.reacquirer import Reacquirer
-from fared.isis.adjacency.restart import RestartHelper
+from fared.isis.adjacency.fsm import AdjacencyEvent
+from fared.isis.adjacency.processing import HelloParts
 from fared.isis.circuit import Adjacency, Circuit
 from fared.isis.ids import Level, LevelSet
-from fared.isis.instance import Instance
 from fared.isis.pdu.flooding_parameters import FloodingParameters
 from fared.isis.pdu.model import P2pHello
 from fared.isis.pdu.tlvs import ThreeWay, ThreeWayState, of_type
@@ -35,21 +32,10 @@ class P2pHellos:
     """Processes the hellos of point-to-point neighbors. ``send_now`` sends one at once."""
 
     def __init__(
-        self,
-        instance: Instance,
-        processing: HelloProcessing,
-        adjacencies: Adjacencies,
-        *,
-        helper: RestartHelper,
-        reacquirer: Reacquirer,
-        send_now: Callable[[Circuit, Level | None], None],
+        self, parts: HelloParts, send_now: Callable[[Circuit, Level | None], None]
     ) -> None:
-        self._instance = instance
-        self._process = instance.process
-        self._processing = processing
-        self._adjacencies = adjacencies
-        self._helper = helper
-        self._reacquirer = reacquirer
+        self._instance, self._processing, self._adjacencies, self._helper, self._reacquirer = parts
+        self._process = parts.instance.process
         self._send_now = send_now
 
     def receive(self, circuit: Circuit, received: PacketReceived, hello: P2pHello) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from fared.core.ids import format_system_id
 from fared.isis.adjacency.checks import advertised_facts
 from fared.isis.adjacency.detection import FailureDetection
 from fared.isis.adjacency.fsm import Adjacencies, AdjacencyEvent, AdjacencyWatcher
+from fared.isis.adjacency.reacquirer import Reacquirer
 from fared.isis.adjacency.repetitions import Repetitions
+from fared.isis.adjacency.restart import RestartHelper
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
@@ -14,6 +18,16 @@ from fared.isis.pdu.model import LanHello, P2pHello
 
 Advertised = tuple[AdjacencyState, tuple[object, ...]]
 """State of an adjacency, and what of its hellos LSPs and next hops depend on."""
+
+
+class HelloParts(NamedTuple):
+    """What the processing of hellos of either kind needs."""
+
+    instance: Instance
+    processing: HelloProcessing
+    adjacencies: Adjacencies
+    helper: RestartHelper
+    reacquirer: Reacquirer
 
 
 class HelloProcessing:
