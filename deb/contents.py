@@ -15,6 +15,7 @@ TOOLS = (
     "fared.cli.decode",
     "fared.cli.ina",
     "fared.cli.ina_tables",
+    "fared.cli.lsdb",
     "fared.cli.offline",
     "fared.cli.offline_arguments",
     "fared.cli.offline_tables",

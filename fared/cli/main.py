@@ -57,9 +57,7 @@ _LAZY = {
         imported("fared.cli.ina_jobs:ina"), "Jobs of in-network aggregation, and their planning."
     ),
     "plan": Lazy(imported("fared.cli.plan:plan"), "Plan failures and jobs (offline)."),
-    "lsdb": Lazy(
-        imported("fared.cli.offline:lsdb"), "Make a database file from a capture (offline)."
-    ),
+    "lsdb": Lazy(imported("fared.cli.lsdb:lsdb"), "Make a database file from a capture (offline)."),
 }
 
 

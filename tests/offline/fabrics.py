@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from fared.api.encode import encode
 from fared.api.views.ospf_lsdb import lsdb_document
-from fared.cli.offline import lsdb, spf
+from fared.cli.lsdb import lsdb
+from fared.cli.offline import spf
 from fared.core.ids import Prefix, dotted
 from fared.rib.model import Route
 from fared.sim.fabric import Fabric, clos3
