@@ -1,7 +1,8 @@
 """The fragment of an entry whose group changes."""
 
 from fared.core.ids import Prefix
-from fared.isis.origination.fragments import FragmentTable, Item, TlvKind, keyed
+from fared.isis.origination.fragment import Item, TlvKind, keyed
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.pdu.tlvs import IpReach, IpReachability
 
 IPV4 = TlvKind(4)

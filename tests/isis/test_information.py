@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from fared.core.ids import Prefix
 from fared.core.igp import InformationOffered, InformationUpdated
 from fared.core.information import APPLICATION
-from fared.isis.origination.fragments import FragmentTable, Item, TlvKind, keyed
+from fared.isis.origination.fragment import Item, TlvKind, keyed
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.pdu.geninfo import GENINFO, pieces_of
 from fared.isis.pdu.tlvs import IpReach, UnknownTlv
 from tests.isis.net import Network, node

@@ -9,7 +9,8 @@ from fared.core.links import InterfaceAddress, Link
 from fared.isis.circuit import Adjacency, AdjacencyState, Circuit
 from fared.isis.ids import Level, LevelSet
 from fared.isis.instance import Instance
-from fared.isis.origination.fragments import ALONE, FragmentTable, Item, TlvKind, keyed
+from fared.isis.origination.fragment import ALONE, Item, TlvKind, keyed
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.origination.originate import Originator
 from fared.isis.pdu.codec import encode_pdu, entry_size
 from fared.isis.pdu.tlvs import (

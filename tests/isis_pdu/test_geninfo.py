@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from fared.core.ids import NodeId
 from fared.core.wire import DecodeError
 from fared.isis.ids import Level
-from fared.isis.origination.fragments import FragmentTable, Item, TlvKind, keyed
+from fared.isis.origination.fragment import Item, TlvKind, keyed
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.pdu.geninfo import (
     GENINFO,
     MAX_PIECE,

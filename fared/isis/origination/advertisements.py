@@ -13,7 +13,8 @@ from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.neighbors import runs_level
 from fared.isis.origination import contents
-from fared.isis.origination.fragments import ALONE, FragmentTable, Item, ItemKey
+from fared.isis.origination.fragment import ALONE, Item, ItemKey
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.pdu.tlvs import IpReach
 
 

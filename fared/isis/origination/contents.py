@@ -17,7 +17,7 @@ from fared.isis.circuit import Circuit
 from fared.isis.ids import Level
 from fared.isis.instance import Instance
 from fared.isis.neighbors import neighbors, topology_of
-from fared.isis.origination.fragments import MAX_VALUE, Item, ItemKey, TlvKind, keyed
+from fared.isis.origination.fragment import MAX_VALUE, Item, ItemKey, TlvKind, keyed
 from fared.isis.pdu.codec import entry_size
 from fared.isis.pdu.model import Lsp
 from fared.isis.pdu.router_capability import write_capability

@@ -19,13 +19,8 @@ from fared.isis.instance import Instance
 from fared.isis.lsdb import StoredLsp
 from fared.isis.origination import contents
 from fared.isis.origination.advertisements import LevelAdvertisements, replace_items
-from fared.isis.origination.fragments import (
-    FragmentTable,
-    Item,
-    ItemKey,
-    TlvKind,
-    keyed,
-)
+from fared.isis.origination.fragment import Item, ItemKey, TlvKind, keyed
+from fared.isis.origination.fragments import FragmentTable
 from fared.isis.origination.lsp_generator import LspContent, LspGenerator
 from fared.isis.pdu.auth import keyring_size
 from fared.isis.pdu.codec import tlvs_size
