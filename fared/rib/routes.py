@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fared.core.ids import NodeId
-    from fared.rib.area import AreaSolver
+    from fared.rib.area import AreaDelta, AreaSolver
     from fared.rib.model import NextHopSet
     from fared.rib.prefixes import PrefixTable
     from fared.rib.selection import EgressAdvertisers
@@ -63,21 +63,52 @@ class JoinedSets:
         self._sets[egress] = found
         return found
 
-    def renew(self, selector: PrefixSelector, *, everything: bool) -> NDArray[np.int64]:
-        """Join all sets again after areas were computed; return prefixes with a new set object."""
+    def renew(
+        self, selector: PrefixSelector, deltas: Mapping[int, AreaDelta], *, everything: bool
+    ) -> NDArray[np.int64]:
+        """Join sets again after areas were computed; return prefixes with a new set object.
+
+        Only those that ``deltas`` may have changed, unless ``everything`` is to be made again.
+        """
         egress = selector.selection.egress
-        if everything or len(self.single) > _MOST_SINGLE:
+        if everything or deltas or len(self.single) > _MOST_SINGLE:
             self.single = {}
         # Sets depend on rows of areas: without a computed area they are as before.
-        if not everything:
+        if not everything and not deltas:
             if len(self._sets) > 2 * len(egress) + _SPARE_SETS:  # most sets have no prefix any more
-                used = set(egress.values())
-                self._sets = {known: hops for known, hops in self._sets.items() if known in used}
+                self._forget_unused(egress)
             return np.empty(0, np.int64)
-        before, self._sets = self._sets, {}
-        table = selector.table
-        found = [n for n, ends in egress.items() if self.get(table, ends) is not before.get(ends)]
-        return np.array(found, np.int64)
+        self._forget_unused(egress)
+        table, different = selector.table, set()
+        for ends, before in list(self._sets.items()):
+            if everything or self._may_differ(table, ends, deltas):
+                del self._sets[ends]
+                if self.get(table, ends) is not before:
+                    different.add(ends)
+        if not different:
+            return np.empty(0, np.int64)
+        return np.array([n for n, ends in egress.items() if ends in different], np.int64)
+
+    def _forget_unused(self, egress: Mapping[int, EgressAdvertisers]) -> None:
+        used = set(egress.values())
+        self._sets = {known: hops for known, hops in self._sets.items() if known in used}
+
+    def _may_differ(
+        self, table: PrefixTable, ends: EgressAdvertisers, deltas: Mapping[int, AreaDelta]
+    ) -> bool:
+        """Whether the set toward these nodes may be another one than before.
+
+        The set toward one node is made of the same row as the set of the node itself, so both stay
+        the same object or neither does. Paths to several nodes share links, whose capacity may
+        count for all of them together though it does not for any one.
+        """
+        if len(ends) > 1:
+            return any(table.advertisers[advertiser][0] in deltas for advertiser, _ in ends)
+        area, node = table.advertisers[ends[0][0]]
+        if area not in deltas:
+            return False
+        index = self.areas[area].index(node)
+        return index is None or bool(deltas[area].nodes[index])
 
 
 def make_routes(

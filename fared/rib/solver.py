@@ -197,7 +197,7 @@ class RouteSolver:
         spf_ran = any(change.spf_ran for change in changes.values())
         self._all_changed |= self._selector.compact()
         served, touched = self._selector.select(changes, everything=self._all_changed)
-        rejoined = self._joined.renew(self._selector, everything=bool(changes) or self._all_changed)
+        rejoined = self._joined.renew(self._selector, changes, everything=self._all_changed)
         different = union(union(served, touched), rejoined)
         changed = self._replace_all() if self._all_changed else self._publish(different)
         self._all_changed = False

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fared.core.ids import ipv4_prefix, parse_prefix
-from fared.rib import selector
+from fared.rib import routes, selector
+from fared.rib.join import join_areas
 from fared.rib.selection import choose
 from fared.rib.settings import SolverSettings
 from fared.rib.solver import RouteSolver, WeightMode
@@ -144,6 +145,33 @@ def test_only_prefixes_that_changed_are_selected_again(monkeypatch):
     fresh.solve()
     assert dict(solver.routes) == dict(fresh.routes)
     assert solver.solve().changed == {}
+
+
+def test_after_a_change_only_the_sets_behind_it_are_joined_again(monkeypatch):
+    joined: list[int] = []
+
+    def counted(areas, egress, settings):
+        joined.append(sum(map(len, egress.values())))
+        return join_areas(areas, egress, settings)
+
+    monkeypatch.setattr(routes, "join_areas", counted)
+    fabric = three_stage(3, 4)
+    for leaf, prefix, capacity in (("L2", 0, 4e9), ("L3", 1, 4e9), ("L2", 2, 1e9), ("L3", 2, 1e9)):
+        fabric.prefixes[leaf].append(PrefixReachability(_SHARED[prefix], 10, capacity=capacity))
+    solver = fabric.solver("L1")
+    solver.solve()
+    assert sorted(joined) == [1, 1, 2]
+    joined.clear()
+    fabric.cut("L2", "S1")
+    for name in ("L2", "S1"):
+        solver.put_block(AREA, fabric.id(name), fabric.block(name))
+    update = solver.solve()
+    assert sorted(joined) == [1, 2]
+    assert {_SHARED[0], _SHARED[2]} <= update.changed.keys()
+    assert _SHARED[1] not in update.changed
+    fresh = fabric.solver("L1")
+    fresh.solve()
+    assert dict(solver.routes) == dict(fresh.routes)
 
 
 def test_a_lone_capacity_told_along_with_a_prefix_and_taken_back_leaves_nothing():
