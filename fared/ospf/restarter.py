@@ -33,13 +33,14 @@ from fared.ospf.packet.opaque import OpaqueType
 
 _SEQUENCE_EPOCH = 1_700_000_000
 """Grace LSAs of later restarts have higher sequence numbers: seconds since this time are added."""
-_COPIES, _COPY_GAP = 3, 0.6
+_COPIES, _PLANNED_COPIES, _COPY_GAP = 3, 4, 0.6
 """How often a grace LSA is sent before the first hello, and the seconds between.
 
 Nobody acknowledges it to a router that is not known yet, and a lost one ends the adjacency. A
 helper holds the adjacency from the first copy on, whatever its dead interval. BIRD 2.0 computes its
 routes up to a second (its ``tick``) after it; if a hello has made the neighbor 1-Way by then, it
-finds no next hop."""
+finds no next hop. After a planned restart the first copy may come within MinLSArrival of the
+announcement by the process before; then the second one is installed, and its second counts."""
 _FLUSH_WITHIN = 3.0
 """Seconds from the end of a restart until the grace LSAs are flushed at the latest."""
 _STALE_AFTER = 5.0
@@ -127,7 +128,7 @@ class Restarter:
         period = max(1, round(current.until - self._process.now))
         key, raw = self._grace_lsa(interface, period, current.reason)
         entry, _ = self._flooding.install_and_flood(interface.lsdb, key, raw)
-        self._send(interface, entry, _COPIES)
+        self._send(interface, entry, _PLANNED_COPIES if current.planned else _COPIES)
         self._watch(interface)
 
     def _send(self, interface: Interface, entry: LsaEntry, copies: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from fared.core.igp import (
     LinkChanged,
     SendPacket,
 )
+from fared.ospf.flooding.database import MIN_LS_ARRIVAL
 from fared.ospf.packet.body import decode_body
 from fared.ospf.packet.codec import decode_packet
 from fared.ospf.packet.grace import GraceLsa
@@ -124,6 +126,26 @@ def test_grace_lsas_leave_before_the_first_hello_and_are_flushed_at_the_end():
     for number in (1, 2, 3, 4):
         databases = net.nodes[number].engine.snapshot(net.now).databases
         assert not [d for d in databases if d.scope == "link"]
+
+
+@pytest.mark.parametrize("away", [0.45, 0.8, 0.95, 1.5])
+def test_a_helper_may_compute_its_routes_a_second_after_a_grace_lsa_while_the_neighbor_is_full(
+    away,
+):
+    """BIRD does; it drops an LSA that comes within MinLSArrival of the one before."""
+    net = star()
+    leave(net, 1, planned=True)
+    (announced, *_) = [at for at, _, _ in graces(net.nodes[1])]
+    net.run(away)
+    node = come_back(net, 1, planned=True)
+    net.run(3.0)
+    installed = next(at for at, _, _ in graces(node) if at >= announced + MIN_LS_ARRIVAL)
+    first_hello = next(
+        at
+        for at, output in node.outputs
+        if isinstance(output, SendPacket) and isinstance(decode_packet(output.payload).body, Hello)
+    )
+    assert first_hello >= installed + 1.0
 
 
 def test_helpers_help_until_they_have_acknowledged_what_follows_the_exchange():

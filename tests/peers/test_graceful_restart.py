@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.netns, pytest.mark.peers, pytest.mark.slow, pytest.mar
 
 FRR = ("router ospf", "graceful-restart grace-period 60", "graceful-restart helper enable")
 BIRD = {
-    "log stderr all;": "graceful restart wait 30;",
+    "log stderr all;": "graceful restart wait 30; debug protocols { states, events };",
     "protocol kernel {": "  persist; graceful restart;",
     "protocol ospf v2 fabric {": "  graceful restart yes; graceful restart time 60;",
 }
@@ -82,8 +82,17 @@ def unnoticed(fabric: Fabric, *names: str, tmp_path: Path) -> Iterator[None]:
         for monitor in monitors:
             monitor.terminate()
             monitor.wait()
-    assert [one.lost for one in streams] == [0, 0]
-    assert {name: log.read_text() for name, log in logs.items()} == dict.fromkeys(names, "")
+    changed = {name: log.read_text() for name, log in logs.items()}
+    assert [one.lost for one in streams] == [0, 0], account(fabric, changed)
+    assert changed == dict.fromkeys(names, ""), account(fabric, changed)
+
+
+def account(fabric: Fabric, changed: dict[str, str]) -> str:
+    """What happened, as the peers tell it."""
+    bird = (fabric.node("S2").directory / "bird.log").read_text("utf-8", "replace")
+    restarts = {name: told(fabric.node(name)) for name in ("L1", "L2")}
+    parts = [f"{name} changed:\n{text}" for name, text in changed.items()]
+    return "\n".join([*parts, json.dumps(restarts), *bird.splitlines()[-150:]])
 
 
 def full(fabric: Fabric, name: str) -> bool:
