@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import field
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.secrets import KeyFilePath, SecretText
 from fared.config.section import Section
 from fared.core.bfd import MICROSECONDS, BfdSettings, SessionSettings, Sha1Key
@@ -44,11 +44,11 @@ class BfdAuthentication(Section, frozen=True):
 class BfdProfile(Section, frozen=True):
     """Settings that interfaces refer to by name."""
 
-    min_tx: values.Period = 0.3
-    min_rx: values.Period = 0.3
+    min_tx: quantities.Period = 0.3
+    min_rx: quantities.Period = 0.3
     multiplier: Annotated[int, values.whole(1, 255)] = 3
     strict: bool = False
-    hold_time: values.Duration = 0.0
+    hold_time: quantities.Duration = 0.0
     authentication: BfdAuthentication | None = None
 
 
@@ -63,11 +63,11 @@ class BfdOptions(Section, frozen=True):
 
     enabled: bool = False
     profile: values.NotEmpty | None = None
-    min_tx: values.Period | None = None
-    min_rx: values.Period | None = None
+    min_tx: quantities.Period | None = None
+    min_rx: quantities.Period | None = None
     multiplier: Annotated[int, values.whole(1, 255)] | None = None
     strict: bool | None = None
-    hold_time: values.Duration | None = None
+    hold_time: quantities.Duration | None = None
     authentication: BfdAuthentication | None = None
 
     def settings(self, router: BfdRouter) -> BfdSettings | None:

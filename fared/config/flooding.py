@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.section import Section
 from fared.config.shapes import Note
 from fared.core.reduction import Reduction, ReductionSettings
@@ -26,7 +26,7 @@ class FloodingOptions(Section, frozen=True):
     """
 
     reduction: Literal["none", "leaf", "dynamic"] = "none"
-    delay: Annotated[values.Duration, Note(after=_within)] = 0.2
+    delay: Annotated[quantities.Duration, Note(after=_within)] = 0.2
 
     def settings(self) -> ReductionSettings:
         """Return the settings of the engines."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from msgspec import field
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.authentication import IsisAuthentication
 from fared.config.bfd import BfdOptions
 from fared.config.flooding import FloodingOptions
@@ -110,11 +110,11 @@ class IsisInterface(Section, frozen=True):
     level: Annotated[LevelName | None, Reload.BOUNCE] = None
     metric: Annotated[int, values.whole(1, _MAX_METRIC)] = 10
     priority: Annotated[int, values.whole(0, 127)] = 64
-    hello_interval: values.Seconds = 1.0
+    hello_interval: quantities.Seconds = 1.0
     hello_multiplier: Annotated[int, values.whole(2, 100)] = 4
     hello_padding: bool = True
-    csnp_interval: values.WholeSeconds = 10
-    lsp_retransmit_interval: values.Seconds = 5.0
+    csnp_interval: quantities.WholeSeconds = 10
+    lsp_retransmit_interval: quantities.Seconds = 5.0
     passive: Annotated[bool, Reload.BOUNCE] = False
     prefix_suppression: bool | None = None
     authentication: IsisAuthentication | None = None
@@ -178,11 +178,11 @@ class Isis(Section, frozen=True):
     advertise_passive_only: bool = False
     attached: bool = True
     overload: bool = False
-    overload_on_startup: values.Duration = 0.0
-    overload_on_shutdown: values.Duration = 0.0
+    overload_on_startup: quantities.Duration = 0.0
+    overload_on_shutdown: quantities.Duration = 0.0
     lsp_mtu: Annotated[int, values.whole(_MIN_LSP, _MAX_LSP)] = DEFAULT_LSP_MTU
-    lsp_lifetime: values.WholeSeconds = 1200
-    lsp_refresh: values.WholeSeconds = 900
+    lsp_lifetime: quantities.WholeSeconds = 1200
+    lsp_refresh: quantities.WholeSeconds = 900
     preference: Annotated[int, values.whole(1, 255)] = 115
     max_paths: Annotated[int, values.whole(1, 1024)] = 64
     max_lsps: Annotated[int, values.whole(100, 10_000_000)] = 20_000

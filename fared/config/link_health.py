@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.globs import MostExact
 from fared.config.section import Section
 from fared.core.damping import DampingSettings
@@ -17,17 +17,17 @@ from fared.core.link_errors import ErrorSettings, ErrorStep
 class HealthStep(Section, frozen=True):
     """From this ratio of errors to packets on, the share of the capacity that is left."""
 
-    ratio: values.Ratio
-    share: values.Ratio
+    ratio: quantities.Ratio
+    share: quantities.Ratio
 
 
 class DampingOptions(Section, frozen=True):
     """Damping of flaps (RFC 2439); each flap adds 1000 to the penalty."""
 
-    half_life: values.Period = 15.0
+    half_life: quantities.Period = 15.0
     suppress: Annotated[int, values.whole(1, 1_000_000)] = 2000
     reuse: Annotated[int, values.whole(1, 1_000_000)] = 750
-    maximum: values.Period = 60.0
+    maximum: quantities.Period = 60.0
 
     def check(self) -> None:
         """Refuse limits between which nothing can be."""
@@ -46,7 +46,7 @@ class HealthOptions(Section, frozen=True):
     """How the links of a name or glob are watched. ``mode: monitor`` only tells."""
 
     mode: Literal["monitor", "act"] = "monitor"
-    window: values.Period = 10.0
+    window: quantities.Period = 10.0
     errors: Annotated[int, values.whole(1, 1_000_000_000)] = 10
     drops: bool = False
     fec: bool = True
@@ -54,7 +54,7 @@ class HealthOptions(Section, frozen=True):
         HealthStep(ratio=1e-5, share=0.25),
         HealthStep(ratio=1e-3, share=0.0),
     )
-    hold_down: values.Period = 60.0
+    hold_down: quantities.Period = 60.0
     damping: DampingOptions = DampingOptions()
 
     def check(self) -> None:

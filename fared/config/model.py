@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from msgspec import field
 from msgspec.structs import replace
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.authentication import OspfAuthentication
 from fared.config.bfd import BfdOptions, BfdRouter
 from fared.config.bier import BierRouter
@@ -43,7 +43,7 @@ _LAST_METRIC = 0xFFFFFE
 class LinkFacts(Section, frozen=True):
     """Configured facts of a link. ``bandwidth`` None: from the kernel (auto)."""
 
-    bandwidth: values.Bandwidth = None
+    bandwidth: quantities.Bandwidth = None
 
 
 class OspfInterface(Section, frozen=True):
@@ -57,9 +57,9 @@ class OspfInterface(Section, frozen=True):
     )
     priority: Annotated[int, values.whole(0, 255)] = 1
     cost: Annotated[int, values.whole(1, 65535)] = 10
-    hello_interval: Annotated[values.WholeSeconds, Reload.BOUNCE] = 1
-    dead_interval: Annotated[values.WholeSeconds, Reload.BOUNCE] = 4
-    retransmit_interval: values.Seconds = 5.0
+    hello_interval: Annotated[quantities.WholeSeconds, Reload.BOUNCE] = 1
+    dead_interval: Annotated[quantities.WholeSeconds, Reload.BOUNCE] = 4
+    retransmit_interval: quantities.Seconds = 5.0
     mtu_ignore: bool = False
     ttl_security: values.TtlSecurity = False
     passive: Annotated[bool, Reload.BOUNCE] = False
@@ -72,7 +72,7 @@ class OspfInterface(Section, frozen=True):
         """Default dead interval: four hello intervals (RFC 2328 §C.3)."""
         if isinstance(data, dict) and "hello-interval" in data and "dead-interval" not in data:
             try:
-                hello = values.parse_whole_seconds(data["hello-interval"])
+                hello = quantities.parse_whole_seconds(data["hello-interval"])
             except (ValueError, TypeError):
                 return data  # the shape of hello-interval reports the error
             return {**data, "dead-interval": min(hello * _DEAD_INTERVAL_HELLOS, 65535)}
@@ -137,8 +137,8 @@ class Ospf(Section, frozen=True):
     max_prefixes: Annotated[int, values.whole(100, 10_000_000)] = 600_000
     max_prefixes_per_originator: Annotated[int, values.whole(100, 10_000_000)] = 120_000
     stub_router: bool = False
-    stub_router_on_startup: values.Duration = 0.0
-    stub_router_on_shutdown: values.Duration = 0.0
+    stub_router_on_startup: quantities.Duration = 0.0
+    stub_router_on_shutdown: quantities.Duration = 0.0
     prefix_suppression: bool = False
     path_capacity_sub_tlv: Annotated[int, values.whole(0, 65535), Reload.RESTART] = PATH_CAPACITY
     adjacency_stagger: Annotated[int, values.whole(1, 65535)] = 8
@@ -202,14 +202,14 @@ class Adaptive(Section, frozen=True):
     enabled: bool = True
     metric: Literal["capacity", "available", "equalise"] = "capacity"
     flows: Annotated[int, values.whole(1, 1_000_000)] | None = None
-    measure_period: values.Period = 1.0
-    time_constant: values.Duration = 20.0
-    announce_threshold: values.Ratio = 0.03
-    announce_budget: values.Rate = 500.0
-    dead_band: values.Ratio = 0.05
-    floor: values.Ratio = 0.02
+    measure_period: quantities.Period = 1.0
+    time_constant: quantities.Duration = 20.0
+    announce_threshold: quantities.Ratio = 0.03
+    announce_budget: quantities.Rate = 500.0
+    dead_band: quantities.Ratio = 0.05
+    floor: quantities.Ratio = 0.02
     granularity: Literal["flow", "flowlet", "packet"] = "flow"
-    flowlet_gap: values.Period = 0.02
+    flowlet_gap: quantities.Period = 0.02
     packet_prefixes: list[values.AnyPrefixText] = field(default_factory=list)
     packet_match: PacketMatch = PacketMatch()
 

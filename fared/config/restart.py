@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fared.config import values
+from fared.config import quantities
 from fared.config.section import Section
 
 
@@ -14,7 +14,7 @@ class IsisGracefulRestart(Section, frozen=True):
     """
 
     enabled: bool = False
-    grace_period: values.WholeSeconds = 60
+    grace_period: quantities.WholeSeconds = 60
     helper: bool = False
     strict_lsp_checking: bool = True
     suppress_adjacency: bool = False
@@ -28,8 +28,8 @@ class OspfGracefulRestart(Section, frozen=True):
     """
 
     enabled: bool = False
-    grace_period: values.WholeSeconds = 120
+    grace_period: quantities.WholeSeconds = 120
     helper: bool = False
     strict_lsa_checking: bool = True
     planned_only: bool = False
-    supported_grace_time: values.WholeSeconds = 1800
+    supported_grace_time: quantities.WholeSeconds = 1800

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fared.config import values
+from fared.config import quantities, values
 from fared.config.section import Section
 
 
 class SpfDelays(Section, frozen=True):
     """Delays of the SPF computation, seconds (RFC 8405 §3)."""
 
-    initial_delay: values.Duration = 0.0
-    short_delay: values.Duration = 0.05
-    long_delay: values.Duration = 0.2
-    holddown: values.Duration = 2.0
-    time_to_learn: values.Duration = 0.5
+    initial_delay: quantities.Duration = 0.0
+    short_delay: quantities.Duration = 0.05
+    long_delay: quantities.Duration = 0.2
+    holddown: quantities.Duration = 2.0
+    time_to_learn: quantities.Duration = 0.5
 
     def check(self) -> None:
         """Refuse delays out of order."""

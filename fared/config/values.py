@@ -1,8 +1,8 @@
 """Scalar values of the configuration file: their text form, and their value in the daemon.
 
-Each type reads the text form (``400G``, ``50ms``, ``3%``, ``0.0.0.0``) and writes it back, so that
-a configuration printed by the daemon is a valid configuration. The description of the valid form is
-part of the error, which the loader shows with the line.
+Each type reads the text form (``0.0.0.0``, ``main``) and writes it back, so that a configuration
+printed by the daemon is a valid configuration. The description of the valid form is part of the
+error, which the loader shows with the line. ``quantities`` has those with a unit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from fared.config.globs import is_glob
 from fared.config.reading import Refused
 from fared.config.shapes import Scalar, unchanged
 from fared.core.ids import FAMILY_IPV4, Prefix, dotted, parse_area, parse_dotted, parse_prefix
-from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
 
-_PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 _HTTP = re.compile(r"^(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})$")
 MAIN_TABLE = 254
 _TABLES = {"main": MAIN_TABLE, "default": 253}
@@ -82,78 +80,6 @@ def _parse_router_id(value: str | float) -> int:
     if number == 0:
         raise ValueError
     return number
-
-
-def _parse_bandwidth(value: str | float) -> float | None:
-    return None if value == "auto" else parse_bandwidth(value)
-
-
-def _show_bandwidth(value: float | None) -> str | int:
-    if value is None:
-        return "auto"
-    text = format_bandwidth(value)
-    return text if parse_bandwidth(text) == value else round(value * 8)
-
-
-def _show_duration(value: float) -> str:
-    milliseconds = round(value * 1e3, 6)
-    return f"{value:g}s" if milliseconds % 1000 == 0 and value else f"{milliseconds:g}ms"
-
-
-def parse_whole_seconds(value: str | float) -> int:
-    """Parse an interval of a hello protocol. Raises ValueError unless 1..65535 whole seconds."""
-    seconds = parse_duration(value)
-    if not seconds.is_integer() or not 1 <= seconds <= 65535:
-        raise ValueError
-    return int(seconds)
-
-
-def _parse_seconds(value: str | float) -> float:
-    seconds = parse_duration(value)
-    if not 0.001 <= seconds <= 3600:
-        raise ValueError
-    return seconds
-
-
-def _show_seconds(value: float) -> float:
-    return int(value) if value.is_integer() else value
-
-
-def _parse_period(value: str | float) -> float:
-    seconds = parse_duration(value)
-    if not 0.01 <= seconds <= 3600:
-        raise ValueError
-    return seconds
-
-
-def _parse_ratio(value: str | float) -> float:
-    if isinstance(value, str):
-        match = _PERCENT.match(value)
-        if match is None:
-            raise ValueError
-        value = round(float(match[1]) / 100, 9)
-    if not 0 <= value <= 1:
-        raise ValueError
-    return float(value)
-
-
-def _show_ratio(value: float) -> str:
-    return f"{round(value * 100, 7):g}%"
-
-
-def _parse_rate(value: str | float) -> float:
-    if isinstance(value, str):
-        number, slash, unit = value.partition("/")
-        if slash and unit.strip() != "s":
-            raise ValueError
-        value = float(number)
-    if not 1 <= value <= 1_000_000:
-        raise ValueError
-    return float(value)
-
-
-def _show_rate(value: float) -> str:
-    return f"{value:g}/s" if value < 1e5 else f"{value:.0f}/s"
 
 
 def _parse_table(value: str | float) -> int:
@@ -239,7 +165,7 @@ def _check_directory(value: object) -> object:
     return value
 
 
-def _written(
+def written(
     read: Callable[[Any], object],
     what: str,
     schema: dict[str, Any],
@@ -260,7 +186,7 @@ Hostname = Annotated[
 ]
 RouterIdText = Annotated[
     int,
-    _written(
+    written(
         _parse_router_id,
         "a router id such as 10.255.0.1",
         {"type": "string", "format": "ipv4"},
@@ -269,7 +195,7 @@ RouterIdText = Annotated[
 ]
 AreaText = Annotated[
     int,
-    _written(
+    written(
         parse_area,
         "an area id: dotted such as 0.0.0.0, or an integer",
         {"type": "string"},
@@ -278,7 +204,7 @@ AreaText = Annotated[
 ]
 AnyPrefixText = Annotated[
     Prefix,
-    _written(
+    written(
         _parse_any_prefix_text,
         "a prefix such as 10.1.0.0/16 or 2001:db8::/32, no default route",
         {"type": "string", "examples": ["10.1.0.0/16", "2001:db8::/32"]},
@@ -287,80 +213,16 @@ AnyPrefixText = Annotated[
 ]
 PrefixText = Annotated[
     Prefix,
-    _written(
+    written(
         _parse_prefix_text,
         "an IPv4 prefix such as 10.1.0.0/16",
         {"type": "string", "examples": ["10.1.0.0/16"]},
         show=str,
     ),
 ]
-Bandwidth = Annotated[
-    float | None,
-    _written(
-        _parse_bandwidth,
-        "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)",
-        {"type": ["string", "number"], "examples": ["auto", "400G", 25000000]},
-        show=_show_bandwidth,
-    ),
-]
-"""Bytes/s; None is ``auto``."""
-Duration = Annotated[
-    float,
-    _written(
-        parse_duration,
-        "a duration such as 50ms, 2s or 5m",
-        {"type": ["string", "number"], "examples": ["50ms", "2s"]},
-        show=_show_duration,
-    ),
-]
-"""Seconds."""
-Period = Annotated[
-    float,
-    _written(
-        _parse_period,
-        "10ms to 1h",
-        {"type": ["string", "number"], "examples": ["100ms", "1s"]},
-        show=_show_duration,
-    ),
-]
-"""Seconds, the period of a repeated action."""
-Seconds = Annotated[
-    float,
-    _written(
-        _parse_seconds, "seconds, 1ms to 1h", {"type": ["string", "number"]}, show=_show_seconds
-    ),
-]
-WholeSeconds = Annotated[
-    int,
-    _written(
-        parse_whole_seconds,
-        "whole seconds, 1..65535",
-        {"type": ["string", "integer"], "minimum": 1, "maximum": 65535},
-    ),
-]
-Ratio = Annotated[
-    float,
-    _written(
-        _parse_ratio,
-        "a percentage such as 3%, or a ratio 0..1",
-        {"type": ["string", "number"], "examples": ["3%", 0.03]},
-        show=_show_ratio,
-    ),
-]
-"""0..1."""
-Rate = Annotated[
-    float,
-    _written(
-        _parse_rate,
-        "a number a second such as 500/s, 1 to 1000000",
-        {"type": ["string", "number"], "examples": ["500/s", 500]},
-        show=_show_rate,
-    ),
-]
-"""Events a second."""
 RouteTable = Annotated[
     int,
-    _written(
+    written(
         _parse_table,
         "main, or a table number 1..4294967295 (not 255)",
         {"type": ["string", "integer"], "examples": ["main", 100]},

@@ -1,0 +1,149 @@
+"""Quantities of the configuration file, with their units: ``400G``, ``50ms``, ``3%``, ``500/s``."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fared.config.values import written
+from fared.core.units import format_bandwidth, parse_bandwidth, parse_duration
+
+_PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
+
+
+def _parse_bandwidth(value: str | float) -> float | None:
+    return None if value == "auto" else parse_bandwidth(value)
+
+
+def _show_bandwidth(value: float | None) -> str | int:
+    if value is None:
+        return "auto"
+    text = format_bandwidth(value)
+    return text if parse_bandwidth(text) == value else round(value * 8)
+
+
+def _show_duration(value: float) -> str:
+    milliseconds = round(value * 1e3, 6)
+    return f"{value:g}s" if milliseconds % 1000 == 0 and value else f"{milliseconds:g}ms"
+
+
+def parse_whole_seconds(value: str | float) -> int:
+    """Parse an interval of a hello protocol. Raises ValueError unless 1..65535 whole seconds."""
+    seconds = parse_duration(value)
+    if not seconds.is_integer() or not 1 <= seconds <= 65535:
+        raise ValueError
+    return int(seconds)
+
+
+def _parse_seconds(value: str | float) -> float:
+    seconds = parse_duration(value)
+    if not 0.001 <= seconds <= 3600:
+        raise ValueError
+    return seconds
+
+
+def _show_seconds(value: float) -> float:
+    return int(value) if value.is_integer() else value
+
+
+def _parse_period(value: str | float) -> float:
+    seconds = parse_duration(value)
+    if not 0.01 <= seconds <= 3600:
+        raise ValueError
+    return seconds
+
+
+def _parse_ratio(value: str | float) -> float:
+    if isinstance(value, str):
+        match = _PERCENT.match(value)
+        if match is None:
+            raise ValueError
+        value = round(float(match[1]) / 100, 9)
+    if not 0 <= value <= 1:
+        raise ValueError
+    return float(value)
+
+
+def _show_ratio(value: float) -> str:
+    return f"{round(value * 100, 7):g}%"
+
+
+def _parse_rate(value: str | float) -> float:
+    if isinstance(value, str):
+        number, slash, unit = value.partition("/")
+        if slash and unit.strip() != "s":
+            raise ValueError
+        value = float(number)
+    if not 1 <= value <= 1_000_000:
+        raise ValueError
+    return float(value)
+
+
+def _show_rate(value: float) -> str:
+    return f"{value:g}/s" if value < 1e5 else f"{value:.0f}/s"
+
+
+Bandwidth = Annotated[
+    float | None,
+    written(
+        _parse_bandwidth,
+        "auto, or bits/s such as 400G or 25M (1 kbit/s to 10 Pbit/s)",
+        {"type": ["string", "number"], "examples": ["auto", "400G", 25000000]},
+        show=_show_bandwidth,
+    ),
+]
+"""Bytes/s; None is ``auto``."""
+Duration = Annotated[
+    float,
+    written(
+        parse_duration,
+        "a duration such as 50ms, 2s or 5m",
+        {"type": ["string", "number"], "examples": ["50ms", "2s"]},
+        show=_show_duration,
+    ),
+]
+"""Seconds."""
+Period = Annotated[
+    float,
+    written(
+        _parse_period,
+        "10ms to 1h",
+        {"type": ["string", "number"], "examples": ["100ms", "1s"]},
+        show=_show_duration,
+    ),
+]
+"""Seconds, the period of a repeated action."""
+Seconds = Annotated[
+    float,
+    written(
+        _parse_seconds, "seconds, 1ms to 1h", {"type": ["string", "number"]}, show=_show_seconds
+    ),
+]
+WholeSeconds = Annotated[
+    int,
+    written(
+        parse_whole_seconds,
+        "whole seconds, 1..65535",
+        {"type": ["string", "integer"], "minimum": 1, "maximum": 65535},
+    ),
+]
+Ratio = Annotated[
+    float,
+    written(
+        _parse_ratio,
+        "a percentage such as 3%, or a ratio 0..1",
+        {"type": ["string", "number"], "examples": ["3%", 0.03]},
+        show=_show_ratio,
+    ),
+]
+"""0..1."""
+Rate = Annotated[
+    float,
+    written(
+        _parse_rate,
+        "a number a second such as 500/s, 1 to 1000000",
+        {"type": ["string", "number"], "examples": ["500/s", 500]},
+        show=_show_rate,
+    ),
+]
+"""Events a second."""
