@@ -13,7 +13,8 @@ from fared.lab import traffic as traffic_
 from fared.lab.fabric import Fabric
 from fared.lab.tables import packet_order_table, segment_order_table, shares_table
 from fared.lab.udp import LEAST_PAYLOAD, MOST_PAYLOAD, PAYLOAD
-from fared.lab.workload_command import collective_commands, congestion_option
+from fared.lab.workload_command import collective_commands
+from fared.lab.workload_options import congestion_option
 
 
 class _TrafficGroup(click.Group):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,22 +16,27 @@ from rich.console import Console
 from fared.lab import holder
 from fared.lab.collectives import COLLECTIVES
 from fared.lab.fabric import Fabric
-from fared.lab.flows import CONGESTION_CONTROL
 from fared.lab.jobs import (
     ALL_GATHER_BIER,
     BROADCAST_BIER,
-    DEFAULT_INTERVAL,
-    DEFAULT_TIMEOUT,
     INA,
     Job,
 )
 from fared.lab.tables import segment_order_table
+from fared.lab.workload_options import (
+    DEFAULT_ITERATIONS,
+    congestion_option,
+    hosts_option,
+    interval_option,
+    json_option,
+    plain_options,
+    size_option,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from fared.lab.workload import WorkloadReport
 
-_DEFAULT_ITERATIONS = 10
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([KMG]?)(i?)B?$", re.IGNORECASE)
 _TOLD = {
     "all-reduce-ring": "All ranks get the sum of all, block by block in a ring.",
     "all-reduce-tree": "All ranks get the sum of all: up a tree, and down again.",
@@ -48,61 +52,6 @@ _COPIED = {
     BROADCAST_BIER: "Rank 0 sends its data to all: routers copy on the way.",
     ALL_GATHER_BIER: "All ranks get the block of each: routers copy on the way.",
 }
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3}
-
-
-def _size(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    """Parse bytes: a number with K, M or G, powers of 1000, or Ki, Mi, Gi, of 1024."""
-    del context, parameter
-    match = _SIZE.match(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 16M or 64KiB")
-    base = 1024.0 if match[3] else 1000.0
-    power = _POWERS[match[2].upper()]
-    return round(float(match[1]) * base**power)
-
-
-congestion_option = click.option(
-    "--congestion-control",
-    "congestion",
-    default=CONGESTION_CONTROL,
-    show_default=True,
-    metavar="NAME",
-    help="Congestion control of TCP, of those that the kernel has.",
-)
-
-
-_size_option = click.option(
-    "--size", callback=_size, default="16M", show_default=True, help="Size of the message, bytes."
-)
-_hosts_option = click.option(
-    "--hosts", metavar="HOST,...", help="Hosts in order of rank (default: all)."
-)
-_interval_option = click.option(
-    "--interval",
-    type=click.FloatRange(0.05),
-    default=DEFAULT_INTERVAL,
-    show_default=True,
-    help="Interval between samples of the links.",
-)
-_timeout_option = click.option(
-    "--timeout",
-    default=DEFAULT_TIMEOUT,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up after this time.",
-)
-_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-
-
-def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of collectives that routers help with: one job, no TCP flows to choose."""
-    number = click.option(
-        "--iterations", default=_DEFAULT_ITERATIONS, show_default=True, help="Number."
-    )
-    for option in (_json_option, _timeout_option, _interval_option, number):
-        command = option(command)
-    return _size_option(_hosts_option(command))
 
 
 def _show(report: WorkloadReport, *, as_json: bool) -> None:
@@ -150,8 +99,8 @@ def collective_commands() -> Iterator[click.Command]:
 
 
 @click.command()
-@_size_option
-@_hosts_option
+@size_option
+@hosts_option
 @click.option("--elephants", default=1, show_default=True, help="TCP flows per pair of hosts.")
 @click.option(
     "--iterations", type=int, help="Number of iterations.  [default: 10, or as --seconds allow]"
@@ -181,10 +130,10 @@ def collective_commands() -> Iterator[click.Command]:
     "later; repeatable.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the flows' source ports.")
-@_interval_option
+@interval_option
 @click.option("--ipv6", is_flag=True, help="Use IPv6, where IS-IS runs.")
 @congestion_option
-@_timeout_option
+@timeout_option
 @click.option(
     "--draw",
     "pictures",
@@ -193,7 +142,7 @@ def collective_commands() -> Iterator[click.Command]:
     metavar="FILE",
     help="Draw link utilisation and completion times: a .png or .svg; repeatable.",
 )
-@_json_option
+@json_option
 @click.pass_obj
 def _workload(
     name: str | None,
@@ -223,7 +172,7 @@ def _workload(
     bound, of the job alone.
     """
     if iterations is None and seconds is None:
-        iterations = _DEFAULT_ITERATIONS
+        iterations = DEFAULT_ITERATIONS
     job = Job(collective, (), size, elephants, iterations, seconds, period, duty, compute)
 
     def play(fabric: Fabric) -> int:
@@ -294,7 +243,7 @@ def _another(job: Job, text: str) -> Job:
 
 
 @click.command(INA, short_help="All ranks get the sum of all: routers sum on the way.")
-@_plain_options
+@plain_options
 @click.pass_obj
 def _aggregated(
     name: str | None,
@@ -324,7 +273,7 @@ def _aggregated(
 
 
 @click.command()
-@_plain_options
+@plain_options
 @click.pass_obj
 def _copied(
     name: str | None,
