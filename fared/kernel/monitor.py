@@ -13,27 +13,16 @@ used.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Mapping
 
 import msgspec
-from pyroute2.netlink import NETLINK_ADD_MEMBERSHIP, SOL_NETLINK
-from pyroute2.netlink.rtnl import (
-    RTM_GETADDR,
-    RTM_GETLINK,
-    RTNLGRP_IPV4_IFADDR,
-    RTNLGRP_IPV4_ROUTE,
-    RTNLGRP_IPV6_IFADDR,
-    RTNLGRP_IPV6_ROUTE,
-    RTNLGRP_LINK,
-    RTNLGRP_TC,
-)
+from pyroute2.netlink.rtnl import RTM_GETADDR, RTM_GETLINK
 
 from fared.core.links import Link
 from fared.kernel import netlink, rtnl
 from fared.kernel.capacity import LinkSpeeds
 from fared.kernel.linktable import LinkTable, Taken
-from fared.kernel.netlink import messages, notifications, open_socket
+from fared.kernel.netlink import messages, notifications
 from fared.kernel.readers import Readers
 from fared.kernel.requests import RequestSocket
 from fared.kernel.routes import LocalRoutes, LocalRoutesChanged
@@ -43,11 +32,8 @@ from fared.kernel.rtnetlink import (
     RTM_NEWNEXTHOP,
     RTM_NEWROUTE,
 )
-from fared.kernel.socketfilter import ALL, EQUAL, LOAD_WORD, RETURN, attach_filter
+from fared.kernel.subscription import FIB_GROUPS, LINK_GROUPS, subscribe
 
-_RTNLGRP_NEXTHOP = 32
-_LINK_GROUPS = (RTNLGRP_LINK, RTNLGRP_TC, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR)
-_FIB_GROUPS = (RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE, _RTNLGRP_NEXTHOP)
 # Offset of the protocol number: the only byte read of thousands of messages, not decoded.
 _NEXTHOP = 2
 _PROTOCOL_OFFSET = {
@@ -56,7 +42,6 @@ _PROTOCOL_OFFSET = {
     RTM_NEWNEXTHOP: _NEXTHOP,
     RTM_DELNEXTHOP: _NEXTHOP,
 }
-_BUFFER = 16 << 20
 _SPEED_DELAY = 0.2
 """Delay from a link event to a poll of speeds: the kernel does not notify the speed of a bond."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
@@ -138,11 +123,11 @@ class KernelMonitor:
         self._speeds = LinkSpeeds()
         self._local_routes = LocalRoutes(lambda: self._table.links, callback)
         # Subscribe before reading the tables: a change in between is seen twice, but never missed.
-        self._link_socket = _subscribe(_LINK_GROUPS)
-        self._fib_socket = _subscribe(_FIB_GROUPS, fib_port)
+        self._link_socket = subscribe(LINK_GROUPS)
+        self._fib_socket = subscribe(FIB_GROUPS, fib_port)
         group = self._speeds.monitor_group
         groups = () if group is None else (group,)
-        self._speed_socket = _subscribe(groups, protocol=netlink.NETLINK_GENERIC)
+        self._speed_socket = subscribe(groups, protocol=netlink.NETLINK_GENERIC)
         self._speed_timer: asyncio.TimerHandle | None = None
         self._resync_timer: asyncio.TimerHandle | None = None
         self._failures = 0
@@ -341,32 +326,3 @@ class KernelMonitor:
             self._local_routes.touch()
         if changes:
             self._callback(ForeignFibChange(changes))
-
-
-def _subscribe(
-    groups: tuple[int, ...],
-    ignored_port: int | None = None,
-    protocol: int = netlink.NETLINK_ROUTE,
-) -> socket.socket:
-    sock = open_socket(protocol, receive_buffer=_BUFFER)
-    sock.setblocking(False)
-    # The filter first: messages queued before it would get through.
-    if ignored_port is not None:
-        _drop_echoes(sock, ignored_port)
-    for group in groups:
-        sock.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
-    return sock
-
-
-def _drop_echoes(sock: socket.socket, port: int) -> None:
-    """Drop messages whose nlmsg_pid is ``port``."""
-    # A BPF word load reads network order, but the header is in host order: swap the constant.
-    attach_filter(
-        sock,
-        (
-            (LOAD_WORD, 0, 0, 12),  # nlmsg_pid
-            (EQUAL, 0, 1, socket.htonl(port)),
-            (RETURN, 0, 0, 0),
-            (RETURN, 0, 0, ALL),
-        ),
-    )

@@ -14,7 +14,7 @@ from fared.core.ids import parse_dotted, parse_prefix
 from fared.fib.model import FibState, Member, PutGroup, PutNextHop, PutRoute
 from fared.fib.settings import FibSettings
 from fared.kernel import monitor as monitor_module
-from fared.kernel import netconf
+from fared.kernel import netconf, subscription
 from fared.kernel.counters import LoadSource
 from fared.kernel.fib import KernelFib
 from fared.kernel.monitor import (
@@ -75,7 +75,7 @@ def here(world: World) -> Iterator[World]:
 
 @pytest.fixture
 def saboteur(monkeypatch: pytest.MonkeyPatch) -> Saboteur:
-    return Saboteur(monkeypatch, monitor_module, netconf)
+    return Saboteur(monkeypatch, subscription, netconf)
 
 
 def each_call(saboteur: Saboteur, fault: Fault) -> Iterator[int]:
