@@ -23,6 +23,7 @@ TOOLS = (
     "fared.cli.plan_arguments",
     "fared.cli.plan_jobs",
     "fared.cli.plan_jobs_tables",
+    "fared.cli.plan_report",
     "fared.cli.plan_tables",
     "fared.cli.plan_traffic",
     "fared.cli.what_if",

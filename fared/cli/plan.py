@@ -5,11 +5,8 @@ No daemon, root or network is needed.
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -28,14 +25,13 @@ from fared.cli.plan_arguments import (
     read_percent,
     which_doubles,
 )
-from fared.cli.plan_tables import render_plan
+from fared.cli.plan_report import WRITABLE, print_and_end, read_report, write_page
 from fared.cli.plan_traffic import AskedTraffic
-from fared.cli.session import NEGATIVE, Failure
+from fared.cli.session import Failure
 from fared.cli.words import Lazy, Words, imported
 from fared.core.units import parse_bandwidth
 from fared.offline.changes import Changes
 from fared.offline.plan.cluster import ClusterError, compute_on_cluster
-from fared.offline.plan.compare import compare
 from fared.offline.plan.document import Planned, Shown, plan_document
 from fared.offline.plan.fabric import PlanError
 from fared.offline.plan.failures import (
@@ -57,9 +53,6 @@ from fared.offline.plan.sets import DEGRADE, GROUPS, LINKS, NODES
 from fared.offline.plan.traffic import COLLECTIVES
 from fared.offline.world import SavedDatabase
 
-Json = dict[str, Any]
-_REPORTS = "'fared-cli plan failures ... --json > FILE' writes a report to compare with"
-_WRITABLE = "name another file, in a directory that you may write"
 _EPILOG = """
 Without --links, --nodes, --group, --doubles or --degrade, each link and each router fails once.
 
@@ -219,7 +212,7 @@ def failures(
     compute = _compute(workers, scheduler)
     traffic = AskedTraffic(demand_file, collective, name_list(hosts), rate)
     shown = Shown(ranked=top, pairs=how_many_pairs(pairs))
-    before = None if old is None else _read_report(old)
+    before = None if old is None else read_report(old)
     names, ends = name_list(drained), name_list(between)
     with PlanProgress() as bar:
         try:
@@ -231,8 +224,8 @@ def failures(
     document = plan_document(planned, given.described(), names, shown)
     document["required"] = [bound.check(document) for bound in bounds]
     if html is not None:
-        _write(html, plan_page(document, planned))
-    _print_and_end(document, before, as_json=as_json)
+        write_page(html, plan_page(document, planned))
+    print_and_end(document, before, as_json=as_json)
 
 
 def _sets(
@@ -287,7 +280,7 @@ def _computed(
         rest = "" if resume is None else f"; the same command with --resume {resume} continues"
         raise Failure(f"interrupted{rest}") from error
     except OSError as error:
-        raise Failure(f"{resume}: {error.strerror or error}", _WRITABLE) from error
+        raise Failure(f"{resume}: {error.strerror or error}", WRITABLE) from error
     finally:
         if kept is not None:
             kept.close()
@@ -311,42 +304,5 @@ def _network(
     return read_network(healthy, rest, bandwidth=bandwidth, ends=ends)
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text)
-    except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}", _WRITABLE) from error
-
-
 def _cores() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def _read_report(file: str) -> Json:
-    try:
-        found: Json = json.loads(Path(file).read_bytes())
-    except OSError as error:
-        raise Failure(f"{file}: {error.strerror or error}", _REPORTS) from error
-    except ValueError as error:
-        raise Failure(f"{file}: not JSON: {error}", _REPORTS) from error
-    return found
-
-
-def _print_and_end(document: Json, before: Json | None, *, as_json: bool) -> None:
-    """Print a report; the exit code tells whether all bounds are met."""
-    _print(document, before, as_json=as_json)
-    if not all(bound["met"] for bound in document["required"]):
-        sys.exit(NEGATIVE)
-
-
-def _print(document: Json, before: Json | None, *, as_json: bool) -> None:
-    if before is not None:
-        try:
-            difference = compare(before, document)
-        except ValueError as error:
-            raise Failure(f"--compare: {error}", _REPORTS) from error
-        document = {**difference, "required": document["required"]}
-    if as_json:
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    else:
-        click.echo(render_plan(document), nl=False)
