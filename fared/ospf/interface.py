@@ -93,6 +93,8 @@ class Interface(AdvertisedLink[InterfaceSettings]):
         self.state = InterfaceState.DOWN
         self.neighbors: dict[int, Neighbor] = {}
         self.lsdb = Lsdb(Scope.LINK, area=settings.area, ifindex=link.ifindex)
+        self._addresses: tuple[Link | None, tuple[InterfaceAddress, ...]] = None, ()
+        """``addresses`` of a link, which is another object whenever something of it changes."""
         self.borrowable: tuple[int, ...] = ()
         """Addresses of loopbacks, preferred first, for an unnumbered link to borrow."""
         self.hello_timer: Timer | None = None
@@ -127,7 +129,12 @@ class Interface(AdvertisedLink[InterfaceSettings]):
     @property
     def addresses(self) -> tuple[InterfaceAddress, ...]:
         """The IPv4 addresses to advertise: all except 127.0.0.0/8."""
-        return tuple(a for a in self.link.ipv4() if a.address >> 24 != _HOST_LOOPBACK)
+        link, addresses = self._addresses
+        if link is not self.link:
+            link = self.link
+            addresses = tuple([a for a in link.ipv4() if a.address >> 24 != _HOST_LOOPBACK])
+            self._addresses = link, addresses
+        return addresses
 
     @property
     def advertised_mtu(self) -> int:
@@ -137,9 +144,12 @@ class Interface(AdvertisedLink[InterfaceSettings]):
     @property
     def unnumbered(self) -> bool:
         """Whether it is a point-to-point link without an address of its own (§12.4.1.1)."""
-        if self.loopback or self.broadcast or not self.borrowable:
+        if not self.borrowable:
             return False
-        return all(address.address in self.borrowable for address in self.addresses)
+        for address in self.addresses:
+            if address.address not in self.borrowable:
+                return False
+        return not self.loopback and not self.broadcast
 
     @property
     def address(self) -> int:

@@ -66,15 +66,18 @@ class AdvertisedRoutes:
 
         Returns the prefixes to advertise with new values; None: to withdraw.
         """
+        looked_at: dict[Prefix, Route | None] = {}
         for prefix in prefixes:
-            self._assign(prefix, routes.get(prefix))
-        looked_at = dict.fromkeys(prefixes)
+            route = looked_at[prefix] = routes.get(prefix)
+            self._assign(prefix, route)
         for path in self._refresh():
-            looked_at.update(self._users[path])
+            for prefix in self._users[path]:
+                if prefix not in looked_at:
+                    looked_at[prefix] = routes[prefix]
         changed: dict[Prefix, AdvertisedRoute | None] = {}
-        for prefix in looked_at:
+        for prefix, route in looked_at.items():
             before = self._advertised.pop(prefix, None)
-            after = self._best_path(prefix, routes)
+            after = self._advertise(prefix, route)
             if after is not None:
                 self._advertised[prefix] = after
             if after != before:
@@ -97,11 +100,10 @@ class AdvertisedRoutes:
         if path is not None:
             self._add(prefix, path)
 
-    def _best_path(self, prefix: Prefix, routes: Mapping[Prefix, Route]) -> AdvertisedRoute | None:
+    def _advertise(self, prefix: Prefix, route: Route | None) -> AdvertisedRoute | None:
         path = self._path_of.get(prefix)
-        if path is None:
+        if path is None or route is None:
             return None
-        route = routes[prefix]
         areas = tuple(sorted({area for area, _, _ in path[0]}))
         return AdvertisedRoute(route.metric, route.path_type, areas, self._capacity[path])
 
