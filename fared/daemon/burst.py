@@ -22,6 +22,8 @@ import select
 import socket
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from fared.core.igp import PacketReceived
@@ -57,6 +59,7 @@ _OVERHEAD = 128
 _SENDERS = 4096
 """Senders whose last hello is remembered."""
 
+_PAYLOAD = attrgetter("payload")
 _Packet = tuple[str, PacketReceived]
 _Reader = tuple[socket.socket, Callable[..., object], tuple[Any, ...]]
 HandOn = Callable[[list[events.To], float], float | None]
@@ -71,9 +74,9 @@ def _do_nothing() -> None:
     """Read nothing."""
 
 
-def _size(packet: PacketReceived) -> int:
-    """Bytes that stand for the time of a packet."""
-    return len(packet.payload) + _OVERHEAD
+def _size(packets: Collection[PacketReceived]) -> int:
+    """Bytes that stand for the time of packets."""
+    return sum(map(len, map(_PAYLOAD, packets))) + _OVERHEAD * len(packets)
 
 
 def _averaged(known: float, last: float) -> float:
@@ -186,6 +189,16 @@ class Burst:
             self._packets.append((proto, packet))
             self._size += len(packet.payload) + _OVERHEAD
 
+    def take_all(self, proto: str, packets: list[PacketReceived], hellos: bool) -> None:  # noqa: FBT001 - a callback
+        """Add packets of a protocol that were read together; ``hellos``: some may be hellos."""
+        if hellos or self._relieving or self._catching_up or not self._packets:
+            for packet in packets:
+                self.take(proto, packet)
+            return
+        self.taken += len(packets)
+        self._packets.extend(zip(repeat(proto), packets))
+        self._size += _size(packets)
+
     def catch_up(self, read: Callable[[], object]) -> None:
         """Read all sockets after the loop was delayed, for their hellos; keep what finds room.
 
@@ -220,16 +233,16 @@ class Burst:
     def _slice(self) -> tuple[list[_Packet], int]:
         """Take hellos that overtake, and the packets for which there is time now; their size."""
         packets, self._urgent = self._urgent, []
-        hellos, taken = sum(_size(packet) for _, packet in packets), 0
+        hellos, taken = _size([packet for _, packet in packets]), 0
         seconds = min(max(_SLICE, self._computing), _LONG_SLICE)
         left = seconds / self._cost if self._cost else math.inf
+        add, first = packets.append, self._packets.popleft
         for number in range(min(_MOST, len(self._packets))):
-            if left <= 0 and number >= _LEAST:
+            if taken >= left and number >= _LEAST:
                 break
-            packets.append(self._packets.popleft())
-            size = _size(packets[-1][1])
-            left -= size
-            taken += size
+            one = first()
+            add(one)
+            taken += len(one[1].payload) + _OVERHEAD
         self._size -= taken
         return packets, hellos + taken
 

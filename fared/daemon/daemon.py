@@ -176,10 +176,10 @@ class Daemon:
         if self._record is not None:
             router = self.services.recorded(router, self._record, seed, now)
         self.io: Mapping[str, Sockets] = {
-            name: SOCKETS[name](partial(burst.take, name), loop, inputs.socket_trouble, burst)
+            name: SOCKETS[name](partial(burst.take_all, name), loop, inputs.socket_trouble, burst)
             for name in settings.protocols
         }
-        burst.io = self.io
+        burst.io = {name: io.interfaces for name, io in self.io.items()}
         burst.hellos = {name: io.is_hello for name, io in self.io.items()}
         self.runner = Runner(
             router,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Protocol
 
 from fared.config import Config
@@ -29,6 +29,7 @@ class Sockets(PacketIo, Protocol):
     """The sockets of one protocol; failures are counted."""
 
     counters: Counter[str]
+    interfaces: Container[int]
 
     def is_hello(self, payload: bytes) -> bool:
         """Whether a packet is a hello."""
@@ -44,9 +45,6 @@ class Sockets(PacketIo, Protocol):
 
     def close_all(self) -> None:
         """Close the sockets of all interfaces."""
-
-    def __contains__(self, ifindex: object) -> bool:
-        """Whether the sockets of an interface are open."""
 
 
 class InputsHost(Protocol):

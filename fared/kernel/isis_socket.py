@@ -10,10 +10,14 @@ Frames are read with their Ethernet header, which has the destination group and 
 PDU without the padding of short frames. A filter in the kernel drops other protocols of the OSI
 family (spanning tree, CLNP, ES-IS), our own frames and frames for others, so that they never wake
 the daemon.
+
+Of the first socket, which receives all LSPs, a call reads many frames (``frames``). What their
+headers say is remembered: a neighbor sends the same ones again and again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 import struct
@@ -23,12 +27,18 @@ from typing import NamedTuple
 
 from fared.core.igp import PacketReceived, SendPacket
 from fared.isis.ids import ALL_ISS, ALL_L1_ISS, ALL_L2_ISS
+from fared.kernel.arrived import count_error
+from fared.kernel.frames import Frames
 from fared.kernel.packet_sockets import (
+    A_LOOK,
     PRIORITY_CONTROL,
+    PacketCallback,
     PacketSockets,
     Sockets,
     enlarge_buffer,
 )
+from fared.kernel.readers import Readers
+from fared.kernel.reopening import Report, ignore
 from fared.kernel.socketfilter import (
     ALL,
     AND,
@@ -56,6 +66,10 @@ _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP, _PACKET_IGNORE_OUTGOING = 1, 23
 _PACKET_MR_MULTICAST = 0
 _ETHERNET = 1  # ARPHRD_ETHER
+
+_SLOT = 2048
+"""Bytes of a frame with a length that are read: all, but for padding behind its end."""
+_MOST_REMEMBERED = 4096
 
 _PDU_TYPE, _TYPE_BITS = 4, 0x1F
 _HELLOS = (15, 16, 17)
@@ -100,6 +114,19 @@ _KINDS: Mapping[int, str] = MappingProxyType(
     }
 )
 _ONLY_ISIS, _ONLY_HELLOS, _NO_HELLOS = _program(ALL, ALL), _program(ALL, 0), _program(0, ALL)
+
+
+_REMEMBERED = slice(_PDU + _PDU_TYPE + 1)
+"""Up to the type of the PDU."""
+
+
+class _Header(NamedTuple):
+    """What the first bytes of a frame say: its addresses, where it ends, if it is a hello."""
+
+    source: int
+    destination: int
+    end: int
+    hello: bool
 
 
 class IsisFrame(NamedTuple):
@@ -148,6 +175,17 @@ class IsisSockets(PacketSockets):
 
     purpose = "packet sockets for IS-IS"
 
+    def __init__(
+        self,
+        callback: PacketCallback,
+        loop: asyncio.AbstractEventLoop | None = None,
+        report: Report = ignore,
+        readers: Readers | None = None,
+    ) -> None:
+        super().__init__(callback, loop, report, readers)
+        self._frames = Frames(A_LOOK, _SLOT)
+        self._headers: dict[bytes, _Header] = {}
+
     @staticmethod
     def is_hello(payload: bytes) -> bool:
         """ISO 10589 §9.5 to §9.7: PDU types 15 to 17."""
@@ -177,6 +215,54 @@ class IsisSockets(PacketSockets):
         # Read each time: the address of an interface may change while it is up.
         own = plain.getsockname()[4]
         plain.send(frame(own, packet.destination, packet.payload))
+
+    def _arrived(
+        self, ifindex: int, sock: socket.socket, most: int
+    ) -> tuple[list[PacketReceived], int, bool]:
+        known = self._sockets.get(ifindex)
+        if known is None or sock is not known[0]:
+            return super()._arrived(ifindex, sock, most)
+        packets: list[PacketReceived] = []
+        read, hellos, last = 0, False, self._frames.slots
+        while read < most and last == self._frames.slots:
+            try:
+                lengths = self._frames.read(sock, most - read)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                count_error(self.counters, "receive-error", error)
+                break
+            hellos |= self._strip(ifindex, lengths, packets)
+            last = len(lengths)
+            read += last
+        return packets, read, hellos
+
+    def _strip(self, ifindex: int, lengths: list[int], packets: list[PacketReceived]) -> bool:
+        """Append the packets of frames that were read; return whether one is a hello."""
+        memory, headers, add = self._frames.memory, self._headers, packets.append
+        hellos, at = False, 0
+        for length in lengths:
+            header = headers.get(memory[at : at + _REMEMBERED.stop])
+            if header is not None and header.end <= length:
+                source, destination, end, hello = header
+                hellos |= hello
+                add(PacketReceived(ifindex, source, destination, memory[at + _PDU : at + end]))
+            elif (packet := self._unknown(ifindex, memory[at : at + length])) is not None:
+                hellos |= self.is_hello(packet.payload)
+                add(packet)
+            at += _SLOT
+        return hellos
+
+    def _unknown(self, ifindex: int, data: bytes) -> PacketReceived | None:
+        """A packet with a header that is not remembered yet."""
+        packet = self._packet(ifindex, data)
+        if packet is not None and len(data) >= _REMEMBERED.stop:
+            if len(self._headers) >= _MOST_REMEMBERED:
+                self._headers.clear()
+            end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
+            header = _Header(packet.source, packet.destination, end, hello)
+            self._headers[data[_REMEMBERED]] = header
+        return packet
 
     def _packet(self, ifindex: int, data: bytes) -> PacketReceived | None:
         found = _stripped(data)

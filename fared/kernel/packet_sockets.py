@@ -18,7 +18,7 @@ import struct
 import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from itertools import chain
 from typing import ClassVar
 
@@ -33,7 +33,7 @@ PRIORITY_CONTROL = 7
 """SO_PRIORITY of routing packets: sent before user traffic by a queue with priorities."""
 _BUFFER = 4 << 20
 """Bytes of a receive buffer: some thousand packets, which arrive while a turn computes."""
-_A_LOOK = 16
+A_LOOK = 16
 """Packets read from a socket before the next one is looked at."""
 _SMALL = 128
 """Packets of fewer bytes, as hellos, mostly come alone: the socket is not read again at once."""
@@ -49,17 +49,18 @@ _MEMINFO = struct.Struct("=9I")
 _ALLOCATED, _LIMIT, _DROPS = 0, 1, 8
 
 Sockets = tuple[socket.socket, ...]
-PacketCallback = Callable[[PacketReceived], None]
+PacketCallback = Callable[[list[PacketReceived], bool], None]
+"""Gets packets that were read together, and whether hellos may be among them."""
 
 
 class PacketSockets(ABC):
     """The sockets of a router in its network namespace; a subclass for each protocol opens them.
 
-    ``callback`` gets each packet. ``counters``: ``received``, ``sent``, ``malformed``,
-    ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU), ``receive-error-<ERRNO>``,
-    ``receive-overflow`` (dropped by the kernel, since a buffer was full), ``open-error-<ERRNO>``,
-    ``hellos-apart`` (how often hellos got sockets of their own); whoever queues packets adds
-    ``dropped-<KIND>``.
+    ``callback`` gets the packets of a socket that were read together. ``counters``: ``received``,
+    ``sent``, ``malformed``, ``send-error-<ERRNO>`` (EMSGSIZE: larger than the MTU),
+    ``receive-error-<ERRNO>``, ``receive-overflow`` (dropped by the kernel, since a buffer was
+    full), ``open-error-<ERRNO>``, ``hellos-apart`` (how often hellos got sockets of their own);
+    whoever queues packets adds ``dropped-<KIND>``.
     ``report`` is called when a socket cannot be opened, and when a retry
     succeeds.
     """
@@ -113,6 +114,8 @@ class PacketSockets(ABC):
         self._loop = loop or asyncio.get_running_loop()
         self._readers = readers or self._loop
         self._sockets: dict[int, Sockets] = {}
+        self.interfaces: Container[int] = self._sockets.keys()
+        """Those with open sockets, always as they are now."""
         self._apart: dict[int, Sockets] = {}
         """Sockets for hellos, of interfaces whose others are crowded."""
         self._spare: dict[int, Sockets] = {}
@@ -144,7 +147,7 @@ class PacketSockets(ABC):
         self._sockets[ifindex] = sockets
         self._again.opened(ifindex)
         for sock in sockets:
-            self._readers.add_reader(sock, self._receive, ifindex, sock, _A_LOOK)
+            self._readers.add_reader(sock, self._receive, ifindex, sock, A_LOOK)
 
     def close(self, ifindex: int) -> None:
         """Close the interface's sockets, if they are open; the kernel leaves the groups."""
@@ -205,28 +208,33 @@ class PacketSockets(ABC):
     def _receive(self, ifindex: int, sock: socket.socket, most: int) -> None:
         for hellos in self._apart.get(ifindex, ()):
             self._read(ifindex, hellos, _HELLOS_A_LOOK)
-        if self._read(ifindex, sock, most) >= _A_LOOK and sock.fileno() >= 0:
+        if self._read(ifindex, sock, most) >= A_LOOK and sock.fileno() >= 0:
             self._look(ifindex, sock)
 
     def _read(self, ifindex: int, sock: socket.socket, most: int) -> int:
         """Read packets of a socket, at most ``most``; return how many they were."""
-        read = 0
         if sock.fileno() < 0:
-            return read
-        callback = self._callback
-        for data in arrived(sock, self.counters, most):
-            read += 1
-            packet = self._packet(ifindex, data)
-            if packet is None:
-                self.counters["malformed"] += 1
-                continue
-            self.counters["received"] += 1
-            callback(packet)
-            if sock.fileno() < 0:
-                break  # the callback closed it
-            if most == _A_LOOK and len(data) < _SMALL:
-                break
+            return 0
+        packets, read, hellos = self._arrived(ifindex, sock, most)
+        counters = self.counters
+        if read > len(packets):
+            counters["malformed"] += read - len(packets)
+        if packets:
+            counters["received"] += len(packets)
+            self._callback(packets, hellos)
         return read
+
+    def _arrived(
+        self, ifindex: int, sock: socket.socket, most: int
+    ) -> tuple[list[PacketReceived], int, bool]:
+        """The packets that have arrived at a socket.
+
+        Their number with those that are malformed; whether hellos may be among them.
+        """
+        small = _SMALL if most == A_LOOK else 0
+        found = arrived(sock, self.counters, most, small=small)
+        packets = [self._packet(ifindex, data) for data in found]
+        return [packet for packet in packets if packet is not None], len(found), True
 
     def _look(self, ifindex: int, sock: socket.socket) -> None:
         """Look at the buffer of a socket with many packets: how full, and what it dropped."""

@@ -298,6 +298,25 @@ async def test_while_too_many_packets_wait_hellos_are_read_in_each_turn(busy):
     assert turns == list(range(1, len(turns) + 1))
 
 
+async def test_packets_read_together_keep_their_order_and_their_hellos_overtake(busy):
+    busy.open |= {1, 2}
+    busy.burst.take("ospf", PacketReceived(2, 10, 20, HELLO))
+    packets = [PacketReceived(1, 10, 20, b"%d" % number) for number in range(100)]
+    busy.burst.take_all("ospf", packets[:50], hellos=False)
+    busy.burst.take_all("ospf", [*packets[50:], PacketReceived(2, 10, 20, HELLO)], hellos=True)
+    busy.burst.end()
+    assert await drained(busy) == [HELLO, HELLO, *(packet.payload for packet in packets)]
+    assert busy.burst.taken == 102
+    assert busy.burst._size == 0
+
+
+async def test_of_packets_read_together_those_without_room_are_dropped(flooded):
+    fill(flooded, 8192)
+    packets = [PacketReceived(1, 10, 20, b"update")] * 20
+    flooded.burst.catch_up(lambda: flooded.burst.take_all("ospf", packets, hellos=False))
+    assert flooded.dropped == {b"updat": 20}
+
+
 class Flooded(Watched):
     """A burst over UDP sockets of small buffers, whose readers take one packet at a time."""
 

@@ -33,7 +33,7 @@ class End:
     def __init__(self, name: str, indexes: list[int]) -> None:
         self.name, self.indexes = name, indexes
         self.got = []
-        self.sockets = IsisSockets(self.got.append)
+        self.sockets = IsisSockets(lambda packets, _: self.got.extend(packets))
         with inside(name):
             for ifindex in indexes:
                 self.sockets.open(ifindex)
@@ -157,14 +157,20 @@ async def test_failures_are_counted_not_raised(ends):
 
 @pytest.mark.netns
 async def test_a_callback_may_close_the_socket_it_was_called_from(ends):
+    """Nothing is read from it after what was read together."""
     a, b = ends
-    close = b.sockets.close
-    b.sockets._callback = lambda received: (b.got.append(received), close(received.ifindex))
-    for _ in range(3):
+
+    def close(packets: list[PacketReceived], hellos: bool) -> None:
+        b.got.extend(packets)
+        b.sockets.close(packets[0].ifindex)
+
+    b.sockets._callback = close
+    for _ in range(40):
         a.send(0, ALL_ISS, ISIS)
     a.send(1, ALL_ISS, ISIS)
-    await loop_until(lambda: len(b.got) == 2)
-    assert b.sockets.counters == {"received": 2}
+    await loop_until(lambda: len({packet.ifindex for packet in b.got}) == 2)
+    assert Counter(packet.ifindex for packet in b.got) == {b.indexes[0]: 16, b.indexes[1]: 1}
+    assert b.sockets.counters == {"received": 17}
 
 
 @pytest.mark.netns

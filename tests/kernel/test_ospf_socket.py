@@ -30,7 +30,7 @@ async def ends(namespaces):
     made = []
     for side, name in enumerate((left, right)):
         got = []
-        sockets = OspfSockets(got.append)
+        sockets = OspfSockets(lambda packets, _, got=got: got.extend(packets))
         with inside(name):
             for link in links:
                 sockets.open(link[side])
@@ -109,7 +109,7 @@ async def test_nothing_of_another_link_arrives_while_the_socket_opens(namespaces
         b.open(b0)
         b.open(b1)
     got = []
-    a = OspfSockets(got.append)
+    a = OspfSockets(lambda packets, _, got=got: got.extend(packets))
 
     class Unlucky(socket.socket):
         def __init__(self, *arguments):

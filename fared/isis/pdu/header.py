@@ -24,7 +24,8 @@ COMMON_SIZE: Final = 8
 _VERSION: Final = 1
 _SYSTEM_ID_LENGTHS: Final = (0, 6)  # 0 means 6
 _MAXIMUM_AREA_ADDRESSES: Final = (0, 3)  # 0 means 3
-TYPE_MASK: Final = 0x1F
+TYPE_BITS: Final = 5
+TYPE_MASK: Final = (1 << TYPE_BITS) - 1
 _COMMON = struct.Struct(">BBBBBBBB")
 _LENGTH = struct.Struct(">H")
 
@@ -47,6 +48,8 @@ _CHECKSUM_IN_SUM: Final = _CHECKSUM_AT - _LSP_ID_AT
 _SEQUENCE_AT: Final = 20
 _NO_LIFETIME: Final = b"\0\0"
 LSP_ID: Final = slice(_LSP_ID_AT, _SEQUENCE_AT)
+UP_TO_LSP_ID: Final = slice(TYPE_AT, _SEQUENCE_AT)
+"""From the type of an LSP to its id: level and LSP id determine an LSP."""
 
 
 class HeaderLayout(msgspec.Struct, frozen=True):

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Final
 
 from fared.isis.circuit import Circuit
 from fared.isis.ids import Level, LspId
 from fared.isis.instance import Instance
+from fared.isis.pdu.header import TYPE_BITS
+from fared.isis.pdu.model import PduType
 from fared.isis.pdu.tlvs import LspEntry
 from fared.isis.transmit import Transmitter
 from fared.isis.update.acknowledgments import Acknowledgments
@@ -33,6 +36,12 @@ _OFFERED_AT_ONCE = 4
 _OFFER_AGAIN = 0.25
 """Seconds between two looks whether others still are."""
 _SLACK = 0.1
+_LSP_TYPES: Final = {Level.ONE: int(PduType.L1_LSP), Level.TWO: int(PduType.L2_LSP)}
+
+
+def _arrival(ifindex: int, kind: int) -> int:
+    """The key of a queue: an interface, and the PDU type of the LSPs of its level."""
+    return ifindex << TYPE_BITS | kind
 
 
 class LspTransmitter:
@@ -51,6 +60,8 @@ class LspTransmitter:
         self._active: dict[Level, list[SrmSsnQueue]] = {}
         self.circuits: dict[int, CircuitTx] = {}
         """By ifindex."""
+        self.arrivals: dict[int, SrmSsnQueue] = {}
+        """The queues of point-to-point circuits: by interface and PDU type (``_arrival``)."""
 
     def wake(self, tx: CircuitTx) -> None:
         """Flush this circuit with the next flush."""
@@ -90,6 +101,8 @@ class LspTransmitter:
             queue = SrmSsnQueue(circuit, level, database, shared, shared.join(), reliable)
             tx.levels[level] = queue
             self._active.clear()
+            if reliable:
+                self.arrivals[_arrival(circuit.ifindex, _LSP_TYPES[level])] = queue
         self.wake(tx)
         return queue
 
@@ -106,6 +119,7 @@ class LspTransmitter:
             return
         queue.shared.leave(queue.bit)
         self._active.clear()
+        self.arrivals.pop(_arrival(circuit.ifindex, _LSP_TYPES[level]), None)
         if not tx.levels:
             self._process.timers.cancel(tx.timer)
             del self.circuits[circuit.ifindex]

@@ -1,0 +1,184 @@
+"""Many frames read by one system call, of a real kernel: their bytes, order, limits and errors."""
+
+import errno
+import socket
+
+import pytest
+
+from fared.core.igp import PacketReceived
+from fared.isis.ids import ALL_ISS
+from fared.isis.pdu.model import PduType
+from fared.kernel.frames import Frames
+from fared.kernel.isis_socket import IsisSockets, frame
+from tests.kernel.netns import inside, packet_socket, run
+from tests.waiting import loop_until
+
+PDU = b"\x83\x1b\x01\x00"
+
+
+def pdu(kind: PduType, size: int, number: int = 0) -> bytes:
+    return (PDU + bytes((kind,)) + number.to_bytes(4, "big")).ljust(size, b".")
+
+
+@pytest.fixture
+def pair():
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    near.setblocking(False)
+    with near, far:
+        yield near, far
+
+
+def contents(frames: Frames, lengths: list[int]) -> list[bytes]:
+    starts = [slot * frames.size for slot in range(len(lengths))]
+    pairs = zip(starts, lengths, strict=True)
+    return [frames.memory[start : start + length] for start, length in pairs]
+
+
+def test_one_call_reads_what_has_arrived_in_order_as_many_as_there_are_slots(pair):
+    near, far = pair
+    sent = [bytes((number,)) * number for number in range(1, 8)]
+    for data in sent:
+        far.send(data)
+    frames = Frames(4, 100)
+    assert contents(frames, frames.read(near, 99)) == sent[:4]
+    assert contents(frames, frames.read(near, 2)) == sent[4:6]
+    assert contents(frames, frames.read(near, 99)) == sent[6:]
+    with pytest.raises(BlockingIOError):
+        frames.read(near, 99)
+
+
+def test_what_does_not_fit_into_a_slot_is_cut_off_and_spares_the_next(pair):
+    near, far = pair
+    for data in (b"a" * 150, b"b" * 100, b"c"):
+        far.send(data)
+    frames = Frames(4, 100)
+    assert contents(frames, frames.read(near, 4)) == [b"a" * 100, b"b" * 100, b"c"]
+
+
+def test_an_error_of_the_socket_is_raised_with_its_number(pair):
+    near, _ = pair
+    near.close()
+    with pytest.raises(OSError, match="descriptor") as raised:
+        Frames(4, 100).read(near, 4)
+    assert raised.value.errno == errno.EBADF
+
+
+class Receiver:
+    """The sockets of one end of a veth, and a packet socket at the other."""
+
+    def __init__(self, raw: socket.socket, name: str, far: str, ifindex: int, ours: int) -> None:
+        self.raw, self.name, self.far, self.ifindex = raw, name, far, ifindex
+        self.reads: list[tuple[list[PacketReceived], bool]] = []
+        self.sockets = IsisSockets(lambda *read: self.reads.append(read))
+        with inside(name):
+            self.sockets.open(ifindex)
+        self.plain = self.sockets._sockets[ifindex][0]
+
+    def send(self, payload: bytes, source: int = 2) -> None:
+        self.raw.send(frame(source.to_bytes(6, "big"), ALL_ISS, payload))
+
+    @property
+    def got(self) -> list[PacketReceived]:
+        return [packet for packets, _ in self.reads for packet in packets]
+
+
+@pytest.fixture
+async def receiver(namespaces):
+    far, name = namespaces.add(), namespaces.add()
+    theirs, ours = namespaces.pair(far, name, "e0", 0)
+    with packet_socket(far, "e0") as raw:
+        made = Receiver(raw, name, far, ours, theirs)
+        yield made
+        made.sockets.close_all()
+
+
+@pytest.mark.netns
+async def test_frames_of_different_senders_and_lengths_are_told_apart(receiver):
+    """What headers say is remembered, by all that they say."""
+    sent = [
+        (source, pdu(kind, size, number))
+        for number in range(3)
+        for source in (2, 3)
+        for size in (20, 900, 1497)
+        for kind in (PduType.L2_LSP, PduType.L2_PSNP)
+    ]
+    for source, payload in sent:
+        receiver.send(payload, source)
+    await loop_until(lambda: len(receiver.got) == len(sent))
+    ifindex = receiver.ifindex
+    assert receiver.got == [PacketReceived(ifindex, source, ALL_ISS, data) for source, data in sent]
+    assert receiver.sockets.counters == {"received": len(sent)}
+    assert len(receiver.reads) == 3  # sixteen at a time
+    assert not any(hellos for _, hellos in receiver.reads)
+
+
+@pytest.mark.netns
+async def test_a_read_with_a_hello_says_so(receiver):
+    for kind in (PduType.L2_LSP, PduType.P2P_HELLO, PduType.P2P_HELLO):
+        receiver.send(pdu(kind, 900))
+    await loop_until(lambda: len(receiver.got) == 3)
+    receiver.send(pdu(PduType.P2P_HELLO, 900))
+    await loop_until(lambda: len(receiver.got) == 4)
+    receiver.send(pdu(PduType.L2_LSP, 900))
+    await loop_until(lambda: len(receiver.got) == 5)
+    assert [hellos for _, hellos in receiver.reads] == [True, True, False]
+
+
+@pytest.mark.netns
+async def test_a_truncated_frame_is_malformed_though_its_header_is_known(receiver):
+    """It is not completed with what was in its place before."""
+    whole = frame(bytes(6), ALL_ISS, pdu(PduType.L2_LSP, 900))
+    receiver.raw.send(whole)
+    await loop_until(lambda: receiver.got)
+    for data in (whole[:-1], whole[:21], whole[:18], whole):
+        receiver.raw.send(data)
+    await loop_until(lambda: len(receiver.got) == 2)
+    assert receiver.got[0].payload == receiver.got[1].payload == whole[17:]
+    assert receiver.sockets.counters == {"received": 2, "malformed": 3}
+
+
+@pytest.mark.netns
+async def test_a_frame_with_a_vlan_tag_is_not_for_this_interface(receiver):
+    tagged = frame(bytes(6), ALL_ISS, pdu(PduType.L2_LSP, 100))
+    receiver.raw.send(tagged[:12] + bytes.fromhex("81000007") + tagged[12:])
+    receiver.send(pdu(PduType.L2_LSP, 900))
+    await loop_until(lambda: receiver.got)
+    assert [len(packet.payload) for packet in receiver.got] == [900]
+    assert receiver.sockets.counters == {"received": 1}
+
+
+@pytest.mark.netns
+async def test_frames_that_find_the_buffer_full_are_counted(receiver):
+    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    for number in range(500):
+        receiver.send(pdu(PduType.L2_LSP, 1400, number))
+    await loop_until(lambda: receiver.sockets.counters["receive-overflow"])
+    found = receiver.sockets.counters
+    await loop_until(lambda: found["received"] + found["receive-overflow"] == 500)
+    numbers = [int.from_bytes(packet.payload[5:9], "big") for packet in receiver.got]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.netns
+async def test_an_interface_that_goes_down_is_counted_and_what_came_before_is_read(receiver):
+    for number in range(20):
+        receiver.send(pdu(PduType.L2_LSP, 900, number))
+    run("ip link set e0 down", receiver.name)
+    # each of both sockets learns of it once
+    await loop_until(lambda: receiver.sockets.counters["receive-error-ENETDOWN"] == 2)
+    await loop_until(lambda: len(receiver.got) == 20)
+    run("ip link set e0 up", receiver.name)
+    again = pdu(PduType.L2_LSP, 900, 20)
+    await loop_until(lambda: receiver.send(again) or again in [one.payload for one in receiver.got])
+    assert receiver.sockets.counters["receive-error-ENETDOWN"] == 2
+
+
+@pytest.mark.netns
+async def test_the_headers_of_strangers_are_not_remembered_without_limit(receiver):
+    receiver.plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    for source in range(5000):
+        receiver.send(pdu(PduType.L2_LSP, 40), source)
+        if source % 500 == 499:
+            await loop_until(lambda source=source: len(receiver.got) == source + 1)
+    assert 0 < len(receiver.sockets._headers) <= 4096
+    assert [packet.source for packet in receiver.got] == list(range(5000))
