@@ -35,8 +35,22 @@ _ADVERTISED_TYPES = (
     PathType.LEVEL_1_REDISTRIBUTED,
     PathType.LEVEL_2_REDISTRIBUTED,
 )
-_Path = tuple["Egress", "NextHopSet | None"]
 _EgressNode = tuple[int, "NodeId"]
+
+
+class _Path:
+    """Egress nodes and next hops, by identity; the prefixes whose routes have them.
+
+    ``capacity`` (bytes/s) is that of all paths together.
+    """
+
+    __slots__ = ("capacity", "egress", "nexthops", "users")
+
+    def __init__(self, egress: Egress, nexthops: NextHopSet | None, capacity: float | None) -> None:
+        self.egress = egress
+        self.nexthops = nexthops
+        self.capacity = capacity
+        self.users: dict[Prefix, None] = {}
 
 
 class AdvertisedRoutes:
@@ -49,8 +63,7 @@ class AdvertisedRoutes:
         self._egress_of = egress_of
         self._advertised: dict[Prefix, AdvertisedRoute] = {}
         self._path_of: dict[Prefix, _Path] = {}
-        self._users: dict[_Path, dict[Prefix, None]] = {}
-        self._capacity: dict[_Path, float | None] = {}
+        self._paths: dict[tuple[Egress, NextHopSet | None], _Path] = {}
         self._paths_to: dict[_EgressNode, dict[_Path, None]] = {}
         self._flows: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
 
@@ -71,7 +84,7 @@ class AdvertisedRoutes:
             route = looked_at[prefix] = routes.get(prefix)
             self._assign(prefix, route)
         for path in self._refresh():
-            for prefix in self._users[path]:
+            for prefix in path.users:
                 if prefix not in looked_at:
                     looked_at[prefix] = routes[prefix]
         changed: dict[Prefix, AdvertisedRoute | None] = {}
@@ -89,43 +102,41 @@ class AdvertisedRoutes:
         is_advertised = (
             route is not None and route.path_type in _ADVERTISED_TYPES and not route.discard
         )
-        path = (
-            (self._egress_of(prefix, route), route.nexthops)
-            if route is not None and is_advertised
-            else None
-        )
-        if self._path_of.get(prefix) == path:
+        known = self._path_of.get(prefix)
+        if route is None or not is_advertised:
+            if known is not None:
+                self._remove(prefix, known)
             return
-        self._remove(prefix)
-        if path is not None:
-            self._add(prefix, path)
+        egress, nexthops = self._egress_of(prefix, route), route.nexthops
+        if known is not None:
+            if known.egress == egress and known.nexthops == nexthops:
+                return
+            self._remove(prefix, known)
+        self._add(prefix, egress, nexthops)
 
     def _advertise(self, prefix: Prefix, route: Route | None) -> AdvertisedRoute | None:
         path = self._path_of.get(prefix)
         if path is None or route is None:
             return None
-        areas = tuple(sorted({area for area, _, _ in path[0]}))
-        return AdvertisedRoute(route.metric, route.path_type, areas, self._capacity[path])
+        areas = tuple(sorted({area for area, _, _ in path.egress}))
+        return AdvertisedRoute(route.metric, route.path_type, areas, path.capacity)
 
-    def _add(self, prefix: Prefix, path: _Path) -> None:
-        self._path_of[prefix] = path
-        if path not in self._users:
-            self._users[path] = {}
-            self._capacity[path] = aggregate_capacity(self._areas, *path)
-            for area, node, _ in path[0]:
-                self._paths_to.setdefault((area, node), {})[path] = None
-        self._users[path][prefix] = None
-
-    def _remove(self, prefix: Prefix) -> None:
-        path = self._path_of.pop(prefix, None)
+    def _add(self, prefix: Prefix, egress: Egress, nexthops: NextHopSet | None) -> None:
+        path = self._paths.get((egress, nexthops))
         if path is None:
+            capacity = aggregate_capacity(self._areas, egress, nexthops)
+            path = self._paths[egress, nexthops] = _Path(egress, nexthops, capacity)
+            for area, node, _ in egress:
+                self._paths_to.setdefault((area, node), {})[path] = None
+        path.users[prefix] = None
+        self._path_of[prefix] = path
+
+    def _remove(self, prefix: Prefix, path: _Path) -> None:
+        del self._path_of[prefix], path.users[prefix]
+        if path.users:
             return
-        users = self._users[path]
-        del users[prefix]
-        if users:
-            return
-        del self._users[path], self._capacity[path]
-        for area, node, _ in path[0]:
+        del self._paths[path.egress, path.nexthops]
+        for area, node, _ in path.egress:
             paths = self._paths_to.get((area, node), {})
             paths.pop(path, None)
             if not paths:
@@ -139,9 +150,9 @@ class AdvertisedRoutes:
                 stale.update(self._paths_to.get((area, node), {}))
         different = []
         for path in stale:
-            capacity = aggregate_capacity(self._areas, *path)
-            if capacity != self._capacity[path]:
-                self._capacity[path] = capacity
+            capacity = aggregate_capacity(self._areas, path.egress, path.nexthops)
+            if capacity != path.capacity:
+                path.capacity = capacity
                 different.append(path)
         return different
 
