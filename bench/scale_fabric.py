@@ -179,7 +179,7 @@ class LsaContents(LinkCuts):
 def announced(raw: bytes, dice: random.Random) -> bytes:
     """The next instance of a TE LSA: available and utilized bandwidth differ, age is 1."""
     lsa = bytearray(raw)
-    at, used = (raw.index(mark, LSA_HEADER_SIZE) + 4 for mark in (_AVAILABLE, _UTILIZED))
+    at, used = (_found(raw, mark) + len(mark) for mark in (_AVAILABLE, _UTILIZED))
     (before,) = _FLOAT.unpack_from(raw, at)
     available = (before + RATE * dice.uniform(0.1, 0.4)) % (RATE / 2) + RATE / 2
     _FLOAT.pack_into(lsa, at, available)
@@ -189,6 +189,14 @@ def announced(raw: bytes, dice: random.Random) -> bytes:
     lsa[0:2] = b"\0\1"
     lsa[16:18] = fletcher16(bytes(lsa[2:]), 14).to_bytes(2, "big")
     return bytes(lsa)
+
+
+def _found(raw: bytes, mark: bytes) -> int:
+    """Where a sub-TLV begins: an address may have the same bytes, but not at a multiple of four."""
+    at = raw.index(mark, LSA_HEADER_SIZE)
+    while (at - LSA_HEADER_SIZE) % 4:
+        at = raw.index(mark, at + 1)
+    return at
 
 
 def description(sequence: int, headers: bytes, *, more: bool) -> Content:

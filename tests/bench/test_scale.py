@@ -131,6 +131,16 @@ def test_an_announcement_changes_one_available_bandwidth_and_is_newer(make):
             assert checksum_ok(raw)
 
 
+def test_an_address_with_the_bytes_of_a_sub_tlv_is_not_taken_for_one():
+    """10.128.0.33 is 0a800021, and the header of the sub-TLV after it begins with 0004."""
+    contents = LsaContents(Fabric(1, 18, te=True))
+    for _ in contents._ends:
+        raw = contents.announcement()
+        before = bandwidths(contents, contents.fabric.lsas[decode_lsa(Reader(raw)).header.key].raw)
+        (after,) = bandwidths(contents, raw)
+        assert after.available_bandwidth != before[0].available_bandwidth
+
+
 def test_sequence_numbers_pdus_decode_to_their_entries():
     contents = lsps()
     whole = [decode_pdu(raw) for raw in contents.csnps(7)]
