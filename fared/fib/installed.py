@@ -15,6 +15,8 @@ from fared.rib.model import HopKey
 
 _INTERNED_SLACK = 1024
 _SPARE = 16
+_MOST_MEMBERS = 1 << 14
+"""Members that are kept to be shared: of 64 next hops with weights up to 256."""
 
 
 class MemberVector:
@@ -28,6 +30,20 @@ class MemberVector:
 
     def __init__(self, members: tuple[Member, ...]) -> None:
         self.members = members
+
+
+class _SharedMembers(dict[tuple[int, int], Member]):
+    """Members by next-hop id and weight: equal ones of all groups are one object.
+
+    Load changes the weights of hundreds of groups of 64 a second.
+    """
+
+    def __missing__(self, pair: tuple[int, int]) -> Member:
+        if len(self) >= _MOST_MEMBERS:
+            self.clear()
+        made = Member._make(pair)
+        self[made] = made
+        return made
 
 
 class Users:
@@ -78,6 +94,7 @@ class InstalledState:
         self.unverified: set[int] = set()
         self._holders: dict[MemberVector, dict[int, None]] = {}
         self._interned: dict[tuple[Member, ...], MemberVector] = {}
+        self._members = _SharedMembers()
         self.hop_ids: dict[HopKey, int] = {}
         self._id_hops: dict[int, HopKey] = {}
         self._next_hop_id = settings.id_base
@@ -137,6 +154,10 @@ class InstalledState:
         if vector is None:
             vector = self._interned[members] = MemberVector(members)
         return vector
+
+    def members(self, weights: Mapping[int, int]) -> tuple[Member, ...]:
+        """Return the members of a group, from weights by next-hop id."""
+        return tuple(map(self._members.__getitem__, sorted(weights.items())))
 
     def forget_vectors(self) -> None:
         """Drop vectors that no group holds, once there are many."""

@@ -47,7 +47,6 @@ from fared.fib.model import (
     DeleteRoute,
     FibOperation,
     FibState,
-    Member,
     OperationResult,
     PutGroup,
     PutRoute,
@@ -247,7 +246,7 @@ class FibPlanner:
             weights[hop_id] = weight
         if self.settings.resilient and len(weights) > 1:
             weights = self._in_buckets(weights)
-        return self._installed.intern(tuple(map(Member._make, sorted(weights.items()))))
+        return self._installed.intern(self._installed.members(weights))
 
     def _in_buckets(self, weights: dict[int, int]) -> dict[int, int]:
         """Return weights for a resilient group: the whole number of buckets of each member.

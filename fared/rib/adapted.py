@@ -2,11 +2,13 @@
 
 The solver computes weights for the present load. Here each weight vector (the next hops toward one
 destination) approaches them as ``fared.weights.adaptation`` defines, and its routes change only
-when the shares have moved far enough. ``router.instance`` feeds it and programs its routes.
+when the shares have moved far enough. ``router.instance`` feeds it and programs its routes: after a
+step of many vectors, a portion of them at a time.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,7 +41,7 @@ class _AdaptedVector(msgspec.Struct, eq=False):
 
     ``members`` and ``used`` (the indexes of those with a weight) receive the integer weights;
     ``columns`` are the columns of their shares; ``left`` (M,) is the remaining capacity of each
-    path.
+    path, ``capacity`` that of those with a weight; None if it is not known.
     """
 
     key: _Key
@@ -50,6 +52,7 @@ class _AdaptedVector(msgspec.Struct, eq=False):
     used: NDArray[np.int64]
     columns: NDArray[np.int64]
     left: NDArray[np.float64]
+    capacity: NDArray[np.float64] | None = None
     programmed: NextHopSet | None = None
     count: int = 0
     """The number of prefixes."""
@@ -81,6 +84,10 @@ class AdaptedRoutes:
         """Vectors that may have lost their last prefix."""
         self._keys: dict[Prefix, _Key] = {}
         """The keys that differ from those that the route tells (``_plain_key``)."""
+        self._due: dict[int, None] = {}
+        """Rows whose shares have moved far enough since they were programmed, the next first."""
+        self._compared: tuple[Members, Members, bool] | None = None
+        """What ``_same_keys`` has compared last."""
         self._joined = False
         """Whether the prefixes of ``programmed`` belong to vectors: not before the first routes."""
         self.rewrites = 0
@@ -115,11 +122,26 @@ class AdaptedRoutes:
             touched.update(dict.fromkeys(vector.prefixes))
         return self._publish(touched)
 
-    def step(self, seconds: float, *, stale: bool) -> RouteDelta:
-        """Move shares toward their targets for ``seconds``; return the routes that change."""
+    def step(self, seconds: float, *, stale: bool) -> None:
+        """Move shares toward their targets for ``seconds``; ``program`` makes routes of them."""
         due = self._smoother.step(seconds, stale=stale).tolist()
+        before = self._due
+        # Those that waited since the last step come first.
+        self._due = dict.fromkeys([*(row for row in due if row in before), *due])
+
+    @property
+    def unprogrammed(self) -> bool:
+        """Whether ``program`` has something to do."""
+        return bool(self._due)
+
+    def program(self, most: int) -> RouteDelta:
+        """Program present shares for up to ``most`` next hops; return the routes that change.
+
+        What ``take`` changed since the step counts: only which vectors wait is kept, no weights.
+        """
+        rows = list(islice(self._due, max(1, most // max(1, len(self._columns)))))
         touched: dict[Prefix, None] = {}
-        for vector in self._program([self._by_row[row] for row in due if row in self._by_row]):
+        for vector in self._program([self._by_row[row] for row in rows]):
             self.rewrites += 1
             touched.update(dict.fromkeys(vector.prefixes))
         return self._publish(touched)
@@ -207,6 +229,7 @@ class AdaptedRoutes:
                 continue
             row = self._vectors.pop(key).row
             self._smoother.remove(row)
+            self._due.pop(row, None)
             del self._by_row[row], self._of_egress(key)[key]
             if len(key[0]) == 1 and not self._by_node[key[0][0]]:
                 del self._by_node[key[0][0]]
@@ -275,22 +298,37 @@ class AdaptedRoutes:
         # Solvers make equal sets one object: neither capacities nor load differ.
         if vector.programmed and target is vector.target and baseline is vector.baseline:
             return None
-        vector.target, vector.baseline = target, baseline
+        if vector.programmed is None or baseline is not vector.baseline:
+            self._rebase(vector, baseline)
+        vector.target = target
         loaded, left, _ = _arrays(target)
-        members, capacity, weights = _arrays(baseline)
-        used = weights.nonzero()[0]
-        if loaded.keys != members.keys:
+        members, used = vector.members, vector.used
+        if not self._same_keys(loaded, members):
             known_left = dict(zip(loaded.keys, left.tolist(), strict=True))
             left = np.array([known_left.get(key, np.nan) for key in members.keys], np.float64)
         vector.left = left
+        if vector.capacity is not None:
+            return vector, vector.capacity, left[used]
+        _, _, weights = _arrays(baseline)
+        return vector, weights[used].astype(np.float64), np.full(len(used), np.nan)
+
+    def _rebase(self, vector: _AdaptedVector, baseline: NextHopSet) -> None:
+        """Take another next-hop set by capacity: members, those with a weight, their capacities."""
+        members, capacity, weights = _arrays(baseline)
+        used = weights.nonzero()[0]
         own = capacity[used]
-        known = bool((own > 0).all())  # False with NaN, too
+        vector.baseline = baseline
+        vector.capacity = own if (own > 0).all() else None  # None with NaN, too
         if vector.members is not members or not np.array_equal(vector.used, used):
             vector.members, vector.used = members, used
             vector.columns = self._columns_of([members.keys[at] for at in used.tolist()])
-        if known:
-            return vector, own, left[used]
-        return vector, weights[used].astype(np.float64), np.full(len(used), np.nan)
+
+    def _same_keys(self, loaded: Members, members: Members) -> bool:
+        """Whether these have the same next hops in the same order; all vectors ask for the same."""
+        known = self._compared
+        if known is None or known[0] is not loaded or known[1] is not members:
+            known = self._compared = loaded, members, loaded.keys == members.keys
+        return known[2]
 
     def _columns_of(self, keys: Iterable[HopKey]) -> NDArray[np.int64]:
         columns = self._columns
@@ -307,6 +345,7 @@ class AdaptedRoutes:
         quantised = quantise_rows(shares, limit, 0.0, 0)
         changed = []
         for vector, row in zip(vectors, quantised, strict=True):
+            self._due.pop(vector.row, None)
             weights = np.zeros(len(vector.members.keys), np.int64)
             weights[vector.used] = row[vector.columns]
             made: NextHopSet = SolvedHops(vector.members, vector.left, weights)

@@ -168,15 +168,25 @@ class ProtocolInstance:
         self._all_changed = False
         return changed, updates
 
-    def step(self, seconds: float, *, stale: bool) -> RouteDelta:
-        """Adapt weights to load over an interval; return the changed routes."""
-        changed: RouteDelta = {}
+    def step(self, seconds: float, *, stale: bool) -> None:
+        """Adapt shares to load over an interval; ``program`` returns the routes that change."""
         averaging = longest_average(self.engine)
         for adapted in self.adapted.values():
             # A larger time constant: a step for a shorter time.
             slowed = adapted.settings.slowed(averaging)
-            changed.update(adapted.step(seconds / slowed, stale=stale))
-        return changed
+            adapted.step(seconds / slowed, stale=stale)
+
+    @property
+    def unprogrammed(self) -> bool:
+        """Whether ``program`` has something to do."""
+        return any(adapted.unprogrammed for adapted in self.adapted.values())
+
+    def program(self, most: int) -> RouteDelta:
+        """Program up to ``most`` next hops whose shares a step moved; return the changed routes."""
+        for adapted in self.adapted.values():
+            if adapted.unprogrammed:
+                return adapted.program(most)
+        return {}
 
     def _adapt(self, settings: SolverSettings) -> None:
         """Start, restart (if its settings changed) or stop adaptation."""

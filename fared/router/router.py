@@ -5,7 +5,7 @@ FIB planner into kernel operations. This module decides only *when*:
 
 - flooding comes before computing;
 - a change requests a run, and ``schedule`` decides when it is due;
-- weights that follow load do so once a second, with jitter (``AdaptationClock``);
+- weights that follow load do so once a second, with jitter, in portions (``AdaptationClock``);
 - routes adopted from a former process stay untouched until start-up has the whole database.
 
 It has the contract of an engine: ``handle``, ``tick``, ``next_deadline``, ``drain``. ``stopwatch``
@@ -197,11 +197,12 @@ class Router:
         for instance in self.instances.values():
             instance.engine.tick(now)
         self._fib.tick(now)
+        self.adaptation.tick(fired=True)
         self._now = now
 
     def next_deadline(self) -> float | None:
         """When to call ``tick`` at the latest."""
-        candidates = [self.schedule.next_deadline(), self.adaptation.next_at]
+        candidates = [self.schedule.next_deadline(), self.adaptation.next_deadline()]
         candidates += [instance.engine.next_deadline() for instance in self.instances.values()]
         candidates += [self._fib.next_deadline(), self.spraying.next_deadline()]
         candidates.append(self.multicast.next_deadline())
@@ -225,6 +226,7 @@ class Router:
         self._outputs.clear()
         if not outputs:
             self._detected = self._engine_seconds = self._flood_seconds = 0.0
+            self.adaptation.tick(fired=False)
             self.settled = self.startup.ready and self._engines_settled()
         elif computes_later:
             self._handed_out = self._stopwatch()
@@ -250,9 +252,11 @@ class Router:
             return bool(self._outputs)
         started = self._stopwatch()
         if self.schedule.due(now):
-            self._compute(now)
-        if self.adaptation.due(now):
+            self._compute(now)  # weights follow when what this writes is in the kernel
+        elif self.adaptation.due(now):
             self._adapt(now)
+        elif self.adaptation.portion_due(now):
+            self._program_portion(now)
         if not self.startup.ready:
             self._advance(now)
         self.spraying.process(now)
@@ -336,15 +340,27 @@ class Router:
             self._compute(now)
             return
         seconds, stale = self.adaptation.step(now)
-        changed: RouteDelta = {}
         for instance in self.instances.values():
-            changed.update(self.table.take(instance.name, instance.step(seconds, stale=stale)))
-        self.journal.changed(changed, now, ("load",))
-        if changed:
+            instance.step(seconds, stale=stale)
+        if any(instance.unprogrammed for instance in self.instances.values()):
+            self.journal.counts["adaptation"] += not self._fib.frozen
+            self._program_portion(now)
+
+    def _program_portion(self, now: float) -> None:
+        """Program a portion of the weights that the last step moved.
+
+        They are those of now: a change that was computed since the step has taken effect in them.
+        """
+        for instance in self.instances.values():
+            if instance.unprogrammed:
+                changed = self.table.take(instance.name, instance.program(self.adaptation.portion))
+                self.journal.changed(changed, now, ("load",))
+                self._fib.update(changed, now, "load")
+                break
+        more = any(instance.unprogrammed for instance in self.instances.values())
+        self.adaptation.programmed(now, more=more)
+        if not more:
             self.multicast.routes_changed()
-        if changed and not self._fib.frozen:
-            self.journal.counts["adaptation"] += 1
-            self._fib.update(changed, now, "load")
 
     def _solve(self) -> tuple[RouteDelta, bool, int, int, float]:
         """Run the solvers with changes.
