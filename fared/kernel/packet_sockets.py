@@ -23,7 +23,7 @@ from itertools import chain
 from typing import ClassVar
 
 from fared.core.igp import PacketReceived, SendPacket
-from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error
+from fared.kernel.arrived import WHOLE_QUEUE, arrived, count_error, receive_buffer
 from fared.kernel.errors import PrivilegeError
 from fared.kernel.readers import Readers
 from fared.kernel.reopening import Reopening, Report, ignore
@@ -111,6 +111,7 @@ class PacketSockets(ABC):
     ) -> None:
         self.counters: Counter[str] = Counter()
         self._callback = callback
+        self._buffer = receive_buffer()
         self._loop = loop or asyncio.get_running_loop()
         self._readers = readers or self._loop
         self._sockets: dict[int, Sockets] = {}
@@ -232,7 +233,7 @@ class PacketSockets(ABC):
         Their number with those that are malformed; whether hellos may be among them.
         """
         small = _SMALL if most == A_LOOK else 0
-        found = arrived(sock, self.counters, most, small=small)
+        found = arrived(sock, self._buffer, self.counters, most, small=small)
         packets = [self._packet(ifindex, data) for data in found]
         return [packet for packet in packets if packet is not None], len(found), True
 
