@@ -20,6 +20,7 @@ import asyncio
 import math
 import select
 import socket
+from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from itertools import repeat
@@ -56,8 +57,10 @@ once, after hellos that take no time."""
 _OVERHEAD = 128
 """Bytes that take about the time of a packet without contents."""
 
-_SENDERS = 4096
-"""Senders whose last hello is remembered."""
+_SENDERS = 8192
+"""Places for senders whose last hello is remembered."""
+_NO_DIGEST = -1
+"""No object has this hash."""
 
 _PAYLOAD = attrgetter("payload")
 _Packet = tuple[str, PacketReceived]
@@ -88,26 +91,39 @@ def _averaged(known: float, last: float) -> float:
 class RepeatedHellos:
     """Recognizes hellos that say nothing new, by the last payload of each sender.
 
-    Of payloads only hashes are kept: strangers can send thousands of hellos as long as the MTU.
+    Of senders and payloads only hashes are kept, in arrays of one size: strangers can send
+    thousands of hellos as long as the MTU, and objects made for each would be scattered over
+    memory. A sender has one of two places; if others have both, it takes the first.
     """
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, int, int], int] = {}
+        self._senders = array("q", bytes(8 * _SENDERS))
+        self._digests = array("q", bytes(8 * _SENDERS))
         self._waiting: dict[tuple[str, int, int], PacketReceived] = {}
         """By sender, the last hello that keeps its place and has not been passed on."""
 
     def overtakes(self, proto: str, packet: PacketReceived, *, waits: bool) -> bool:
         """Whether a hello may be passed on before what ``waits``, an earlier other one included."""
         sender = proto, packet.ifindex, packet.source
-        digest = hash(packet.payload)
-        if self._last.get(sender) == digest:
+        digest, place = hash(packet.payload), self._place(hash(sender))
+        if self._digests[place] == digest:
             return waits and sender not in self._waiting
-        if len(self._last) >= _SENDERS:
-            self._last.clear()
-        self._last[sender] = digest
+        self._digests[place] = digest
         if waits:
             self._waiting[sender] = packet
         return False
+
+    def _place(self, sender: int) -> int:
+        """The place of a sender; a new one takes a place, where no last hello equals any."""
+        senders = self._senders
+        first, second = sender % _SENDERS, sender // _SENDERS % _SENDERS
+        if senders[first] == sender:
+            return first
+        if senders[second] == sender:
+            return second
+        place = second if senders[first] and not senders[second] else first
+        senders[place], self._digests[place] = sender, _NO_DIGEST
+        return place
 
     def passed_on(self, packets: Iterable[_Packet]) -> None:
         """Record what was passed on: hellos that follow may overtake again."""

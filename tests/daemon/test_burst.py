@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from fared.core.igp import PacketReceived
-from fared.daemon.burst import Burst
+from fared.daemon.burst import Burst, RepeatedHellos
 from fared.kernel.packet_sockets import fullness
 from fared.router.events import To
 from tests.waiting import loop_until
@@ -269,10 +269,28 @@ async def test_after_a_new_hello_equal_ones_overtake_though_the_queue_is_never_e
     await drained(busy)
 
 
+def test_the_last_hellos_of_a_thousand_neighbors_are_remembered():
+    repeated = RepeatedHellos()
+    hellos = [PacketReceived(at, 10 + at, 20, HELLO) for at in range(1000)]
+    for _ in range(3):  # those that were displaced find another place
+        for hello in hellos:
+            repeated.overtakes("ospf", hello, waits=False)
+    assert all(repeated.overtakes("ospf", hello, waits=True) for hello in hellos)
+
+
+def test_a_sender_that_takes_the_place_of_another_has_not_sent_its_hello():
+    """Else the first hello of a neighbor might overtake the LSAs that it flushed before."""
+    repeated = RepeatedHellos()
+    hellos = [PacketReceived(1, at, 20, HELLO) for at in range(50_000)]
+    assert not any(repeated.overtakes("ospf", hello, waits=False) for hello in hellos)
+    assert not any(repeated.overtakes("isis", hello, waits=True) for hello in hellos)
+
+
 async def test_senders_of_hellos_are_not_remembered_without_limit(busy):
     for source in range(10_000):
         busy.burst.take("ospf", PacketReceived(1, source, 20, HELLO))
-    assert len(busy.burst._repeated._last) <= 4096
+    repeated = busy.burst._repeated
+    assert len(repeated._senders) == len(repeated._digests) == 8192
 
 
 async def test_sockets_are_not_read_while_too_many_packets_wait(busy):
