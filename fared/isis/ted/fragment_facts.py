@@ -6,6 +6,7 @@ each fragment becomes arrays of its own, and the block of a router is their conc
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -114,8 +115,8 @@ def read_fragment(
     else:
         prefixes = same.prefixes
     return FragmentFacts(
-        areas=frozenset(a for tlv in of_type(tlvs, AreaAddresses) for a in tlv.addresses),
-        nlpids=frozenset(n for tlv in of_type(tlvs, ProtocolsSupported) for n in tlv.nlpids),
+        areas=_areas(tuple([a for tlv in of_type(tlvs, AreaAddresses) for a in tlv.addresses])),
+        nlpids=_nlpids(tuple([n for tlv in of_type(tlvs, ProtocolsSupported) for n in tlv.nlpids])),
         topologies={entry.topology: entry for tlv in topologies for entry in tlv.topologies},
         multi_topology=bool(topologies),
         hostname=names[-1].name or None if names else None,
@@ -125,6 +126,18 @@ def read_fragment(
         narrow=tuple(n for tlv in of_type(tlvs, NarrowIsReachability) for n in tlv.neighbors),
         prefixes=prefixes,
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _areas(addresses: tuple[bytes, ...]) -> frozenset[bytes]:
+    """A set, 216 bytes or more, that fragments share: most routers have the same areas."""
+    return frozenset(addresses)
+
+
+@functools.lru_cache(maxsize=64)
+def _nlpids(nlpids: tuple[int, ...]) -> frozenset[int]:
+    """As ``_areas``: most routers support the same protocols."""
+    return frozenset(nlpids)
 
 
 def _only_links_differ(lsp: Lsp, former: Lsp) -> bool:

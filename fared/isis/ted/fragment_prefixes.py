@@ -41,6 +41,8 @@ _EXTERNAL_METRIC = 64
 _LEAKABLE = (2, 11, 12, 32)
 """Sub-TLVs that leaking preserves: 64-bit tag (RFC 5130 §3.2), router ids (RFC 7794 §2.2), BIER
 info (RFC 8401 §4)."""
+_NONE: frozenset[Prefix] = frozenset()
+"""One for all: each takes 216 bytes."""
 _REDISTRIBUTED = {
     Level.ONE: PathType.LEVEL_1_REDISTRIBUTED,
     Level.TWO: PathType.LEVEL_2_REDISTRIBUTED,
@@ -65,7 +67,7 @@ class FragmentPrefixes(msgspec.Struct, frozen=True):
     """
 
     entries: dict[At, dict[Prefix, PrefixReachability | None]] = msgspec.field(default_factory=dict)
-    narrow: frozenset[Prefix] = frozenset()
+    narrow: frozenset[Prefix] = _NONE
     attributes: dict[Prefix, IpReach] = msgspec.field(default_factory=dict)
     wide: tuple[TlvPrefixes, ...] = ()
     trimmed: bool = False
@@ -126,7 +128,7 @@ def read_prefixes(
             if item.prefix not in listed:
                 _keep_better(narrow, item)
         entries[NARROW] = {**listed, **narrow}
-    return FragmentPrefixes(entries, frozenset(narrow), attributes, wide)
+    return FragmentPrefixes(entries, frozenset(narrow) if narrow else _NONE, attributes, wide)
 
 
 def _read_wide(
