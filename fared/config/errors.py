@@ -76,16 +76,21 @@ def error_at(
 
 
 def format_path(path: PathKey) -> str:
-    """Format a path: plain keys joined by dots, all others in brackets."""
+    """Format a path for a terminal: plain keys joined by dots, all others in brackets."""
     text = ""
     for key in path:
         plain = isinstance(key, str) and key.replace("-", "").isalnum() and not key[0].isdigit()
         text += (f".{key}" if text else str(key)) if plain else f"[{key}]"
-    return text
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    """A text with what is not printable escaped: it may steer a terminal or turn a line."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def show_value(value: object) -> str:
-    """Format a given value briefly."""
+    """Format a given value for a terminal, briefly."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -93,6 +98,6 @@ def show_value(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str | int | float | bool):
-        text = json.dumps(value, ensure_ascii=False)
+        text = _escaped(json.dumps(value, ensure_ascii=False))
         return text if len(text) <= 60 else text[:57] + "..."
     return f"a {type(value).__name__}"
