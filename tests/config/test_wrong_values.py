@@ -1,7 +1,7 @@
-"""Wrong values in every place of the sample configuration: an error there, soon, and nothing else."""
+"""Wrong values in every place of the sample configuration: an error there, soon, nothing else."""
 
 import copy
-import datetime
+import datetime as dt
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,8 +37,8 @@ MORE: tuple[Any, ...] = (
     {1: 2},
     {"a": {"b": {"c": []}}},
     [[[[]]]],
-    datetime.date(2026, 11, 25),
-    datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC),
+    dt.date(2026, 11, 25),
+    dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC),
     b"\x00\xff",
     "10.0.0.256",
     "::1%lo/129",

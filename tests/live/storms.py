@@ -27,10 +27,6 @@ STAYS = 0.05
 AT_ONCE_LONG = 0.12
 """The same at the moment when the last packet of a million is read, of which thousands waited at
 a time."""
-STAYS_REPLACED = 0.08
-"""The same after a million packets that replaced LSPs all the time. The aim of 5 % is missed on a
-busy machine: 5.0, 5.1 and 6.2 % were measured, 3.8 % on one with less other work. No more is in use
-than before, but it is scattered over memory that was full while thousands of packets waited."""
 LONG = 100_000
 _CALM = 5 * LOOK_INTERVAL
 """Seconds after the last packet within which a daemon is as large as before."""
