@@ -52,9 +52,15 @@ def same_ways(a: FragmentFacts, b: FragmentFacts) -> bool:
     return (
         (a.areas, a.overload, a.narrow) == (b.areas, b.overload, b.narrow)
         and a.links.keys() == b.links.keys()
-        and all(np.array_equal(a.links[t].neighbors, b.links[t].neighbors) for t in a.links)
-        and all(np.array_equal(_usable(a.links[t]), _usable(b.links[t])) for t in a.links)
+        and all(_same_links(a.links[t], b.links[t]) for t in a.links)
     )
+
+
+def _same_links(a: Links, b: Links) -> bool:
+    """Whether links lead to the same neighbors, and the same of them are usable."""
+    if a.neighbors is b.neighbors and a.metrics is b.metrics:  # only bandwidths were read again
+        return True
+    return np.array_equal(a.neighbors, b.neighbors) and np.array_equal(_usable(a), _usable(b))
 
 
 def _usable(links: Links) -> NDArray[np.bool_]:

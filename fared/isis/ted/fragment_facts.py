@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -170,9 +171,8 @@ def changed_rows(old: FragmentFacts, new: FragmentFacts) -> dict[int | None, lis
         if not _same_ends(before, after):
             return None
         capacities = _differ(before.capacities, after.capacities)
-        rows = (capacities | _differ(before.availables, after.availables)).nonzero()[0]
-        if len(rows):
-            found[topology] = rows.tolist()
+        if rows := sorted(capacities | _differ(before.availables, after.availables)):
+            found[topology] = rows
     return found
 
 
@@ -199,10 +199,12 @@ def _same_ends(a: Links, b: Links) -> bool:
     return all(one is other or one.tobytes() == other.tobytes() for one, other in pairs)
 
 
-def _differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where bandwidths differ; NaN, unknown, equals NaN."""
-    differ: NDArray[np.bool_] = (a != b) & ~(np.isnan(a) & np.isnan(b))
-    return differ
+def _differ(a: NDArray[np.float64], b: NDArray[np.float64]) -> set[int]:
+    """The rows in which bandwidths differ; NaN, unknown, equals NaN."""
+    if a.tobytes() == b.tobytes():  # nearly always: of capacities
+        return set()
+    rows: list[int] = (a != b).nonzero()[0].tolist()
+    return {row for row in rows if not (isnan(a[row]) and isnan(b[row]))}
 
 
 def _unchanged(lsp: Lsp, former: Former | None, *kinds: type) -> FragmentFacts | None:

@@ -39,6 +39,8 @@ class RouterPrefixes:
     def put(self, number: int, new: FragmentPrefixes | None) -> None:
         """Store the prefixes of a fragment; None: it is gone."""
         old = self._fragments.get(number, _NOTHING)
+        if new is old:  # nothing but links was read again
+            return
         alone = (number,)
         for at in {**old.entries, **(new or _NOTHING).entries}:
             listed, before = self._listed.setdefault(at, {}), self._before.get(at, {})

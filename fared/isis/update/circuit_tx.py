@@ -90,12 +90,6 @@ class SrmSsnQueue(msgspec.Struct, eq=False):
         sent = len(self.pending) + len(self.unacknowledged)
         return sent + len(self.shared.deferred_for(self.bit)) + len(self.unlisted)
 
-    @property
-    def has_flags(self) -> bool:
-        """Whether any LSP has a flag that is kept here."""
-        srm = self.pending or self.unacknowledged or self.unlisted
-        return bool(srm or self.requests or self.listed)
-
     def set_srm(self, entry: StoredLsp, *, appears: bool = False) -> None:
         """Set SRM, clear SSN: send this LSP (§7.3.15.1 e) 1) ii and v, e) 3), §7.3.15.2 b) 3)).
 

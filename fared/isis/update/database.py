@@ -204,7 +204,9 @@ class Database:
                 others.append(queue)
                 continue
             bits |= queue.bit
-            if queue.has_flags or acks & queue.bit:
+            # tested here, for speed: mostly none has a flag
+            flags = queue.pending or queue.unacknowledged or queue.unlisted or queue.listed
+            if flags or acks & queue.bit:
                 queue.received(lsp_id)
         if bits:
             shared.clear_deferral(lsp_id, bits)
