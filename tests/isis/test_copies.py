@@ -114,6 +114,18 @@ def test_what_one_neighbor_alone_has_sent_is_acknowledged_to_it_alone():
     assert sizes == {1: 17 + 2 + 16, 2: 17 + 2 + 32, 3: 17 + 2 + 16}
 
 
+def test_neighbors_that_have_sent_the_same_share_bytes_whatever_others_have_not_sent_yet():
+    net = star()
+    raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(3)]
+    packets = [received(ifindex, raw) for ifindex in (1, 2, 3) for raw in raws]
+    take(net, [*packets, received(4, raws[0])], together=True)
+    net.run(0.11)
+    acks = {ack.ifindex: ack.payload for ack in psnps(net)}
+    assert len({id(acks[ifindex]) for ifindex in (1, 2, 3)}) == 1
+    assert [len(acks[ifindex]) for ifindex in (1, 4)] == [17 + 2 + 3 * 16, 17 + 2 + 16]
+    assert net[1].flags() == 0
+
+
 def test_a_neighbor_that_has_sent_a_full_psnp_waits_for_none_of_the_others():
     net = star()
     raws = [encode_pdu(make_lsp(name(9, part), 1, "x")) for part in range(90)]

@@ -91,12 +91,15 @@ def _changed_links(
     fragments: Mapping[int, FragmentFacts], changed: Changed, topology: int | None
 ) -> Iterator[tuple[int, tuple[float, float]]]:
     """Rows of the block with their bandwidths: it has the links of all fragments, by number."""
-    first = 0
+    wanted = {number: rows for (number, at), rows in changed.items() if at == topology}
+    first, last = 0, max(wanted, default=-1)
     for number in sorted(fragments):
+        if number > last:  # what follows has not changed
+            return
         links = fragments[number].links.get(topology)
         if links is None:
             continue
-        for row in changed.get((number, topology), ()):
+        for row in wanted.get(number, ()):
             yield first + row, (float(links.capacities[row]), float(links.availables[row]))
         first += len(links.neighbors)
 

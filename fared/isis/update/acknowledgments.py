@@ -52,7 +52,13 @@ class Acknowledgments:
             # others that are nearly full can share the PSNPs now
             chosen = [queue for queue in queues if queue.ssn * 2 >= self.at_once]
         shared.acks_full = False
-        self._acknowledge(shared, chosen)
+        # Neighbors with as many acknowledgments mostly have the same: what one of them has sent
+        # beyond the others would take PSNPs of its own for each.
+        alike: dict[int, list[SrmSsnQueue]] = {}
+        for queue in chosen:
+            alike.setdefault(queue.ssn, []).append(queue)
+        for some in alike.values():
+            self._acknowledge(shared, some)
         if not shared.acks:
             shared.acks_due = math.inf
 
