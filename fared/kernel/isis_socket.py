@@ -121,7 +121,7 @@ _REMEMBERED = slice(_PDU + _PDU_TYPE + 1)
 """Up to the type of the PDU."""
 
 
-class _Header(NamedTuple):
+class _FrameHeader(NamedTuple):
     """What the first bytes of a frame say: its addresses, where it ends, if it is a hello."""
 
     source: int
@@ -185,7 +185,7 @@ class IsisSockets(PacketSockets):
     ) -> None:
         super().__init__(callback, loop, report, readers)
         self._frames = Frames(A_LOOK, _SLOT)
-        self._headers: dict[bytes, _Header] = {}
+        self._headers: dict[bytes, _FrameHeader] = {}
 
     @staticmethod
     def is_hello(payload: bytes) -> bool:
@@ -261,7 +261,7 @@ class IsisSockets(PacketSockets):
             if len(self._headers) >= _MOST_REMEMBERED:
                 self._headers.clear()
             end, hello = _PDU + len(packet.payload), self.is_hello(packet.payload)
-            header = _Header(packet.source, packet.destination, end, hello)
+            header = _FrameHeader(packet.source, packet.destination, end, hello)
             self._headers[data[_REMEMBERED]] = header
         return packet
 
